@@ -1,0 +1,154 @@
+/** The resources of the service, in its own words (spec.md: Resources and their fields). Times are UTC ISO 8601. */
+
+export type EntityType = 'company' | 'category' | 'country' | 'location';
+export type PropertySource = 'inferred' | 'explicit';
+export type Direction = 'up' | 'down' | 'fluctuate' | 'unknown';
+export type Operator = '>' | '<' | '>=' | '<=' | '=' | '~' | 'range';
+
+export interface Quantity {
+  operator: Operator;
+  values: number[];
+  unit: string;
+}
+
+export interface AffectedDatapoint {
+  name: string;
+  subject: string | null;
+  direction: Direction | null;
+  quantity: Quantity | null;
+}
+
+export interface AlertType {
+  name: string;
+  mappedFrom: string;
+  method: string;
+  similarity: number;
+  rationale: string;
+}
+
+/** `likelihood` and `severity` are integers from 0 to 3. */
+export interface ImpactedEntity {
+  name: string;
+  entityType: string;
+  mappedFrom: string;
+  impact: { likelihood: number; severity: number; rationale: string };
+}
+
+export interface TaxonomicMatches {
+  affectedDatapoints: AffectedDatapoint[];
+  alertTypes: AlertType[];
+  impactedEntities: ImpactedEntity[];
+}
+
+export interface Timestamps {
+  published?: string | null;
+  recordedStart?: string | null;
+  recordedEnd?: string | null;
+  projectedStart?: string | null;
+  projectedEnd?: string | null;
+}
+
+export interface MarketEvent {
+  _id: string;
+  title: string;
+  summary: string;
+  vectorIndex: { anchorText: string | null; embeddings: readonly number[] | null; embeddingsModelName: string | null };
+  eventSearchKeywords: { keyword: string | null; propertySource: PropertySource | null }[];
+  relevantEntities: { name: string | null; entityType: EntityType | null; propertySource: PropertySource | null }[];
+  timestamps: Timestamps;
+  references: { _id: string; title: string; url?: string }[];
+  lastUpdated: string;
+  taxonomicMatches: TaxonomicMatches;
+}
+
+export interface Observation {
+  _id: string;
+  dedupeId: string;
+  sourceService: string;
+  title: string;
+  content: string[];
+  textEmbedding: readonly number[];
+  weight: Record<string, number>;
+  publishedAt: string;
+  addedAt: string;
+  clusterLabel?: { label: number; method: string };
+  url?: string;
+}
+
+export type MarketReviewStatus = 'published' | 'draft' | 'reviewing';
+
+export interface MarketRecord {
+  id: number;
+  name: string;
+  subtitle: string;
+  description: string;
+  date_created: string;
+  company_count: number;
+  header_image_url: string;
+  review_status: MarketReviewStatus;
+}
+
+export interface Topic {
+  topicId: number;
+  label: string;
+  groups: { topicId: number; label: string }[];
+}
+
+export interface Job {
+  jobId: number;
+  workflowName: string;
+  startTime: string;
+}
+
+/** `jobProgress` is a percentage; `endTime` is null until the job has ended. */
+export interface JobStatus extends Job {
+  jobProgress: number;
+  status: string;
+  endTime: string | null;
+}
+
+export interface SearchCriteria {
+  userPrompt: string;
+  marketName: string;
+  marketType: string;
+  marketRole: string;
+  keywords: { features: string[]; user: string[]; synonyms: string[]; irrelevant: string[] };
+  seedDomains: string[];
+  projectKind: string;
+  locations: { countryCode: string; countryName: string }[];
+  count?: number;
+  performSearch?: boolean;
+}
+
+export type CompanyReviewStatus = 'pending' | 'include' | 'exclude';
+
+/** The fields of the export payload, and those that the companies endpoint adds (from `score` on). */
+export interface Company {
+  domain: string;
+  name: string;
+  description: string;
+  overallMomentum: number;
+  contactNumber: string | null;
+  contactEmail: string | null;
+  actualRevenue: number;
+  naics: { code: string; name: string; level: number; isPrimary: boolean }[];
+  operatesIn: string[];
+  dunsNumbers: string[];
+  score: number;
+  reviewStatus: CompanyReviewStatus;
+  employeeCount: number;
+  foundedYear: number;
+  headquarters: { city: string; countryCode: string };
+}
+
+/** Scores from 0 to 100. */
+export interface EsgRecord {
+  domain: string;
+  environment: number;
+  social: number;
+  governance: number;
+  overall: number;
+  rating: string;
+  controversies: number;
+  assessedAt: string;
+}

@@ -58,6 +58,8 @@ export function createHappenings(
       site: `${random.pick(LAST_NAME_STARTS)}${random.pick(LAST_NAME_ENDS)}-${random.int(2, 99)}`,
       percent: String(percent),
       figure: String(random.int(3, 950)),
+      days: String(random.int(2, 12)),
+      weeks: String(random.int(2, 14)),
     };
     const impacted = [category.name, company, ...(random.chance(0.4) ? [partner] : [])];
     const bellwether = bellwethers[index % 3];

@@ -2,7 +2,7 @@ import type { Direction } from '../resources.js';
 
 /**
  * A kind of happening and the ways it is told. Braces hold what differs from one happening to the next:
- * company, partner, city, country, category, person, site, percent and figure.
+ * company, partner, city, country, category, person, site, percent, figure, days and weeks.
  */
 export interface Story {
   headlines: readonly string[];
@@ -32,7 +32,7 @@ export const STORIES: readonly Story[] = [
       'The increase applies to all contracts served from the {site} works in {city}.',
       '{person}, who heads sales at {company}, said the old price list had become untenable.',
       'Purchasers of {category} in {country} expect other mills to follow within weeks.',
-      'Spot offers for {category} were heard around {figure} above the previous settlement.',
+      'Spot offers for {category} were heard around EUR {figure} above the previous settlement.',
       '{partner} said it would review its surcharge formula after the announcement by {company}.',
     ],
     anchorText: 'A producer raises its list price for a raw material and passes higher input costs on to buyers.',
@@ -53,7 +53,7 @@ export const STORIES: readonly Story[] = [
     ],
     sentences: [
       '{category} lost {percent}% over the week as buyers in {country} ran down their stocks.',
-      '{company} lowered its offers from {city} by about {figure}, traders said.',
+      '{company} lowered its offers from {city} by about EUR {figure}, traders said.',
       'Inventories at the {site} terminal reached their highest level in three years.',
       '{person} of {partner} sees no recovery of demand before the next quarter.',
       'Importers delayed bookings of {category} and expect further discounts.',
@@ -78,7 +78,7 @@ export const STORIES: readonly Story[] = [
     sentences: [
       'Dockworkers at the {site} terminal in {city} voted for a walkout after wage talks failed.',
       'Union negotiator {person} said members had rejected an offer of {percent}%.',
-      '{company} advised shippers of {category} to expect delays of {figure} days.',
+      '{company} advised shippers of {category} to expect delays of {days} days.',
       'Carriers including {partner} began to divert vessels away from {city}.',
       'Employers at {site} called the stoppage disproportionate and asked for mediation.',
       'Forwarders in {country} report that yard space is already tight.',
@@ -103,7 +103,7 @@ export const STORIES: readonly Story[] = [
       'A fire stopped production of {category} at the {site} plant of {company} in {city}.',
       '{company} declared force majeure on deliveries and put {percent}% of its capacity out of service.',
       'Plant manager {person} said nobody was hurt and that the cause was under investigation.',
-      'Customers of {company} were told to plan with {figure} weeks without shipments.',
+      'Customers of {company} were told to plan with {weeks} weeks without shipments.',
       '{partner} offered replacement volumes of {category} from its own stock.',
       'Firefighters in {city} contained the blaze in the early morning.',
     ],
@@ -198,7 +198,7 @@ export const STORIES: readonly Story[] = [
     sentences: [
       'Heavy rain flooded the industrial zone of {city} and stopped shipments of {category}.',
       '{company} suspended work at {site} and sent its staff home.',
-      'Rail links in the region will stay closed for {figure} days, the operator said.',
+      'Rail links in the region will stay closed for {days} days, the operator said.',
       'Crisis coordinator {person} reported that water stood a metre high in the warehouses.',
       'About {percent}% of the {category} made in {country} comes from the district.',
       '{partner} moved its bookings to road transport.',
@@ -223,7 +223,7 @@ export const STORIES: readonly Story[] = [
       'A ransomware attack shut down order processing at {company} in {city}.',
       'Intruders encrypted servers of the {site} data centre, {person} confirmed.',
       'Deliveries of {category} are being dispatched by hand at {percent}% of normal volume.',
-      'The company expects to restore its systems within {figure} days.',
+      'The company expects to restore its systems within {days} days.',
       '{partner} disconnected its electronic data interchange as a precaution.',
       'Authorities in {country} warn other manufacturers of the same malware.',
     ],
@@ -271,7 +271,7 @@ export const STORIES: readonly Story[] = [
       '{company} recalls lots of {category} made at {site} because of a material defect.',
       'About {percent}% of last quarter’s shipments may be affected.',
       'Quality director {person} advised customers to quarantine their stock.',
-      'Replacement parts from {city} will take {figure} weeks.',
+      'Replacement parts from {city} will take {weeks} weeks.',
       '{partner} found the defect during incoming inspection.',
       'The regulator of {country} was informed about the recall.',
     ],
@@ -317,7 +317,7 @@ export const STORIES: readonly Story[] = [
     ],
     sentences: [
       'Freight rates on lanes out of {city} rose {percent}% within a week.',
-      '{company} introduced a peak surcharge of {figure} per consignment of {category}.',
+      '{company} introduced a peak surcharge of EUR {figure} per consignment of {category}.',
       'Hauliers around {site} lack drivers, association chair {person} said.',
       '{partner} moved part of its volume from road to rail.',
       'Shippers of {category} in {country} report rejected tenders.',
@@ -367,7 +367,7 @@ export const STORIES: readonly Story[] = [
       '{company} curtailed furnaces at {site} in {city} after power prices swung by {percent}%.',
       'Electricity makes up a third of the cost of {category}, {person} said.',
       'The grid operator of {country} asked large users to shed load.',
-      'An energy surcharge of {figure} will be added to invoices.',
+      'An energy surcharge of EUR {figure} will be added to invoices.',
       '{partner} locked in its electricity for the coming year.',
       'Melting shops may stay idle on expensive days.',
     ],

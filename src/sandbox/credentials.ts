@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { Problem } from './problem.js';
+import type { Random } from './random.js';
+
+/** Seconds that a session of either kind lasts (spec.md: Authentication endpoints). */
+export const SESSION_SECONDS = 3600;
+export const SESSION_COOKIE = 'svc_session';
+export const REGION_COOKIE = 'svc_region';
+
+export interface DemoKey {
+  name: string;
+  key: string;
+  eventsMonitor: boolean;
+  description: string;
+}
+
+export interface DemoUser {
+  email: string;
+  password: string;
+  name: string;
+}
+
+/** How a request says who it is from; none where it does not say. */
+export type CredentialKind = 'apiKey' | 'bearer' | 'sessionId' | 'cookie' | 'none';
+
+/** What a caller may do. */
+export interface Rights {
+  eventsMonitor: boolean;
+  markets: 'all' | 'none';
+}
+
+export const DEMO_KEYS: readonly DemoKey[] = [
+  {
+    name: 'demo',
+    key: 'demo-key-subscribed',
+    eventsMonitor: true,
+    description: 'Subscribed to the events monitor, permission on every market.',
+  },
+  {
+    name: 'markets only',
+    key: 'demo-key-markets-only',
+    eventsMonitor: false,
+    description: 'Not subscribed to the events monitor, permission on every market.',
+  },
+  {
+    name: 'no markets',
+    key: 'demo-key-no-markets',
+    eventsMonitor: true,
+    description: 'Subscribed to the events monitor, permission on no market.',
+  },
+];
+
+export const DEMO_USERS: readonly DemoUser[] = [
+  { email: 'ada@team.example', password: 'sandbox-ada', name: 'Ada Lindqvist' },
+  { email: 'ben@team.example', password: 'sandbox-ben', name: 'Ben Okafor' },
+];
+
+/** The first two keys and both users; Ada administers it. */
+export const DEMO_TEAM = {
+  name: 'Demo Team',
+  keys: DEMO_KEYS.slice(0, 2).map(({ key }) => key),
+  emails: DEMO_USERS.map(({ email }) => email),
+  admins: DEMO_USERS.slice(0, 1).map(({ email }) => email),
+};
+
+const RIGHTS = new Map<string, Rights>(
+  DEMO_KEYS.map(({ key, name, eventsMonitor }) => [
+    key,
+    { eventsMonitor, markets: name === 'no markets' ? 'none' : 'all' },
+  ]),
+);
+const USER_RIGHTS: Rights = { eventsMonitor: true, markets: 'all' };
+
+interface Session {
+  /** The key that a session was made with; none for a signed-in user. */
+  key: string | undefined;
+  expiresAt: number;
+}
+
+/** Body of GET /v2/auth/session (spec.md: Authentication endpoints). */
+export interface SessionTokens {
+  idToken: string;
+  accessToken: string;
+  refreshToken: string;
+  expiresIn: number;
+  checksum: string;
+}
+
+/** Who may do what: the keys, and the sessions made with them (spec.md: Authentication). */
+export class Credentials {
+  readonly #random: Random;
+  readonly #now: () => number;
+  readonly #revoked = new Set<string>();
+  readonly #accessTokens = new Map<string, Session>();
+  readonly #idTokens = new Map<string, Session>();
+  readonly #cookies = new Map<string, Session>();
+
+  constructor(random: Random, now: () => number) {
+    this.#random = random;
+    this.#now = now;
+  }
+
+  /** The caller's rights. Throws UNAUTHORISED where the credential is missing, unknown, revoked or has expired. */
+  identify(request: FastifyRequest): Rights {
+    const { kind, value } = presented(request);
+    if (kind === 'none') throw new Problem('UNAUTHORISED', 'API key missing');
+    const rights = this.#rightsOf(kind, value);
+    if (!rights)
+      throw new Problem('UNAUTHORISED', kind === 'apiKey' ? 'API key invalid' : 'Session invalid or expired');
+    return rights;
+  }
+
+  /** Tokens for the key that the request carries. Throws UNAUTHORISED for any other credential. */
+  createSession(request: FastifyRequest): SessionTokens {
+    const { kind, value } = presented(request);
+    if (kind !== 'apiKey' || !this.#rightsOf(kind, value))
+      throw new Problem('UNAUTHORISED', 'API key missing or invalid');
+    const [idToken, accessToken, refreshToken] = [this.#token(), this.#token(), this.#token()];
+    const session = { key: value, expiresAt: this.#expiry() };
+    this.#idTokens.set(idToken, session);
+    this.#accessTokens.set(accessToken, session);
+    const checksum = createHash('sha256').update(`${idToken}.${accessToken}.${refreshToken}`).digest('hex');
+    return { idToken, accessToken, refreshToken, expiresIn: SESSION_SECONDS, checksum };
+  }
+
+  /** The user and the value of their session cookie. Throws UNAUTHORISED, the same for a wrong e-mail and a wrong password. */
+  signIn(email: string, password: string): { user: DemoUser; cookie: string } {
+    const user = DEMO_USERS.find(known => known.email === email && known.password === password);
+    if (!user) throw new Problem('UNAUTHORISED', 'E-mail or password is wrong');
+    const cookie = this.#token();
+    this.#cookies.set(cookie, { key: undefined, expiresAt: this.#expiry() });
+    return { user, cookie };
+  }
+
+  /** From now on this key, token or session cookie is refused; so is every session made with the key. */
+  revoke(credential: string): void {
+    this.#revoked.add(credential);
+  }
+
+  #rightsOf(kind: CredentialKind, value: string): Rights | undefined {
+    if (this.#revoked.has(value)) return undefined;
+    if (kind === 'apiKey') return RIGHTS.get(value);
+    const session =
+      kind === 'cookie'
+        ? this.#cookies.get(value)
+        : (this.#accessTokens.get(value) ?? (kind === 'bearer' ? this.#idTokens.get(value) : undefined));
+    if (!session || session.expiresAt <= this.#now()) return undefined;
+    return session.key === undefined ? USER_RIGHTS : this.#rightsOf('apiKey', session.key);
+  }
+
+  #token = () => this.#random.hex(48);
+  #expiry = () => this.#now() + SESSION_SECONDS * 1000;
+}
+
+/** The credential of a request; the first of key, bearer, session id and cookie counts. */
+export function presented(request: FastifyRequest): { kind: CredentialKind; value: string } {
+  const key = request.headers['x-api-key'];
+  if (typeof key === 'string') return { kind: 'apiKey', value: key };
+  const bearer = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '');
+  if (bearer?.[1]) return { kind: 'bearer', value: bearer[1] };
+  const { sessionId } = request.query as { sessionId?: unknown };
+  if (typeof sessionId === 'string') return { kind: 'sessionId', value: sessionId };
+  const cookie = request.cookies[SESSION_COOKIE];
+  if (cookie !== undefined) return { kind: 'cookie', value: cookie };
+  return { kind: 'none', value: '' };
+}
+
+/** Throws FORBIDDEN unless the caller is subscribed to the events monitor (spec.md: Events monitor, rule 4). */
+export function requireEventsMonitor(rights: Rights): void {
+  if (!rights.eventsMonitor) throw new Problem('FORBIDDEN', 'The API key is not subscribed to this endpoint');
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { SearchCriteria } from './resources.js';
+import { PLACES } from './world/vocabulary.js';
+
+const strings = z.array(z.string());
+
+/** Search criteria as discovery is started with (spec.md: Search criteria). */
+export const startCriteria = z.object({
+  userPrompt: z.string(),
+  marketName: z.string(),
+  marketType: z.string(),
+  marketRole: z.string(),
+  keywords: z.object({ features: strings, user: strings, synonyms: strings, irrelevant: strings }),
+  seedDomains: strings,
+  projectKind: z.string(),
+  locations: z.array(z.object({ countryCode: z.string().length(2), countryName: z.string() })),
+  count: z.int().min(1),
+  performSearch: z.boolean(),
+});
+
+/** The same where they are only being worked on. */
+export const draftCriteria = startCriteria.partial({ count: true, performSearch: true });
+
+const SMALL_WORDS = new Set(
+  'a an and any are as at by can do does find for from give have how i in is list make me of offer offers on or our provide provides show that the their to us we what where which who with'.split(
+    ' ',
+  ),
+);
+
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  suppliers: ['vendors', 'manufacturers'],
+  supplier: ['vendor', 'manufacturer'],
+  providers: ['service companies', 'contractors'],
+  logistics: ['freight forwarding', 'transport'],
+  packaging: ['wrapping', 'containers'],
+  software: ['platform', 'application'],
+  cleaning: ['hygiene services', 'sanitation'],
+  recycling: ['recovery', 'circular economy'],
+  batteries: ['accumulators', 'energy storage'],
+};
+
+/** Criteria that the text suggests: its countries, domains and telling words. */
+export function deriveCriteria(searchInput: string): SearchCriteria {
+  const seedDomains = [...new Set(searchInput.toLowerCase().match(/\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\b/g))];
+  const countries = new Map(PLACES.map(({ country, countryCode }) => [country, countryCode]));
+  const locations = [...countries]
+    .filter(([countryName]) => new RegExp(`\\b${countryName}\\b`, 'i').test(searchInput))
+    .map(([countryName, countryCode]) => ({ countryCode, countryName }));
+  const elsewhere = [...seedDomains, ...locations.map(({ countryName }) => countryName.toLowerCase())].join(' ');
+  const words = searchInput.toLowerCase().match(/[\p{L}][\p{L}-]+/gu) ?? [];
+  const features = [...new Set(words)].filter(word => !SMALL_WORDS.has(word) && !elsewhere.includes(word)).slice(0, 8);
+  const user = /\bfor ([^,.?]+)/i.exec(searchInput)?.[1];
+  return {
+    userPrompt: searchInput,
+    marketName: features.slice(0, 4).map(capitalised).join(' ') || 'New Market',
+    marketType: 'service',
+    marketRole: 'serviceProvider',
+    keywords: {
+      features,
+      user: user ? [user.trim()] : ['purchasing'],
+      synonyms: features.flatMap(word => SYNONYMS[word] ?? []),
+      irrelevant: ['job advertisement', 'training course'],
+    },
+    seedDomains,
+    projectKind: 'first_pass',
+    locations,
+  };
+}
+
+/** Keywords that would go with the criteria and are not among them yet. */
+export function suggestKeywords({ keywords, locations }: Pick<SearchCriteria, 'keywords' | 'locations'>): string[] {
+  const known = new Set(Object.values(keywords).flat());
+  const related = keywords.features.flatMap(feature => [
+    ...(SYNONYMS[feature] ?? []),
+    `${feature} services`,
+    `certified ${feature}`,
+    ...locations.map(({ countryName }) => `${feature} ${countryName}`),
+  ]);
+  return [...new Set(related)].filter(keyword => !known.has(keyword)).slice(0, 12);
+}
+
+const capitalised = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);

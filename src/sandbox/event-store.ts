@@ -1,0 +1,133 @@
+import { type EventQuery, passes } from './event-query.js';
+import { Problem } from './problem.js';
+import type { Random } from './random.js';
+import type { MarketEvent, Observation, TaxonomicMatches } from './resources.js';
+import { EMBEDDINGS_MODEL, type Embed } from './world/embedding.js';
+import type { World } from './world/world.js';
+
+/** What a test says of an event; everything else is made up. */
+export type EventDraft = Partial<Omit<MarketEvent, 'taxonomicMatches'>> & {
+  taxonomicMatches?: Partial<TaxonomicMatches>;
+};
+
+/** The events, the newest first, and the observations; events can be added and changed. */
+export class EventStore {
+  readonly #observations: ReadonlyMap<string, Observation>;
+  readonly #embed: Embed;
+  readonly #random: Random;
+  readonly #now: () => number;
+  #events: readonly MarketEvent[];
+
+  constructor(world: World, random: Random, now: () => number) {
+    this.#observations = new Map(world.observations.map(observation => [observation._id, observation]));
+    this.#events = sorted(world.events);
+    this.#embed = world.embed;
+    this.#random = random;
+    this.#now = now;
+  }
+
+  get all(): readonly MarketEvent[] {
+    return this.#events;
+  }
+
+  /** One page as JSON text: `meta` with the totals before and after filtering, and `data` (spec.md: Events monitor). */
+  pageText(query: EventQuery): string {
+    const { page, pageSize } = query;
+    const found = this.#events.filter(event => passes(event, query));
+    const meta = {
+      totalItems: found.length,
+      totalPages: Math.ceil(found.length / pageSize),
+      currentPage: page,
+      pageSize,
+      unfilteredTotalItems: this.#events.length,
+      unfilteredTotalPages: Math.ceil(this.#events.length / pageSize),
+    };
+    const data = found.slice((page - 1) * pageSize, page * pageSize).map(eventText);
+    return `{"meta":${JSON.stringify(meta)},"data":[${data.join(',')}]}`;
+  }
+
+  /** One observation as JSON text. Throws NOT_FOUND. */
+  observationText(id: string): string {
+    const observation = this.#observations.get(id);
+    if (!observation) throw new Problem('NOT_FOUND', `Observation ${id} does not exist`);
+    return textOf(observation);
+  }
+
+  /** Adds an event that was last updated just now and passes the default filter, but for what the draft says. */
+  publish(draft: EventDraft): MarketEvent {
+    const now = new Date(this.#now()).toISOString();
+    const title = draft.title ?? 'Supplier reports an unplanned outage';
+    const summary = draft.summary ?? `${title}. Details are still coming in.`;
+    const event: MarketEvent = {
+      _id: this.#random.hex(24),
+      title,
+      summary,
+      vectorIndex: {
+        anchorText: 'A supplier reports an unplanned outage.',
+        embeddings: this.#embed(`${title} ${summary}`),
+        embeddingsModelName: EMBEDDINGS_MODEL,
+      },
+      eventSearchKeywords: [{ keyword: 'outage', propertySource: 'inferred' }],
+      relevantEntities: [],
+      timestamps: { published: now },
+      references: [],
+      lastUpdated: now,
+      ...draft,
+      taxonomicMatches: {
+        affectedDatapoints: [],
+        alertTypes: [],
+        impactedEntities: [
+          {
+            name: 'Hot-Rolled Steel',
+            entityType: 'category',
+            mappedFrom: 'steel',
+            impact: { likelihood: 3, severity: 3, rationale: 'Named in the sources.' },
+          },
+        ],
+        ...draft.taxonomicMatches,
+      },
+    };
+    this.#events = sorted([...this.#events, event]);
+    return event;
+  }
+
+  /** Changes what the draft says of an event and dates it now. Throws NOT_FOUND. */
+  touch(id: string, { taxonomicMatches, ...draft }: EventDraft): MarketEvent {
+    const before = this.#events.find(event => event._id === id);
+    if (!before) throw new Problem('NOT_FOUND', `Event ${id} does not exist`);
+    const event: MarketEvent = {
+      ...before,
+      lastUpdated: new Date(this.#now()).toISOString(),
+      ...draft,
+      _id: id,
+      taxonomicMatches: { ...before.taxonomicMatches, ...taxonomicMatches },
+    };
+    this.#events = sorted(this.#events.map(other => (other === before ? event : other)));
+    return event;
+  }
+}
+
+const sorted = (events: readonly MarketEvent[]) =>
+  [...events].sort((a, b) => compare(b.lastUpdated, a.lastUpdated) || compare(a._id, b._id));
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+const texts = new WeakMap<object, string>();
+
+/** The JSON text of what never changes once it is made; turning 1,536 numbers into text is the dear part of an answer. */
+function textOf(value: object): string {
+  const known = texts.get(value);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(value);
+  texts.set(value, text);
+  return text;
+}
+
+function eventText(event: MarketEvent): string {
+  const known = texts.get(event);
+  if (known !== undefined) return known;
+  const { vectorIndex, ...rest } = event;
+  const text = `${JSON.stringify(rest).slice(0, -1)},"vectorIndex":${textOf(vectorIndex)}}`;
+  texts.set(event, text);
+  return text;
+}

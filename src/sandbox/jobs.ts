@@ -1,0 +1,32 @@
+import type { Job, JobStatus } from './resources.js';
+
+/** A job that advances steadily from its start to its end; times in milliseconds. */
+export interface TimedJob {
+  jobId: number;
+  workflowName: string;
+  startedAt: number;
+  endsAt: number;
+}
+
+const iso = (time: number) => new Date(time).toISOString();
+
+/** The job as the starting call answers it (spec.md: Discovery job). */
+export const started = ({ jobId, workflowName, startedAt }: TimedJob): Job => ({
+  jobId,
+  workflowName,
+  startTime: iso(startedAt),
+});
+
+/** The job as the listings show it at the time `now`. */
+export function statusOfJob(job: TimedJob, now: number): JobStatus {
+  const ended = hasEnded(job, now);
+  const share = (now - job.startedAt) / (job.endsAt - job.startedAt);
+  return {
+    ...started(job),
+    jobProgress: ended ? 100 : Math.min(99, Math.max(0, Math.floor(share * 100))),
+    status: ended ? 'completed' : 'running',
+    endTime: ended ? iso(job.endsAt) : null,
+  };
+}
+
+export const hasEnded = (job: TimedJob, now: number) => now >= job.endsAt;

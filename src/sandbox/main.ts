@@ -1,0 +1,30 @@
+import { parseArgs } from 'node:util';
+import { startSandbox } from './server.js';
+
+const { values } = parseArgs({
+  options: {
+    host: { type: 'string', default: '127.0.0.1' },
+    port: { type: 'string', default: '4010' },
+  },
+});
+
+const sandbox = await startSandbox({ host: values.host, port: Number(values.port) });
+const { addresses, demo } = sandbox;
+const lines = [
+  `The sandbox listens on ${sandbox.origin}`,
+  '',
+  'Point the gateway at it:',
+  `  UPSTREAM_BASE_URL=${addresses.base}`,
+  `  UPSTREAM_API_URL=${addresses.api}`,
+  `  UPSTREAM_DEV_URL=${addresses.dev}`,
+  `  EVENTS_SEARCH_PARAM=${sandbox.eventsSearchParam}`,
+  `  KEYWORD_SUGGESTION_PATH=${sandbox.keywordSuggestionPath}`,
+  '',
+  'Keys (x-api-key):',
+  ...demo.keys.map(({ key, description }) => `  ${key}  ${description}`),
+  'Users:',
+  ...demo.users.map(({ email, password, name }) => `  ${email}  ${password}  ${name}`),
+];
+process.stdout.write(`${lines.join('\n')}\n`);
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void sandbox.close());

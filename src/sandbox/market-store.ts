@@ -1,0 +1,206 @@
+import { hasEnded, started, statusOfJob, type TimedJob } from './jobs.js';
+import { Problem } from './problem.js';
+import type {
+  Company,
+  CompanyReviewStatus,
+  EsgRecord,
+  Job,
+  JobStatus,
+  MarketRecord,
+  SearchCriteria,
+  Topic,
+} from './resources.js';
+import type { WorldMarket } from './world/markets.js';
+
+const DAY = 86_400_000;
+
+/** How long the jobs of a discovery and of a publication take, in milliseconds. */
+export interface Durations {
+  discoveryMs: number;
+  publishMs: number;
+}
+
+/** Share of the publication's duration that each of its jobs takes. */
+const PUBLISH_JOBS: Readonly<Record<string, number>> = { enrichment: 0.75, scrape: 0.5, web_traffic: 1 };
+
+interface Discovery {
+  job: TimedJob;
+  count: number;
+  skipReview: boolean;
+}
+
+interface Publication {
+  jobs: TimedJob[];
+  domains: ReadonlySet<string>;
+}
+
+/** One market with its discovery, review and publication (spec.md: States and transitions). */
+export class Market {
+  readonly #world: WorldMarket;
+  readonly #durations: Durations;
+  readonly #nextJobId: () => number;
+  readonly #now: () => number;
+  readonly #reviews = new Map<string, CompanyReviewStatus>();
+  readonly #criteria: SearchCriteria[];
+  #record: MarketRecord;
+  #discovered: readonly Company[];
+  #published: ReadonlySet<string> | undefined;
+  #discovery: TimedJob | undefined;
+  #publication: TimedJob[];
+  /** What takes effect as soon as its jobs have ended. */
+  #pendingDiscovery: Discovery | undefined;
+  #pendingPublication: Publication | undefined;
+
+  constructor(world: WorldMarket, durations: Durations, nextJobId: () => number, now: () => number) {
+    this.#world = world;
+    this.#durations = durations;
+    this.#nextJobId = nextJobId;
+    this.#now = now;
+    this.#record = world.record;
+    this.#criteria = [...world.criteria];
+    const { review_status: status } = world.record;
+    this.#discovered = status === 'draft' ? [] : world.companies;
+    for (const { domain, reviewStatus } of this.#discovered) this.#reviews.set(domain, reviewStatus);
+    this.#published = status === 'published' ? new Set(world.companies.map(company => company.domain)) : undefined;
+    const past = (workflowName: string, daysAgo: number) => this.#job(workflowName, DAY / 100, now() - daysAgo * DAY);
+    this.#discovery = status === 'draft' ? undefined : past('first_pass', 11);
+    this.#publication = status === 'published' ? Object.keys(PUBLISH_JOBS).map(name => past(name, 10)) : [];
+  }
+
+  get record(): MarketRecord {
+    this.#settle();
+    return this.#record;
+  }
+
+  /** Starts the discovery. Throws CONFLICT while one runs (spec.md: Discovery workflow). */
+  startDiscovery(criteria: SearchCriteria & { count: number }, skipReview: boolean): Job[] {
+    this.#settle();
+    if (this.#pendingDiscovery) throw new Problem('CONFLICT', 'A discovery is already in progress for this market');
+    this.#criteria.push(criteria);
+    this.#discovery = this.#job('first_pass', this.#durations.discoveryMs, this.#now());
+    this.#pendingDiscovery = { job: this.#discovery, count: criteria.count, skipReview };
+    return [started(this.#discovery)];
+  }
+
+  /** The job of the last discovery; none where there never was one. */
+  get discoveryJobs(): JobStatus[] {
+    return this.#discovery ? [statusOfJob(this.#discovery, this.#now())] : [];
+  }
+
+  /** The jobs of the last publication. */
+  get publishJobs(): JobStatus[] {
+    return this.#publication.map(job => statusOfJob(job, this.#now()));
+  }
+
+  /** The criteria of the last discovery. Throws NOT_FOUND where there never was one. */
+  get criteria(): SearchCriteria {
+    const last = this.#criteria.at(-1);
+    if (!last) throw new Problem('NOT_FOUND', 'No discovery has been started for this market');
+    return last;
+  }
+
+  /** The criteria before the last ones, the newest first. */
+  get criteriaHistory(): SearchCriteria[] {
+    return this.#criteria.slice(0, -1).reverse();
+  }
+
+  /**
+   * Includes or excludes discovered companies, all of them where no domains are given; returns those that it concerned.
+   * Throws CONFLICT before the discovery is complete, QUERY_VALIDATION_FAILED for a domain that was not discovered.
+   */
+  review(reviewStatus: 'include' | 'exclude', domains?: readonly string[]) {
+    this.#requireDiscovered();
+    const known = this.#discovered.map(company => company.domain);
+    const unknown = domains?.find(domain => !this.#reviews.has(domain));
+    if (unknown !== undefined) throw new Problem('QUERY_VALIDATION_FAILED', `${unknown} is no company of this market`);
+    const concerned = [...new Set(domains ?? known)];
+    for (const domain of concerned) this.#reviews.set(domain, reviewStatus);
+    return concerned.map(domain => ({ domain, reviewStatus }));
+  }
+
+  /**
+   * Starts the three jobs after which the included companies can be read. Throws CONFLICT before the discovery is
+   * complete, while a publication runs, and where no company is included.
+   */
+  publish(): Job[] {
+    this.#requireDiscovered();
+    if (this.#pendingPublication) throw new Problem('CONFLICT', 'The market is being published already');
+    const domains = new Set(this.#included());
+    if (domains.size === 0) throw new Problem('CONFLICT', 'No company of this market has been included by a review');
+    this.#publication = Object.entries(PUBLISH_JOBS).map(([workflowName, share]) =>
+      this.#job(workflowName, this.#durations.publishMs * share, this.#now()),
+    );
+    this.#pendingPublication = { jobs: this.#publication, domains };
+    return this.#publication.map(started);
+  }
+
+  /** The published companies. Throws NOT_FOUND where the market is not published; so do `esg` and `topics`. */
+  get companies(): Company[] {
+    const published = this.#requirePublished();
+    return this.#world.companies
+      .filter(({ domain }) => published.has(domain))
+      .map(company => ({ ...company, reviewStatus: this.#reviews.get(company.domain) ?? 'pending' }));
+  }
+
+  get esg(): EsgRecord[] {
+    const published = this.#requirePublished();
+    return this.#world.esg.filter(({ domain }) => published.has(domain));
+  }
+
+  get topics(): readonly Topic[] {
+    this.#requirePublished();
+    return this.#world.topics;
+  }
+
+  #requireDiscovered(): void {
+    this.#settle();
+    if (this.#pendingDiscovery || this.#discovered.length === 0) {
+      throw new Problem('CONFLICT', 'The discovery of this market is not complete');
+    }
+  }
+
+  #requirePublished(): ReadonlySet<string> {
+    this.#settle();
+    if (!this.#published) throw new Problem('NOT_FOUND', 'The market is not published');
+    return this.#published;
+  }
+
+  /** Lets what has ended by now take effect; the clock is the only thing that drives the jobs. */
+  #settle(): void {
+    const now = this.#now();
+    const discovery = this.#pendingDiscovery;
+    if (discovery && hasEnded(discovery.job, now)) {
+      const { count, skipReview } = discovery;
+      this.#pendingDiscovery = undefined;
+      this.#discovered = this.#world.companies.slice(0, count);
+      for (const { domain } of this.#discovered) {
+        const before = this.#reviews.get(domain) ?? 'pending';
+        this.#reviews.set(domain, skipReview ? 'include' : before);
+      }
+      if (!this.#published) {
+        this.#record = {
+          ...this.#record,
+          company_count: this.#discovered.length,
+          review_status: skipReview ? this.#record.review_status : 'reviewing',
+        };
+      }
+    }
+    const publication = this.#pendingPublication;
+    if (publication?.jobs.every(job => hasEnded(job, now))) {
+      const { domains } = publication;
+      this.#pendingPublication = undefined;
+      this.#published = domains;
+      this.#record = { ...this.#record, company_count: domains.size, review_status: 'published' };
+    }
+  }
+
+  #included = () =>
+    this.#discovered.map(company => company.domain).filter(domain => this.#reviews.get(domain) === 'include');
+
+  #job = (workflowName: string, durationMs: number, startedAt: number): TimedJob => ({
+    jobId: this.#nextJobId(),
+    workflowName,
+    startedAt,
+    endsAt: startedAt + durationMs,
+  });
+}

@@ -1,0 +1,53 @@
+import type { z } from 'zod';
+
+export type ErrorCode =
+  | 'QUERY_VALIDATION_FAILED'
+  | 'UNAUTHORISED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'CONFLICT'
+  | 'INTERNAL_SERVER_ERROR';
+
+const STATUS: Record<ErrorCode, number> = {
+  QUERY_VALIDATION_FAILED: 400,
+  UNAUTHORISED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  INTERNAL_SERVER_ERROR: 500,
+};
+
+/** A failure that the service answers with (spec.md: Errors). */
+export class Problem extends Error {
+  readonly errorCode: ErrorCode;
+  readonly status: number;
+
+  constructor(errorCode: ErrorCode, message: string) {
+    super(message);
+    this.name = 'Problem';
+    this.errorCode = errorCode;
+    this.status = STATUS[errorCode];
+  }
+}
+
+/** The body of every failure (spec.md: Errors). */
+export const problemBody = (errorCode: string, message: string) => ({ success: false, errorCode, message });
+
+/** The code that goes with an HTTP status, where nothing more is known. */
+export function errorCodeOf(status: number): ErrorCode {
+  const found = Object.entries(STATUS).find(([, known]) => known === status);
+  if (found) return found[0] as ErrorCode;
+  return status < 500 ? 'QUERY_VALIDATION_FAILED' : 'INTERNAL_SERVER_ERROR';
+}
+
+/** The HTTP status of an error code; 500 for one that the service does not have. */
+export const statusOf = (errorCode: string): number => STATUS[errorCode as ErrorCode] ?? 500;
+
+/** The input as the schema reads it. Throws QUERY_VALIDATION_FAILED, naming the first thing that is wrong. */
+export function read<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const where = issue?.path.join('.');
+  throw new Problem('QUERY_VALIDATION_FAILED', where ? `${where}: ${issue?.message}` : `${issue?.message}`);
+}

@@ -1,0 +1,71 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { deriveCriteria, draftCriteria, startCriteria, suggestKeywords } from '../criteria.js';
+import { read } from '../problem.js';
+import { about, marketFor, type Service } from '../service.js';
+
+/** The path of keyword suggestion, which spec.md does not show. */
+export const KEYWORD_SUGGESTION_PATH = '/v2/discovery/search-criteria/keywords';
+
+const derive = z.object({ searchType: z.literal('marketSearch'), searchInput: z.string().trim().min(1) });
+const suggest = z.object({ searchCriteria: draftCriteria });
+const start = z.object({
+  searchCriteria: startCriteria,
+  pipelineChoices: z.object({ skipDiscoveryReview: z.boolean() }),
+});
+const review = z.object({
+  reviewStatus: z.enum(['include', 'exclude']),
+  target: z.discriminatedUnion('mode', [
+    z.object({ mode: z.literal('all') }),
+    z.object({ mode: z.literal('partial'), domains: z.array(z.string()).min(1) }),
+  ]),
+});
+
+/** From a question to a published market (spec.md: Discovery workflow). */
+export function discoveryRoutes(app: FastifyInstance, service: () => Service): void {
+  app.post('/v2/discovery/search-criteria', request => {
+    service().credentials.identify(request);
+    return { searchCriteria: deriveCriteria(read(derive, request.body).searchInput) };
+  });
+
+  app.post(KEYWORD_SUGGESTION_PATH, request => {
+    service().credentials.identify(request);
+    return { data: suggestKeywords(read(suggest, request.body).searchCriteria) };
+  });
+
+  app.post<MarketPath>('/v2/discovery/:marketId/start', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    const { searchCriteria, pipelineChoices } = read(start, request.body);
+    return about(market, market.startDiscovery(searchCriteria, pipelineChoices.skipDiscoveryReview));
+  });
+
+  app.get<MarketPath>('/v2/discovery/:marketId/jobs', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    return about(market, market.discoveryJobs);
+  });
+
+  app.patch<MarketPath>('/v2/discovery/:marketId/companies/reviews', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    const { reviewStatus, target } = read(review, request.body);
+    return about(market, market.review(reviewStatus, target.mode === 'partial' ? target.domains : undefined));
+  });
+
+  app.get<MarketPath>('/v2/discovery/:marketId/search-criteria', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    return about(market, market.criteria);
+  });
+
+  app.get<MarketPath>('/v2/discovery/:marketId/search-criteria/history', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    return about(market, market.criteriaHistory);
+  });
+
+  app.post<MarketPath>('/v2/discovery/:marketId/publish', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    return about(market, market.publish());
+  });
+}
+
+interface MarketPath {
+  Params: { marketId: string };
+}

@@ -1,0 +1,92 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { csvOf } from '../csv.js';
+import { Problem, read } from '../problem.js';
+import type { Topic } from '../resources.js';
+import { about, marketFor, type Service } from '../service.js';
+
+const topicsBody = z.object({ sorts: z.object({ label: z.literal('asc').optional() }).optional() }).nullish();
+const suggestBody = z.object({ keyword: z.string() });
+const exportBody = z.object({ domainList: z.array(z.string()).min(1) });
+
+interface MarketPath {
+  Params: { marketId: string };
+}
+
+/** Publish jobs and data of a market, under {base_url} (spec.md: Discovery workflow). */
+export function marketRoutes(app: FastifyInstance, service: () => Service): void {
+  app.get<MarketPath>('/v2/markets/:marketId/jobs', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    return about(market, market.publishJobs);
+  });
+
+  app.get<MarketPath>('/v2/markets/:marketId/companies', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    return about(market, market.companies);
+  });
+
+  app.get<MarketPath>('/v2/markets/:marketId/esg', request => {
+    const market = marketFor(request, request.params.marketId, service());
+    return about(market, market.esg);
+  });
+}
+
+/** Topics, suggestions and the CSV export, under {api_url} (spec.md: Markets interface). */
+export function marketsInterfaceRoutes(app: FastifyInstance, service: () => Service, origin: () => string): void {
+  app.post<MarketPath>('/markets/:marketId/topics', request => {
+    const { topics } = marketFor(request, request.params.marketId, service());
+    const sort = read(topicsBody, request.body)?.sorts?.label;
+    return { data: sort === 'asc' ? sortedByLabel(topics) : topics };
+  });
+
+  app.post('/markets/suggest', request => {
+    const rights = service().credentials.identify(request);
+    const keyword = read(suggestBody, request.body).keyword.toLowerCase();
+    const visible = rights.markets === 'all' ? [...service().markets.values()] : [];
+    const found = visible.map(market => market.record.name).filter(name => name.toLowerCase().includes(keyword));
+    const prefixFirst = (name: string) => (name.toLowerCase().startsWith(keyword) ? 0 : 1);
+    return { suggested: found.sort((a, b) => prefixFirst(a) - prefixFirst(b) || a.localeCompare(b, 'en')) };
+  });
+
+  app.post<MarketPath>('/markets/:marketId/export-csv', request => {
+    const { companies } = marketFor(request, request.params.marketId, service());
+    const { domainList } = read(exportBody, request.body);
+    const byDomain = new Map(companies.map(company => [company.domain, company]));
+    const chosen = [...new Set(domainList)].map(domain => {
+      const company = byDomain.get(domain);
+      if (!company) throw new Problem('QUERY_VALIDATION_FAILED', `${domain} is no company of this market`);
+      return company;
+    });
+    const { files, random } = service();
+    const name = `${random.hex(32)}.csv`;
+    files.set(name, csvOf(chosen));
+    return { downloadLink: `${origin()}/files/${name}` };
+  });
+}
+
+/** The market record, under {dev_url} (spec.md: Development-stage market read). */
+export function devRoutes(app: FastifyInstance, service: () => Service): void {
+  app.get<{ Params: { market_id: string } }>(
+    '/dev/markets/:market_id',
+    request => marketFor(request, request.params.market_id, service()).record,
+  );
+}
+
+/** What a download link points to; the link itself is the permission. */
+export function fileRoutes(app: FastifyInstance, service: () => Service): void {
+  app.get<{ Params: { name: string } }>('/files/:name', (request, reply) => {
+    const { name } = request.params;
+    const file = service().files.get(name);
+    if (file === undefined) throw new Problem('NOT_FOUND', `File ${name} does not exist`);
+    return reply
+      .type('text/csv; charset=utf-8; header=present')
+      .header('content-disposition', `attachment; filename="${name}"`)
+      .send(file);
+  });
+}
+
+const sortedByLabel = (topics: readonly Topic[]) =>
+  byLabel(topics.map(topic => ({ ...topic, groups: byLabel(topic.groups) })));
+
+const byLabel = <T extends { label: string }>(items: readonly T[]) =>
+  [...items].sort((a, b) => a.label.localeCompare(b.label, 'en'));

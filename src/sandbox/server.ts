@@ -1,0 +1,164 @@
+import cookie from '@fastify/cookie';
+import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
+import { type Call, CallLog } from './calls.js';
+import { DEMO_KEYS, DEMO_TEAM, DEMO_USERS, type DemoKey, type DemoUser, presented } from './credentials.js';
+import { EVENTS_SEARCH_PARAM } from './event-query.js';
+import { errorCodeOf, Problem, problemBody } from './problem.js';
+import type { Company, EsgRecord, MarketEvent, MarketRecord, Observation, Topic } from './resources.js';
+import { authRoutes } from './routes/auth.js';
+import { CONTROL_PREFIX, type Controls, controlRoutes } from './routes/control.js';
+import { discoveryRoutes, KEYWORD_SUGGESTION_PATH } from './routes/discovery.js';
+import { eventRoutes } from './routes/events.js';
+import { devRoutes, fileRoutes, marketRoutes, marketsInterfaceRoutes } from './routes/markets.js';
+import { obey, Rules } from './rules.js';
+import { createService } from './service.js';
+import { createWorld } from './world/world.js';
+
+export type { Call, CallLog } from './calls.js';
+export type { CredentialKind, DemoKey, DemoUser } from './credentials.js';
+export type { EventDraft } from './event-store.js';
+export type * from './resources.js';
+export type { Rule } from './rules.js';
+
+export interface SandboxOptions {
+  /** 127.0.0.1 by default. */
+  host?: string;
+  /** A free one by default. */
+  port?: number;
+  /** Of everything that is generated; 1 by default. */
+  seed?: number;
+  /** The clock that dates, windows, tokens and jobs go by; the machine's by default. */
+  now?: () => Date;
+  /** How long a discovery runs: 20,000 ms by default. */
+  discoveryMs?: number;
+  /** How long the slowest job of a publication runs: 10,000 ms by default. */
+  publishMs?: number;
+}
+
+/** A market of the generated world, with every company that a discovery can bring. */
+export interface SandboxMarket {
+  record: MarketRecord;
+  companies: readonly Company[];
+  esg: readonly EsgRecord[];
+  topics: readonly Topic[];
+}
+
+export interface Sandbox extends Controls {
+  /** `http://host:port`. */
+  origin: string;
+  /** The three addresses of the specification. */
+  addresses: { base: string; api: string; dev: string };
+  eventsSearchParam: typeof EVENTS_SEARCH_PARAM;
+  keywordSuggestionPath: typeof KEYWORD_SUGGESTION_PATH;
+  demo: {
+    keys: readonly DemoKey[];
+    users: readonly DemoUser[];
+    team: { name: string; keys: string[]; emails: string[]; admins: string[] };
+  };
+  /** What the service holds; `events` is live and in the order of the list, the rest is as generated. */
+  data: {
+    readonly events: readonly MarketEvent[];
+    observations: readonly Observation[];
+    markets: readonly SandboxMarket[];
+  };
+  /** Stops at once, whatever is still being answered. */
+  close(): Promise<void>;
+}
+
+/** Starts the service of the specification as a server of its own, filled with a generated world. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { host = '127.0.0.1', port = 0, seed = 1, discoveryMs = 20_000, publishMs = 10_000 } = options;
+  const now = () => options.now?.().getTime() ?? Date.now();
+  const world = createWorld(seed, now());
+  const createAnew = () => createService(world, seed, { discoveryMs, publishMs }, now);
+  let service = createAnew();
+  const rules = new Rules();
+  const calls = new CallLog();
+  let origin = '';
+
+  const app = fastify({ forceCloseConnections: true });
+  const sandbox: Omit<Sandbox, 'origin' | 'addresses'> = {
+    eventsSearchParam: EVENTS_SEARCH_PARAM,
+    keywordSuggestionPath: KEYWORD_SUGGESTION_PATH,
+    demo: { keys: DEMO_KEYS, users: DEMO_USERS, team: DEMO_TEAM },
+    data: {
+      get events() {
+        return service.events.all;
+      },
+      observations: world.observations,
+      markets: world.markets,
+    },
+    calls,
+    tell: rule => rules.tell(rule),
+    forget: () => rules.clear(),
+    revoke: credential => service.credentials.revoke(credential),
+    publishEvent: (draft = {}) => service.events.publish(draft),
+    touchEvent: (id, draft = {}) => service.events.touch(id, draft),
+    reset() {
+      service = createAnew();
+      rules.clear();
+      calls.clear();
+    },
+    close: () => app.close(),
+  };
+
+  await app.register(cookie);
+  watchCalls(app, calls, rules, now);
+  answerProblems(app);
+  const current = () => service;
+  eventRoutes(app, current, now);
+  authRoutes(app, current);
+  discoveryRoutes(app, current);
+  marketRoutes(app, current);
+  fileRoutes(app, current);
+  controlRoutes(app, sandbox, id => service.events.all.some(event => event._id === id));
+  await app.register(async api => marketsInterfaceRoutes(api, current, () => origin), { prefix: '/api' });
+  await app.register(async stage => devRoutes(stage, current), { prefix: '/stage' });
+  origin = await app.listen({ host, port });
+
+  return Object.assign(sandbox, { origin, addresses: { base: origin, api: `${origin}/api`, dev: `${origin}/stage` } });
+}
+
+/** Logs every call and lets the rules have their way before the service answers. */
+function watchCalls(app: FastifyInstance, calls: CallLog, rules: Rules, now: () => number): void {
+  const unanswered = new WeakMap<FastifyRequest, Call>();
+  app.addHook('onRequest', async (request, reply) => {
+    const path = request.url.split('?')[0] ?? '';
+    if (path.startsWith(`${CONTROL_PREFIX}/`)) return;
+    const { kind: credential } = presented(request);
+    const call: Call = {
+      method: request.method,
+      path: request.url,
+      status: null,
+      at: new Date(now()).toISOString(),
+      credential,
+    };
+    calls.add(call);
+    unanswered.set(request, call);
+    const rule = rules.take(request.method, path);
+    if (rule) await obey(rule, request, reply);
+  });
+  app.addHook('onSend', async (request, reply) => {
+    const call = unanswered.get(request);
+    if (call) call.status = reply.statusCode;
+  });
+}
+
+/** Every failure in the service's own words, the framework's included. */
+function answerProblems(app: FastifyInstance): void {
+  // A call without a body may still call it JSON.
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined);
+    else parse(request, body, done);
+  });
+  app.setNotFoundHandler(request => {
+    throw new Problem('NOT_FOUND', `${request.method} ${request.url.split('?')[0]} does not exist`);
+  });
+  app.setErrorHandler<Error & { statusCode?: number }>((error, _, reply) => {
+    const status = error instanceof Problem ? error.status : (error.statusCode ?? 500);
+    const code = error instanceof Problem ? error.errorCode : errorCodeOf(status);
+    return reply.code(status).send(problemBody(code, status < 500 ? error.message : 'The service failed'));
+  });
+}

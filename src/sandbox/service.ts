@@ -1,0 +1,49 @@
+import type { FastifyRequest } from 'fastify';
+import { Credentials } from './credentials.js';
+import { EventStore } from './event-store.js';
+import { type Durations, Market } from './market-store.js';
+import { Problem } from './problem.js';
+import { createRandom, type Random } from './random.js';
+import type { World } from './world/world.js';
+
+/** Everything that requests can change; a reset makes it anew from the same world. */
+export interface Service {
+  credentials: Credentials;
+  events: EventStore;
+  /** By id. */
+  markets: ReadonlyMap<string, Market>;
+  /** Downloadable files by name. */
+  files: Map<string, string>;
+  random: Random;
+}
+
+/** The service as it stands at the start. `now` gives milliseconds. */
+export function createService(world: World, seed: number, durations: Durations, now: () => number): Service {
+  const random = createRandom(seed).fork('service');
+  let lastJobId = 58_120;
+  const nextJobId = () => ++lastJobId;
+  return {
+    credentials: new Credentials(random.fork('tokens'), now),
+    events: new EventStore(world, random.fork('new events'), now),
+    markets: new Map(
+      world.markets.map(market => [String(market.record.id), new Market(market, durations, nextJobId, now)]),
+    ),
+    files: new Map(),
+    random: random.fork('files'),
+  };
+}
+
+/**
+ * The market that a request is about. Throws UNAUTHORISED, NOT_FOUND where it does not exist and FORBIDDEN where the
+ * caller has no permission on it (spec.md: Errors).
+ */
+export function marketFor(request: FastifyRequest, marketId: string, { credentials, markets }: Service): Market {
+  const rights = credentials.identify(request);
+  const market = markets.get(marketId);
+  if (!market) throw new Problem('NOT_FOUND', `Market ${marketId} does not exist`);
+  if (rights.markets === 'none') throw new Problem('FORBIDDEN', `No permission on market ${marketId}`);
+  return market;
+}
+
+/** The envelope of what the service says about a market. */
+export const about = <T>(market: Market, data: T) => ({ metadata: { marketId: market.record.id }, data });

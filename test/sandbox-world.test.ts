@@ -1,0 +1,159 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type MarketEvent, type Sandbox, startSandbox } from '../src/sandbox/server.js';
+
+const START = Date.parse('2026-03-10T12:00:00.000Z');
+const DAY = 86_400_000;
+const now = () => new Date(START);
+
+let sandbox: Sandbox;
+let events: readonly MarketEvent[];
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ now });
+  events = sandbox.data.events;
+});
+afterAll(() => sandbox.close());
+
+const cosine = (a: readonly number[], b: readonly number[]) =>
+  a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
+const hits = ({ taxonomicMatches }: MarketEvent) =>
+  taxonomicMatches.impactedEntities.filter(({ impact }) => impact.likelihood >= 2 && impact.severity >= 2);
+
+test('observations are many, ten days old at most and have vectors of length one', () => {
+  const { observations } = sandbox.data;
+  expect(observations.length).toBeGreaterThanOrEqual(600);
+  expect(new Set(observations.map(observation => observation._id)).size).toBe(observations.length);
+  for (const { textEmbedding, publishedAt, addedAt, content } of observations) {
+    expect(textEmbedding).toHaveLength(1536);
+    expect(cosine(textEmbedding, textEmbedding)).toBeCloseTo(1, 4);
+    expect(Date.parse(publishedAt)).toBeGreaterThanOrEqual(START - 10 * DAY);
+    expect(addedAt >= publishedAt && Date.parse(addedAt) <= START).toBe(true);
+    expect(content.join('')).not.toMatch(/[{}]|undefined/);
+  }
+  expect(observations.filter(observation => observation.url === undefined).length).toBeGreaterThan(20);
+  expect(observations.filter(observation => observation.clusterLabel === undefined).length).toBeGreaterThan(0);
+});
+
+test('each event is made of the observations of one cluster, which are alike', () => {
+  expect(events.length).toBeGreaterThanOrEqual(120);
+  const byId = new Map(sandbox.data.observations.map(observation => [observation._id, observation]));
+  const labels = new Set<number>();
+  for (const event of events) {
+    const members = event.references.map(({ _id }) => byId.get(_id)).filter(member => member !== undefined);
+    expect(members).toHaveLength(event.references.length);
+    const [label, ...others] = new Set(members.map(member => member.clusterLabel?.label));
+    expect(others).toEqual([]);
+    labels.add(label ?? -1);
+    expect(event.lastUpdated).toBe(
+      members
+        .map(member => member.addedAt)
+        .sort()
+        .at(-1),
+    );
+    expect(event.timestamps.published).toBe(members.map(member => member.publishedAt).sort()[0]);
+    expect(event.references).toEqual(
+      members.map(({ _id, title, url }) => (url === undefined ? { _id, title } : { _id, title, url })),
+    );
+    for (const member of members) {
+      expect(cosine(member.textEmbedding, event.vectorIndex.embeddings ?? [])).toBeGreaterThan(0.4);
+    }
+  }
+  expect(labels.size).toBe(events.length);
+  const [first, second] = events;
+  expect(cosine(first?.vectorIndex.embeddings ?? [], second?.vectorIndex.embeddings ?? [])).toBeLessThan(0.4);
+});
+
+test('events have every direction, every operator and none, and some that hit nobody hard', () => {
+  const datapoints = events.flatMap(event => event.taxonomicMatches.affectedDatapoints);
+  expect(new Set(datapoints.map(({ direction }) => direction))).toEqual(
+    new Set(['up', 'down', 'fluctuate', 'unknown', null]),
+  );
+  expect(new Set(datapoints.map(({ quantity }) => quantity?.operator))).toEqual(
+    new Set(['>', '<', '>=', '<=', '=', '~', 'range', undefined]),
+  );
+  for (const { quantity } of datapoints) {
+    if (!quantity) continue;
+    expect(quantity.values).toHaveLength(quantity.operator === 'range' ? 2 : 1);
+    expect([...quantity.values].sort((a, b) => a - b)).toEqual(quantity.values);
+  }
+  expect(events.filter(event => hits(event).length === 0).length).toBeGreaterThan(10);
+  expect(events.some(event => event.references.some(({ url }) => url === undefined))).toBe(true);
+});
+
+test('a few companies of the first market have many events by default, most have none', () => {
+  const recent = events.filter(event => event.lastUpdated >= '2026-03-09');
+  const counts = new Map<string, number>();
+  for (const { name } of recent.flatMap(hits)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const companies = sandbox.data.markets[0]?.companies ?? [];
+  const perCompany = companies.map(company => counts.get(company.name) ?? 0);
+  expect(perCompany.filter(count => count > 20).length).toBeGreaterThanOrEqual(3);
+  expect(perCompany.filter(count => count === 1).length).toBeGreaterThan(20);
+  expect(perCompany.filter(count => count === 0).length).toBeGreaterThan(900);
+});
+
+test('six markets stand in the three review states', () => {
+  const { markets } = sandbox.data;
+  expect(markets.map(({ record }) => record.review_status)).toEqual([
+    'published',
+    'published',
+    'published',
+    'reviewing',
+    'draft',
+    'draft',
+  ]);
+  expect(markets[0]?.companies).toHaveLength(1200);
+  for (const { companies } of markets.slice(1)) {
+    expect(companies.length).toBeGreaterThanOrEqual(20);
+    expect(companies.length).toBeLessThanOrEqual(80);
+  }
+  const all = markets.flatMap(({ companies }) => companies);
+  expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+  expect(all.filter(({ name }) => name.includes(',')).length).toBeGreaterThan(5);
+});
+
+test('the same seed gives the same world and the same answers, another seed another world', async () => {
+  const [twin, other] = await Promise.all([startSandbox({ now }), startSandbox({ now, seed: 2 })]);
+  try {
+    expect(twin.data.markets).toEqual(sandbox.data.markets);
+    expect(twin.data.events.slice(0, 20)).toEqual(events.slice(0, 20));
+    expect(twin.data.observations.slice(0, 20)).toEqual(sandbox.data.observations.slice(0, 20));
+    expect(other.data.events[0]?._id).not.toBe(events[0]?._id);
+    const session = async ({ origin, demo }: Sandbox) =>
+      (await fetch(`${origin}/v2/auth/session`, { headers: { 'x-api-key': demo.keys[0]?.key ?? '' } })).json();
+    expect(await session(twin)).toEqual(await session(sandbox));
+  } finally {
+    await Promise.all([twin.close(), other.close()]);
+  }
+});
+
+test('on its own it prints where it listens and how to use it, and ends when told to', async () => {
+  const dist = `dist/sandbox-test-${process.pid}`;
+  const build = spawn(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src', '--outDir', dist], {
+    stdio: 'inherit',
+  });
+  expect(await once(build, 'exit')).toEqual([0, null]);
+  const child = spawn(process.execPath, [`${dist}/sandbox/main.js`, '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  try {
+    const lines: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line.trim());
+      if (line.includes('ben@team.example')) break;
+    }
+    const origin = lines[0]?.match(/http:\S+$/)?.[0];
+    expect(lines).toEqual(expect.arrayContaining([`UPSTREAM_BASE_URL=${origin}`, `UPSTREAM_DEV_URL=${origin}/stage`]));
+    const key = lines.find(line => line.startsWith('demo-key-subscribed'))?.split(' ')[0] ?? '';
+    expect((await fetch(`${origin}/v2/markets/1/jobs`, { headers: { 'x-api-key': key } })).status).toBe(200);
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+    await rm(dist, { recursive: true });
+  }
+  expect(await ended).toEqual([0, null]);
+});

@@ -1,0 +1,748 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Company, type MarketEvent, type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { clientOf } from './support/sandbox-client.js';
+
+const START = Date.parse('2026-03-10T12:00:00.000Z');
+const DISCOVERY = 20_000;
+const PUBLISH = 10_000;
+
+let time = START;
+let sandbox: Sandbox;
+let client: ReturnType<typeof clientOf>;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ now: () => new Date(time), discoveryMs: DISCOVERY, publishMs: PUBLISH });
+  client = clientOf(sandbox);
+});
+afterAll(() => sandbox.close());
+beforeEach(() => {
+  time = START;
+  sandbox.reset();
+});
+
+const keyNamed = (name: string) => ({ 'x-api-key': sandbox.demo.keys.find(key => key.name === name)?.key ?? '' });
+const failure = (errorCode: string) => ({ success: false, errorCode, message: expect.any(String) });
+
+describe('the event list', () => {
+  const list = async (query = '') => (await client.get(`/v2/events-monitor/events${query}`)).body;
+  const everything = 'from=2026-01-01&minLikelihood=0&minSeverity=0&pageSize=100';
+  const isHit = ({ taxonomicMatches }: MarketEvent, least = 2) =>
+    taxonomicMatches.impactedEntities.some(({ impact }) => impact.likelihood >= least && impact.severity >= least);
+
+  test('by default has ten events since yesterday that hit somebody, the newest first', async () => {
+    const { meta, data } = await list();
+    const expected = sandbox.data.events.filter(event => event.lastUpdated >= '2026-03-09T00:00' && isHit(event));
+    expect(expected.length).toBeGreaterThanOrEqual(60);
+    expect(data).toEqual(expected.slice(0, 10));
+    expect(meta).toEqual({
+      totalItems: expected.length,
+      totalPages: Math.ceil(expected.length / 10),
+      currentPage: 1,
+      pageSize: 10,
+      unfilteredTotalItems: sandbox.data.events.length,
+      unfilteredTotalPages: Math.ceil(sandbox.data.events.length / 10),
+    });
+    const order = sandbox.data.events.map(event => event.lastUpdated);
+    expect(order).toEqual([...order].sort().reverse());
+  });
+
+  test('orders events of the same moment by id', async () => {
+    for (const _id of ['c', 'a', 'b']) sandbox.publishEvent({ _id });
+    const { data } = await list('?pageSize=3');
+    expect(data.map((event: MarketEvent) => event._id)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('is cut into pages without gaps, and empty past the end', async () => {
+    const first = await list('?pageSize=7&page=1');
+    const second = await list('?pageSize=7&page=2');
+    const both = await list('?pageSize=14');
+    expect([...first.data, ...second.data]).toEqual(both.data);
+    const past = await list('?pageSize=100&page=50');
+    expect(past.data).toEqual([]);
+    expect(past.meta).toMatchObject({ currentPage: 50, totalItems: first.meta.totalItems });
+  });
+
+  test.each([
+    'pageSize=0',
+    'pageSize=101',
+    'pageSize=ten',
+    'pageSize=1.5',
+    'page=0',
+    'page=-1',
+    'minLikelihood=4',
+    'maxLikelihood=-1',
+    'minSeverity=1.5',
+    'maxSeverity=high',
+    'from=yesterday',
+    'to=2026-02-30',
+    'page=1&page=2',
+  ])('refuses %s', async query => {
+    const { status, body } = await client.get(`/v2/events-monitor/events?${query}`);
+    expect(status).toBe(400);
+    expect(body).toEqual(failure('QUERY_VALIDATION_FAILED'));
+    expect(body.message).toContain(query.split('=')[0]);
+  });
+
+  test('takes a date-only bound as the first and the last millisecond of that day', async () => {
+    for (const [_id, lastUpdated] of [
+      ['before', '2026-02-01T23:59:59.999Z'],
+      ['first', '2026-02-02T00:00:00.000Z'],
+      ['last', '2026-02-03T23:59:59.999Z'],
+      ['after', '2026-02-04T00:00:00.000Z'],
+    ] as const)
+      sandbox.publishEvent({ _id, lastUpdated });
+    const ids = async (query: string) => (await list(query)).data.map((event: MarketEvent) => event._id);
+    expect(await ids('?from=2026-02-02&to=2026-02-03')).toEqual(['last', 'first']);
+    expect(await ids('?from=2026-02-02T00:00:00.001Z&to=2026-02-04T01:00:00%2B01:00')).toEqual(['after', 'last']);
+    expect(await ids('?from=2026-02-01T00:00:00&to=2026-02-02T00:00')).toEqual(['first', 'before']);
+  });
+
+  test('by default reaches from the first moment of yesterday to the last of today', async () => {
+    for (const [_id, lastUpdated] of [
+      ['too old', '2026-03-08T23:59:59.999Z'],
+      ['oldest', '2026-03-09T00:00:00.000Z'],
+      ['newest', '2026-03-10T23:59:59.999Z'],
+      ['too new', '2026-03-11T00:00:00.000Z'],
+    ] as const)
+      sandbox.publishEvent({ _id, lastUpdated });
+    const { meta } = await list();
+    const all = [...(await list('?pageSize=100')).data, ...(await list('?pageSize=100&page=2')).data];
+    const ids = all.map((event: MarketEvent) => event._id);
+    expect(ids).toHaveLength(meta.totalItems);
+    expect(ids[0]).toBe('newest');
+    expect(ids.at(-1)).toBe('oldest');
+  });
+
+  test('looks for one entity within all four score bounds', async () => {
+    const impacted = (likelihood: number, severity: number) => ({
+      name: 'Cement',
+      entityType: 'category',
+      mappedFrom: 'cement',
+      impact: { likelihood, severity, rationale: '' },
+    });
+    const search = 'search=scoretest';
+    const title = 'Scoretest';
+    sandbox.publishEvent({
+      _id: 'split',
+      title,
+      taxonomicMatches: { impactedEntities: [impacted(3, 0), impacted(0, 3)] },
+    });
+    sandbox.publishEvent({ _id: 'mild', title, taxonomicMatches: { impactedEntities: [impacted(1, 1)] } });
+    sandbox.publishEvent({ _id: 'grave', title, taxonomicMatches: { impactedEntities: [impacted(2, 3)] } });
+    const ids = async (query: string) =>
+      (await list(`?${search}&${query}`)).data.map((event: MarketEvent) => event._id);
+    expect(await ids('')).toEqual(['grave']);
+    expect(await ids('minLikelihood=1&minSeverity=1')).toEqual(['grave', 'mild']);
+    expect(await ids('minLikelihood=0&minSeverity=3')).toEqual(['grave', 'split']);
+    expect(await ids('minSeverity=0&maxSeverity=0')).toEqual(['split']);
+    expect(await ids('minLikelihood=0&maxLikelihood=1&minSeverity=0&maxSeverity=1')).toEqual(['mild']);
+    expect(await ids('minLikelihood=null&minSeverity=')).toEqual(['grave', 'mild', 'split']);
+    expect(await ids('minLikelihood=3&maxLikelihood=1')).toEqual([]);
+  });
+
+  test('combines names in one filter with OR, filters with AND, and compares them exactly', async () => {
+    const all = sandbox.data.events;
+    const alerts = (event: MarketEvent) => event.taxonomicMatches.alertTypes.map(alert => alert.name);
+    const either = await list(`?${everything}&alertType=Cyber%20Incident,Product%20Recall`);
+    expect(either.meta.totalItems).toBe(
+      all.filter(event => alerts(event).some(name => ['Cyber Incident', 'Product Recall'].includes(name))).length,
+    );
+    const both = await list(`?${everything}&alertType=Product%20Recall&affectedDatapoint=Lead%20Time,Nothing`);
+    expect(both.meta.totalItems).toBeGreaterThan(0);
+    for (const event of both.data) {
+      expect(alerts(event)).toContain('Product Recall');
+      expect(event.taxonomicMatches.affectedDatapoints).toContainEqual(expect.objectContaining({ name: 'Lead Time' }));
+    }
+    expect((await list(`?${everything}&alertType=product%20recall`)).meta.totalItems).toBe(0);
+    expect((await list(`?${everything}&alertType=Product`)).meta.totalItems).toBe(0);
+  });
+
+  test('applies the name of an entity independently of whose scores pass', async () => {
+    const entity = (name: string, score: number) => ({
+      name,
+      entityType: 'company',
+      mappedFrom: name,
+      impact: { likelihood: score, severity: score, rationale: '' },
+    });
+    sandbox.publishEvent({
+      _id: 'mixed',
+      taxonomicMatches: { impactedEntities: [entity('Hard Hit', 3), entity('Barely Hit', 0)] },
+    });
+    expect((await list('?impactedEntity=Barely%20Hit')).data).toMatchObject([{ _id: 'mixed' }]);
+  });
+
+  test('searches for all words in title, summary and keywords', async () => {
+    sandbox.publishEvent({
+      _id: 'found',
+      title: 'Zinc smelter idles',
+      summary: 'Power was too dear.',
+      eventSearchKeywords: [{ keyword: 'Curtailed output', propertySource: 'inferred' }],
+    });
+    const ids = async (words: string) =>
+      (await list(`?search=${encodeURIComponent(words)}`)).data.map((event: MarketEvent) => event._id);
+    expect(await ids('SMELTER dear curtailed')).toEqual(['found']);
+    expect(await ids('smelter cheap')).toEqual([]);
+    expect((await list('?search=')).meta).toEqual((await list()).meta);
+  });
+});
+
+describe('an observation', () => {
+  test('is read by its id, with its vector', async () => {
+    const observation = sandbox.data.observations[17];
+    const { status, body } = await client.get(`/v2/events-monitor/observation/${observation?._id}`);
+    expect(status).toBe(200);
+    expect(body).toEqual(observation);
+    expect(body.textEmbedding).toHaveLength(1536);
+  });
+
+  test('that does not exist is not found', async () => {
+    const { status, body } = await client.get('/v2/events-monitor/observation/ffffffffffffffffffffffff');
+    expect(status).toBe(404);
+    expect(body).toEqual(failure('NOT_FOUND'));
+  });
+});
+
+describe('authentication', () => {
+  const events = '/v2/events-monitor/events?pageSize=1';
+  const signIn = (email: string, password: string) => client.post('/v2/auth/sign-in', { email, password }, {});
+
+  test.each([
+    ['GET', '/v2/events-monitor/events'],
+    ['GET', '/v2/events-monitor/observation/x'],
+    ['GET', '/v2/auth/session'],
+    ['POST', '/v2/discovery/search-criteria'],
+    ['POST', '/v2/discovery/search-criteria/keywords'],
+    ['POST', '/v2/discovery/5/start'],
+    ['GET', '/v2/discovery/5/jobs'],
+    ['PATCH', '/v2/discovery/5/companies/reviews'],
+    ['GET', '/v2/discovery/5/search-criteria'],
+    ['GET', '/v2/discovery/5/search-criteria/history'],
+    ['POST', '/v2/discovery/5/publish'],
+    ['GET', '/v2/markets/1/jobs'],
+    ['GET', '/v2/markets/1/companies'],
+    ['GET', '/v2/markets/1/esg'],
+    ['POST', '/api/markets/1/topics'],
+    ['POST', '/api/markets/suggest'],
+    ['POST', '/api/markets/1/export-csv'],
+    ['GET', '/stage/dev/markets/1'],
+  ])('is needed for %s %s', async (method, path) => {
+    for (const headers of [
+      {},
+      { 'x-api-key': 'wrong' },
+      { authorization: 'Bearer wrong' },
+      { cookie: 'svc_session=wrong' },
+    ]) {
+      const { status, body } = await client.call(method, path, undefined, headers);
+      expect(status).toBe(401);
+      expect(body).toEqual(failure('UNAUTHORISED'));
+    }
+  });
+
+  test('by a key without the subscription is forbidden the events monitor and nothing else', async () => {
+    const headers = keyNamed('markets only');
+    for (const path of [events, '/v2/events-monitor/observation/x']) {
+      const { status, body } = await client.get(path, headers);
+      expect(status).toBe(403);
+      expect(body).toEqual(failure('FORBIDDEN'));
+    }
+    expect((await client.get('/stage/dev/markets/1', headers)).status).toBe(200);
+  });
+
+  test('by a key without permission on a market is forbidden it, whatever is asked of it', async () => {
+    const headers = keyNamed('no markets');
+    for (const [method, path] of [
+      ['GET', '/v2/markets/1/companies'],
+      ['GET', '/v2/markets/1/esg'],
+      ['GET', '/v2/markets/1/jobs'],
+      ['GET', '/v2/discovery/1/jobs'],
+      ['POST', '/v2/discovery/1/publish'],
+      ['POST', '/api/markets/1/topics'],
+      ['GET', '/stage/dev/markets/1'],
+    ] as const) {
+      const { status, body } = await client.call(method, path, undefined, headers);
+      expect(status).toBe(403);
+      expect(body).toEqual(failure('FORBIDDEN'));
+    }
+    expect((await client.get('/v2/markets/99/companies', headers)).status).toBe(404);
+    expect((await client.get(events, headers)).status).toBe(200);
+    expect((await client.post('/api/markets/suggest', { keyword: '' }, headers)).body).toEqual({ suggested: [] });
+  });
+
+  test('by a session of a key works as bearer and as session id for an hour', async () => {
+    const { status, body } = await client.get('/v2/auth/session');
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      idToken: expect.any(String),
+      accessToken: expect.any(String),
+      refreshToken: expect.any(String),
+      expiresIn: 3600,
+      checksum: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    const attempts = async () =>
+      Promise.all([
+        client.get(events, { authorization: `Bearer ${body.accessToken}` }),
+        client.get(events, { authorization: `Bearer ${body.idToken}` }),
+        client.get(`${events}&sessionId=${body.accessToken}`, {}),
+        client.get(`${events}&sessionId=${body.idToken}`, {}),
+        client.get(events, { authorization: `Bearer ${body.refreshToken}` }),
+      ]).then(answers => answers.map(answer => answer.status));
+    expect(await attempts()).toEqual([200, 200, 200, 401, 401]);
+    time += 3599_000;
+    expect(await attempts()).toEqual([200, 200, 200, 401, 401]);
+    time += 1000;
+    expect(await attempts()).toEqual([401, 401, 401, 401, 401]);
+  });
+
+  test('by a session has the rights of its key, and cannot make another session', async () => {
+    const { body } = await client.get('/v2/auth/session', keyNamed('markets only'));
+    const headers = { authorization: `Bearer ${body.accessToken}` };
+    expect((await client.get(events, headers)).status).toBe(403);
+    expect((await client.get('/v2/auth/session', headers)).status).toBe(401);
+  });
+
+  test('by e-mail and password sets two cookies that then stand for a subscribed user', async () => {
+    const [user] = sandbox.demo.users;
+    const { status, body, headers } = await signIn(user?.email ?? '', user?.password ?? '');
+    expect(status).toBe(200);
+    expect(body).toEqual({ name: user?.name, email: user?.email });
+    const [session, region, ...more] = headers.getSetCookie();
+    expect(session).toMatch(/^svc_session=[0-9a-f]+; Max-Age=3600; Path=\/; HttpOnly/);
+    expect(region).toMatch(/^svc_region=eu; Path=\//);
+    expect(more).toEqual([]);
+    const cookie = [session, region].map(line => line?.split(';')[0]).join('; ');
+    expect((await client.get(events, { cookie })).status).toBe(200);
+    expect((await client.get('/v2/markets/1/jobs', { cookie })).status).toBe(200);
+    expect((await client.get('/v2/auth/session', { cookie })).status).toBe(401);
+    time += 3600_000;
+    expect((await client.get(events, { cookie })).status).toBe(401);
+  });
+
+  test('tells a wrong e-mail from a wrong password by nothing', async () => {
+    const [user] = sandbox.demo.users;
+    const wrongPassword = await signIn(user?.email ?? '', 'wrong');
+    const wrongEmail = await signIn('nobody@team.example', user?.password ?? '');
+    expect(wrongPassword.status).toBe(401);
+    expect(wrongPassword.body).toEqual(failure('UNAUTHORISED'));
+    expect(wrongEmail.body).toEqual(wrongPassword.body);
+    expect(wrongEmail.headers.getSetCookie()).toEqual([]);
+    expect((await client.post('/v2/auth/sign-in', { email: 'x' }, {})).status).toBe(400);
+  });
+
+  test('ends for a revoked key and every session made with it', async () => {
+    const { body } = await client.get('/v2/auth/session');
+    const { body: other } = await client.get('/v2/auth/session');
+    sandbox.revoke(other.accessToken);
+    expect((await client.get(`${events}&sessionId=${other.accessToken}`, {})).status).toBe(401);
+    expect((await client.get(`${events}&sessionId=${body.accessToken}`, {})).status).toBe(200);
+    sandbox.revoke(sandbox.demo.keys[0]?.key ?? '');
+    expect((await client.get(events)).status).toBe(401);
+    expect((await client.get(`${events}&sessionId=${body.accessToken}`, {})).status).toBe(401);
+    sandbox.reset();
+    expect((await client.get(events)).status).toBe(200);
+  });
+});
+
+describe('search criteria', () => {
+  const derive = (searchInput: string) =>
+    client.post('/v2/discovery/search-criteria', { searchType: 'marketSearch', searchInput });
+
+  test('are derived from a question', async () => {
+    const question =
+      'Which logistics providers in Germany and Poland offer cooling for pharma wholesalers, like arctic.example.com?';
+    const { status, body } = await derive(question);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      searchCriteria: {
+        userPrompt: question,
+        marketName: 'Logistics Providers Cooling Pharma',
+        marketType: 'service',
+        marketRole: 'serviceProvider',
+        keywords: {
+          features: ['logistics', 'providers', 'cooling', 'pharma', 'wholesalers', 'like'],
+          user: ['pharma wholesalers'],
+          synonyms: ['freight forwarding', 'transport', 'service companies', 'contractors'],
+          irrelevant: ['job advertisement', 'training course'],
+        },
+        seedDomains: ['arctic.example.com'],
+        projectKind: 'first_pass',
+        locations: [
+          { countryCode: 'DE', countryName: 'Germany' },
+          { countryCode: 'PL', countryName: 'Poland' },
+        ],
+      },
+    });
+  });
+
+  test('need a known search type and a question', async () => {
+    for (const body of [
+      { searchType: 'other', searchInput: 'x' },
+      { searchType: 'marketSearch', searchInput: ' ' },
+      { searchType: 'marketSearch' },
+      '{"searchType"',
+    ]) {
+      const answer = await client.post('/v2/discovery/search-criteria', body);
+      expect(answer.status).toBe(400);
+      expect(answer.body).toEqual(failure('QUERY_VALIDATION_FAILED'));
+    }
+  });
+
+  test('get keywords suggested that they do not have yet', async () => {
+    const { searchCriteria } = (await derive('packaging suppliers in Italy')).body;
+    const { status, body } = await client.post(sandbox.keywordSuggestionPath, { searchCriteria });
+    expect(status).toBe(200);
+    expect(body.data).toEqual(expect.arrayContaining(['certified packaging', 'packaging Italy']));
+    expect(searchCriteria.keywords.synonyms.filter((word: string) => body.data.includes(word))).toEqual([]);
+    expect((await client.post(sandbox.keywordSuggestionPath, { searchCriteria: {} })).status).toBe(400);
+  });
+});
+
+const CRITERIA = {
+  userPrompt: 'Who packs without plastics?',
+  marketName: 'Packaging',
+  marketType: 'service',
+  marketRole: 'serviceProvider',
+  keywords: { features: ['fibre'], user: [], synonyms: [], irrelevant: [] },
+  seedDomains: [],
+  projectKind: 'first_pass',
+  locations: [{ countryCode: 'DE', countryName: 'Germany' }],
+  count: 20,
+  performSearch: true,
+};
+
+const start = (market = 5, skipDiscoveryReview = false, searchCriteria: object = CRITERIA) =>
+  client.post(`/v2/discovery/${market}/start`, { searchCriteria, pipelineChoices: { skipDiscoveryReview } });
+const review = (market: number, reviewStatus: string, target: object) =>
+  client.call('PATCH', `/v2/discovery/${market}/companies/reviews`, { reviewStatus, target });
+const record = async (market: number) => (await client.get(`/stage/dev/markets/${market}`)).body;
+const companies = async (market: number): Promise<Company[]> =>
+  (await client.get(`/v2/markets/${market}/companies`)).body.data;
+
+describe('a discovery', () => {
+  test('runs as one job with steady progress until its time is over', async () => {
+    const jobs = async () => (await client.get('/v2/discovery/5/jobs')).body;
+    expect(await jobs()).toEqual({ metadata: { marketId: 5 }, data: [] });
+    const { status, body } = await start();
+    expect(status).toBe(200);
+    const job = { jobId: expect.any(Number), workflowName: 'first_pass', startTime: new Date(START).toISOString() };
+    expect(body).toEqual({ metadata: { marketId: 5 }, data: [job] });
+    const { jobId } = body.data[0];
+    for (const [after, jobProgress] of [
+      [0, 0],
+      [5_000, 25],
+      [19_999, 99],
+    ] as const) {
+      time = START + after;
+      expect((await jobs()).data).toEqual([{ ...job, jobId, jobProgress, status: 'running', endTime: null }]);
+    }
+    time = START + DISCOVERY;
+    const endTime = new Date(START + DISCOVERY).toISOString();
+    expect((await jobs()).data).toEqual([{ ...job, jobId, jobProgress: 100, status: 'completed', endTime }]);
+  });
+
+  test('cannot be started while one runs, and can be again afterwards', async () => {
+    await start();
+    const { status, body } = await start();
+    expect(status).toBe(409);
+    expect(body).toEqual(failure('CONFLICT'));
+    expect((await start(6)).status).toBe(200);
+    time += DISCOVERY;
+    expect((await start()).status).toBe(200);
+  });
+
+  test('needs a known market and complete criteria', async () => {
+    expect((await start(99)).body).toEqual(failure('NOT_FOUND'));
+    for (const wrong of [
+      { count: 0 },
+      { count: 1.5 },
+      { performSearch: undefined },
+      { keywords: {} },
+      { locations: [{}] },
+    ]) {
+      const { status, body } = await start(5, false, { ...CRITERIA, ...wrong });
+      expect(status).toBe(400);
+      expect(body.message).toContain(Object.keys(wrong)[0]);
+    }
+    expect((await client.post('/v2/discovery/5/start', { searchCriteria: CRITERIA })).status).toBe(400);
+    expect((await client.get('/v2/discovery/5/jobs')).body.data).toEqual([]);
+  });
+
+  test('brings as many companies as asked for, and the market into review', async () => {
+    expect(await record(5)).toMatchObject({ review_status: 'draft', company_count: 0 });
+    await start();
+    time += DISCOVERY - 1;
+    expect(await record(5)).toMatchObject({ review_status: 'draft', company_count: 0 });
+    time += 1;
+    expect(await record(5)).toMatchObject({ review_status: 'reviewing', company_count: 20 });
+  });
+
+  test('keeps its criteria, and the earlier ones as history', async () => {
+    const criteria = () => client.get('/v2/discovery/5/search-criteria');
+    const history = async () => (await client.get('/v2/discovery/5/search-criteria/history')).body;
+    expect((await criteria()).body).toEqual(failure('NOT_FOUND'));
+    expect(await history()).toEqual({ metadata: { marketId: 5 }, data: [] });
+    for (const count of [1, 2, 3]) {
+      await start(5, false, { ...CRITERIA, count });
+      time += DISCOVERY;
+    }
+    expect((await criteria()).body).toEqual({ metadata: { marketId: 5 }, data: { ...CRITERIA, count: 3 } });
+    expect((await history()).data.map((past: { count: number }) => past.count)).toEqual([2, 1]);
+  });
+});
+
+describe('a review', () => {
+  const pool = () => sandbox.data.markets[4]?.companies.map(company => company.domain) ?? [];
+
+  test('decides which companies are served after publishing', async () => {
+    await start();
+    time += DISCOVERY;
+    const [a = '', b = '', c = ''] = pool();
+    const all = await review(5, 'include', { mode: 'all' });
+    expect(all.status).toBe(200);
+    expect(all.body.data).toHaveLength(20);
+    const partial = await review(5, 'exclude', { mode: 'partial', domains: [a, b] });
+    expect(partial.body).toEqual({
+      metadata: { marketId: 5 },
+      data: [
+        { domain: a, reviewStatus: 'exclude' },
+        { domain: b, reviewStatus: 'exclude' },
+      ],
+    });
+    await client.post('/v2/discovery/5/publish');
+    time += PUBLISH;
+    const served = await companies(5);
+    expect(served.map(company => company.domain)).toEqual(pool().slice(2, 20));
+    expect(served[0]).toMatchObject({ domain: c, reviewStatus: 'include' });
+    expect(await record(5)).toMatchObject({ review_status: 'published', company_count: 18 });
+  });
+
+  test('is refused before the discovery is complete and for what was not discovered', async () => {
+    expect((await review(5, 'include', { mode: 'all' })).status).toBe(409);
+    await start();
+    expect((await review(5, 'include', { mode: 'all' })).body).toEqual(failure('CONFLICT'));
+    time += DISCOVERY;
+    expect((await review(5, 'include', { mode: 'partial', domains: [pool()[20]] })).status).toBe(400);
+    expect((await review(5, 'include', { mode: 'partial', domains: [] })).status).toBe(400);
+    expect((await review(5, 'include', { mode: 'partial' })).status).toBe(400);
+    expect((await review(5, 'include', { mode: 'some' })).status).toBe(400);
+    expect((await review(5, 'maybe', { mode: 'all' })).status).toBe(400);
+    expect((await review(99, 'include', { mode: 'all' })).status).toBe(404);
+  });
+});
+
+describe('publishing', () => {
+  const publish = (market = 5) => client.post(`/v2/discovery/${market}/publish`);
+
+  test('runs three jobs at their own speeds, and the market can be read when all have ended', async () => {
+    await start(5, true);
+    time += DISCOVERY;
+    expect(await record(5)).toMatchObject({ review_status: 'draft' });
+    const { status, body } = await publish();
+    expect(status).toBe(200);
+    expect(body.metadata).toEqual({ marketId: 5 });
+    expect(body.data.map((job: { workflowName: string }) => job.workflowName)).toEqual([
+      'enrichment',
+      'scrape',
+      'web_traffic',
+    ]);
+    const begun = time;
+    const progress = async () =>
+      (await client.get('/v2/markets/5/jobs')).body.data.map((job: { jobProgress: number; endTime: string | null }) => [
+        job.jobProgress,
+        job.endTime === null,
+      ]);
+    time = begun + PUBLISH * 0.3;
+    expect(await progress()).toEqual([
+      [40, true],
+      [60, true],
+      [30, true],
+    ]);
+    time = begun + PUBLISH - 1;
+    expect(await progress()).toEqual([
+      [100, false],
+      [100, false],
+      [99, true],
+    ]);
+    expect((await client.get('/v2/markets/5/companies')).status).toBe(404);
+    time = begun + PUBLISH;
+    expect(await record(5)).toMatchObject({ review_status: 'published', company_count: 20 });
+    expect(await companies(5)).toHaveLength(20);
+  });
+
+  test('is refused before discovery, before a review, while it runs and for an unknown market', async () => {
+    expect((await publish()).body).toEqual(failure('CONFLICT'));
+    await start();
+    expect((await publish()).status).toBe(409);
+    time += DISCOVERY;
+    expect((await publish()).status).toBe(409);
+    await review(5, 'include', { mode: 'all' });
+    expect((await publish()).status).toBe(200);
+    expect((await publish()).status).toBe(409);
+    expect((await publish(99)).status).toBe(404);
+  });
+
+  test('again replaces the companies served only when it is through', async () => {
+    const excluded = sandbox.data.markets[1]?.companies[0]?.domain ?? '';
+    await review(2, 'exclude', { mode: 'partial', domains: [excluded] });
+    expect((await publish(2)).status).toBe(200);
+    expect(await companies(2)).toHaveLength(64);
+    time += PUBLISH;
+    expect(await companies(2)).toHaveLength(63);
+    expect((await client.get('/v2/markets/2/esg')).body.data).toHaveLength(63);
+  });
+});
+
+describe('a market', () => {
+  test('has its record in the words of the specification', async () => {
+    expect(await record(1)).toEqual({
+      id: 1,
+      name: expect.any(String),
+      subtitle: expect.any(String),
+      description: expect.any(String),
+      date_created: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      company_count: 1200,
+      header_image_url: expect.stringMatching(/^https:/),
+      review_status: 'published',
+    });
+    for (const id of ['99', 'one', '01']) {
+      const { status, body } = await client.get(`/stage/dev/markets/${id}`);
+      expect(status).toBe(404);
+      expect(body).toEqual(failure('NOT_FOUND'));
+    }
+  });
+
+  test('serves all of its companies with the fields of the export', async () => {
+    const served = await companies(1);
+    expect(served).toHaveLength(1200);
+    expect(served).toEqual(sandbox.data.markets[0]?.companies);
+    expect(new Set(served.map(company => company.domain)).size).toBe(1200);
+  });
+
+  test('serves one ESG record for each company', async () => {
+    const { status, body } = await client.get('/v2/markets/3/esg');
+    expect(status).toBe(200);
+    expect(body.metadata).toEqual({ marketId: 3 });
+    expect(body.data.map((esg: { domain: string }) => esg.domain)).toEqual(
+      (await companies(3)).map(company => company.domain),
+    );
+    expect(body.data[0]).toMatchObject({
+      environment: expect.any(Number),
+      social: expect.any(Number),
+      governance: expect.any(Number),
+      overall: expect.any(Number),
+    });
+  });
+
+  test('that is not published has neither companies, ESG data, topics nor an export', async () => {
+    for (const id of [4, 5]) {
+      const answers = await Promise.all([
+        client.get(`/v2/markets/${id}/companies`),
+        client.get(`/v2/markets/${id}/esg`),
+        client.post(`/api/markets/${id}/topics`, {}),
+        client.post(`/api/markets/${id}/export-csv`, { domainList: ['x.example.com'] }),
+      ]);
+      for (const { status, body } of answers) {
+        expect(status).toBe(404);
+        expect(body).toEqual(failure('NOT_FOUND'));
+      }
+    }
+  });
+
+  test('has topics on two levels, sorted by label where that is asked', async () => {
+    const topics = async (body?: unknown) => (await client.post('/api/markets/1/topics', body)).body.data;
+    const plain = await topics();
+    expect(plain).toEqual(sandbox.data.markets[0]?.topics);
+    expect(await topics({})).toEqual(plain);
+    const sorted = await topics({ sorts: { label: 'asc' } });
+    const labels = (list: { label: string }[]) => list.map(({ label }) => label);
+    expect(labels(plain)).not.toEqual(labels(sorted));
+    expect(labels(sorted)).toEqual(labels(plain).sort());
+    for (const { groups } of sorted) expect(labels(groups)).toEqual(labels(groups).sort());
+    expect((await client.post('/api/markets/1/topics', { sorts: { label: 'desc' } })).status).toBe(400);
+    expect((await client.post('/api/markets/99/topics', {})).status).toBe(404);
+  });
+
+  test('is suggested by any part of its name, a beginning first', async () => {
+    const suggest = async (keyword: string) => (await client.post('/api/markets/suggest', { keyword })).body.suggested;
+    expect(await suggest('ind')).toEqual([
+      'Industrial Cleaning Services Benelux',
+      'Industrial Components Suppliers Europe',
+    ]);
+    expect((await suggest('co')).slice(0, 3)).toEqual([
+      'Cold Chain Logistics DACH',
+      'Contract Electronics Manufacturers',
+      'Industrial Components Suppliers Europe',
+    ]);
+    expect(await suggest('nothing like it')).toEqual([]);
+    expect((await client.post('/api/markets/suggest', {})).status).toBe(400);
+  });
+});
+
+describe('the CSV export', () => {
+  const exported = (domainList: unknown) => client.post('/api/markets/1/export-csv', { domainList });
+
+  test('links to a file with a line for each domain asked for', async () => {
+    const pool = sandbox.data.markets[0]?.companies ?? [];
+    const awkward = [
+      pool.find(company => company.name.includes(',')),
+      pool.find(company => company.description.includes('"')),
+      pool.find(company => company.contactEmail === null),
+    ].filter(company => company !== undefined);
+    expect(awkward).toHaveLength(3);
+    const { status, body } = await exported(awkward.map(company => company.domain));
+    expect(status).toBe(200);
+    expect(body.downloadLink).toMatch(new RegExp(`^${sandbox.origin}/files/[0-9a-f]{32}\\.csv$`));
+    const file = await fetch(body.downloadLink);
+    expect(file.headers.get('content-type')).toMatch(/^text\/csv/);
+    expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="[0-9a-f]{32}\.csv"$/);
+    const [header, ...rows] = parseCsv(await file.text());
+    expect(header?.slice(0, 3)).toEqual(['domain', 'name', 'description']);
+    expect(rows).toEqual(
+      awkward.map(company => [
+        company.domain,
+        company.name,
+        company.description,
+        String(company.overallMomentum),
+        company.contactNumber ?? '',
+        company.contactEmail ?? '',
+        String(company.actualRevenue),
+        company.naics.map(({ code }) => code).join(';'),
+        company.operatesIn.join(';'),
+        company.dunsNumbers.join(';'),
+        String(company.score),
+      ]),
+    );
+  });
+
+  test('refuses unknown domains and an empty list, and knows no other file', async () => {
+    const known = sandbox.data.markets[0]?.companies[0]?.domain;
+    for (const domainList of [[known, 'unknown.example.com'], [], 'x', undefined]) {
+      const { status, body } = await exported(domainList);
+      expect(status).toBe(400);
+      expect(body).toEqual(failure('QUERY_VALIDATION_FAILED'));
+    }
+    expect((await client.get('/files/other.csv')).body).toEqual(failure('NOT_FOUND'));
+  });
+});
+
+test('a path that the service does not have is not found', async () => {
+  const { status, body } = await client.get('/v2/nothing');
+  expect(status).toBe(404);
+  expect(body).toEqual(failure('NOT_FOUND'));
+});
+
+test('no answer says anything about caching', async () => {
+  expect((await client.get('/v2/events-monitor/events')).headers.has('cache-control')).toBe(false);
+});
+
+/** RFC 4180: quoted cells may hold commas, doubled quotes and line breaks; every line ends in CRLF. */
+function parseCsv(text: string): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    row.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
+    if (end === ',') continue;
+    rows.push(row);
+    row = [];
+  }
+  return rows;
+}

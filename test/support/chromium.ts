@@ -1,0 +1,22 @@
+import { type Browser, chromium } from 'playwright-core';
+
+/**
+ * Starts a headless Chromium (the one that `CHROME_PATH` names, which the global setup sets to Debian's where it is not
+ * given) with a temporary profile of its own, that speaks to nobody unasked. The test closes it.
+ */
+export function launchChromium(): Promise<Browser> {
+  const executablePath = process.env.CHROME_PATH;
+  if (!executablePath) throw new Error('CHROME_PATH is not set: the global setup of Jest did not run');
+  return chromium.launch({
+    executablePath,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}

@@ -1,0 +1,11 @@
+import type { Credential, Scope } from './credentials.js';
+import type { Receipt } from './receipt.js';
+
+/** On whose behalf something is read or written, and until when. Lives as long as one request, or one event of a subscription. */
+export interface Caller {
+  readonly credential: Credential;
+  readonly scope: Scope;
+  /** Aborted when the client has gone or the request's deadline has passed; its reason is the error to answer with. */
+  readonly signal: AbortSignal;
+  readonly receipt: Receipt;
+}

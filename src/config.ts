@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { Secret } from './secret.js';
+
+const blankIsAbsent = (value: unknown) => (typeof value === 'string' && value.trim() === '' ? undefined : value);
+const optional = <T extends z.ZodType>(schema: T) => z.preprocess(blankIsAbsent, schema.optional());
+const withDefault = <T extends z.ZodType>(schema: T, value: z.output<T>) =>
+  z.preprocess(
+    blankIsAbsent,
+    schema.optional().transform(given => given ?? value),
+  );
+
+const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .refine(value => value >= least && value <= most, `must be between ${least} and ${most}`);
+
+const flag = z.enum(['true', 'false'], 'must be true or false').transform(value => value === 'true');
+
+const urlOf = (text: string) => (URL.canParse(text) ? new URL(text) : undefined);
+
+const httpAddress = z
+  .string()
+  .refine(text => {
+    const url = urlOf(text);
+    return url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash;
+  }, 'must be an http or https address without user, query or fragment')
+  .transform(text => text.replace(/\/+$/, ''));
+
+const list = z.string().transform(text => text.split(',').map(part => part.trim()));
+
+const redisAddresses = list.refine(
+  urls => urls.every(url => /^rediss?:$/.test(urlOf(url)?.protocol ?? '')),
+  'must be redis:// or rediss:// addresses, with commas between the nodes of a Cluster',
+);
+
+const secrets = list
+  .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
+  .transform(all => all.map(secret => new Secret(secret)));
+
+const environment = z.object({
+  HOST: withDefault(z.string(), '127.0.0.1'),
+  PORT: withDefault(wholeNumber(0, 65_535), 4000),
+  UPSTREAM_BASE_URL: optional(httpAddress),
+  UPSTREAM_API_URL: optional(httpAddress),
+  UPSTREAM_DEV_URL: optional(httpAddress),
+  UPSTREAM_TIMEOUT_MS: withDefault(wholeNumber(1, 600_000), 10_000),
+  UPSTREAM_CONNECTIONS: withDefault(wholeNumber(1, 10_000), 128),
+  REDIS_URL: optional(redisAddresses),
+  SESSION_SECRET: optional(secrets),
+  EVENTS_SEARCH_PARAM: optional(z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter')),
+  KEYWORD_SUGGESTION_PATH: optional(z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /')),
+  TEAMS_FILE: optional(z.string()),
+  EXPLAIN: optional(flag),
+});
+
+/** What one variable demands of another. */
+function disagreements(env: Record<string, string | undefined>): string[] {
+  const faults: string[] = [];
+  for (const name of ['UPSTREAM_API_URL', 'UPSTREAM_DEV_URL']) {
+    if (env[name] && !env.UPSTREAM_BASE_URL) faults.push(`UPSTREAM_BASE_URL: must be set where ${name} is`);
+  }
+  if (env.NODE_ENV === 'production' && !env.SESSION_SECRET) {
+    faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
+  }
+  return faults;
+}
+
+/** Everything that can be set from outside. Names and defaults are those of the README's table. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** The service's three addresses without a slash at their end; `base` undefined means that the sandbox is to run. */
+  readonly upstream: {
+    readonly base: string | undefined;
+    readonly api: string | undefined;
+    readonly dev: string | undefined;
+    readonly timeoutMs: number;
+    readonly connections: number;
+  };
+  /** One address, or the nodes of a Cluster. */
+  readonly redis: readonly string[] | undefined;
+  /** The first seals and scopes; all of them open. Never empty. */
+  readonly sessionSecrets: readonly [Secret, ...Secret[]];
+  readonly eventsSearchParam: string | undefined;
+  readonly keywordSuggestionPath: string | undefined;
+  readonly teamsFile: string | undefined;
+  /** Whether `x-explain: 1` is answered; undefined: where the sandbox runs. */
+  readonly explain: boolean | undefined;
+}
+
+/** Every fault of an environment, one a line. */
+export class InvalidConfig extends Error {
+  override readonly name = 'InvalidConfig';
+}
+
+/**
+ * The configuration that an environment describes. An empty variable counts as absent.
+ * @throws InvalidConfig that names every wrong variable, not only the first.
+ */
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const result = environment.safeParse(env);
+  const faults = [
+    ...(result.error?.issues ?? []).map(issue => `${issue.path.join('.')}: ${issue.message}`),
+    ...disagreements(env),
+  ];
+  if (!result.success || faults.length > 0) {
+    throw new InvalidConfig(`The environment is not right: ${faults.join('; ')}`);
+  }
+  const values = result.data;
+  const [first = new Secret(randomBytes(32).toString('base64url')), ...rest] = values.SESSION_SECRET ?? [];
+  return {
+    host: values.HOST,
+    port: values.PORT,
+    upstream: {
+      base: values.UPSTREAM_BASE_URL,
+      api: values.UPSTREAM_API_URL,
+      dev: values.UPSTREAM_DEV_URL,
+      timeoutMs: values.UPSTREAM_TIMEOUT_MS,
+      connections: values.UPSTREAM_CONNECTIONS,
+    },
+    redis: values.REDIS_URL,
+    sessionSecrets: [first, ...rest],
+    eventsSearchParam: values.EVENTS_SEARCH_PARAM,
+    keywordSuggestionPath: values.KEYWORD_SUGGESTION_PATH,
+    teamsFile: values.TEAMS_FILE,
+    explain: values.EXPLAIN,
+  };
+}

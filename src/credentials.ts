@@ -1,0 +1,83 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+import { BadUserInput } from './errors.js';
+import { Secret } from './secret.js';
+
+/** The ways to say who is asking (spec.md: Authentication). A cookie is what the sealed session holds, ready for a `Cookie` header. */
+export type Credential =
+  | { readonly kind: 'apiKey' | 'bearer' | 'sessionId'; readonly secret: Secret }
+  | { readonly kind: 'cookie'; readonly secret: Secret; readonly email: string; readonly name: string | null };
+
+declare const scopeBrand: unique symbol;
+
+/** Whose data this is: a keyed hash of the credential, safe to store and to log. Every key of a cache, flight or poller begins with one. */
+export type Scope = string & { readonly [scopeBrand]: true };
+
+/** What a client sent with its request or in its connection's payload, names in lower case. */
+export interface Presented {
+  readonly 'x-api-key'?: string | undefined;
+  readonly authorization?: string | undefined;
+  readonly sessionId?: string | undefined;
+}
+
+const longestCredential = 4096;
+const visibleAscii = /^[\x21-\x7e]+$/;
+
+/**
+ * The explicit credential among what was presented, or undefined where there is none.
+ * @throws BadUserInput for two at once, an empty one, one that no header could carry, or an `Authorization` that is no Bearer token.
+ */
+export function explicitCredential(presented: Presented): Credential | undefined {
+  const found: Credential[] = [];
+  const apiKey = presented['x-api-key'];
+  if (apiKey !== undefined) found.push({ kind: 'apiKey', secret: checked('x-api-key', apiKey) });
+  if (presented.authorization !== undefined) {
+    const [, token] = /^bearer +(.*)$/i.exec(presented.authorization.trim()) ?? [];
+    if (token === undefined) throw new BadUserInput('authorization', 'expected "Bearer <token>"');
+    found.push({ kind: 'bearer', secret: checked('authorization', token) });
+  }
+  if (presented.sessionId !== undefined) {
+    found.push({ kind: 'sessionId', secret: checked('sessionId', presented.sessionId) });
+  }
+  if (found.length > 1) {
+    const names = found.map(({ kind }) => presentedAs[kind]).join(' and ');
+    throw new BadUserInput(presentedAs[found[1]?.kind ?? 'apiKey'], `send one credential, not ${names}`);
+  }
+  return found[0];
+}
+
+const presentedAs = {
+  apiKey: 'x-api-key',
+  bearer: 'authorization',
+  sessionId: 'sessionId',
+  cookie: 'cookie',
+} as const;
+
+function checked(argument: string, value: string): Secret {
+  if (value === '') throw new BadUserInput(argument, 'must not be empty');
+  if (value.length > longestCredential)
+    throw new BadUserInput(argument, `must be at most ${longestCredential} characters`);
+  if (!visibleAscii.test(value)) throw new BadUserInput(argument, 'must hold visible ASCII characters only');
+  return new Secret(value);
+}
+
+/** How a credential travels upstream: as it came (spec.md: Authentication). `query` goes into the address, and into no log. */
+export function carry(credential: Credential): { headers: Record<string, string>; query?: string } {
+  const value = credential.secret.reveal();
+  switch (credential.kind) {
+    case 'apiKey':
+      return { headers: { 'x-api-key': value } };
+    case 'bearer':
+      return { headers: { authorization: `Bearer ${value}` } };
+    case 'sessionId':
+      return { headers: {}, query: `sessionId=${encodeURIComponent(value)}` };
+    case 'cookie':
+      return { headers: { cookie: value } };
+  }
+}
+
+/** A function from credential to scope, keyed with the gateway's secret, so that a scope gives nothing away about its credential. */
+export function createScoper(secret: Secret): (credential: Credential) => Scope {
+  const key = Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'market-intelligence-gateway scope', 32));
+  return ({ kind, secret: value }) =>
+    createHmac('sha256', key).update(`${kind}\n${value.reveal()}`).digest('base64url').slice(0, 32) as Scope;
+}

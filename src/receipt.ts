@@ -1,0 +1,30 @@
+/** Who answered a read: a memory of this process, Redis, a call that another reader had under way, or a call of its own. */
+export type Source = 'memory' | 'redis' | 'flight' | 'network';
+
+/** One line of `extensions.explain`. `path` has the query, but never a credential; `milliseconds` is what the reader waited. */
+export interface ReceiptLine {
+  readonly method: string;
+  readonly path: string;
+  /** The service's status; null where no answer came. */
+  readonly status: number | null;
+  readonly milliseconds: number;
+  readonly source: Source;
+}
+
+/** A record that the service sent in a shape that cannot be served. */
+export interface LeftOut {
+  /** What it should have been: `Event`. */
+  readonly record: string;
+  /** Its identifier, where that could be read. */
+  readonly id: string | null;
+  /** The fields at fault, by the service's names. */
+  readonly fields: readonly string[];
+}
+
+/** What an answer was made of; one for each request. */
+export class Receipt {
+  readonly lines: ReceiptLine[] = [];
+  readonly leftOut: LeftOut[] = [];
+  /** Whether anything in the answer is older than it may be, because the service failed. */
+  stale = false;
+}

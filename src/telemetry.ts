@@ -1,0 +1,13 @@
+import type { Source } from './receipt.js';
+
+/** How an upstream call ended: a reply of any status, or none. */
+export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
+
+/** What the ground floor tells whoever counts. A function is called once for each thing that happened, and must not throw. */
+export interface Telemetry {
+  upstreamCall(call: { family: string; outcome: CallOutcome; status: number | null; milliseconds: number }): void;
+  lookup(source: Source): void;
+  /** One field or record in which the service strayed from its specification: `Event.lastUpdated`. */
+  drift(name: string): void;
+  redisFault(command: string): void;
+}

@@ -1,0 +1,96 @@
+import { type Dispatcher, Pool } from 'undici';
+import type { Credential } from '../credentials.js';
+import { carry } from '../credentials.js';
+import { NotConfigured } from '../errors.js';
+import { Bulkhead } from './bulkhead.js';
+import { exchange, type Reply } from './exchange.js';
+import { type Address, pathAndQuery, type UpstreamRequest } from './request.js';
+
+/** Where the service is (spec.md: introduction), without a slash at the end, and how hard it may be asked. */
+export interface UpstreamOptions {
+  readonly base: string | undefined;
+  readonly api: string | undefined;
+  readonly dev: string | undefined;
+  /** For one call, everything included. */
+  readonly timeoutMs: number;
+  /** For each origin. */
+  readonly connections: number;
+}
+
+/** One origin of the service: its connections, and the bound on who may use them. */
+export interface Gate {
+  readonly bulkhead: Bulkhead;
+  /** @throws BrokenExchange where no whole reply came. */
+  exchange(request: UpstreamRequest, credential: Credential, signal: AbortSignal): Promise<Reply>;
+}
+
+const waitingPerConnection = 32;
+const largestReply = 64 * 1024 * 1024;
+
+const variables: Record<Address, string> = {
+  base: 'UPSTREAM_BASE_URL',
+  api: 'UPSTREAM_API_URL',
+  dev: 'UPSTREAM_DEV_URL',
+};
+
+/**
+ * The gates to the service's addresses; addresses of one origin share a gate.
+ * @param wire takes the place of the connection pools: the seam where a test fakes the service.
+ */
+export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
+  const origins = new Map<string, { dispatcher: Dispatcher; bulkhead: Bulkhead }>();
+  const gates = new Map<Address, Gate>();
+
+  function open(origin: string) {
+    const found = origins.get(origin);
+    if (found !== undefined) return found;
+    const { connections } = options;
+    const opened = {
+      // The deadline of the call bounds the waiting; undici's own timers would be a second opinion.
+      dispatcher:
+        wire ?? new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: largestReply }),
+      bulkhead: new Bulkhead(connections, connections * waitingPerConnection),
+    };
+    origins.set(origin, opened);
+    return opened;
+  }
+
+  return {
+    /** @throws NotConfigured where the operator has not set the address. */
+    to(address: Address): Gate {
+      const found = gates.get(address);
+      if (found !== undefined) return found;
+      const configured = options[address];
+      if (configured === undefined) throw new NotConfigured(variables[address]);
+      const { origin, pathname } = new URL(configured);
+      const prefix = pathname.replace(/\/$/, '');
+      const { dispatcher, bulkhead } = open(origin);
+      const gate: Gate = {
+        bulkhead,
+        exchange: (request, credential, signal) =>
+          exchange(dispatcher, { origin, ...wireForm(request, credential, prefix) }, signal),
+      };
+      gates.set(address, gate);
+      return gate;
+    },
+
+    /** Lets running calls end, then closes the connections. */
+    async close(): Promise<void> {
+      await Promise.all([...origins.values()].map(({ dispatcher }) => dispatcher.close()));
+    },
+  };
+}
+
+function wireForm(request: UpstreamRequest, credential: Credential, prefix: string) {
+  const { headers, query } = carry(credential);
+  const path = prefix + pathAndQuery(request);
+  return {
+    method: request.method,
+    path: query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
+    headers:
+      request.body === undefined
+        ? { accept: 'application/json', ...headers }
+        : { accept: 'application/json', 'content-type': 'application/json', ...headers },
+    body: request.body === undefined ? null : JSON.stringify(request.body),
+  };
+}

@@ -1,0 +1,77 @@
+import {
+  Conflict,
+  Forbidden,
+  type GatewayError,
+  NotFound,
+  RateLimited,
+  Unauthenticated,
+  UpstreamBadInput,
+  type UpstreamFault,
+  UpstreamInvalidResponse,
+  UpstreamTimeout,
+  UpstreamUnavailable,
+} from '../errors.js';
+import type { Reply } from './exchange.js';
+
+/**
+ * The error that a reply outside 200-299 stands for: by the body's `errorCode` where it has a known one, else by the status
+ * (spec.md: Errors). The service's own text stays inside: it may name addresses or repeat a credential.
+ */
+export function refusalOf(reply: Reply, safe: boolean): GatewayError {
+  const fault: UpstreamFault = { status: reply.status, errorCode: errorCodeOf(reply.body) };
+  return byErrorCode(fault, safe) ?? byStatus(reply.status, fault, safe);
+}
+
+function byErrorCode(fault: UpstreamFault, safe: boolean): GatewayError | undefined {
+  switch (fault.errorCode) {
+    case 'QUERY_VALIDATION_FAILED':
+      return byStatus(400, fault, safe);
+    case 'UNAUTHORISED':
+      return byStatus(401, fault, safe);
+    case 'FORBIDDEN':
+      return byStatus(403, fault, safe);
+    case 'NOT_FOUND':
+      return byStatus(404, fault, safe);
+    case 'INTERNAL_SERVER_ERROR':
+      return byStatus(500, fault, safe);
+    default:
+      return undefined;
+  }
+}
+
+function byStatus(status: number, fault: UpstreamFault, safe: boolean): GatewayError {
+  switch (status) {
+    case 400:
+    case 422:
+      return new UpstreamBadInput('The service turned the request down as invalid', fault);
+    case 401:
+      return new Unauthenticated('The service does not accept the credential', fault);
+    case 403:
+      return new Forbidden('The credential has no permission for this', fault);
+    case 404:
+    case 410:
+      return new NotFound('The service knows no such thing, or this credential may not see it', fault);
+    case 409:
+      return new Conflict('The state of the thing does not admit this now', fault);
+    case 429:
+      return new RateLimited('The service limits how often it is asked', fault);
+    case 408:
+    case 504:
+      return new UpstreamTimeout('The service did not answer in time', fault, safe);
+    default:
+      if (status >= 500) return new UpstreamUnavailable('The service failed', fault, safe);
+      return new UpstreamInvalidResponse('The service answered with a status that it does not document', fault, false);
+  }
+}
+
+function errorCodeOf(body: Buffer): string | null {
+  if (body.length > longestErrorBody) return null;
+  try {
+    const { errorCode } = JSON.parse(body.toString()) ?? {};
+    return typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null;
+  } catch {
+    return null;
+  }
+}
+
+const longestErrorBody = 64 * 1024;

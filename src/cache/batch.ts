@@ -1,0 +1,100 @@
+import type { Scope } from '../credentials.js';
+import { NotFound, UpstreamFailure } from '../errors.js';
+import { type Entry, whole } from './entry.js';
+import { type Answer, answerOf, keysOf, type Loaded, type Lookup } from './lookup.js';
+import type { MemoryTier } from './memory-tier.js';
+import type { RedisTier, Write } from './redis-tier.js';
+
+/** Where a batch looks and keeps. */
+export interface Tiers {
+  readonly memory: MemoryTier;
+  readonly redis: RedisTier | undefined;
+}
+
+/** One look-up that memory could not answer. */
+export interface Missing {
+  readonly lookup: Lookup<unknown, unknown>;
+  /** What memory still has under its keys: nothing, or too old to answer by itself. */
+  readonly remembered: readonly (Entry | undefined)[];
+  /** The generation of the look-up's tag; undefined where it has no tag. */
+  readonly generation: string | undefined;
+}
+
+/**
+ * The look-ups of one scope and one moment that memory could not answer: together they cost one read of Redis, and one
+ * pipeline of writes when the last of them has come back.
+ */
+export class Batch {
+  readonly #scope: Scope;
+  readonly #tiers: Tiers;
+  readonly #keys: string[] = [];
+  readonly #writes: Write[] = [];
+  #found: Promise<readonly (Entry | undefined)[]> | undefined;
+  #underWay = 0;
+
+  constructor(scope: Scope, tiers: Tiers) {
+    this.#scope = scope;
+    this.#tiers = tiers;
+  }
+
+  /** From Redis, else from the source, else from what is still usable. All of a batch must be fetched within one tick. */
+  async fetch(missing: Missing, signal: AbortSignal): Promise<Answer<unknown, unknown>> {
+    this.#underWay += 1;
+    try {
+      return await this.#fetch(missing, signal);
+    } finally {
+      this.#underWay -= 1;
+      if (this.#underWay === 0 && this.#writes.length > 0) void this.#tiers.redis?.setMany(this.#scope, this.#writes);
+    }
+  }
+
+  async #fetch({ lookup, remembered, generation }: Missing, signal: AbortSignal): Promise<Answer<unknown, unknown>> {
+    const keys = keysOf(lookup);
+    const shared = await this.#inRedis(keys);
+    const fresh = whole(shared, generation, 'freshUntil');
+    if (fresh !== undefined) {
+      for (const [index, entry] of fresh.entries()) this.#tiers.memory.set(this.#scope, keys[index] ?? '', entry);
+      return answerOf(fresh, 'redis');
+    }
+    try {
+      const loaded = await lookup.load(signal);
+      if (!loaded.noStore) this.#keep(lookup, generation, loaded);
+      return { value: loaded.value, heavy: loaded.heavy?.value, source: 'network', stale: false };
+    } catch (error) {
+      if (error instanceof NotFound) this.#keepAbsence(lookup, generation, error);
+      if (!(error instanceof UpstreamFailure)) throw error;
+      const usable = whole(shared, generation, 'usableUntil') ?? whole(remembered, generation, 'usableUntil');
+      if (usable === undefined) throw error;
+      return answerOf(usable, 'memory', true);
+    }
+  }
+  async #inRedis(keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
+    const { redis } = this.#tiers;
+    if (redis === undefined) return [undefined];
+    const first = this.#keys.push(...keys) - keys.length;
+    // The keys of the whole batch are there when the microtask runs.
+    this.#found ??= Promise.resolve().then(() => redis.getMany(this.#scope, this.#keys));
+    return (await this.#found).slice(first, first + keys.length);
+  }
+
+  #keep(lookup: Lookup<unknown, unknown>, generation: string | undefined, loaded: Loaded<unknown, unknown>): void {
+    const freshUntil = Date.now() + lookup.lifetime.maxAge;
+    const times = { freshUntil, usableUntil: freshUntil + lookup.lifetime.grace, generation };
+    const [recordKey = '', heavyKey] = keysOf(lookup);
+    this.#set(recordKey, { value: loaded.value, bytes: loaded.bytes, ...times });
+    if (heavyKey !== undefined && loaded.heavy !== undefined) this.#set(heavyKey, { ...loaded.heavy, ...times });
+  }
+
+  #keepAbsence(lookup: Lookup<unknown, unknown>, generation: string | undefined, { upstream }: NotFound): void {
+    const until = Date.now() + lookup.lifetime.absent;
+    if (lookup.lifetime.absent === 0) return;
+    for (const key of keysOf(lookup)) {
+      this.#set(key, { absent: upstream, freshUntil: until, usableUntil: until, generation, bytes: 0 });
+    }
+  }
+
+  #set(key: string, entry: Entry): void {
+    this.#tiers.memory.set(this.#scope, key, entry);
+    this.#writes.push({ key, entry });
+  }
+}

@@ -1,0 +1,108 @@
+import type { Scope } from '../credentials.js';
+import type { Telemetry } from '../telemetry.js';
+import { Batch, type Tiers } from './batch.js';
+import { type Entry, whole } from './entry.js';
+import { Flights } from './flights.js';
+import type { Generations } from './generations.js';
+import { type Answer, answerOf, keysOf, type Lookup } from './lookup.js';
+
+type AnyAnswer = Answer<unknown, unknown>;
+
+/** Memory over Redis over the source, by scope and key: one flight for each key, one round trip for each batch. */
+export class Cache {
+  readonly #tiers: Tiers;
+  readonly #generations: Generations;
+  readonly #telemetry: Telemetry;
+  readonly #flights = new Flights<AnyAnswer>();
+
+  constructor(tiers: Tiers, generations: Generations, telemetry: Telemetry) {
+    this.#tiers = tiers;
+    this.#generations = generations;
+    this.#telemetry = telemetry;
+  }
+
+  /** Voids whatever is kept under a tag, for every scope and in every process. */
+  async renew(tag: string): Promise<void> {
+    await this.#generations.renew(tag);
+  }
+
+  /** One look-up. @throws what the source threw; the signal's reason as soon as it aborts. */
+  async getOrLoad<T, H>(scope: Scope, lookup: Lookup<T, H>, signal: AbortSignal): Promise<Answer<T, H>> {
+    const [answer] = await this.loadMany(scope, [lookup], signal);
+    if (answer instanceof Error || answer === undefined) throw answer;
+    return answer;
+  }
+
+  /**
+   * Looks all of them up; answers in their order. Each stands for itself: one that failed is an Error in its place.
+   * @throws the signal's reason as soon as it aborts; what nobody else waits for is aborted too.
+   */
+  async loadMany<T, H>(
+    scope: Scope,
+    lookups: readonly Lookup<T, H>[],
+    signal: AbortSignal,
+  ): Promise<(Answer<T, H> | Error)[]> {
+    const generations = await this.#generationsOf(lookups);
+    signal.throwIfAborted();
+    const batch = new Batch(scope, this.#tiers);
+    const leavers: (() => void)[] = [];
+
+    const outcomes = lookups.map(async (lookup): Promise<AnyAnswer> => {
+      const { tag } = lookup;
+      const generation = tag === undefined ? undefined : generations.get(tag);
+      // Without its generation nothing kept can be trusted: the source is asked, and its answer not kept.
+      const keepable = tag === undefined || generation !== undefined;
+      const remembered = keepable ? this.#remembered(scope, lookup) : [undefined];
+      const fresh = whole(remembered, generation, 'freshUntil');
+      if (fresh !== undefined) return answerOf(fresh, 'memory');
+
+      const name = `${scope} ${generation ?? ''} ${lookup.heavy} ${lookup.key}`;
+      const seat = this.#flights.board(name, flight =>
+        keepable ? batch.fetch({ lookup, remembered, generation }, flight) : straight(lookup, flight),
+      );
+      leavers.push(seat.leave);
+      const answer = await seat.landing;
+      return seat.shared ? { ...answer, source: 'flight' } : answer;
+    });
+
+    const settled = Promise.allSettled(outcomes);
+    try {
+      return (await unlessAborted(settled, signal)).map(result => {
+        if (result.status === 'rejected') return result.reason as Error;
+        this.#telemetry.lookup(result.value.source);
+        return result.value as Answer<T, H>;
+      });
+    } finally {
+      for (const leave of leavers) leave();
+    }
+  }
+
+  #remembered(scope: Scope, lookup: Lookup<unknown, unknown>): readonly (Entry | undefined)[] {
+    return keysOf(lookup).map(key => this.#tiers.memory.get(scope, key));
+  }
+
+  async #generationsOf(lookups: readonly { tag?: string | undefined }[]) {
+    const tags = new Set(lookups.flatMap(({ tag }) => tag ?? []));
+    return tags.size === 0 ? none : this.#generations.current([...tags]);
+  }
+}
+
+const none: ReadonlyMap<string, string | undefined> = new Map();
+
+async function straight(lookup: Lookup<unknown, unknown>, signal: AbortSignal): Promise<AnyAnswer> {
+  const { value, heavy } = await lookup.load(signal);
+  return { value, heavy: heavy?.value, source: 'network', stale: false };
+}
+
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let abort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+  });
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

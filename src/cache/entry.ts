@@ -1,0 +1,27 @@
+import type { UpstreamFault } from '../errors.js';
+
+/** What a tier keeps under a key: a value that is safe as JSON, or the fact that there is none. Times are milliseconds since 1970. */
+export interface Entry {
+  readonly value?: unknown;
+  /** The service's 404, kept in place of a value. */
+  readonly absent?: UpstreamFault | undefined;
+  /** Until here it answers by itself. */
+  readonly freshUntil: number;
+  /** Until here it may still stand in for a service that fails. */
+  readonly usableUntil: number;
+  /** The generation of its tag when the service was asked; under another one the entry is void. */
+  readonly generation?: string | undefined;
+  /** The size of the value's JSON text, about. */
+  readonly bytes: number;
+}
+
+/** The entries, if none of them is missing, of another generation, or past the time that is asked about. */
+export function whole(
+  entries: readonly (Entry | undefined)[],
+  generation: string | undefined,
+  until: 'freshUntil' | 'usableUntil',
+): readonly Entry[] | undefined {
+  const now = Date.now();
+  const good = entries.filter(entry => entry !== undefined && entry.generation === generation && entry[until] > now);
+  return good.length === entries.length ? (good as Entry[]) : undefined;
+}

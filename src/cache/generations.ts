@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { RedisClient } from '../redis.js';
+import type { Telemetry } from '../telemetry.js';
+
+/**
+ * The generation of each tag: a token that changes with every write to what the tag stands for, and voids at one stroke whatever was
+ * kept under the one before, for every credential. A token and no number, so that one lost in Redis never comes back.
+ */
+export interface Generations {
+  /** The tokens of today; undefined for a tag whose token is not to be had, whose entries must then not be trusted. */
+  current(tags: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
+  /** Begins a new generation. */
+  renew(tag: string): Promise<void>;
+}
+
+/** Longer than any entry lives. */
+const lifetimeSeconds = 24 * 60 * 60;
+const mostTags = 100_000;
+
+/** The generations of a process that shares its cache with none. */
+export function localGenerations(): Generations {
+  const tokens = new LRUCache<string, string>({ max: mostTags });
+  const renewed = (tag: string) => {
+    const token = randomUUID();
+    tokens.set(tag, token);
+    return token;
+  };
+  return {
+    async current(tags) {
+      return new Map(tags.map(tag => [tag, tokens.get(tag) ?? renewed(tag)]));
+    },
+    async renew(tag) {
+      renewed(tag);
+    },
+  };
+}
+
+/**
+ * The generations of a fleet. They are read anew for each batch of look-ups, and not announced: only so does the next query through
+ * any process see a write for certain.
+ */
+export function sharedGenerations(redis: RedisClient, telemetry: Telemetry): Generations {
+  const keyOf = (tag: string) => `mig:generation:${tag}`;
+
+  async function currentOf(tag: string): Promise<string | undefined> {
+    try {
+      const known = await redis.get(keyOf(tag));
+      if (known !== null) return known;
+      const token = randomUUID();
+      const before = await redis.set(keyOf(tag), token, 'EX', lifetimeSeconds, 'NX', 'GET');
+      return before ?? token;
+    } catch {
+      telemetry.redisFault('GET');
+      return undefined;
+    }
+  }
+
+  return {
+    async current(tags) {
+      return new Map(await Promise.all(tags.map(async tag => [tag, await currentOf(tag)] as const)));
+    },
+    async renew(tag) {
+      await redis.set(keyOf(tag), randomUUID(), 'EX', lifetimeSeconds).catch(() => telemetry.redisFault('SET'));
+    },
+  };
+}

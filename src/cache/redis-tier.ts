@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { type CircuitBreakerPolicy, ConsecutiveBreaker, circuitBreaker, handleAll } from 'cockatiel';
+import type { Scope } from '../credentials.js';
+import type { RedisClient } from '../redis.js';
+import type { Telemetry } from '../telemetry.js';
+import type { Entry } from './entry.js';
+
+/** One entry on its way to Redis. */
+export interface Write {
+  readonly key: string;
+  readonly entry: Entry;
+}
+
+/** After three commands in a row that failed, Redis is left alone for a second, so that no request waits for it. */
+const faultsInARow = 3;
+const restMs = 1_000;
+const longestKey = 200;
+
+/**
+ * The tier that the processes of a fleet share. It only ever saves time: a Redis that is gone, slow or full reads as an empty one.
+ * The keys of one scope share a Cluster slot, so that one command reads them all.
+ */
+export class RedisTier {
+  readonly #redis: RedisClient;
+  readonly #telemetry: Telemetry;
+  readonly #breaker: CircuitBreakerPolicy = circuitBreaker(handleAll, {
+    halfOpenAfter: restMs,
+    breaker: new ConsecutiveBreaker(faultsInARow),
+  });
+
+  constructor(redis: RedisClient, telemetry: Telemetry) {
+    this.#redis = redis;
+    this.#telemetry = telemetry;
+  }
+
+  /** One round trip for all keys; undefined for each that is missing, unreadable, or not to be had now. */
+  async getMany(scope: Scope, keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
+    const texts = await this.#attempt('MGET', () => this.#redis.mget(keys.map(key => redisKey(scope, key))));
+    return keys.map((_, index) => parsed(texts?.[index]));
+  }
+
+  /** One pipeline for all entries. Never rejects. */
+  async setMany(scope: Scope, writes: readonly Write[]): Promise<void> {
+    const pipeline = this.#redis.pipeline();
+    for (const { key, entry } of writes) {
+      const milliseconds = Math.ceil(entry.usableUntil - Date.now());
+      if (milliseconds > 0) pipeline.set(redisKey(scope, key), JSON.stringify(entry), 'PX', milliseconds);
+    }
+    await this.#attempt('SET', async () => {
+      const failed = (await pipeline.exec())?.find(([error]) => error !== null);
+      if (failed !== undefined) throw failed[0];
+    });
+  }
+
+  async #attempt<T>(command: string, run: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await this.#breaker.execute(run);
+    } catch {
+      this.#telemetry.redisFault(command);
+      return undefined;
+    }
+  }
+}
+
+function redisKey(scope: Scope, key: string): string {
+  const name = key.length <= longestKey ? key : createHash('sha256').update(key).digest('base64url');
+  return `mig:{${scope}}:${name}`;
+}
+
+function parsed(text: string | null | undefined): Entry | undefined {
+  if (text == null) return undefined;
+  try {
+    const entry = JSON.parse(text);
+    return typeof entry?.freshUntil === 'number' && typeof entry.usableUntil === 'number' ? entry : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,40 @@
+import { Cluster, Redis } from 'ioredis';
+
+/** One Redis, or a Cluster of them. */
+export type RedisClient = Redis | Cluster;
+
+/** A command that takes longer is given up: whoever waits for it goes to the service instead. */
+const commandTimeoutMs = 250;
+const longestReconnectPauseMs = 1_000;
+
+const reconnectPause = (attempt: number) => Math.min(attempt * 50, longestReconnectPauseMs);
+
+/**
+ * A connection for commands, which reconnects for ever and queues nothing while it is away: a command fails at once then.
+ * @param urls one `redis://` or `rediss://` address, or the nodes of a Cluster.
+ * @param onError hears of each connection that broke.
+ */
+export function connectRedis(urls: readonly string[], onError: (error: Error) => void): RedisClient {
+  const [url = '', ...others] = urls;
+  const shared = { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
+  const client =
+    others.length === 0
+      ? new Redis(url, { ...shared, enableOfflineQueue: false, retryStrategy: reconnectPause })
+      : new Cluster([...urls], {
+          enableOfflineQueue: false,
+          clusterRetryStrategy: reconnectPause,
+          redisOptions: { ...shared, ...credentialsOf(url) },
+        });
+  client.on('error', onError);
+  return client;
+}
+
+/** A Cluster takes user, password and TLS for all its nodes from one place, not from their addresses. */
+function credentialsOf(url: string) {
+  const { username, password, protocol } = new URL(url);
+  return {
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' && { tls: {} }),
+  };
+}

@@ -1,0 +1,105 @@
+import { printSchemaWithDirectives } from '@graphql-tools/utils';
+import type { FastifyInstance } from 'fastify';
+import type { Dispatcher } from 'undici';
+import { Cache } from './cache/cache.js';
+import { localGenerations, sharedGenerations } from './cache/generations.js';
+import { MemoryTier } from './cache/memory-tier.js';
+import { RedisTier } from './cache/redis-tier.js';
+import type { Config } from './config.js';
+import type { Services } from './context.js';
+import { createScoper } from './credentials.js';
+import { createEventsClient } from './events/client.js';
+import { registerGraphql } from './http/graphql.js';
+import { registerHealth } from './http/health.js';
+import { createMetrics, registerMetrics } from './http/metrics.js';
+import { createServer } from './http/server.js';
+import { lifetimesOf } from './lifetimes.js';
+import { connectRedis } from './redis.js';
+import { type Sandbox, startSandbox } from './sandbox/server.js';
+import { createSchema } from './schema.js';
+import { Secret } from './secret.js';
+import { createTeams, hashOfKey, readTeams } from './teams.js';
+import { createUpstream } from './upstream/upstream.js';
+
+/** What a test may put in the place of the world outside. */
+export interface Seams {
+  /** The wire to the service. */
+  readonly wire?: Dispatcher;
+}
+
+/** A gateway that is built and does not listen yet. */
+export interface Gateway {
+  /** Its HTTP server; closing it closes everything. */
+  readonly app: FastifyInstance;
+  /** The service's double, where none is configured. */
+  readonly sandbox: Sandbox | undefined;
+}
+
+const memoryBytes = 64 * 1024 * 1024;
+/** A request may need one call after another, and each may use its whole time. */
+const callsInARow = 3;
+
+/** Builds everything that lives as long as the process, in the order of need. */
+export async function buildApp(configured: Config, seams: Seams = {}): Promise<Gateway> {
+  const sandbox = configured.upstream.base === undefined ? await startSandbox() : undefined;
+  const config = sandbox === undefined ? configured : pointedAt(sandbox, configured);
+  const app = createServer();
+  const metrics = createMetrics();
+  const { telemetry } = metrics;
+
+  const upstream = createUpstream(config.upstream, telemetry, seams.wire);
+  const redis = config.redis && connectRedis(config.redis, () => telemetry.redisFault('connect'));
+  const cache = new Cache(
+    { memory: new MemoryTier(memoryBytes), redis: redis && new RedisTier(redis, telemetry) },
+    redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry),
+    telemetry,
+  );
+  const schema = createSchema();
+  const services: Services = {
+    upstream,
+    cache,
+    telemetry,
+    scopeOf: createScoper(config.sessionSecrets[0]),
+    events: createEventsClient(config.eventsSearchParam),
+    lifetimes: lifetimesOf(schema),
+    teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
+  };
+
+  registerHealth(app);
+  registerMetrics(app, metrics);
+  const sdl = printSchemaWithDirectives(schema);
+  app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
+  await registerGraphql(app, {
+    schema,
+    services,
+    deadlineMs: config.upstream.timeoutMs * callsInARow,
+    explains: config.explain ?? sandbox !== undefined,
+    fallback: sandbox && { kind: 'apiKey', secret: new Secret(demoKeyOf(sandbox)) },
+  });
+
+  app.addHook('onClose', async () => {
+    await upstream.close();
+    redis?.disconnect();
+    await sandbox?.close();
+  });
+  return { app, sandbox };
+}
+
+function pointedAt(sandbox: Sandbox, config: Config): Config {
+  return {
+    ...config,
+    upstream: { ...config.upstream, ...sandbox.addresses },
+    eventsSearchParam: config.eventsSearchParam ?? sandbox.eventsSearchParam,
+    keywordSuggestionPath: config.keywordSuggestionPath ?? sandbox.keywordSuggestionPath,
+  };
+}
+
+/** The sandbox's key for everything, which whoever sends no credential is taken to have. */
+function demoKeyOf({ demo }: Sandbox): string {
+  return demo.keys.find(({ eventsMonitor }) => eventsMonitor)?.key ?? '';
+}
+
+function demoTeams({ demo }: Sandbox) {
+  const { name, keys, emails } = demo.team;
+  return [{ name, keys: keys.map(hashOfKey), emails }];
+}

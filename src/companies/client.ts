@@ -1,0 +1,26 @@
+import type { Read } from '../reader.js';
+import { type CompanyRecord, companies, type Esg, esg } from './model.js';
+
+/** GET /v2/markets/{id}/companies: all of them. */
+export function companiesRead(marketId: string): Read<readonly CompanyRecord[]> {
+  return {
+    request: {
+      family: 'companies',
+      address: 'base',
+      method: 'GET',
+      path: `/v2/markets/${marketId}/companies`,
+      safe: true,
+    },
+    market: marketId,
+    parse: body => ({ value: companies.parse(body) }),
+  };
+}
+
+/** GET /v2/markets/{id}/esg. */
+export function esgRead(marketId: string): Read<Esg> {
+  return {
+    request: { family: 'esg', address: 'base', method: 'GET', path: `/v2/markets/${marketId}/esg`, safe: true },
+    market: marketId,
+    parse: body => ({ value: esg.parse(body) }),
+  };
+}

@@ -1,0 +1,28 @@
+import { connectionOf, offsetAfter } from '../connection.js';
+import type { Resolvers } from '../generated/schema-types.js';
+import { pageSize, plainText } from '../input.js';
+import { companyTest } from './filter.js';
+import { esgOf } from './model.js';
+
+/** The fields that the companies of a market and their ESG data answer. */
+export const companiesResolvers: Resolvers = {
+  Market: {
+    async companies({ id }, { first, after, filter }, { loaders }) {
+      const size = pageSize(first);
+      const offset = offsetAfter(after);
+      const test = companyTest(filter);
+      const matching = (await loaders.companies.all(id)).filter(test);
+      const page = matching.slice(offset, offset + size).map(company => ({ ...company, marketId: id }));
+      return connectionOf(page, offset, matching.length);
+    },
+    async company({ id }, { domain }, { loaders }) {
+      const wanted = plainText(domain, 'domain').toLowerCase();
+      const company = (await loaders.companies.all(id)).find(each => each.domain.toLowerCase() === wanted);
+      return company === undefined ? null : { ...company, marketId: id };
+    },
+    esg: ({ id }, _, { loaders }) => loaders.companies.esg(id),
+  },
+  Company: {
+    esg: async ({ marketId, domain }, _, { loaders }) => esgOf(await loaders.companies.esg(marketId), domain),
+  },
+};

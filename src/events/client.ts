@@ -1,0 +1,87 @@
+import { NotConfigured } from '../errors.js';
+import type { Read } from '../reader.js';
+import { type Event, type EventPage, eventPage, type Observation, observation } from './model.js';
+
+/** What the event list is asked for, by the service's own names (spec.md: GET events); what is left out is the service's default. */
+export interface EventQuery {
+  readonly from?: string;
+  readonly to?: string;
+  readonly affectedDatapoint?: readonly string[];
+  readonly alertType?: readonly string[];
+  readonly impactedEntity?: readonly string[];
+  readonly minLikelihood?: number;
+  readonly maxLikelihood?: number;
+  readonly minSeverity?: number;
+  readonly maxSeverity?: number;
+  readonly search?: string;
+}
+
+/** Embeddings by the identifier of their record, as text. */
+export type Vectors = Readonly<Record<string, string>>;
+
+/** The endpoints of the events monitor. */
+export interface EventsClient {
+  /** GET /v2/events-monitor/events. @throws NotConfigured where the query has a `search` and the service's parameter for it is not known. */
+  page(query: EventQuery, page: number, pageSize: number, vectors: boolean): Read<EventPage, Vectors>;
+  /** GET /v2/events-monitor/observation/{id}. */
+  observation(id: string, vectors: boolean): Read<Observation, Vectors>;
+}
+
+/** @param searchParam the name of the free-text parameter, which the specification does not show. */
+export function createEventsClient(searchParam: string | undefined): EventsClient {
+  return {
+    page: (query, page, pageSize, vectors) => ({
+      request: {
+        family: 'events',
+        address: 'base',
+        method: 'GET',
+        path: '/v2/events-monitor/events',
+        query: parameters(query, page, pageSize, searchParam),
+        safe: true,
+        vectors: { member: 'embeddings', wanted: vectors },
+      },
+      parse(body) {
+        const { events, ...meta } = eventPage.parse(body);
+        const found = events.flatMap(({ id, vectorIndex }) =>
+          vectorIndex?.embeddings == null ? [] : [[id, vectorIndex.embeddings] as const],
+        );
+        return { value: { events: events.map(withoutVector), ...meta }, heavy: vectors ? apart(found) : undefined };
+      },
+    }),
+
+    observation: (id, vectors) => ({
+      request: {
+        family: 'observations',
+        address: 'base',
+        method: 'GET',
+        path: `/v2/events-monitor/observation/${encodeURIComponent(id)}`,
+        safe: true,
+        vectors: { member: 'textEmbedding', wanted: vectors },
+      },
+      parse(body) {
+        const { textEmbedding, ...record } = observation.parse(body);
+        const found = textEmbedding === null ? [] : [[record.id, textEmbedding] as const];
+        return { value: { ...record, textEmbedding: null }, heavy: vectors ? apart(found) : undefined };
+      },
+    }),
+  };
+}
+
+function parameters(query: EventQuery, page: number, pageSize: number, searchParam: string | undefined) {
+  const { search, ...filters } = query;
+  const parameters = new URLSearchParams({ pageSize: String(pageSize), page: String(page) });
+  for (const [name, value] of Object.entries(filters)) parameters.set(name, String(value));
+  if (search !== undefined) {
+    if (searchParam === undefined) throw new NotConfigured('EVENTS_SEARCH_PARAM');
+    parameters.set(searchParam, search);
+  }
+  return parameters;
+}
+
+function withoutVector(event: Event): Event {
+  return event.vectorIndex === null ? event : { ...event, vectorIndex: { ...event.vectorIndex, embeddings: null } };
+}
+
+function apart(found: readonly (readonly [string, string])[]) {
+  return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, text]) => sum + text.length, 0) };
+}

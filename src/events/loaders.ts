@@ -1,0 +1,75 @@
+import DataLoader from 'dataloader';
+import type { Lifetime } from '../cache/lookup.js';
+import type { Reader } from '../reader.js';
+import type { EventQuery, EventsClient, Vectors } from './client.js';
+import { shareCalls } from './company-events.js';
+import type { Event, EventPage, Observation } from './model.js';
+import { pagesFor } from './window.js';
+
+/** A stretch of the event list, and the sizes of the list. */
+export interface EventWindow {
+  readonly events: readonly Event[];
+  readonly totalItems: number;
+  readonly unfilteredTotalItems: number | null;
+}
+
+/** One company's part of the event list, as a field asks for it. */
+export interface CompanyEvents {
+  readonly name: string;
+  readonly query: EventQuery;
+  readonly first: number;
+  readonly vectors: boolean;
+}
+
+/** What the events room can load for one request. `vectors` says whether embeddings are wanted. */
+export interface EventsLoaders {
+  /** Items `offset` to `offset + first` of the list, in one call wherever one page can hold them, else in two. */
+  readonly window: ReadWindow;
+  observation(id: string, vectors: boolean): Promise<Observation>;
+  /** The first events of one entity; the entities asked for in one tick share calls. */
+  ofCompany(asked: CompanyEvents): Promise<EventWindow>;
+}
+
+/** Reads one page of the event list. */
+export type ReadPage = (query: EventQuery, page: number, pageSize: number, vectors: boolean) => Promise<EventPage>;
+
+/** Reads a stretch of the event list. */
+export type ReadWindow = (query: EventQuery, offset: number, first: number, vectors: boolean) => Promise<EventWindow>;
+
+/** @param lifetimes of the event list and of an observation. */
+export function createEventsLoaders(
+  reader: Reader,
+  client: EventsClient,
+  lifetimes: { readonly events: Lifetime; readonly observation: Lifetime },
+): EventsLoaders {
+  const page: ReadPage = async (query, number, pageSize, vectors) => {
+    const { value, heavy } = await reader.read(client.page(query, number, pageSize, vectors), lifetimes.events);
+    return heavy === undefined ? value : { ...value, events: value.events.map(event => withVector(event, heavy)) };
+  };
+
+  const window: ReadWindow = async (query, offset, first, vectors) => {
+    const parts = pagesFor(offset, first);
+    const pages = await Promise.all(parts.map(part => page(query, part.page, part.pageSize, vectors)));
+    const events = pages.flatMap(({ events }, index) => events.slice(parts[index]?.skip)).slice(0, first);
+    const { totalItems = 0, unfilteredTotalItems = null } = pages[0] ?? {};
+    return { events, totalItems, unfilteredTotalItems };
+  };
+
+  const companies = new DataLoader((asked: readonly CompanyEvents[]) => shareCalls(asked, page, window), {
+    cacheKeyFn: (asked: CompanyEvents) => JSON.stringify(asked),
+  });
+
+  return {
+    window,
+    async observation(id, vectors) {
+      const { value, heavy } = await reader.read(client.observation(id, vectors), lifetimes.observation);
+      return { ...value, textEmbedding: heavy?.[value.id] ?? null };
+    },
+    ofCompany: asked => companies.load(asked),
+  };
+}
+
+function withVector(event: Event, vectors: Vectors): Event {
+  const embeddings = vectors[event.id] ?? null;
+  return event.vectorIndex === null ? event : { ...event, vectorIndex: { ...event.vectorIndex, embeddings } };
+}

@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { records, requiredRecords, tolerant } from '../upstream/drift.js';
+import { closedSet, unwrapped, utcTime, vectorText } from '../wire-types.js';
+
+const text = z.string();
+
+const directions = { up: 'UP', down: 'DOWN', fluctuate: 'FLUCTUATE', unknown: 'UNKNOWN' } as const;
+
+const operators = {
+  '>': 'GREATER_THAN',
+  '<': 'LESS_THAN',
+  '>=': 'GREATER_THAN_OR_EQUAL',
+  '<=': 'LESS_THAN_OR_EQUAL',
+  '=': 'EQUAL',
+  '~': 'APPROXIMATELY',
+  range: 'RANGE',
+} as const;
+
+const entityTypes = { company: 'COMPANY', category: 'CATEGORY', country: 'COUNTRY', location: 'LOCATION' } as const;
+
+const score = z.int().min(0).max(3);
+
+const quantity = z.object({
+  operator: tolerant('Event.quantity.operator', closedSet(operators)),
+  values: z.array(z.number()),
+  unit: text,
+});
+
+const affectedDatapoint = z.object({
+  name: text,
+  subject: tolerant('Event.affectedDatapoints.subject', text),
+  direction: tolerant('Event.affectedDatapoints.direction', closedSet(directions)),
+  quantity: tolerant('Event.affectedDatapoints.quantity', quantity),
+});
+
+const alertType = z.object({
+  name: text,
+  mappedFrom: tolerant('Event.alertTypes.mappedFrom', text),
+  method: tolerant('Event.alertTypes.method', text),
+  similarity: tolerant('Event.alertTypes.similarity', z.number()),
+  rationale: tolerant('Event.alertTypes.rationale', text),
+});
+
+const impact = z.object({
+  likelihood: tolerant('Event.impactedEntities.impact.likelihood', score),
+  severity: tolerant('Event.impactedEntities.impact.severity', score),
+  rationale: tolerant('Event.impactedEntities.impact.rationale', text),
+});
+
+const impactedEntity = z.object({
+  name: text,
+  entityType: tolerant('Event.impactedEntities.entityType', text),
+  mappedFrom: tolerant('Event.impactedEntities.mappedFrom', text),
+  impact: tolerant('Event.impactedEntities.impact', impact),
+});
+
+const taxonomicMatches = z.object({
+  affectedDatapoints: records('Event.affectedDatapoints', affectedDatapoint),
+  alertTypes: records('Event.alertTypes', alertType),
+  impactedEntities: records('Event.impactedEntities', impactedEntity),
+});
+
+const vectorIndex = z.object({
+  anchorText: tolerant('Event.vectorIndex.anchorText', text),
+  /** The text between the brackets where it was wanted; null where it was cut. */
+  embeddings: tolerant('Event.vectorIndex.embeddings', vectorText),
+  embeddingsModelName: tolerant('Event.vectorIndex.embeddingsModelName', text),
+});
+
+const timestamps = z.object({
+  published: tolerant('Event.timestamps.published', utcTime),
+  recordedStart: tolerant('Event.timestamps.recordedStart', utcTime),
+  recordedEnd: tolerant('Event.timestamps.recordedEnd', utcTime),
+  projectedStart: tolerant('Event.timestamps.projectedStart', utcTime),
+  projectedEnd: tolerant('Event.timestamps.projectedEnd', utcTime),
+});
+
+const unknownTimes = timestamps.parse({});
+
+const reference = z
+  .object({ _id: text, title: text, url: tolerant('Event.references.url', text) })
+  .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
+
+const keyword = z.object({
+  keyword: tolerant('Event.eventSearchKeywords.keyword', text),
+  propertySource: tolerant('Event.eventSearchKeywords.propertySource', text),
+});
+
+const relevantEntity = z.object({
+  name: tolerant('Event.relevantEntities.name', text),
+  entityType: tolerant('Event.relevantEntities.entityType', closedSet(entityTypes)),
+  propertySource: tolerant('Event.relevantEntities.propertySource', text),
+});
+
+const event = z
+  .object({
+    _id: text,
+    title: tolerant('Event.title', text),
+    summary: tolerant('Event.summary', text),
+    vectorIndex: tolerant('Event.vectorIndex', vectorIndex),
+    eventSearchKeywords: records('Event.eventSearchKeywords', keyword),
+    relevantEntities: records('Event.relevantEntities', relevantEntity),
+    timestamps: tolerant('Event.timestamps', timestamps),
+    references: records('Event.references', reference),
+    lastUpdated: tolerant('Event.lastUpdated', utcTime),
+    taxonomicMatches: tolerant('Event.taxonomicMatches', taxonomicMatches),
+  })
+  .transform(({ _id, taxonomicMatches, timestamps, ...rest }) => ({
+    id: _id,
+    ...rest,
+    timestamps: timestamps ?? unknownTimes,
+    affectedDatapoints: taxonomicMatches?.affectedDatapoints ?? [],
+    alertTypes: taxonomicMatches?.alertTypes ?? [],
+    impactedEntities: taxonomicMatches?.impactedEntities ?? [],
+  }));
+
+/** An Event (spec.md: Event), with `taxonomicMatches` flattened. */
+export type Event = z.output<typeof event>;
+
+const count = z.int().min(0);
+
+/** The answer of the event list (spec.md: GET events). Its `pageSize` is the one that the service used. */
+export const eventPage = z
+  .object({
+    meta: z.object({
+      totalItems: count,
+      unfilteredTotalItems: tolerant('Events.meta.unfilteredTotalItems', count),
+    }),
+    data: requiredRecords('Event', event),
+  })
+  .transform(({ meta, data }) => ({ events: data, ...meta }));
+
+/** A page of events and the sizes of the lists around it. */
+export type EventPage = z.output<typeof eventPage>;
+
+const observationRecord = z
+  .object({
+    _id: text,
+    dedupeId: tolerant('Observation.dedupeId', text),
+    sourceService: tolerant('Observation.sourceService', text),
+    title: tolerant('Observation.title', text),
+    content: records('Observation.content', text),
+    textEmbedding: tolerant('Observation.textEmbedding', vectorText),
+    weight: tolerant('Observation.weight', z.record(text, z.number())),
+    publishedAt: tolerant('Observation.publishedAt', utcTime),
+    addedAt: tolerant('Observation.addedAt', utcTime),
+    clusterLabel: tolerant(
+      'Observation.clusterLabel',
+      z.object({
+        label: tolerant('Observation.clusterLabel.label', z.number()),
+        method: tolerant('Observation.clusterLabel.method', text),
+      }),
+    ),
+    url: tolerant('Observation.url', text),
+  })
+  .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
+
+/** One Observation (spec.md: Observation), bare or under `data`. */
+export const observation = z.preprocess(unwrapped, observationRecord);
+
+export type Observation = z.output<typeof observationRecord>;

@@ -1,0 +1,40 @@
+import { connectionOf, offsetAfter } from '../connection.js';
+import { BadUserInput } from '../errors.js';
+import type { Resolvers } from '../generated/schema-types.js';
+import { opaqueId, pageSize } from '../input.js';
+import { asksFor } from '../selection.js';
+import { entityName, queryOf } from './filter.js';
+import type { EventWindow } from './loaders.js';
+
+/** The fields that the events monitor answers. */
+export const eventsResolvers: Resolvers = {
+  Query: {
+    async events(_, { first, after, filter }, { loaders }, info) {
+      const size = pageSize(first);
+      const offset = offsetAfter(after);
+      return connection(
+        await loaders.events.window(queryOf(filter), offset, size, asksFor(info, 'embeddings')),
+        offset,
+      );
+    },
+    observation: (_, { id }, { loaders }, info) =>
+      loaders.events.observation(opaqueId(id), asksFor(info, 'textEmbedding')),
+  },
+  EventReference: {
+    observation: ({ id }, _, { loaders }, info) => loaders.events.observation(id, asksFor(info, 'textEmbedding')),
+  },
+  Company: {
+    async events({ name }, { first, filter }, { loaders }, info) {
+      if (filter?.impactedEntities != null) {
+        throw new BadUserInput('filter.impactedEntities', "cannot be given here: it is the company's name");
+      }
+      const vectors = asksFor(info, 'embeddings');
+      const asked = { name: entityName(name ?? '', 'name'), query: queryOf(filter), first: pageSize(first), vectors };
+      return connection(await loaders.events.ofCompany(asked), 0);
+    },
+  },
+};
+
+function connection({ events, totalItems, unfilteredTotalItems }: EventWindow, offset: number) {
+  return { ...connectionOf(events, offset, totalItems), unfilteredTotalCount: unfilteredTotalItems };
+}

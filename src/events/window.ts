@@ -1,0 +1,26 @@
+/** One page of the service that holds a part of a window, and how much of it to leave out. */
+export interface PagePart {
+  readonly page: number;
+  readonly pageSize: number;
+  /** How many items of the page precede the window. */
+  readonly skip: number;
+}
+
+const largestPage = 100;
+
+/**
+ * The pages that hold items `offset` to `offset + first` of the list: the smallest single page that holds them all, else two neighbours.
+ * @param first 1 to 100.
+ */
+export function pagesFor(offset: number, first: number): readonly PagePart[] {
+  for (let pageSize = first; pageSize <= largestPage; pageSize += 1) {
+    const skip = offset % pageSize;
+    if (skip + first <= pageSize) return [{ page: (offset - skip) / pageSize + 1, pageSize, skip }];
+  }
+  const skip = offset % first;
+  const page = (offset - skip) / first + 1;
+  return [
+    { page, pageSize: first, skip },
+    { page: page + 1, pageSize: first, skip: 0 },
+  ];
+}

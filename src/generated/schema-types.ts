@@ -1,0 +1,1102 @@
+import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
+import type { Company as CompanyModel } from '../companies/loaders.js';
+import type { Event as EventModel, Observation as ObservationModel } from '../events/model.js';
+import type { Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../discovery/model.js';
+import type { Market as MarketModel, Topic as TopicModel } from '../markets/model.js';
+import type { Context } from '../context.js';
+export type Maybe<T> = T | null;
+export type InputMaybe<T> = Maybe<T>;
+export type Omit<T, K extends keyof T> = Pick<T, Exclude<keyof T, K>>;
+export type RequireFields<T, K extends keyof T> = Omit<T, K> & { [P in K]-?: NonNullable<T[P]> };
+/** All built-in and custom scalars, mapped to their actual values */
+export type Scalars = {
+  ID: { input: string; output: string; }
+  String: { input: string; output: string; }
+  Boolean: { input: boolean; output: boolean; }
+  Int: { input: number; output: number; }
+  Float: { input: number; output: number; }
+  /** A day (`2026-01-31`) or a point in time (`2026-01-31T08:30:00Z`), in UTC. */
+  DateOrDateTime: { input: string; output: string; }
+  /** A point in time: ISO 8601 in UTC, as the service gave it. Example: `2026-01-31T08:30:00.000Z`. */
+  DateTime: { input: string; output: string; }
+  /** An object whose members the service does not document. */
+  JSONObject: { input: Record<string, unknown>; output: Record<string, unknown>; }
+  /** An embedding: the whole array of numbers as one value. */
+  Vector: { input: never; output: string; }
+};
+
+/** A procurement datapoint that an event affects. */
+export type AffectedDatapoint = {
+  readonly __typename?: 'AffectedDatapoint';
+  /** Which way it moves; null where that cannot be told. */
+  readonly direction?: Maybe<Direction>;
+  /** Its name in the taxonomy. */
+  readonly name: Scalars['String']['output'];
+  /** By how much, if the sources say so. */
+  readonly quantity?: Maybe<Quantity>;
+  /** The subject named in the sources, if any. */
+  readonly subject?: Maybe<Scalars['String']['output']>;
+};
+
+/** An alert type that an event matches. */
+export type AlertType = {
+  readonly __typename?: 'AlertType';
+  /** The text it was mapped from. */
+  readonly mappedFrom?: Maybe<Scalars['String']['output']>;
+  /** How it was matched; seen: `llm`. */
+  readonly method?: Maybe<Scalars['String']['output']>;
+  /** Its name. */
+  readonly name: Scalars['String']['output'];
+  /** Why it matches. */
+  readonly rationale?: Maybe<Scalars['String']['output']>;
+  /** How close the match is. */
+  readonly similarity?: Maybe<Scalars['Float']['output']>;
+};
+
+/** A way to be authenticated. */
+export type Authentication =
+  /** An API key in `x-api-key`. */
+  | 'API_KEY'
+  /** A bearer token in `Authorization`. */
+  | 'BEARER'
+  /** The gateway's cookie, after signing in. */
+  | 'COOKIE'
+  /** A session id in the address, as embedded pages send it. */
+  | 'SESSION_ID';
+
+/** The cluster of an observation. */
+export type ClusterLabel = {
+  readonly __typename?: 'ClusterLabel';
+  /** The cluster's number. */
+  readonly label?: Maybe<Scalars['Float']['output']>;
+  /** How it was clustered. */
+  readonly method?: Maybe<Scalars['String']['output']>;
+};
+
+/** A company of a market. */
+export type Company = {
+  readonly __typename?: 'Company';
+  /** Its revenue. */
+  readonly actualRevenue?: Maybe<Scalars['Float']['output']>;
+  /** Fields that the service sends and does not document. */
+  readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
+  /** An e-mail address. */
+  readonly contactEmail?: Maybe<Scalars['String']['output']>;
+  /** A telephone number. */
+  readonly contactNumber?: Maybe<Scalars['String']['output']>;
+  /** What it does. */
+  readonly description?: Maybe<Scalars['String']['output']>;
+  /** Its internet domain, which identifies it within the market. */
+  readonly domain: Scalars['String']['output'];
+  /** Its D-U-N-S numbers. */
+  readonly dunsNumbers: ReadonlyArray<Scalars['String']['output']>;
+  /** Its part of the market's ESG data; null where there is none. Upstream: `GET /v2/markets/{id}/esg`, once for all companies. */
+  readonly esg?: Maybe<Scalars['JSONObject']['output']>;
+  /**
+   * Events that name the company as an impacted entity. Upstream: `GET /v2/events-monitor/events`; companies of one query share calls. A name with a
+   * comma cannot be asked for: `BAD_USER_INPUT`.
+   */
+  readonly events?: Maybe<EventConnection>;
+  /** Its industries. */
+  readonly naics: ReadonlyArray<NaicsCode>;
+  /** Its name. */
+  readonly name?: Maybe<Scalars['String']['output']>;
+  /** The countries it operates in: two letters each, lower case. */
+  readonly operatesIn: ReadonlyArray<Scalars['String']['output']>;
+  /** How fast it moves, by the service's measure. */
+  readonly overallMomentum?: Maybe<Scalars['Float']['output']>;
+};
+
+
+/** A company of a market. */
+export type CompanyEventsArgs = {
+  filter?: InputMaybe<EventFilter>;
+  first?: InputMaybe<Scalars['Int']['input']>;
+};
+
+/** A page of companies. */
+export type CompanyConnection = {
+  readonly __typename?: 'CompanyConnection';
+  /** The companies with their cursors. */
+  readonly edges: ReadonlyArray<CompanyEdge>;
+  /** The companies alone. */
+  readonly nodes: ReadonlyArray<Company>;
+  /** Where this page lies. */
+  readonly pageInfo: PageInfo;
+  /** How many companies pass the filter. */
+  readonly totalCount: Scalars['Int']['output'];
+};
+
+/** A company and its place in the list. */
+export type CompanyEdge = {
+  readonly __typename?: 'CompanyEdge';
+  /** To be given as `after`. */
+  readonly cursor: Scalars['String']['output'];
+  /** The company. */
+  readonly node: Company;
+};
+
+/** Which companies are wanted; the members combine with AND, the values of a list with OR. It is applied by the gateway and costs no call. */
+export type CompanyFilter = {
+  /** Their domains. */
+  readonly domains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** Codes of NAICS; a code includes those that begin with it. */
+  readonly naics?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** Countries they operate in, two letters each. */
+  readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** Text in the name, the domain or the description, upper and lower case being one. */
+  readonly search?: InputMaybe<Scalars['String']['input']>;
+};
+
+/** Which way a datapoint moves. */
+export type Direction =
+  /** It falls. */
+  | 'DOWN'
+  /** It goes up and down. */
+  | 'FLUCTUATE'
+  /** It moves, but the sources do not say which way. */
+  | 'UNKNOWN'
+  /** It rises. */
+  | 'UP';
+
+/** An occurrence, grouped by the service from the observations that refer to it. */
+export type Event = {
+  readonly __typename?: 'Event';
+  /** Procurement datapoints that the event as a whole affects. */
+  readonly affectedDatapoints: ReadonlyArray<AffectedDatapoint>;
+  /** Alert types that the event matches. */
+  readonly alertTypes: ReadonlyArray<AlertType>;
+  /** Keywords for search. */
+  readonly eventSearchKeywords: ReadonlyArray<EventSearchKeyword>;
+  /** The event's identifier. */
+  readonly id: Scalars['ID']['output'];
+  /** Entities of the taxonomy that the event touches, and how hard. */
+  readonly impactedEntities: ReadonlyArray<ImpactedEntity>;
+  /** When the service last updated it; what `from` and `to` refer to. */
+  readonly lastUpdated?: Maybe<Scalars['DateTime']['output']>;
+  /** The observations it was made from. */
+  readonly references: ReadonlyArray<EventReference>;
+  /** Free-text entities, not necessarily of the service's taxonomy. */
+  readonly relevantEntities: ReadonlyArray<RelevantEntity>;
+  /** Generated summary for human readers. */
+  readonly summary?: Maybe<Scalars['String']['output']>;
+  /** When it happened or will happen, as far as known. */
+  readonly timestamps: EventTimestamps;
+  /** Generated headline. */
+  readonly title?: Maybe<Scalars['String']['output']>;
+  /** What similarity search works on. */
+  readonly vectorIndex?: Maybe<VectorIndex>;
+};
+
+/** A page of events. */
+export type EventConnection = {
+  readonly __typename?: 'EventConnection';
+  /** The events with their cursors. */
+  readonly edges: ReadonlyArray<EventEdge>;
+  /** The events alone. */
+  readonly nodes: ReadonlyArray<Event>;
+  /** Where this page lies. */
+  readonly pageInfo: PageInfo;
+  /** How many events pass the filter. */
+  readonly totalCount: Scalars['Int']['output'];
+  /** How many events there were before filtering, where the service says so. */
+  readonly unfilteredTotalCount?: Maybe<Scalars['Int']['output']>;
+};
+
+/** An event and its place in the list. */
+export type EventEdge = {
+  readonly __typename?: 'EventEdge';
+  /** To be given as `after`. */
+  readonly cursor: Scalars['String']['output'];
+  /** The event. */
+  readonly node: Event;
+};
+
+/** Which events are wanted. Values in one list combine with OR, different members with AND. A bound left out is the service's default; `null` means no bound. */
+export type EventFilter = {
+  /** Names of procurement datapoints; none may hold a comma. */
+  readonly affectedDatapoints?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** Names of alert types; none may hold a comma. */
+  readonly alertTypes?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** The earliest `lastUpdated`; a day means its 00:00 UTC. Default: yesterday 00:00 UTC. */
+  readonly from?: InputMaybe<Scalars['DateOrDateTime']['input']>;
+  /** Names of impacted entities; none may hold a comma. */
+  readonly impactedEntities?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** The greatest likelihood of an impacted entity, 0 to 3. Default 3; `null` is sent as 3. */
+  readonly maxLikelihood?: InputMaybe<Scalars['Int']['input']>;
+  /** The greatest severity of an impacted entity, 0 to 3. Default 3; `null` is sent as 3. */
+  readonly maxSeverity?: InputMaybe<Scalars['Int']['input']>;
+  /** The least likelihood of an impacted entity, 0 to 3. Default 2; `null` is sent as 0. */
+  readonly minLikelihood?: InputMaybe<Scalars['Int']['input']>;
+  /** The least severity of an impacted entity, 0 to 3. Default 2; `null` is sent as 0. */
+  readonly minSeverity?: InputMaybe<Scalars['Int']['input']>;
+  /** Free text. `NOT_CONFIGURED` where the gateway does not know the service's parameter for it. */
+  readonly search?: InputMaybe<Scalars['String']['input']>;
+  /** The latest `lastUpdated`; a day means its 23:59 UTC. Default: today 23:59 UTC. */
+  readonly to?: InputMaybe<Scalars['DateOrDateTime']['input']>;
+};
+
+/** An observation as an event refers to it. */
+export type EventReference = {
+  readonly __typename?: 'EventReference';
+  /** The observation's identifier. */
+  readonly id: Scalars['ID']['output'];
+  /** The whole observation. Upstream: `GET /v2/events-monitor/observation/{id}`, each distinct one once. */
+  readonly observation?: Maybe<Observation>;
+  /** Its title. */
+  readonly title: Scalars['String']['output'];
+  /** Its address, where it came from the internet. */
+  readonly url?: Maybe<Scalars['String']['output']>;
+};
+
+/** A keyword of an event. */
+export type EventSearchKeyword = {
+  readonly __typename?: 'EventSearchKeyword';
+  /** The keyword. */
+  readonly keyword?: Maybe<Scalars['String']['output']>;
+  /** Where it comes from; seen: `inferred`, `explicit`. */
+  readonly propertySource?: Maybe<Scalars['String']['output']>;
+};
+
+/** The times of an event; each is null where nothing is known. */
+export type EventTimestamps = {
+  readonly __typename?: 'EventTimestamps';
+  /** When it is expected to end. */
+  readonly projectedEnd?: Maybe<Scalars['DateTime']['output']>;
+  /** When it is expected to begin. */
+  readonly projectedStart?: Maybe<Scalars['DateTime']['output']>;
+  /** When it was published. */
+  readonly published?: Maybe<Scalars['DateTime']['output']>;
+  /** When it ended, as recorded. */
+  readonly recordedEnd?: Maybe<Scalars['DateTime']['output']>;
+  /** When it began, as recorded. */
+  readonly recordedStart?: Maybe<Scalars['DateTime']['output']>;
+};
+
+/** How likely and how hard an entity is hit. */
+export type Impact = {
+  readonly __typename?: 'Impact';
+  /** 0 to 3. */
+  readonly likelihood?: Maybe<Scalars['Int']['output']>;
+  /** Why. */
+  readonly rationale?: Maybe<Scalars['String']['output']>;
+  /** 0 to 3. */
+  readonly severity?: Maybe<Scalars['Int']['output']>;
+};
+
+/** An entity of the taxonomy that an event touches. */
+export type ImpactedEntity = {
+  readonly __typename?: 'ImpactedEntity';
+  /** What it is; seen: `category`. */
+  readonly entityType?: Maybe<Scalars['String']['output']>;
+  /** How likely and how hard it is hit. */
+  readonly impact?: Maybe<Impact>;
+  /** The text it was mapped from. */
+  readonly mappedFrom?: Maybe<Scalars['String']['output']>;
+  /** Its name. */
+  readonly name: Scalars['String']['output'];
+};
+
+/** Work that the service does in the background. */
+export type Job = {
+  readonly __typename?: 'Job';
+  /** When it ended; null while it runs. */
+  readonly endTime?: Maybe<Scalars['DateTime']['output']>;
+  /** Whether it has ended: `endTime` is set, whatever the status says. */
+  readonly finished: Scalars['Boolean']['output'];
+  /** The job's identifier. */
+  readonly id: Scalars['ID']['output'];
+  /** How far it is, as the service counts; 0 to 100 seen. */
+  readonly progress?: Maybe<Scalars['Float']['output']>;
+  /** When it began. */
+  readonly startTime?: Maybe<Scalars['DateTime']['output']>;
+  /** Where it stands; seen: `running`. */
+  readonly status?: Maybe<Scalars['String']['output']>;
+  /** What it does; seen: `first_pass`, `enrichment`, `scrape`, `web_traffic`. */
+  readonly workflowName?: Maybe<Scalars['String']['output']>;
+};
+
+/** A phase of a market's way, each with jobs of its own. */
+export type JobPhase =
+  /** The discovery of companies, typically 10 to 15 minutes. */
+  | 'DISCOVERY'
+  /** The enrichment that publishing starts. */
+  | 'PUBLISH';
+
+/** A market: the companies that answer a business question, and what is known of them. */
+export type Market = {
+  readonly __typename?: 'Market';
+  /** The companies of a published market. Upstream: `GET /v2/markets/{id}/companies`, once, however many pages are read. */
+  readonly companies?: Maybe<CompanyConnection>;
+  /** One company of a published market; null where the market has none of this domain. Upstream: as `companies`. */
+  readonly company?: Maybe<Company>;
+  /** How many companies it has. */
+  readonly companyCount?: Maybe<Scalars['Int']['output']>;
+  /** When it was created. */
+  readonly dateCreated?: Maybe<Scalars['DateTime']['output']>;
+  /** Purpose and content. */
+  readonly description?: Maybe<Scalars['String']['output']>;
+  /** ESG data of a published market, as the service gives it. Upstream: `GET /v2/markets/{id}/esg`, once for the market and all its companies. */
+  readonly esg?: Maybe<Scalars['JSONObject']['output']>;
+  /** The address of its thumbnail. */
+  readonly headerImageUrl?: Maybe<Scalars['String']['output']>;
+  /** The market's identifier. */
+  readonly id: Scalars['ID']['output'];
+  /** The jobs of a phase. Upstream: `GET /v2/discovery/{id}/jobs`, or `GET /v2/markets/{id}/jobs` for `PUBLISH`. */
+  readonly jobs?: Maybe<ReadonlyArray<Job>>;
+  /** Main title. Upstream of this and the other record fields: `GET /dev/markets/{id}`, once for all of them. */
+  readonly name?: Maybe<Scalars['String']['output']>;
+  /** Where it stands. */
+  readonly reviewStatus?: Maybe<MarketReviewStatus>;
+  /** The criteria that its discovery used. Upstream: `GET /v2/discovery/{id}/search-criteria`. */
+  readonly searchCriteria?: Maybe<SearchCriteria>;
+  /** Earlier iterations of its criteria. Upstream: `GET /v2/discovery/{id}/search-criteria/history`. */
+  readonly searchCriteriaHistory?: Maybe<ReadonlyArray<SearchCriteria>>;
+  /** Short supplementary title. */
+  readonly subtitle?: Maybe<Scalars['String']['output']>;
+  /** The topics of its companies. Upstream: `POST /markets/{id}/topics`. */
+  readonly topics?: Maybe<ReadonlyArray<Topic>>;
+};
+
+
+/** A market: the companies that answer a business question, and what is known of them. */
+export type MarketCompaniesArgs = {
+  after?: InputMaybe<Scalars['String']['input']>;
+  filter?: InputMaybe<CompanyFilter>;
+  first?: InputMaybe<Scalars['Int']['input']>;
+};
+
+
+/** A market: the companies that answer a business question, and what is known of them. */
+export type MarketCompanyArgs = {
+  domain: Scalars['String']['input'];
+};
+
+
+/** A market: the companies that answer a business question, and what is known of them. */
+export type MarketJobsArgs = {
+  phase?: JobPhase;
+};
+
+
+/** A market: the companies that answer a business question, and what is known of them. */
+export type MarketTopicsArgs = {
+  sort?: InputMaybe<TopicSort>;
+};
+
+/** Where a market stands on its way to publication. */
+export type MarketReviewStatus =
+  /** Not published yet. */
+  | 'DRAFT'
+  /** Companies can be read. */
+  | 'PUBLISHED'
+  /** Its companies are being reviewed. */
+  | 'REVIEWING';
+
+/** An industry by the North American Industry Classification System. */
+export type NaicsCode = {
+  readonly __typename?: 'NaicsCode';
+  /** The code. */
+  readonly code: Scalars['String']['output'];
+  /** Whether it is the company's main industry. */
+  readonly isPrimary?: Maybe<Scalars['Boolean']['output']>;
+  /** How fine the code is: its number of digits. */
+  readonly level?: Maybe<Scalars['Int']['output']>;
+  /** The industry's name. */
+  readonly name?: Maybe<Scalars['String']['output']>;
+};
+
+/** One collected piece of information, such as a news article. */
+export type Observation = {
+  readonly __typename?: 'Observation';
+  /** When the service added it. */
+  readonly addedAt?: Maybe<Scalars['DateTime']['output']>;
+  /** The cluster it belongs to, if it has been clustered. */
+  readonly clusterLabel?: Maybe<ClusterLabel>;
+  /** Snippets of its text; not necessarily all of it. */
+  readonly content: ReadonlyArray<Scalars['String']['output']>;
+  /** What duplicates of it have in common. */
+  readonly dedupeId?: Maybe<Scalars['String']['output']>;
+  /** The observation's identifier. */
+  readonly id: Scalars['ID']['output'];
+  /** When it was published or recorded. */
+  readonly publishedAt?: Maybe<Scalars['DateTime']['output']>;
+  /** The service it came from. */
+  readonly sourceService?: Maybe<Scalars['String']['output']>;
+  /** The embedding of its content. Asking for it makes the answer much larger. */
+  readonly textEmbedding?: Maybe<Scalars['Vector']['output']>;
+  /** Its title; for articles, the publisher's. */
+  readonly title?: Maybe<Scalars['String']['output']>;
+  /** Its address, where it is public. */
+  readonly url?: Maybe<Scalars['String']['output']>;
+  /** Named weights, such as a multiplier for media bias. */
+  readonly weight?: Maybe<Scalars['JSONObject']['output']>;
+};
+
+/** Where a page lies in its list. */
+export type PageInfo = {
+  readonly __typename?: 'PageInfo';
+  /** The cursor of the last item, to be given as `after` for the next page; null on an empty page. */
+  readonly endCursor?: Maybe<Scalars['String']['output']>;
+  /** Whether items follow this page. */
+  readonly hasNextPage: Scalars['Boolean']['output'];
+  /** Whether items precede this page. */
+  readonly hasPreviousPage: Scalars['Boolean']['output'];
+  /** The cursor of the first item; null on an empty page. */
+  readonly startCursor?: Maybe<Scalars['String']['output']>;
+};
+
+/** The size of a change. */
+export type Quantity = {
+  readonly __typename?: 'Quantity';
+  /** How the values are meant; null where the service uses an operator that it does not document. */
+  readonly operator?: Maybe<QuantityOperator>;
+  /** The unit: a percent sign, a currency, a physical unit. */
+  readonly unit: Scalars['String']['output'];
+  /** One value, or two for `RANGE`: the lower and the upper. */
+  readonly values: ReadonlyArray<Scalars['Float']['output']>;
+};
+
+/** How the values of a quantity are meant. */
+export type QuantityOperator =
+  /** About the value (`~`). */
+  | 'APPROXIMATELY'
+  /** The value (`=`). */
+  | 'EQUAL'
+  /** More than the value (`>`). */
+  | 'GREATER_THAN'
+  /** The value or more (`>=`). */
+  | 'GREATER_THAN_OR_EQUAL'
+  /** Less than the value (`<`). */
+  | 'LESS_THAN'
+  /** The value or less (`<=`). */
+  | 'LESS_THAN_OR_EQUAL'
+  /** Between two values (`range`). */
+  | 'RANGE';
+
+/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+export type Query = {
+  readonly __typename?: 'Query';
+  /**
+   * Events, newest update first. Upstream: `GET /v2/events-monitor/events`, one call wherever one page can hold the window, else two.
+   * The API key must be subscribed to the events monitor.
+   */
+  readonly events?: Maybe<EventConnection>;
+  /** A market, by its number. No upstream call by itself: each field calls only what it needs. */
+  readonly market?: Maybe<Market>;
+  /** One observation. Upstream: `GET /v2/events-monitor/observation/{id}`, batched and de-duplicated. An unknown id is `NOT_FOUND`. */
+  readonly observation?: Maybe<Observation>;
+  /** Names of markets that fit a keyword. Upstream: `POST /markets/suggest`. */
+  readonly suggestMarkets?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
+  /** Who is asking. No upstream call. */
+  readonly viewer?: Maybe<Viewer>;
+};
+
+
+/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+export type QueryEventsArgs = {
+  after?: InputMaybe<Scalars['String']['input']>;
+  filter?: InputMaybe<EventFilter>;
+  first?: InputMaybe<Scalars['Int']['input']>;
+};
+
+
+/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+export type QueryMarketArgs = {
+  id: Scalars['ID']['input'];
+};
+
+
+/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+export type QueryObservationArgs = {
+  id: Scalars['ID']['input'];
+};
+
+
+/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+export type QuerySuggestMarketsArgs = {
+  keyword: Scalars['String']['input'];
+};
+
+/** A free-text entity of an event. */
+export type RelevantEntity = {
+  readonly __typename?: 'RelevantEntity';
+  /** What it is; null where the service does not say, or says something new. */
+  readonly entityType?: Maybe<RelevantEntityType>;
+  /** Its name. */
+  readonly name?: Maybe<Scalars['String']['output']>;
+  /** Where it comes from; seen: `inferred`, `explicit`. */
+  readonly propertySource?: Maybe<Scalars['String']['output']>;
+};
+
+/** What a relevant entity is. */
+export type RelevantEntityType =
+  /** A category of goods or services. */
+  | 'CATEGORY'
+  /** A company. */
+  | 'COMPANY'
+  /** A country. */
+  | 'COUNTRY'
+  /** Any other place. */
+  | 'LOCATION';
+
+/** What a discovery looks for. */
+export type SearchCriteria = {
+  readonly __typename?: 'SearchCriteria';
+  /** Fields that the service sends and does not document. */
+  readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
+  /** How many companies to find. */
+  readonly count?: Maybe<Scalars['Int']['output']>;
+  /** Words to look for, and to avoid. */
+  readonly keywords?: Maybe<SearchKeywords>;
+  /** Where to look. */
+  readonly locations: ReadonlyArray<SearchLocation>;
+  /** The market's name. */
+  readonly marketName?: Maybe<Scalars['String']['output']>;
+  /** Seen: `serviceProvider`. */
+  readonly marketRole?: Maybe<Scalars['String']['output']>;
+  /** Seen: `service`. */
+  readonly marketType?: Maybe<Scalars['String']['output']>;
+  /** Whether to search. */
+  readonly performSearch?: Maybe<Scalars['Boolean']['output']>;
+  /** Seen: `first_pass`. */
+  readonly projectKind?: Maybe<Scalars['String']['output']>;
+  /** Domains of companies to start from. */
+  readonly seedDomains: ReadonlyArray<Scalars['String']['output']>;
+  /** The question in natural language. */
+  readonly userPrompt?: Maybe<Scalars['String']['output']>;
+};
+
+/** The words of search criteria. */
+export type SearchKeywords = {
+  readonly __typename?: 'SearchKeywords';
+  /** What the companies offer. */
+  readonly features: ReadonlyArray<Scalars['String']['output']>;
+  /** What is not meant. */
+  readonly irrelevant: ReadonlyArray<Scalars['String']['output']>;
+  /** Other words for it. */
+  readonly synonyms: ReadonlyArray<Scalars['String']['output']>;
+  /** Who uses it. */
+  readonly user: ReadonlyArray<Scalars['String']['output']>;
+};
+
+/** A country to look in. */
+export type SearchLocation = {
+  readonly __typename?: 'SearchLocation';
+  /** Two letters. */
+  readonly countryCode: Scalars['String']['output'];
+  /** Its name. */
+  readonly countryName?: Maybe<Scalars['String']['output']>;
+};
+
+/** A topic and the groups below it. */
+export type Topic = {
+  readonly __typename?: 'Topic';
+  /** The groups below it. */
+  readonly groups: ReadonlyArray<TopicGroup>;
+  /** The topic's identifier. */
+  readonly id: Scalars['ID']['output'];
+  /** Its label. */
+  readonly label: Scalars['String']['output'];
+};
+
+/** A group of a topic. */
+export type TopicGroup = {
+  readonly __typename?: 'TopicGroup';
+  /** The group's identifier. */
+  readonly id: Scalars['ID']['output'];
+  /** Its label. */
+  readonly label: Scalars['String']['output'];
+};
+
+/** An order of topics. */
+export type TopicSort =
+  /** By label, ascending. */
+  | 'LABEL_ASC';
+
+/** The text and the vector that stand for an event in similarity search. */
+export type VectorIndex = {
+  readonly __typename?: 'VectorIndex';
+  /** What happened, without entities. */
+  readonly anchorText?: Maybe<Scalars['String']['output']>;
+  /** The embedding. Asking for it makes the answer much larger. */
+  readonly embeddings?: Maybe<Scalars['Vector']['output']>;
+  /** The model that made the embedding. */
+  readonly embeddingsModelName?: Maybe<Scalars['String']['output']>;
+};
+
+/** Who is asking, as far as the gateway knows. */
+export type Viewer = {
+  readonly __typename?: 'Viewer';
+  /** How the caller is authenticated. */
+  readonly authentication: Authentication;
+  /** The signed-in user's e-mail address. */
+  readonly email?: Maybe<Scalars['String']['output']>;
+  /** The signed-in user's name, where the service gave one. */
+  readonly name?: Maybe<Scalars['String']['output']>;
+  /** The team that the caller belongs to. Without a teams file, each API key is a team of its own and a signed-in user has none. */
+  readonly team?: Maybe<Scalars['String']['output']>;
+};
+
+
+
+export type ResolverTypeWrapper<T> = Promise<T> | T;
+
+
+export type ResolverWithResolve<TResult, TParent, TContext, TArgs> = {
+  resolve: ResolverFn<TResult, TParent, TContext, TArgs>;
+};
+export type Resolver<TResult, TParent = Record<PropertyKey, never>, TContext = Record<PropertyKey, never>, TArgs = Record<PropertyKey, never>> = ResolverFn<TResult, TParent, TContext, TArgs> | ResolverWithResolve<TResult, TParent, TContext, TArgs>;
+
+export type ResolverFn<TResult, TParent, TContext, TArgs> = (
+  parent: TParent,
+  args: TArgs,
+  context: TContext,
+  info: GraphQLResolveInfo
+) => Promise<TResult> | TResult;
+
+export type SubscriptionSubscribeFn<TResult, TParent, TContext, TArgs> = (
+  parent: TParent,
+  args: TArgs,
+  context: TContext,
+  info: GraphQLResolveInfo
+) => AsyncIterable<TResult> | Promise<AsyncIterable<TResult>>;
+
+export type SubscriptionResolveFn<TResult, TParent, TContext, TArgs> = (
+  parent: TParent,
+  args: TArgs,
+  context: TContext,
+  info: GraphQLResolveInfo
+) => TResult | Promise<TResult>;
+
+export interface SubscriptionSubscriberObject<TResult, TKey extends string, TParent, TContext, TArgs> {
+  subscribe: SubscriptionSubscribeFn<{ [key in TKey]: TResult }, TParent, TContext, TArgs>;
+  resolve?: SubscriptionResolveFn<TResult, { [key in TKey]: TResult }, TContext, TArgs>;
+}
+
+export interface SubscriptionResolverObject<TResult, TParent, TContext, TArgs> {
+  subscribe: SubscriptionSubscribeFn<any, TParent, TContext, TArgs>;
+  resolve: SubscriptionResolveFn<TResult, any, TContext, TArgs>;
+}
+
+export type SubscriptionObject<TResult, TKey extends string, TParent, TContext, TArgs> =
+  | SubscriptionSubscriberObject<TResult, TKey, TParent, TContext, TArgs>
+  | SubscriptionResolverObject<TResult, TParent, TContext, TArgs>;
+
+export type SubscriptionResolver<TResult, TKey extends string, TParent = Record<PropertyKey, never>, TContext = Record<PropertyKey, never>, TArgs = Record<PropertyKey, never>> =
+  | ((...args: any[]) => SubscriptionObject<TResult, TKey, TParent, TContext, TArgs>)
+  | SubscriptionObject<TResult, TKey, TParent, TContext, TArgs>;
+
+export type TypeResolveFn<TTypes, TParent = Record<PropertyKey, never>, TContext = Record<PropertyKey, never>> = (
+  parent: TParent,
+  context: TContext,
+  info: GraphQLResolveInfo
+) => Maybe<TTypes> | Promise<Maybe<TTypes>>;
+
+export type IsTypeOfResolverFn<T = Record<PropertyKey, never>, TContext = Record<PropertyKey, never>> = (obj: T, context: TContext, info: GraphQLResolveInfo) => boolean | Promise<boolean>;
+
+export type NextResolverFn<T> = () => Promise<T>;
+
+export type DirectiveResolverFn<TResult = Record<PropertyKey, never>, TParent = Record<PropertyKey, never>, TContext = Record<PropertyKey, never>, TArgs = Record<PropertyKey, never>> = (
+  next: NextResolverFn<TResult>,
+  parent: TParent,
+  args: TArgs,
+  context: TContext,
+  info: GraphQLResolveInfo
+) => TResult | Promise<TResult>;
+
+
+
+
+
+/** Mapping between all available schema types and the resolvers types */
+export type ResolversTypes = {
+  AffectedDatapoint: ResolverTypeWrapper<AffectedDatapoint>;
+  AlertType: ResolverTypeWrapper<AlertType>;
+  Authentication: Authentication;
+  Boolean: ResolverTypeWrapper<Scalars['Boolean']['output']>;
+  ClusterLabel: ResolverTypeWrapper<ClusterLabel>;
+  Company: ResolverTypeWrapper<CompanyModel>;
+  CompanyConnection: ResolverTypeWrapper<Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversTypes['Company']> }>;
+  CompanyEdge: ResolverTypeWrapper<Omit<CompanyEdge, 'node'> & { node: ResolversTypes['Company'] }>;
+  CompanyFilter: CompanyFilter;
+  DateOrDateTime: ResolverTypeWrapper<Scalars['DateOrDateTime']['output']>;
+  DateTime: ResolverTypeWrapper<Scalars['DateTime']['output']>;
+  Direction: Direction;
+  Event: ResolverTypeWrapper<EventModel>;
+  EventConnection: ResolverTypeWrapper<Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['EventEdge']>, nodes: ReadonlyArray<ResolversTypes['Event']> }>;
+  EventEdge: ResolverTypeWrapper<Omit<EventEdge, 'node'> & { node: ResolversTypes['Event'] }>;
+  EventFilter: EventFilter;
+  EventReference: ResolverTypeWrapper<Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversTypes['Observation']> }>;
+  EventSearchKeyword: ResolverTypeWrapper<EventSearchKeyword>;
+  EventTimestamps: ResolverTypeWrapper<EventTimestamps>;
+  Float: ResolverTypeWrapper<Scalars['Float']['output']>;
+  ID: ResolverTypeWrapper<Scalars['ID']['output']>;
+  Impact: ResolverTypeWrapper<Impact>;
+  ImpactedEntity: ResolverTypeWrapper<ImpactedEntity>;
+  Int: ResolverTypeWrapper<Scalars['Int']['output']>;
+  JSONObject: ResolverTypeWrapper<Scalars['JSONObject']['output']>;
+  Job: ResolverTypeWrapper<JobModel>;
+  JobPhase: JobPhase;
+  Market: ResolverTypeWrapper<MarketModel>;
+  MarketReviewStatus: MarketReviewStatus;
+  NaicsCode: ResolverTypeWrapper<NaicsCode>;
+  Observation: ResolverTypeWrapper<ObservationModel>;
+  PageInfo: ResolverTypeWrapper<PageInfo>;
+  Quantity: ResolverTypeWrapper<Quantity>;
+  QuantityOperator: QuantityOperator;
+  Query: ResolverTypeWrapper<Record<PropertyKey, never>>;
+  RelevantEntity: ResolverTypeWrapper<RelevantEntity>;
+  RelevantEntityType: RelevantEntityType;
+  SearchCriteria: ResolverTypeWrapper<SearchCriteriaModel>;
+  SearchKeywords: ResolverTypeWrapper<SearchKeywords>;
+  SearchLocation: ResolverTypeWrapper<SearchLocation>;
+  String: ResolverTypeWrapper<Scalars['String']['output']>;
+  Topic: ResolverTypeWrapper<TopicModel>;
+  TopicGroup: ResolverTypeWrapper<TopicGroup>;
+  TopicSort: TopicSort;
+  Vector: ResolverTypeWrapper<Scalars['Vector']['output']>;
+  VectorIndex: ResolverTypeWrapper<VectorIndex>;
+  Viewer: ResolverTypeWrapper<Viewer>;
+};
+
+/** Mapping between all available schema types and the resolvers parents */
+export type ResolversParentTypes = {
+  AffectedDatapoint: AffectedDatapoint;
+  AlertType: AlertType;
+  Boolean: Scalars['Boolean']['output'];
+  ClusterLabel: ClusterLabel;
+  Company: CompanyModel;
+  CompanyConnection: Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Company']> };
+  CompanyEdge: Omit<CompanyEdge, 'node'> & { node: ResolversParentTypes['Company'] };
+  CompanyFilter: CompanyFilter;
+  DateOrDateTime: Scalars['DateOrDateTime']['output'];
+  DateTime: Scalars['DateTime']['output'];
+  Event: EventModel;
+  EventConnection: Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['EventEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Event']> };
+  EventEdge: Omit<EventEdge, 'node'> & { node: ResolversParentTypes['Event'] };
+  EventFilter: EventFilter;
+  EventReference: Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversParentTypes['Observation']> };
+  EventSearchKeyword: EventSearchKeyword;
+  EventTimestamps: EventTimestamps;
+  Float: Scalars['Float']['output'];
+  ID: Scalars['ID']['output'];
+  Impact: Impact;
+  ImpactedEntity: ImpactedEntity;
+  Int: Scalars['Int']['output'];
+  JSONObject: Scalars['JSONObject']['output'];
+  Job: JobModel;
+  Market: MarketModel;
+  NaicsCode: NaicsCode;
+  Observation: ObservationModel;
+  PageInfo: PageInfo;
+  Quantity: Quantity;
+  Query: Record<PropertyKey, never>;
+  RelevantEntity: RelevantEntity;
+  SearchCriteria: SearchCriteriaModel;
+  SearchKeywords: SearchKeywords;
+  SearchLocation: SearchLocation;
+  String: Scalars['String']['output'];
+  Topic: TopicModel;
+  TopicGroup: TopicGroup;
+  Vector: Scalars['Vector']['output'];
+  VectorIndex: VectorIndex;
+  Viewer: Viewer;
+};
+
+export type CacheControlDirectiveArgs = {
+  maxAge: Scalars['Int']['input'];
+};
+
+export type CacheControlDirectiveResolver<Result, Parent, ContextType = Context, Args = CacheControlDirectiveArgs> = DirectiveResolverFn<Result, Parent, ContextType, Args>;
+
+export type AffectedDatapointResolvers<ContextType = Context, ParentType extends ResolversParentTypes['AffectedDatapoint'] = ResolversParentTypes['AffectedDatapoint']> = {
+  direction?: Resolver<Maybe<ResolversTypes['Direction']>, ParentType, ContextType>;
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  quantity?: Resolver<Maybe<ResolversTypes['Quantity']>, ParentType, ContextType>;
+  subject?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type AlertTypeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['AlertType'] = ResolversParentTypes['AlertType']> = {
+  mappedFrom?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  method?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  rationale?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  similarity?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+};
+
+export type ClusterLabelResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ClusterLabel'] = ResolversParentTypes['ClusterLabel']> = {
+  label?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  method?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type CompanyResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Company'] = ResolversParentTypes['Company']> = {
+  actualRevenue?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  attributes?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
+  contactEmail?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  contactNumber?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  description?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  domain?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  dunsNumbers?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  esg?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
+  events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, RequireFields<CompanyEventsArgs, 'first'>>;
+  naics?: Resolver<ReadonlyArray<ResolversTypes['NaicsCode']>, ParentType, ContextType>;
+  name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  operatesIn?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  overallMomentum?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+};
+
+export type CompanyConnectionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CompanyConnection'] = ResolversParentTypes['CompanyConnection']> = {
+  edges?: Resolver<ReadonlyArray<ResolversTypes['CompanyEdge']>, ParentType, ContextType>;
+  nodes?: Resolver<ReadonlyArray<ResolversTypes['Company']>, ParentType, ContextType>;
+  pageInfo?: Resolver<ResolversTypes['PageInfo'], ParentType, ContextType>;
+  totalCount?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+};
+
+export type CompanyEdgeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CompanyEdge'] = ResolversParentTypes['CompanyEdge']> = {
+  cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  node?: Resolver<ResolversTypes['Company'], ParentType, ContextType>;
+};
+
+export interface DateOrDateTimeScalarConfig extends GraphQLScalarTypeConfig<ResolversTypes['DateOrDateTime'], any> {
+  name: 'DateOrDateTime';
+}
+
+export interface DateTimeScalarConfig extends GraphQLScalarTypeConfig<ResolversTypes['DateTime'], any> {
+  name: 'DateTime';
+}
+
+export type EventResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Event'] = ResolversParentTypes['Event']> = {
+  affectedDatapoints?: Resolver<ReadonlyArray<ResolversTypes['AffectedDatapoint']>, ParentType, ContextType>;
+  alertTypes?: Resolver<ReadonlyArray<ResolversTypes['AlertType']>, ParentType, ContextType>;
+  eventSearchKeywords?: Resolver<ReadonlyArray<ResolversTypes['EventSearchKeyword']>, ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  impactedEntities?: Resolver<ReadonlyArray<ResolversTypes['ImpactedEntity']>, ParentType, ContextType>;
+  lastUpdated?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  references?: Resolver<ReadonlyArray<ResolversTypes['EventReference']>, ParentType, ContextType>;
+  relevantEntities?: Resolver<ReadonlyArray<ResolversTypes['RelevantEntity']>, ParentType, ContextType>;
+  summary?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  timestamps?: Resolver<ResolversTypes['EventTimestamps'], ParentType, ContextType>;
+  title?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  vectorIndex?: Resolver<Maybe<ResolversTypes['VectorIndex']>, ParentType, ContextType>;
+};
+
+export type EventConnectionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventConnection'] = ResolversParentTypes['EventConnection']> = {
+  edges?: Resolver<ReadonlyArray<ResolversTypes['EventEdge']>, ParentType, ContextType>;
+  nodes?: Resolver<ReadonlyArray<ResolversTypes['Event']>, ParentType, ContextType>;
+  pageInfo?: Resolver<ResolversTypes['PageInfo'], ParentType, ContextType>;
+  totalCount?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  unfilteredTotalCount?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+};
+
+export type EventEdgeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventEdge'] = ResolversParentTypes['EventEdge']> = {
+  cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  node?: Resolver<ResolversTypes['Event'], ParentType, ContextType>;
+};
+
+export type EventReferenceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventReference'] = ResolversParentTypes['EventReference']> = {
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType>;
+  title?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  url?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type EventSearchKeywordResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventSearchKeyword'] = ResolversParentTypes['EventSearchKeyword']> = {
+  keyword?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  propertySource?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type EventTimestampsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventTimestamps'] = ResolversParentTypes['EventTimestamps']> = {
+  projectedEnd?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  projectedStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  published?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  recordedEnd?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  recordedStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+};
+
+export type ImpactResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Impact'] = ResolversParentTypes['Impact']> = {
+  likelihood?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  rationale?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  severity?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+};
+
+export type ImpactedEntityResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ImpactedEntity'] = ResolversParentTypes['ImpactedEntity']> = {
+  entityType?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  impact?: Resolver<Maybe<ResolversTypes['Impact']>, ParentType, ContextType>;
+  mappedFrom?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+};
+
+export interface JsonObjectScalarConfig extends GraphQLScalarTypeConfig<ResolversTypes['JSONObject'], any> {
+  name: 'JSONObject';
+}
+
+export type JobResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Job'] = ResolversParentTypes['Job']> = {
+  endTime?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  finished?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  progress?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  startTime?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  status?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  workflowName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type MarketResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Market'] = ResolversParentTypes['Market']> = {
+  companies?: Resolver<Maybe<ResolversTypes['CompanyConnection']>, ParentType, ContextType, RequireFields<MarketCompaniesArgs, 'first'>>;
+  company?: Resolver<Maybe<ResolversTypes['Company']>, ParentType, ContextType, RequireFields<MarketCompanyArgs, 'domain'>>;
+  companyCount?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  dateCreated?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  description?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  esg?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
+  headerImageUrl?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType, RequireFields<MarketJobsArgs, 'phase'>>;
+  name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  reviewStatus?: Resolver<Maybe<ResolversTypes['MarketReviewStatus']>, ParentType, ContextType>;
+  searchCriteria?: Resolver<Maybe<ResolversTypes['SearchCriteria']>, ParentType, ContextType>;
+  searchCriteriaHistory?: Resolver<Maybe<ReadonlyArray<ResolversTypes['SearchCriteria']>>, ParentType, ContextType>;
+  subtitle?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  topics?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Topic']>>, ParentType, ContextType, Partial<MarketTopicsArgs>>;
+};
+
+export type NaicsCodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NaicsCode'] = ResolversParentTypes['NaicsCode']> = {
+  code?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  isPrimary?: Resolver<Maybe<ResolversTypes['Boolean']>, ParentType, ContextType>;
+  level?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type ObservationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Observation'] = ResolversParentTypes['Observation']> = {
+  addedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  clusterLabel?: Resolver<Maybe<ResolversTypes['ClusterLabel']>, ParentType, ContextType>;
+  content?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  dedupeId?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  publishedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  sourceService?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  textEmbedding?: Resolver<Maybe<ResolversTypes['Vector']>, ParentType, ContextType>;
+  title?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  url?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  weight?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
+};
+
+export type PageInfoResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PageInfo'] = ResolversParentTypes['PageInfo']> = {
+  endCursor?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  hasNextPage?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  hasPreviousPage?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  startCursor?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type QuantityResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Quantity'] = ResolversParentTypes['Quantity']> = {
+  operator?: Resolver<Maybe<ResolversTypes['QuantityOperator']>, ParentType, ContextType>;
+  unit?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  values?: Resolver<ReadonlyArray<ResolversTypes['Float']>, ParentType, ContextType>;
+};
+
+export type QueryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
+  events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, RequireFields<QueryEventsArgs, 'first'>>;
+  market?: Resolver<Maybe<ResolversTypes['Market']>, ParentType, ContextType, RequireFields<QueryMarketArgs, 'id'>>;
+  observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<QueryObservationArgs, 'id'>>;
+  suggestMarkets?: Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType, RequireFields<QuerySuggestMarketsArgs, 'keyword'>>;
+  viewer?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType>;
+};
+
+export type RelevantEntityResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RelevantEntity'] = ResolversParentTypes['RelevantEntity']> = {
+  entityType?: Resolver<Maybe<ResolversTypes['RelevantEntityType']>, ParentType, ContextType>;
+  name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  propertySource?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type SearchCriteriaResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchCriteria'] = ResolversParentTypes['SearchCriteria']> = {
+  attributes?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
+  count?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  keywords?: Resolver<Maybe<ResolversTypes['SearchKeywords']>, ParentType, ContextType>;
+  locations?: Resolver<ReadonlyArray<ResolversTypes['SearchLocation']>, ParentType, ContextType>;
+  marketName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  marketRole?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  marketType?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  performSearch?: Resolver<Maybe<ResolversTypes['Boolean']>, ParentType, ContextType>;
+  projectKind?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  seedDomains?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  userPrompt?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type SearchKeywordsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchKeywords'] = ResolversParentTypes['SearchKeywords']> = {
+  features?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  irrelevant?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  synonyms?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  user?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type SearchLocationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchLocation'] = ResolversParentTypes['SearchLocation']> = {
+  countryCode?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  countryName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type TopicResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Topic'] = ResolversParentTypes['Topic']> = {
+  groups?: Resolver<ReadonlyArray<ResolversTypes['TopicGroup']>, ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  label?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+};
+
+export type TopicGroupResolvers<ContextType = Context, ParentType extends ResolversParentTypes['TopicGroup'] = ResolversParentTypes['TopicGroup']> = {
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  label?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+};
+
+export interface VectorScalarConfig extends GraphQLScalarTypeConfig<ResolversTypes['Vector'], any> {
+  name: 'Vector';
+}
+
+export type VectorIndexResolvers<ContextType = Context, ParentType extends ResolversParentTypes['VectorIndex'] = ResolversParentTypes['VectorIndex']> = {
+  anchorText?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  embeddings?: Resolver<Maybe<ResolversTypes['Vector']>, ParentType, ContextType>;
+  embeddingsModelName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type ViewerResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Viewer'] = ResolversParentTypes['Viewer']> = {
+  authentication?: Resolver<ResolversTypes['Authentication'], ParentType, ContextType>;
+  email?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  team?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type Resolvers<ContextType = Context> = {
+  AffectedDatapoint?: AffectedDatapointResolvers<ContextType>;
+  AlertType?: AlertTypeResolvers<ContextType>;
+  ClusterLabel?: ClusterLabelResolvers<ContextType>;
+  Company?: CompanyResolvers<ContextType>;
+  CompanyConnection?: CompanyConnectionResolvers<ContextType>;
+  CompanyEdge?: CompanyEdgeResolvers<ContextType>;
+  DateOrDateTime?: GraphQLScalarType;
+  DateTime?: GraphQLScalarType;
+  Event?: EventResolvers<ContextType>;
+  EventConnection?: EventConnectionResolvers<ContextType>;
+  EventEdge?: EventEdgeResolvers<ContextType>;
+  EventReference?: EventReferenceResolvers<ContextType>;
+  EventSearchKeyword?: EventSearchKeywordResolvers<ContextType>;
+  EventTimestamps?: EventTimestampsResolvers<ContextType>;
+  Impact?: ImpactResolvers<ContextType>;
+  ImpactedEntity?: ImpactedEntityResolvers<ContextType>;
+  JSONObject?: GraphQLScalarType;
+  Job?: JobResolvers<ContextType>;
+  Market?: MarketResolvers<ContextType>;
+  NaicsCode?: NaicsCodeResolvers<ContextType>;
+  Observation?: ObservationResolvers<ContextType>;
+  PageInfo?: PageInfoResolvers<ContextType>;
+  Quantity?: QuantityResolvers<ContextType>;
+  Query?: QueryResolvers<ContextType>;
+  RelevantEntity?: RelevantEntityResolvers<ContextType>;
+  SearchCriteria?: SearchCriteriaResolvers<ContextType>;
+  SearchKeywords?: SearchKeywordsResolvers<ContextType>;
+  SearchLocation?: SearchLocationResolvers<ContextType>;
+  Topic?: TopicResolvers<ContextType>;
+  TopicGroup?: TopicGroupResolvers<ContextType>;
+  Vector?: GraphQLScalarType;
+  VectorIndex?: VectorIndexResolvers<ContextType>;
+  Viewer?: ViewerResolvers<ContextType>;
+};
+
+export type DirectiveResolvers<ContextType = Context> = {
+  cacheControl?: CacheControlDirectiveResolver<any, any, ContextType>;
+};

@@ -1,0 +1,56 @@
+import type { FastifyInstance } from 'fastify';
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import type { Telemetry } from '../telemetry.js';
+
+/** What `/metrics` shows, and what the ground floor counts into it. */
+export interface Metrics {
+  readonly registry: Registry;
+  readonly telemetry: Telemetry;
+}
+
+/** The metrics of one gateway. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const calls = new Histogram({
+    name: 'gateway_upstream_call_seconds',
+    help: 'Calls to the service, by endpoint family, outcome and status',
+    labelNames: ['family', 'outcome', 'status'],
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const lookups = new Counter({
+    name: 'gateway_lookups_total',
+    help: 'Reads, by who answered them',
+    labelNames: ['source'],
+    registers,
+  });
+  const drift = new Counter({
+    name: 'gateway_upstream_drift_total',
+    help: 'Fields and records in which the service strayed from its specification',
+    labelNames: ['field'],
+    registers,
+  });
+  const redisFaults = new Counter({
+    name: 'gateway_redis_faults_total',
+    help: 'Redis commands that failed or were not tried',
+    labelNames: ['command'],
+    registers,
+  });
+  return {
+    registry,
+    telemetry: {
+      upstreamCall: ({ family, outcome, status, milliseconds }) =>
+        calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
+      lookup: source => lookups.inc({ source }),
+      drift: field => drift.inc({ field }),
+      redisFault: command => redisFaults.inc({ command }),
+    },
+  };
+}
+
+/** `/metrics` in the format of Prometheus. */
+export function registerMetrics(app: FastifyInstance, { registry }: Metrics): void {
+  app.get('/metrics', async (_, reply) => reply.type(registry.contentType).send(await registry.metrics()));
+}

@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import { destination, pino } from 'pino';
+
+/** How large a request's body may be, in bytes. */
+const largestBody = 1024 * 1024;
+
+/**
+ * The HTTP server without its doors. Logs go to stderr, one JSON object a line; addresses are logged without their query, which may
+ * hold a credential.
+ */
+export function createServer(): FastifyInstance {
+  const logger: FastifyBaseLogger = pino(
+    {
+      level: 'warn',
+      serializers: {
+        req: ({ id, method, url }) => ({ id, method, path: String(url).split('?')[0] }),
+      },
+    },
+    destination(2),
+  );
+  const app = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: largestBody,
+    genReqId: () => randomUUID(),
+    forceCloseConnections: 'idle',
+    return503OnClosing: true,
+  });
+  app.setErrorHandler((error: { statusCode?: number; message: string }, request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status >= 500) request.log.error({ err: error, req: request }, 'Unexpected');
+    const message = status >= 500 ? 'Internal server error' : error.message;
+    const code = status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST';
+    return reply.code(status).send({ errors: [{ message, extensions: { code } }] });
+  });
+  return app;
+}

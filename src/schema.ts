@@ -1,0 +1,26 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { makeExecutableSchema } from '@graphql-tools/schema';
+import type { GraphQLSchema } from 'graphql';
+import { companiesResolvers } from './companies/resolvers.js';
+import { discoveryResolvers } from './discovery/resolvers.js';
+import { eventsResolvers } from './events/resolvers.js';
+import { marketsResolvers } from './markets/resolvers.js';
+import { scalars } from './scalars.js';
+import { sessionsResolvers } from './sessions/resolvers.js';
+
+const directory = new URL('../schema/', import.meta.url);
+
+/** The SDL files of `schema/`, one after the other. */
+export function readTypeDefs(): string[] {
+  const files = readdirSync(directory).filter(file => file.endsWith('.graphql'));
+  return files.sort().map(file => readFileSync(new URL(file, directory), 'utf8'));
+}
+
+/** The SDL and every room's resolvers, as one executable schema. */
+export function createSchema(): GraphQLSchema {
+  return makeExecutableSchema({
+    typeDefs: readTypeDefs(),
+    resolvers: [scalars, eventsResolvers, marketsResolvers, companiesResolvers, discoveryResolvers, sessionsResolvers],
+    resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
+  });
+}

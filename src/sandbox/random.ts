@@ -1,3 +1,6 @@
+// Bound once: in a context of its own, such as a test runner's, each look-up of a global costs more than the draw.
+const { floor, imul } = Math;
+
 /** A stream of pseudo-random draws. The same seed gives the same stream on every machine. */
 export interface Random {
   /** A number in [0, 1). */
@@ -19,7 +22,7 @@ export interface Random {
 /** FNV-1a, 32 bits. */
 export function hash32(text: string): number {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  for (let i = 0; i < text.length; i++) hash = imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash >>> 0;
 }
 
@@ -28,11 +31,11 @@ export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const float = () => {
     state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    let mixed = imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
-  const int = (min: number, max: number) => min + Math.floor(float() * (max - min + 1));
+  const int = (min: number, max: number) => min + floor(float() * (max - min + 1));
   return {
     float,
     int,

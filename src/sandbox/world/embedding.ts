@@ -1,5 +1,8 @@
 import { createRandom, hash32 } from '../random.js';
 
+// Bound once, for the same reason as in random.ts.
+const { abs, log, round, sqrt } = Math;
+
 /** Components of every vector of the service. */
 export const DIMENSIONS = 1536;
 export const EMBEDDINGS_MODEL = 'sandbox-hashed-projection-1536';
@@ -39,10 +42,10 @@ export function createEmbed(corpus: readonly string[], seed: number): Embed {
     const counts = new Map<string, number>();
     for (const term of terms(text)) counts.set(term, (counts.get(term) ?? 0) + 1);
     for (const [term, count] of counts) {
-      const rarity = Math.log((corpus.length + 1) / (frequency.get(term) ?? 1));
-      const weight = (1 + Math.log(count)) * rarity ** 3;
+      const rarity = log((corpus.length + 1) / (frequency.get(term) ?? 1));
+      const weight = (1 + log(count)) * rarity ** 3;
       for (const reached of projectionOf(term)) {
-        const component = Math.abs(reached) - 1;
+        const component = abs(reached) - 1;
         sum[component] = (sum[component] ?? 0) + (reached < 0 ? -weight : weight);
       }
     }
@@ -63,6 +66,8 @@ export function meanVector(vectors: readonly (readonly number[])[]): number[] {
 function normalised(sum: Float64Array): number[] {
   let squares = 0;
   for (const component of sum) squares += component * component;
-  const scale = 1 / (Math.sqrt(squares) || 1);
-  return Array.from(sum, component => Math.round(component * scale * 1e8) / 1e8);
+  const scale = 1e8 / (sqrt(squares) || 1);
+  const vector: number[] = [];
+  for (const component of sum) vector.push(round(component * scale) / 1e8);
+  return vector;
 }

@@ -1,0 +1,111 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type Asset, type Assets, loadAssets } from './graphiql-assets.js';
+
+/** A query that is ready in the page. Its tab bears the name of its operation. */
+export interface GraphiqlTab {
+  query: string;
+  /** JSON, as typed into the editor. */
+  variables?: string;
+  /** JSON, as typed into the editor. */
+  headers?: string;
+}
+
+/** Where GraphiQL is served and what it opens with. `defaultHeaders` (JSON) are those of every tab without its own. */
+export interface GraphiqlOptions {
+  path: string;
+  tabs: GraphiqlTab[];
+  defaultHeaders?: string;
+}
+
+const title = 'Market Intelligence Gateway';
+
+// The editor writes style elements and style attributes as it goes, and its fonts and icons are data of its style sheet.
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "worker-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  'img-src data:',
+  'font-src data:',
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
+
+/** Whether this is a browser that opens a page, rather than a client that wants JSON. */
+export function wantsGraphiql(request: FastifyRequest): boolean {
+  const accept = request.headers.accept ?? '';
+  return request.method === 'GET' && accept.includes('text/html') && !accept.includes('json');
+}
+
+/**
+ * Serves GraphiQL at `options.path`, before the route that answers GraphQL there, to whoever `wantsGraphiql`, and its
+ * files below `<path>/assets/`. All of it comes from the gateway; the files are loaded when the page is first opened.
+ */
+export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {
+  let loading: Promise<Assets> | undefined;
+  const assets = () => {
+    loading ??= loadAssets();
+    return loading;
+  };
+
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.routeOptions.url !== options.path || !wantsGraphiql(request)) return;
+    return reply
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': contentSecurityPolicy,
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        vary: 'accept',
+      })
+      .send(renderPage(options, await assets()));
+  });
+
+  app.get<{ Params: { name: string } }>(`${options.path}/assets/:name`, async (request, reply) => {
+    const asset = find(await assets(), request.params.name);
+    if (!asset) return reply.callNotFound();
+    const etag = `W/"${asset.name}"`;
+    reply.headers({
+      'content-type': asset.type,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'accept-encoding',
+      etag,
+    });
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    if (!request.headers['accept-encoding']?.includes('gzip')) return reply.send(asset.text);
+    return reply.header('content-encoding', 'gzip').send(asset.gzipped);
+  });
+}
+
+function find({ style, scripts, workers }: Assets, name: string): Asset | undefined {
+  return [style, ...scripts, ...Object.values(workers)].find(asset => asset.name === name);
+}
+
+function renderPage({ path, tabs, defaultHeaders }: GraphiqlOptions, { style, scripts, workers }: Assets): string {
+  const url = (asset: Asset) => `${path}/assets/${asset.name}`;
+  const settings = {
+    path,
+    workers: Object.fromEntries(Object.entries(workers).map(([label, asset]) => [label, url(asset)])),
+    options: { title, logo: '', defaultTabs: tabs, defaultHeaders, shouldPersistHeaders: false },
+  };
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>${title}</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="${url(style)}">
+  </head>
+  <body>
+    <noscript>GraphiQL needs JavaScript.</noscript>
+    <div id="root"></div>
+    <script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
+    ${scripts.map(script => `<script src="${url(script)}"></script>`).join('\n    ')}
+  </body>
+</html>
+`;
+}

@@ -1,0 +1,259 @@
+import { gunzipSync } from 'node:zlib';
+import websocket from '@fastify/websocket';
+import { makeExecutableSchema } from '@graphql-tools/schema';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { fastify } from 'fastify';
+import { graphql } from 'graphql';
+import { makeHandler } from 'graphql-ws/use/@fastify/websocket';
+import type { Browser, Page } from 'playwright-core';
+import { registerGraphiql } from '../src/http/graphiql.js';
+import { launchChromium } from './support/chromium.js';
+
+jest.setTimeout(30_000);
+
+const app = fastify();
+let origin: string;
+let browser: Browser;
+let asked: { apiKey: unknown; url: string }[] = [];
+const connected: unknown[] = [];
+
+const schema = makeExecutableSchema({
+  typeDefs: `
+    type Query { greeting(name: String!): String! }
+    type Subscription { countdown(from: Int!): Int! }
+  `,
+  resolvers: {
+    Query: { greeting: (_: unknown, { name }: { name: string }) => `Good day, ${name}` },
+    Subscription: {
+      countdown: {
+        async *subscribe(_: unknown, { from }: { from: number }) {
+          for (let countdown = from; countdown >= 0; countdown--) yield { countdown };
+        },
+      },
+    },
+  },
+});
+
+beforeAll(async () => {
+  await app.register(websocket);
+  registerGraphiql(app, {
+    path: '/graphql',
+    tabs: [
+      { query: 'query Greet($name: String!) {\n  greeting(name: $name)\n}', variables: '{ "name": "</script>" }' },
+      { query: 'subscription Countdown {\n  countdown(from: 3)\n}' },
+      {
+        query: 'query Farewell {\n  greeting(name: "and good bye")\n}',
+        headers: '{ "x-api-key": "another-key" }',
+      },
+    ],
+    defaultHeaders: '{ "x-api-key": "demo-key" }',
+  });
+  app.route({
+    method: 'GET',
+    url: '/graphql',
+    handler: async () => ({ data: { from: 'the GraphQL route' } }),
+    wsHandler: makeHandler({
+      schema,
+      onConnect: ({ connectionParams }) => {
+        connected.push(connectionParams);
+      },
+    }),
+  });
+  app.post<{ Body: { query: string; variables?: Record<string, unknown>; operationName?: string } }>(
+    '/graphql',
+    async request => {
+      asked.push({ apiKey: request.headers['x-api-key'], url: request.url });
+      const { query: source, variables: variableValues, operationName } = request.body;
+      return graphql({ schema, source, variableValues, operationName });
+    },
+  );
+  origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await app.close();
+});
+
+interface Visit {
+  page: Page;
+  /** Every address that the page asked for, WebSockets included. */
+  addresses: string[];
+  /** What the console showed, refusals of the content security policy among it, and uncaught errors. */
+  complaints: string[];
+}
+
+const queryEditor = '.graphiql-query-editor .view-lines';
+
+/** Opens the page in a browser that was never there before, and waits for its editors. */
+async function visit(path = '/graphql'): Promise<Visit> {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(15_000);
+  const addresses: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', request => addresses.push(request.url()));
+  page.on('websocket', socket => addresses.push(socket.url()));
+  page.on('console', message => complaints.push(message.text()));
+  page.on('pageerror', error => complaints.push(error.message));
+  await page.goto(`${origin}${path}`);
+  await page.locator(queryEditor).waitFor();
+  return { page, addresses, complaints };
+}
+
+async function openTab(page: Page, name: string): Promise<void> {
+  const tab = page.locator('.graphiql-tab', { hasText: name });
+  // A click is lost while the editors are still being set up.
+  do await tab.click();
+  while (!(await tab.getAttribute('class'))?.includes('graphiql-tab-active'));
+}
+
+/** Replaces what stands in the query editor. The editor closes brackets by itself. */
+async function typeQuery(page: Page, query: string): Promise<void> {
+  await page.locator(queryEditor).click();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type(query);
+}
+
+/** Runs what stands in the query editor until the answer shows `expected`. */
+async function runAndRead(page: Page, expected: string): Promise<void> {
+  const answer = page.locator('.result-window').getByText(expected);
+  const isShown = () =>
+    answer.waitFor({ timeout: 1000 }).then(
+      () => true,
+      () => false,
+    );
+  // GraphiQL reads the name of the operation a moment after a change, and until then asks for the former one.
+  do await page.locator('.graphiql-execute-button').click();
+  while (!(await isShown()));
+}
+
+const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+test('only a browser that opens an address gets the page', async () => {
+  const page = await app.inject({ url: '/graphql', headers: { accept: browserAccept } });
+  expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+  expect(page.headers.vary).toBe('accept');
+  expect(page.body).toContain('<title>Market Intelligence Gateway</title>');
+
+  for (const accept of ['application/json', '*/*', 'application/graphql-response+json, text/html;q=0.5']) {
+    const answer = await app.inject({ url: '/graphql', headers: { accept } });
+    expect(answer.json()).toEqual({ data: { from: 'the GraphQL route' } });
+  }
+  const posted = await app.inject({
+    method: 'POST',
+    url: '/graphql',
+    headers: { accept: browserAccept },
+    payload: { query: '{ greeting(name: "Ada") }' },
+  });
+  expect(posted.json()).toEqual({ data: { greeting: 'Good day, Ada' } });
+});
+
+test('the page may run its own files alone, cannot be framed and tells nobody where it is', async () => {
+  const { headers, body } = await app.inject({ url: '/graphql', headers: { accept: browserAccept } });
+  const policy = Object.fromEntries(
+    String(headers['content-security-policy'])
+      .split('; ')
+      .map(directive => [directive.split(' ')[0], directive.split(' ').slice(1).join(' ')]),
+  );
+  expect(policy).toEqual({
+    'default-src': "'none'",
+    'script-src': "'self'",
+    'worker-src': "'self'",
+    'style-src': "'self' 'unsafe-inline'",
+    'img-src': 'data:',
+    'font-src': 'data:',
+    'connect-src': "'self'",
+    'frame-ancestors': "'none'",
+    'base-uri': "'none'",
+    'form-action': "'none'",
+  });
+  expect(headers).toMatchObject({
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+  });
+  expect(body).not.toMatch(/<script(?![^>]* (src|type="application\/json"))/);
+});
+
+test('a file of the page is kept for good, compressed where that is welcome, and not sent twice', async () => {
+  const page = await app.inject({ url: '/graphql', headers: { accept: browserAccept } });
+  const urls = page.body.match(/\/graphql\/assets\/[\w.-]+/g) ?? [];
+  expect(urls).toHaveLength(7);
+  for (const url of urls) {
+    const plain = await app.inject({ url });
+    expect(plain.headers).toMatchObject({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': url.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      vary: 'accept-encoding',
+    });
+    expect(plain.headers).not.toHaveProperty('content-encoding');
+    const compressed = await app.inject({ url, headers: { 'accept-encoding': 'gzip, br' } });
+    expect(compressed.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(compressed.rawPayload).equals(plain.rawPayload)).toBe(true);
+    const again = await app.inject({ url, headers: { 'if-none-match': String(plain.headers.etag) } });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+  }
+  expect((await app.inject({ url: '/graphql/assets/graphiql.js' })).statusCode).toBe(404);
+});
+
+test('a query that is typed into the page is answered there, without another host and without a complaint', async () => {
+  const { page, addresses, complaints } = await visit();
+  await typeQuery(page, '{ greeting(name: "Ada")');
+  await runAndRead(page, '"Good day, Ada"');
+  expect(complaints).toEqual([]);
+  expect(addresses.filter(address => new URL(address).host !== new URL(origin).host)).toEqual([]);
+  expect(addresses.filter(address => address.includes('worker'))).not.toHaveLength(0);
+  await page.close();
+});
+
+test('the first ready query runs as it stands, with its variables and the default headers', async () => {
+  asked = [];
+  const { page } = await visit();
+  expect(await page.locator('.graphiql-tab').allInnerTexts()).toEqual(['Greet', 'Countdown', 'Farewell']);
+  await runAndRead(page, '"Good day, </script>"');
+  expect(new Set(asked.map(({ apiKey }) => apiKey))).toEqual(new Set(['demo-key']));
+  await page.close();
+});
+
+test('a ready query with headers of its own is sent with those', async () => {
+  const { page } = await visit();
+  await openTab(page, 'Farewell');
+  asked = [];
+  await runAndRead(page, '"Good day, and good bye"');
+  expect(asked.at(-1)).toEqual({ apiKey: 'another-key', url: '/graphql' });
+  await page.close();
+});
+
+test('a subscription runs over WebSocket, with the headers as its payload', async () => {
+  const { page, addresses, complaints } = await visit();
+  await openTab(page, 'Countdown');
+  await runAndRead(page, '"countdown": 0');
+  expect(connected).toEqual([{ 'x-api-key': 'demo-key' }]);
+  expect(addresses).toContain(`${origin.replace('http', 'ws')}/graphql`);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('a query in the address is opened, and the rest of the address stays', async () => {
+  const { page } = await visit(`/graphql?sessionId=s1&query=${encodeURIComponent('{ greeting(name: "Bo") }')}`);
+  await runAndRead(page, '"Good day, Bo"');
+  await typeQuery(page, '{ greeting(name: "Cy")');
+  await runAndRead(page, '"Good day, Cy"');
+  await page.reload();
+  await page.locator(queryEditor).waitFor();
+  await runAndRead(page, '"Good day, Cy"');
+  expect(new URL(page.url()).searchParams.get('sessionId')).toBe('s1');
+  await page.close();
+});
+
+test('no key is left in the browser', async () => {
+  const { page } = await visit();
+  await openTab(page, 'Farewell');
+  await runAndRead(page, '"Good day, and good bye"');
+  const stored = () => page.evaluate<string>('JSON.stringify(localStorage)');
+  while (!(await stored()).includes('Farewell')) await page.waitForTimeout(50);
+  expect(await stored()).not.toMatch(/-key/);
+  await page.close();
+});

@@ -9,6 +9,8 @@ import type { Config } from './config.js';
 import type { Services } from './context.js';
 import { createScoper } from './credentials.js';
 import { createEventsClient } from './events/client.js';
+import { examples } from './http/examples.js';
+import { registerGraphiql } from './http/graphiql.js';
 import { registerGraphql } from './http/graphql.js';
 import { registerHealth } from './http/health.js';
 import { createMetrics, registerMetrics } from './http/metrics.js';
@@ -65,16 +67,27 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
   };
 
+  const explains = config.explain ?? sandbox !== undefined;
   registerHealth(app);
   registerMetrics(app, metrics);
   const sdl = printSchemaWithDirectives(schema);
   app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
+  const demoKey = sandbox && demoKeyOf(sandbox);
+  registerGraphiql(app, {
+    path: '/graphql',
+    tabs: [...examples],
+    defaultHeaders: JSON.stringify(
+      { ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) },
+      null,
+      2,
+    ),
+  });
   await registerGraphql(app, {
     schema,
     services,
     deadlineMs: config.upstream.timeoutMs * callsInARow,
-    explains: config.explain ?? sandbox !== undefined,
-    fallback: sandbox && { kind: 'apiKey', secret: new Secret(demoKeyOf(sandbox)) },
+    explains,
+    fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
   });
 
   app.addHook('onClose', async () => {

@@ -11,9 +11,11 @@ const config: CodegenConfig = {
         useTypeImports: true,
         enumsAsTypes: true,
         immutableTypes: true,
+        avoidOptionals: { defaultValue: true },
         mapperTypeSuffix: 'Model',
         mappers: {
           Company: '../companies/loaders.js#Company',
+          DiscoveryAlreadyRunning: '../discovery/model.js#DiscoveryAlreadyRunning',
           Event: '../events/model.js#Event',
           Job: '../discovery/model.js#Job',
           Market: '../markets/model.js#Market',

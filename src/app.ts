@@ -15,11 +15,15 @@ import { registerGraphql } from './http/graphql.js';
 import { registerHealth } from './http/health.js';
 import { createMetrics, registerMetrics } from './http/metrics.js';
 import { createServer } from './http/server.js';
+import { createReception } from './http/visitor.js';
 import { lifetimesOf } from './lifetimes.js';
 import { connectRedis } from './redis.js';
 import { type Sandbox, startSandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
 import { Secret } from './secret.js';
+import { createSignInAttempts } from './sessions/attempts.js';
+import { createSealer } from './sessions/seal.js';
+import { createSessions } from './sessions/sessions.js';
 import { createTeams, hashOfKey, readTeams } from './teams.js';
 import { createUpstream } from './upstream/upstream.js';
 
@@ -45,7 +49,7 @@ const callsInARow = 3;
 export async function buildApp(configured: Config, seams: Seams = {}): Promise<Gateway> {
   const sandbox = configured.upstream.base === undefined ? await startSandbox() : undefined;
   const config = sandbox === undefined ? configured : pointedAt(sandbox, configured);
-  const app = createServer();
+  const app = await createServer(config.trustProxy);
   const metrics = createMetrics();
   const { telemetry } = metrics;
 
@@ -57,6 +61,11 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     telemetry,
   );
   const schema = createSchema();
+  const sessions = createSessions({
+    upstream,
+    sealer: createSealer(config.sessionSecrets),
+    attempts: createSignInAttempts(redis),
+  });
   const services: Services = {
     upstream,
     cache,
@@ -64,6 +73,8 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     scopeOf: createScoper(config.sessionSecrets[0]),
     events: createEventsClient(config.eventsSearchParam),
     lifetimes: lifetimesOf(schema),
+    sessions,
+    keywordSuggestionPath: config.keywordSuggestionPath,
     teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
   };
 
@@ -87,7 +98,10 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     services,
     deadlineMs: config.upstream.timeoutMs * callsInARow,
     explains,
-    fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
+    reception: createReception(
+      sessions,
+      demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
+    ),
   });
 
   app.addHook('onClose', async () => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { Secret } from './secret.js';
 
@@ -40,6 +41,14 @@ const secrets = list
   .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
   .transform(all => all.map(secret => new Secret(secret)));
 
+const proxies = z
+  .string()
+  .transform((text): boolean | string[] => (text === 'true' ? true : text === 'false' ? false : text.split(/ *, */)))
+  .refine(
+    value => typeof value === 'boolean' || value.every(address => isIP(address.replace(/\/\d+$/, '')) !== 0),
+    'must be true, false, or addresses and networks with commas between them',
+  );
+
 const environment = z.object({
   HOST: withDefault(z.string(), '127.0.0.1'),
   PORT: withDefault(wholeNumber(0, 65_535), 4000),
@@ -53,6 +62,7 @@ const environment = z.object({
   EVENTS_SEARCH_PARAM: optional(z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter')),
   KEYWORD_SUGGESTION_PATH: optional(z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /')),
   TEAMS_FILE: optional(z.string()),
+  TRUST_PROXY: withDefault(proxies, false),
   EXPLAIN: optional(flag),
 });
 
@@ -87,6 +97,7 @@ export interface Config {
   readonly eventsSearchParam: string | undefined;
   readonly keywordSuggestionPath: string | undefined;
   readonly teamsFile: string | undefined;
+  readonly trustProxy: boolean | readonly string[];
   /** Whether `x-explain: 1` is answered; undefined: where the sandbox runs. */
   readonly explain: boolean | undefined;
 }
@@ -126,6 +137,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     eventsSearchParam: values.EVENTS_SEARCH_PARAM,
     keywordSuggestionPath: values.KEYWORD_SUGGESTION_PATH,
     teamsFile: values.TEAMS_FILE,
+    trustProxy: values.TRUST_PROXY,
     explain: values.EXPLAIN,
   };
 }

@@ -2,11 +2,10 @@ import DataLoader from 'dataloader';
 import type { Cache } from './cache/cache.js';
 import type { Answer, Lifetime, Loaded } from './cache/lookup.js';
 import type { Caller } from './caller.js';
-import { UpstreamInvalidResponse } from './errors.js';
 import type { LeftOut, Source } from './receipt.js';
 import type { Telemetry } from './telemetry.js';
 import { forbidsKeeping, jsonOf } from './upstream/body.js';
-import { collectDrift } from './upstream/drift.js';
+import { understood } from './upstream/drift.js';
 import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
@@ -59,7 +58,7 @@ export function createReader({ upstream, cache, telemetry }: ReaderParts, caller
   ): Promise<Loaded<Kept, unknown>> {
     const reply = await upstream.send(request, caller, flight);
     const { json, bytes } = jsonOf(reply, request);
-    const { value: parsed, drift } = collectDrift(() => understood(() => parse(json)));
+    const { value: parsed, drift } = understood(() => parse(json));
     for (const field of drift.fields) telemetry.drift(field);
     const value = { value: parsed.value, leftOut: drift.leftOut };
     return { value, bytes, heavy: parsed.heavy, noStore: forbidsKeeping(reply) };
@@ -100,12 +99,4 @@ export function createReader({ upstream, cache, telemetry }: ReaderParts, caller
       return { value: value.value as T, heavy: heavy as H | undefined };
     },
   };
-}
-
-function understood<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch {
-    throw new UpstreamInvalidResponse('The service answered with a body that it does not document', undefined, false);
-  }
 }

@@ -42,6 +42,8 @@ export function localGenerations(): Generations {
  */
 export function sharedGenerations(redis: RedisClient, telemetry: Telemetry): Generations {
   const keyOf = (tag: string) => `mig:generation:${tag}`;
+  /** Tags whose new generation Redis has not heard of. */
+  const owed = new Set<string>();
 
   async function currentOf(tag: string): Promise<string | undefined> {
     try {
@@ -56,12 +58,26 @@ export function sharedGenerations(redis: RedisClient, telemetry: Telemetry): Gen
     }
   }
 
+  async function renew(tag: string): Promise<void> {
+    try {
+      await redis.set(keyOf(tag), randomUUID(), 'EX', lifetimeSeconds);
+      owed.delete(tag);
+    } catch {
+      telemetry.redisFault('SET');
+      owed.add(tag);
+    }
+  }
+  // A write that Redis did not hear of must not be forgotten: what others keep would seem good again when it is back.
+  redis.on('ready', () => {
+    for (const tag of owed) void renew(tag);
+  });
+
   return {
     async current(tags) {
-      return new Map(await Promise.all(tags.map(async tag => [tag, await currentOf(tag)] as const)));
+      await Promise.all(tags.filter(tag => owed.has(tag)).map(renew));
+      const known = tags.map(async tag => [tag, owed.has(tag) ? undefined : await currentOf(tag)] as const);
+      return new Map(await Promise.all(known));
     },
-    async renew(tag) {
-      await redis.set(keyOf(tag), randomUUID(), 'EX', lifetimeSeconds).catch(() => telemetry.redisFault('SET'));
-    },
+    renew,
   };
 }

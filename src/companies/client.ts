@@ -1,5 +1,6 @@
 import type { Read } from '../reader.js';
-import { type CompanyRecord, companies, type Esg, esg } from './model.js';
+import type { Write } from '../writer.js';
+import { type CompanyRecord, companies, csvExport, type Esg, esg } from './model.js';
 
 /** GET /v2/markets/{id}/companies: all of them. */
 export function companiesRead(marketId: string): Read<readonly CompanyRecord[]> {
@@ -22,5 +23,20 @@ export function esgRead(marketId: string): Read<Esg> {
     request: { family: 'esg', address: 'base', method: 'GET', path: `/v2/markets/${marketId}/esg`, safe: true },
     market: marketId,
     parse: body => ({ value: esg.parse(body) }),
+  };
+}
+
+/** POST {api_url}/markets/{id}/export-csv. Gives the address of the file. */
+export function exportCsvWrite(marketId: string, domains: readonly string[]): Write<string> {
+  return {
+    request: {
+      family: 'export-csv',
+      address: 'api',
+      method: 'POST',
+      path: `/markets/${marketId}/export-csv`,
+      body: { domainList: domains },
+      safe: false,
+    },
+    parse: body => csvExport.parse(body).downloadLink,
   };
 }

@@ -48,6 +48,9 @@ export const esg = z.preprocess(body => {
 
 export type Esg = z.output<typeof esg>;
 
+/** A CSV file that was written (spec.md: Markets interface). */
+export const csvExport = z.preprocess(unwrapped, z.object({ downloadLink: z.url({ protocol: /^https?$/ }) }));
+
 /** A company's part of its market's ESG data: a record with its domain in any list, or a member named like it; null where there is neither. */
 export function esgOf(data: Esg, domain: string): Esg | null {
   const wanted = domain.toLowerCase();

@@ -1,6 +1,8 @@
 import { connectionOf, offsetAfter } from '../connection.js';
+import { checkedDomains } from '../domains.js';
 import type { Resolvers } from '../generated/schema-types.js';
-import { pageSize, plainText } from '../input.js';
+import { marketId, pageSize, plainText } from '../input.js';
+import { exportCsvWrite } from './client.js';
 import { companyTest } from './filter.js';
 import { esgOf } from './model.js';
 
@@ -21,6 +23,13 @@ export const companiesResolvers: Resolvers = {
       return company === undefined ? null : { ...company, marketId: id };
     },
     esg: ({ id }, _, { loaders }) => loaders.companies.esg(id),
+  },
+  Mutation: {
+    async exportMarketCsv(_, { input }, { writer }) {
+      const id = marketId(input.marketId, 'input.marketId');
+      const domains = checkedDomains(input.domains, 'input.domains');
+      return { downloadLink: await writer.write(exportCsvWrite(id, domains)) };
+    },
   },
   Company: {
     esg: async ({ marketId, domain }, _, { loaders }) => esgOf(await loaders.companies.esg(marketId), domain),

@@ -1,5 +1,13 @@
 import type { Read } from '../reader.js';
-import { type Job, jobs, type SearchCriteria, searchCriteria, searchCriteriaHistory } from './model.js';
+import type { Write } from '../writer.js';
+import {
+  type Job,
+  jobs,
+  type SearchCriteria,
+  searchCriteria,
+  searchCriteriaHistory,
+  suggestedKeywords,
+} from './model.js';
 
 /** Which jobs of a market are meant. */
 export type JobPhase = 'DISCOVERY' | 'PUBLISH';
@@ -49,4 +57,57 @@ export function searchCriteriaHistoryRead(marketId: string): Read<readonly Searc
     market: marketId,
     parse: body => ({ value: searchCriteriaHistory.parse(body) }),
   };
+}
+
+/** POST /v2/discovery/search-criteria. */
+export function createCriteriaWrite(searchType: string, searchInput: string): Write<SearchCriteria> {
+  return {
+    request: discoveryRequest('POST', '/v2/discovery/search-criteria', { searchType, searchInput }),
+    parse: body => searchCriteria.parse(body),
+  };
+}
+
+/** POST to the path of keyword suggestion, which the specification does not show. @param criteria as `criteriaBody` gives them. */
+export function suggestKeywordsWrite(path: string, criteria: object): Write<readonly string[]> {
+  return {
+    request: discoveryRequest('POST', path, { searchCriteria: criteria }),
+    parse: body => suggestedKeywords.parse(body),
+  };
+}
+
+/** POST /v2/discovery/{id}/start. @param criteria as `criteriaBody` gives them. */
+export function startWrite(marketId: string, criteria: object, skipDiscoveryReview: boolean): Write<readonly Job[]> {
+  return {
+    request: discoveryRequest('POST', `/v2/discovery/${marketId}/start`, {
+      searchCriteria: criteria,
+      pipelineChoices: { skipDiscoveryReview },
+    }),
+    market: marketId,
+    parse: body => jobs.parse(body),
+  };
+}
+
+/** The companies that a review is about: all of the market, or those of some domains. */
+export type ReviewTarget = { readonly mode: 'all' } | { readonly mode: 'partial'; readonly domains: readonly string[] };
+
+/** PATCH /v2/discovery/{id}/companies/reviews. Its answer is not shown, and not read. */
+export function reviewWrite(marketId: string, reviewStatus: 'include' | 'exclude', target: ReviewTarget): Write<void> {
+  return {
+    request: discoveryRequest('PATCH', `/v2/discovery/${marketId}/companies/reviews`, { reviewStatus, target }),
+    market: marketId,
+    parse: () => undefined,
+  };
+}
+
+/** POST /v2/discovery/{id}/publish. */
+export function publishWrite(marketId: string): Write<readonly Job[]> {
+  return {
+    request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
+    market: marketId,
+    parse: body => jobs.parse(body),
+  };
+}
+
+function discoveryRequest(method: 'POST' | 'PATCH', path: string, body?: object) {
+  return { family: 'discovery', address: 'base', method, path, body, safe: false } as const;
 }

@@ -69,6 +69,22 @@ export const searchCriteriaHistory = z.preprocess(
   requiredRecords('SearchCriteria', criteriaRecord),
 );
 
+/** The answer to a start that came too late; its jobs are read when they are asked for. */
+export interface DiscoveryAlreadyRunning {
+  readonly marketId: string;
+}
+
+const suggestion = z.union([text, z.object({ keyword: text }).transform(({ keyword }) => keyword)]);
+
+/** Suggested keywords. The body is not shown: a list of them, bare or under any one member, is understood. */
+export const suggestedKeywords = z.preprocess(
+  body => {
+    const content = unwrapped(body);
+    return Array.isArray(content) ? content : Object.values(content ?? {}).find(Array.isArray);
+  },
+  requiredRecords('keyword', suggestion),
+);
+
 function criteriaIn(body: unknown): unknown {
   const content = unwrapped(body);
   return (content as { searchCriteria?: unknown } | null)?.searchCriteria ?? content;

@@ -1,7 +1,7 @@
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../companies/loaders.js';
+import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../discovery/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../events/model.js';
-import type { Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../discovery/model.js';
 import type { Market as MarketModel, Topic as TopicModel } from '../markets/model.js';
 import type { Context } from '../context.js';
 export type Maybe<T> = T | null;
@@ -148,6 +148,21 @@ export type CompanyFilter = {
   readonly search?: InputMaybe<Scalars['String']['input']>;
 };
 
+/** A decision about a discovered company. */
+export type CompanyReviewStatus =
+  /** It does not. */
+  | 'EXCLUDE'
+  /** It belongs to the market. */
+  | 'INCLUDE';
+
+/** A question to turn into criteria. */
+export type CreateSearchCriteriaInput = {
+  /** The question in natural language, at most 10,000 characters. */
+  readonly searchInput: Scalars['String']['input'];
+  /** What is searched for; `marketSearch` is known. */
+  readonly searchType: Scalars['String']['input'];
+};
+
 /** Which way a datapoint moves. */
 export type Direction =
   /** It falls. */
@@ -158,6 +173,39 @@ export type Direction =
   | 'UNKNOWN'
   /** It rises. */
   | 'UP';
+
+/** A discovery of the market was running already; nothing was started. */
+export type DiscoveryAlreadyRunning = {
+  readonly __typename?: 'DiscoveryAlreadyRunning';
+  /** The jobs that run. Upstream: `GET /v2/discovery/{id}/jobs`. */
+  readonly jobs?: Maybe<ReadonlyArray<Job>>;
+  /** The market's identifier. */
+  readonly marketId: Scalars['ID']['output'];
+};
+
+/** The discovery runs now. */
+export type DiscoveryStarted = {
+  readonly __typename?: 'DiscoveryStarted';
+  /** The jobs that were started. */
+  readonly jobs: ReadonlyArray<Job>;
+  /** The market's identifier. */
+  readonly marketId: Scalars['ID']['output'];
+};
+
+/** A session of limited time, made with an API key. */
+export type EmbedSession = {
+  readonly __typename?: 'EmbedSession';
+  /** The session id: what an embedded page's address carries as `sessionId`. */
+  readonly accessToken: Scalars['String']['output'];
+  /** A checksum of the session. */
+  readonly checksum: Scalars['String']['output'];
+  /** How long it lasts, in seconds. */
+  readonly expiresIn: Scalars['Int']['output'];
+  /** A token that tells who it was made for. */
+  readonly idToken: Scalars['String']['output'];
+  /** A token to renew the session with. */
+  readonly refreshToken: Scalars['String']['output'];
+};
 
 /** An occurrence, grouped by the service from the observations that refer to it. */
 export type Event = {
@@ -273,6 +321,21 @@ export type EventTimestamps = {
   readonly recordedStart?: Maybe<Scalars['DateTime']['output']>;
 };
 
+/** Companies to write to a CSV file. */
+export type ExportMarketCsvInput = {
+  /** The companies' domains, 1 to 10,000. */
+  readonly domains: ReadonlyArray<Scalars['String']['input']>;
+  /** The market's identifier, a whole number. */
+  readonly marketId: Scalars['ID']['input'];
+};
+
+/** A CSV file that was written. */
+export type ExportMarketCsvResult = {
+  readonly __typename?: 'ExportMarketCsvResult';
+  /** The address to fetch it from. */
+  readonly downloadLink: Scalars['String']['output'];
+};
+
 /** How likely and how hard an entity is hit. */
 export type Impact = {
   readonly __typename?: 'Impact';
@@ -375,7 +438,7 @@ export type MarketCompanyArgs = {
 
 /** A market: the companies that answer a business question, and what is known of them. */
 export type MarketJobsArgs = {
-  phase?: JobPhase;
+  phase: JobPhase;
 };
 
 
@@ -392,6 +455,74 @@ export type MarketReviewStatus =
   | 'PUBLISHED'
   /** Its companies are being reviewed. */
   | 'REVIEWING';
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type Mutation = {
+  readonly __typename?: 'Mutation';
+  /** A session that an embedded page may use in place of the API key it is made with. Upstream: `GET /v2/auth/session`. */
+  readonly createEmbedSession?: Maybe<EmbedSession>;
+  /** Turns a question into search criteria. Upstream: `POST /v2/discovery/search-criteria`. */
+  readonly createSearchCriteria?: Maybe<SearchCriteria>;
+  /** Writes companies of a published market to a CSV file. Upstream: `POST /markets/{id}/export-csv`. */
+  readonly exportMarketCsv?: Maybe<ExportMarketCsvResult>;
+  /** Publishes a market, which starts its enrichment. Upstream: `POST /v2/discovery/{id}/publish`. `CONFLICT` while its discovery runs. */
+  readonly publishMarket?: Maybe<PublishMarketResult>;
+  /** Includes or excludes discovered companies. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`. */
+  readonly reviewCompanies?: Maybe<ReviewCompaniesResult>;
+  /**
+   * Signs a user in and sets the gateway's own cookie. Upstream: `POST /v2/auth/sign-in`. A wrong password and an unknown user are one
+   * `UNAUTHENTICATED`; too many attempts for an e-mail address or from a network address are `RATE_LIMITED`. Over HTTP only.
+   */
+  readonly signIn?: Maybe<Viewer>;
+  /** Signs the user out: clears the gateway's cookie. No upstream call. */
+  readonly signOut: Scalars['Boolean']['output'];
+  /** Starts the discovery of a market's companies, typically 10 to 15 minutes. Upstream: `POST /v2/discovery/{id}/start`. */
+  readonly startDiscovery?: Maybe<StartDiscoveryResult>;
+  /** Suggests further keywords for search criteria. `NOT_CONFIGURED` where the gateway does not know the service's path for it. */
+  readonly suggestKeywords?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationCreateSearchCriteriaArgs = {
+  input: CreateSearchCriteriaInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationExportMarketCsvArgs = {
+  input: ExportMarketCsvInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationPublishMarketArgs = {
+  input: PublishMarketInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationReviewCompaniesArgs = {
+  input: ReviewCompaniesInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationSignInArgs = {
+  input: SignInInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationStartDiscoveryArgs = {
+  input: StartDiscoveryInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationSuggestKeywordsArgs = {
+  input: SuggestKeywordsInput;
+};
 
 /** An industry by the North American Industry Classification System. */
 export type NaicsCode = {
@@ -444,6 +575,21 @@ export type PageInfo = {
   readonly hasPreviousPage: Scalars['Boolean']['output'];
   /** The cursor of the first item; null on an empty page. */
   readonly startCursor?: Maybe<Scalars['String']['output']>;
+};
+
+/** A market to publish. */
+export type PublishMarketInput = {
+  /** The market's identifier, a whole number. */
+  readonly marketId: Scalars['ID']['input'];
+};
+
+/** A publication that has begun. */
+export type PublishMarketResult = {
+  readonly __typename?: 'PublishMarketResult';
+  /** The jobs that were started. */
+  readonly jobs: ReadonlyArray<Job>;
+  /** The market's identifier. */
+  readonly marketId: Scalars['ID']['output'];
 };
 
 /** The size of a change. */
@@ -540,6 +686,32 @@ export type RelevantEntityType =
   /** Any other place. */
   | 'LOCATION';
 
+/** A decision about discovered companies. */
+export type ReviewCompaniesInput = {
+  /** The market's identifier, a whole number. */
+  readonly marketId: Scalars['ID']['input'];
+  /** The decision. */
+  readonly reviewStatus: CompanyReviewStatus;
+  /** The companies. */
+  readonly target: ReviewTarget;
+};
+
+/** A decision that was carried out. */
+export type ReviewCompaniesResult = {
+  readonly __typename?: 'ReviewCompaniesResult';
+  /** The market, for what to read next. */
+  readonly market: Market;
+  /** The market's identifier. */
+  readonly marketId: Scalars['ID']['output'];
+};
+
+/** The companies that a decision is about: exactly one member. */
+export type ReviewTarget =
+  /** All of the market; must be true. */
+  { readonly all: Scalars['Boolean']['input']; readonly domains?: never; }
+  |  /** Those of these domains, 1 to 10,000. */
+  { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; };
+
 /** What a discovery looks for. */
 export type SearchCriteria = {
   readonly __typename?: 'SearchCriteria';
@@ -567,6 +739,30 @@ export type SearchCriteria = {
   readonly userPrompt?: Maybe<Scalars['String']['output']>;
 };
 
+/** What a discovery is to look for; a member left out is not sent. */
+export type SearchCriteriaInput = {
+  /** How many companies to find, 1 or more. */
+  readonly count?: InputMaybe<Scalars['Int']['input']>;
+  /** Words to look for, and to avoid. */
+  readonly keywords?: InputMaybe<SearchKeywordsInput>;
+  /** Where to look. */
+  readonly locations?: InputMaybe<ReadonlyArray<SearchLocationInput>>;
+  /** The market's name, at most 255 characters. */
+  readonly marketName?: InputMaybe<Scalars['String']['input']>;
+  /** `serviceProvider` is known. */
+  readonly marketRole?: InputMaybe<Scalars['String']['input']>;
+  /** `service` is known. */
+  readonly marketType?: InputMaybe<Scalars['String']['input']>;
+  /** Whether to search. */
+  readonly performSearch?: InputMaybe<Scalars['Boolean']['input']>;
+  /** `first_pass` is known. */
+  readonly projectKind?: InputMaybe<Scalars['String']['input']>;
+  /** Domains of companies to start from, at most 10,000. */
+  readonly seedDomains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** The question in natural language, at most 10,000 characters. */
+  readonly userPrompt?: InputMaybe<Scalars['String']['input']>;
+};
+
 /** The words of search criteria. */
 export type SearchKeywords = {
   readonly __typename?: 'SearchKeywords';
@@ -580,6 +776,18 @@ export type SearchKeywords = {
   readonly user: ReadonlyArray<Scalars['String']['output']>;
 };
 
+/** The words of search criteria, at most 1,000 in each list. */
+export type SearchKeywordsInput = {
+  /** What the companies offer. */
+  readonly features: ReadonlyArray<Scalars['String']['input']>;
+  /** What is not meant. */
+  readonly irrelevant: ReadonlyArray<Scalars['String']['input']>;
+  /** Other words for it. */
+  readonly synonyms: ReadonlyArray<Scalars['String']['input']>;
+  /** Who uses it. */
+  readonly user: ReadonlyArray<Scalars['String']['input']>;
+};
+
 /** A country to look in. */
 export type SearchLocation = {
   readonly __typename?: 'SearchLocation';
@@ -587,6 +795,41 @@ export type SearchLocation = {
   readonly countryCode: Scalars['String']['output'];
   /** Its name. */
   readonly countryName?: Maybe<Scalars['String']['output']>;
+};
+
+/** A country to look in. */
+export type SearchLocationInput = {
+  /** Two letters. */
+  readonly countryCode: Scalars['String']['input'];
+  /** Its name. */
+  readonly countryName: Scalars['String']['input'];
+};
+
+/** Who signs in, and the proof. */
+export type SignInInput = {
+  /** The e-mail address, at most 320 characters. */
+  readonly email: Scalars['String']['input'];
+  /** The password, at most 1,024 characters. */
+  readonly password: Scalars['String']['input'];
+};
+
+/** A discovery to start. */
+export type StartDiscoveryInput = {
+  /** The market's identifier, a whole number. */
+  readonly marketId: Scalars['ID']['input'];
+  /** What to look for. */
+  readonly searchCriteria: SearchCriteriaInput;
+  /** Whether to skip the review of the companies found. */
+  readonly skipDiscoveryReview: Scalars['Boolean']['input'];
+};
+
+/** What came of starting a discovery. */
+export type StartDiscoveryResult = DiscoveryAlreadyRunning | DiscoveryStarted;
+
+/** Criteria to suggest keywords for. */
+export type SuggestKeywordsInput = {
+  /** The criteria. */
+  readonly searchCriteria: SearchCriteriaInput;
 };
 
 /** A topic and the groups below it. */
@@ -707,6 +950,13 @@ export type DirectiveResolverFn<TResult = Record<PropertyKey, never>, TParent = 
 
 
 
+/** Mapping of union types */
+export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
+  StartDiscoveryResult:
+    | ( DiscoveryAlreadyRunningModel )
+    | ( Omit<DiscoveryStarted, 'jobs'> & { jobs: ReadonlyArray<_RefType['Job']> } )
+  ;
+};
 
 
 /** Mapping between all available schema types and the resolvers types */
@@ -720,9 +970,14 @@ export type ResolversTypes = {
   CompanyConnection: ResolverTypeWrapper<Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversTypes['Company']> }>;
   CompanyEdge: ResolverTypeWrapper<Omit<CompanyEdge, 'node'> & { node: ResolversTypes['Company'] }>;
   CompanyFilter: CompanyFilter;
+  CompanyReviewStatus: CompanyReviewStatus;
+  CreateSearchCriteriaInput: CreateSearchCriteriaInput;
   DateOrDateTime: ResolverTypeWrapper<Scalars['DateOrDateTime']['output']>;
   DateTime: ResolverTypeWrapper<Scalars['DateTime']['output']>;
   Direction: Direction;
+  DiscoveryAlreadyRunning: ResolverTypeWrapper<DiscoveryAlreadyRunningModel>;
+  DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs'> & { jobs: ReadonlyArray<ResolversTypes['Job']> }>;
+  EmbedSession: ResolverTypeWrapper<EmbedSession>;
   Event: ResolverTypeWrapper<EventModel>;
   EventConnection: ResolverTypeWrapper<Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['EventEdge']>, nodes: ReadonlyArray<ResolversTypes['Event']> }>;
   EventEdge: ResolverTypeWrapper<Omit<EventEdge, 'node'> & { node: ResolversTypes['Event'] }>;
@@ -730,6 +985,8 @@ export type ResolversTypes = {
   EventReference: ResolverTypeWrapper<Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversTypes['Observation']> }>;
   EventSearchKeyword: ResolverTypeWrapper<EventSearchKeyword>;
   EventTimestamps: ResolverTypeWrapper<EventTimestamps>;
+  ExportMarketCsvInput: ExportMarketCsvInput;
+  ExportMarketCsvResult: ResolverTypeWrapper<ExportMarketCsvResult>;
   Float: ResolverTypeWrapper<Scalars['Float']['output']>;
   ID: ResolverTypeWrapper<Scalars['ID']['output']>;
   Impact: ResolverTypeWrapper<Impact>;
@@ -740,18 +997,31 @@ export type ResolversTypes = {
   JobPhase: JobPhase;
   Market: ResolverTypeWrapper<MarketModel>;
   MarketReviewStatus: MarketReviewStatus;
+  Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>;
   NaicsCode: ResolverTypeWrapper<NaicsCode>;
   Observation: ResolverTypeWrapper<ObservationModel>;
   PageInfo: ResolverTypeWrapper<PageInfo>;
+  PublishMarketInput: PublishMarketInput;
+  PublishMarketResult: ResolverTypeWrapper<Omit<PublishMarketResult, 'jobs'> & { jobs: ReadonlyArray<ResolversTypes['Job']> }>;
   Quantity: ResolverTypeWrapper<Quantity>;
   QuantityOperator: QuantityOperator;
   Query: ResolverTypeWrapper<Record<PropertyKey, never>>;
   RelevantEntity: ResolverTypeWrapper<RelevantEntity>;
   RelevantEntityType: RelevantEntityType;
+  ReviewCompaniesInput: ReviewCompaniesInput;
+  ReviewCompaniesResult: ResolverTypeWrapper<Omit<ReviewCompaniesResult, 'market'> & { market: ResolversTypes['Market'] }>;
+  ReviewTarget: ReviewTarget;
   SearchCriteria: ResolverTypeWrapper<SearchCriteriaModel>;
+  SearchCriteriaInput: SearchCriteriaInput;
   SearchKeywords: ResolverTypeWrapper<SearchKeywords>;
+  SearchKeywordsInput: SearchKeywordsInput;
   SearchLocation: ResolverTypeWrapper<SearchLocation>;
+  SearchLocationInput: SearchLocationInput;
+  SignInInput: SignInInput;
+  StartDiscoveryInput: StartDiscoveryInput;
+  StartDiscoveryResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['StartDiscoveryResult']>;
   String: ResolverTypeWrapper<Scalars['String']['output']>;
+  SuggestKeywordsInput: SuggestKeywordsInput;
   Topic: ResolverTypeWrapper<TopicModel>;
   TopicGroup: ResolverTypeWrapper<TopicGroup>;
   TopicSort: TopicSort;
@@ -770,8 +1040,12 @@ export type ResolversParentTypes = {
   CompanyConnection: Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Company']> };
   CompanyEdge: Omit<CompanyEdge, 'node'> & { node: ResolversParentTypes['Company'] };
   CompanyFilter: CompanyFilter;
+  CreateSearchCriteriaInput: CreateSearchCriteriaInput;
   DateOrDateTime: Scalars['DateOrDateTime']['output'];
   DateTime: Scalars['DateTime']['output'];
+  DiscoveryAlreadyRunning: DiscoveryAlreadyRunningModel;
+  DiscoveryStarted: Omit<DiscoveryStarted, 'jobs'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']> };
+  EmbedSession: EmbedSession;
   Event: EventModel;
   EventConnection: Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['EventEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Event']> };
   EventEdge: Omit<EventEdge, 'node'> & { node: ResolversParentTypes['Event'] };
@@ -779,6 +1053,8 @@ export type ResolversParentTypes = {
   EventReference: Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversParentTypes['Observation']> };
   EventSearchKeyword: EventSearchKeyword;
   EventTimestamps: EventTimestamps;
+  ExportMarketCsvInput: ExportMarketCsvInput;
+  ExportMarketCsvResult: ExportMarketCsvResult;
   Float: Scalars['Float']['output'];
   ID: Scalars['ID']['output'];
   Impact: Impact;
@@ -787,16 +1063,29 @@ export type ResolversParentTypes = {
   JSONObject: Scalars['JSONObject']['output'];
   Job: JobModel;
   Market: MarketModel;
+  Mutation: Record<PropertyKey, never>;
   NaicsCode: NaicsCode;
   Observation: ObservationModel;
   PageInfo: PageInfo;
+  PublishMarketInput: PublishMarketInput;
+  PublishMarketResult: Omit<PublishMarketResult, 'jobs'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']> };
   Quantity: Quantity;
   Query: Record<PropertyKey, never>;
   RelevantEntity: RelevantEntity;
+  ReviewCompaniesInput: ReviewCompaniesInput;
+  ReviewCompaniesResult: Omit<ReviewCompaniesResult, 'market'> & { market: ResolversParentTypes['Market'] };
+  ReviewTarget: ReviewTarget;
   SearchCriteria: SearchCriteriaModel;
+  SearchCriteriaInput: SearchCriteriaInput;
   SearchKeywords: SearchKeywords;
+  SearchKeywordsInput: SearchKeywordsInput;
   SearchLocation: SearchLocation;
+  SearchLocationInput: SearchLocationInput;
+  SignInInput: SignInInput;
+  StartDiscoveryInput: StartDiscoveryInput;
+  StartDiscoveryResult: ResolversUnionTypes<ResolversParentTypes>['StartDiscoveryResult'];
   String: Scalars['String']['output'];
+  SuggestKeywordsInput: SuggestKeywordsInput;
   Topic: TopicModel;
   TopicGroup: TopicGroup;
   Vector: Scalars['Vector']['output'];
@@ -866,6 +1155,26 @@ export interface DateTimeScalarConfig extends GraphQLScalarTypeConfig<ResolversT
   name: 'DateTime';
 }
 
+export type DiscoveryAlreadyRunningResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DiscoveryAlreadyRunning'] = ResolversParentTypes['DiscoveryAlreadyRunning']> = {
+  jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType>;
+  marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type DiscoveryStartedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DiscoveryStarted'] = ResolversParentTypes['DiscoveryStarted']> = {
+  jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
+  marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type EmbedSessionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EmbedSession'] = ResolversParentTypes['EmbedSession']> = {
+  accessToken?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  checksum?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  expiresIn?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  idToken?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  refreshToken?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+};
+
 export type EventResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Event'] = ResolversParentTypes['Event']> = {
   affectedDatapoints?: Resolver<ReadonlyArray<ResolversTypes['AffectedDatapoint']>, ParentType, ContextType>;
   alertTypes?: Resolver<ReadonlyArray<ResolversTypes['AlertType']>, ParentType, ContextType>;
@@ -914,6 +1223,10 @@ export type EventTimestampsResolvers<ContextType = Context, ParentType extends R
   recordedStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
 };
 
+export type ExportMarketCsvResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportMarketCsvResult'] = ResolversParentTypes['ExportMarketCsvResult']> = {
+  downloadLink?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+};
+
 export type ImpactResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Impact'] = ResolversParentTypes['Impact']> = {
   likelihood?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   rationale?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
@@ -959,6 +1272,18 @@ export type MarketResolvers<ContextType = Context, ParentType extends ResolversP
   topics?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Topic']>>, ParentType, ContextType, Partial<MarketTopicsArgs>>;
 };
 
+export type MutationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Mutation'] = ResolversParentTypes['Mutation']> = {
+  createEmbedSession?: Resolver<Maybe<ResolversTypes['EmbedSession']>, ParentType, ContextType>;
+  createSearchCriteria?: Resolver<Maybe<ResolversTypes['SearchCriteria']>, ParentType, ContextType, RequireFields<MutationCreateSearchCriteriaArgs, 'input'>>;
+  exportMarketCsv?: Resolver<Maybe<ResolversTypes['ExportMarketCsvResult']>, ParentType, ContextType, RequireFields<MutationExportMarketCsvArgs, 'input'>>;
+  publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketResult']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
+  reviewCompanies?: Resolver<Maybe<ResolversTypes['ReviewCompaniesResult']>, ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
+  signIn?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
+  signOut?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  startDiscovery?: Resolver<Maybe<ResolversTypes['StartDiscoveryResult']>, ParentType, ContextType, RequireFields<MutationStartDiscoveryArgs, 'input'>>;
+  suggestKeywords?: Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType, RequireFields<MutationSuggestKeywordsArgs, 'input'>>;
+};
+
 export type NaicsCodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NaicsCode'] = ResolversParentTypes['NaicsCode']> = {
   code?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   isPrimary?: Resolver<Maybe<ResolversTypes['Boolean']>, ParentType, ContextType>;
@@ -987,6 +1312,11 @@ export type PageInfoResolvers<ContextType = Context, ParentType extends Resolver
   startCursor?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
+export type PublishMarketResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PublishMarketResult'] = ResolversParentTypes['PublishMarketResult']> = {
+  jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
+  marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+};
+
 export type QuantityResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Quantity'] = ResolversParentTypes['Quantity']> = {
   operator?: Resolver<Maybe<ResolversTypes['QuantityOperator']>, ParentType, ContextType>;
   unit?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
@@ -1005,6 +1335,11 @@ export type RelevantEntityResolvers<ContextType = Context, ParentType extends Re
   entityType?: Resolver<Maybe<ResolversTypes['RelevantEntityType']>, ParentType, ContextType>;
   name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   propertySource?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type ReviewCompaniesResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReviewCompaniesResult'] = ResolversParentTypes['ReviewCompaniesResult']> = {
+  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
+  marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
 };
 
 export type SearchCriteriaResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchCriteria'] = ResolversParentTypes['SearchCriteria']> = {
@@ -1031,6 +1366,10 @@ export type SearchKeywordsResolvers<ContextType = Context, ParentType extends Re
 export type SearchLocationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchLocation'] = ResolversParentTypes['SearchLocation']> = {
   countryCode?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   countryName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type StartDiscoveryResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['StartDiscoveryResult'] = ResolversParentTypes['StartDiscoveryResult']> = {
+  __resolveType: TypeResolveFn<'DiscoveryAlreadyRunning' | 'DiscoveryStarted', ParentType, ContextType>;
 };
 
 export type TopicResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Topic'] = ResolversParentTypes['Topic']> = {
@@ -1070,26 +1409,34 @@ export type Resolvers<ContextType = Context> = {
   CompanyEdge?: CompanyEdgeResolvers<ContextType>;
   DateOrDateTime?: GraphQLScalarType;
   DateTime?: GraphQLScalarType;
+  DiscoveryAlreadyRunning?: DiscoveryAlreadyRunningResolvers<ContextType>;
+  DiscoveryStarted?: DiscoveryStartedResolvers<ContextType>;
+  EmbedSession?: EmbedSessionResolvers<ContextType>;
   Event?: EventResolvers<ContextType>;
   EventConnection?: EventConnectionResolvers<ContextType>;
   EventEdge?: EventEdgeResolvers<ContextType>;
   EventReference?: EventReferenceResolvers<ContextType>;
   EventSearchKeyword?: EventSearchKeywordResolvers<ContextType>;
   EventTimestamps?: EventTimestampsResolvers<ContextType>;
+  ExportMarketCsvResult?: ExportMarketCsvResultResolvers<ContextType>;
   Impact?: ImpactResolvers<ContextType>;
   ImpactedEntity?: ImpactedEntityResolvers<ContextType>;
   JSONObject?: GraphQLScalarType;
   Job?: JobResolvers<ContextType>;
   Market?: MarketResolvers<ContextType>;
+  Mutation?: MutationResolvers<ContextType>;
   NaicsCode?: NaicsCodeResolvers<ContextType>;
   Observation?: ObservationResolvers<ContextType>;
   PageInfo?: PageInfoResolvers<ContextType>;
+  PublishMarketResult?: PublishMarketResultResolvers<ContextType>;
   Quantity?: QuantityResolvers<ContextType>;
   Query?: QueryResolvers<ContextType>;
   RelevantEntity?: RelevantEntityResolvers<ContextType>;
+  ReviewCompaniesResult?: ReviewCompaniesResultResolvers<ContextType>;
   SearchCriteria?: SearchCriteriaResolvers<ContextType>;
   SearchKeywords?: SearchKeywordsResolvers<ContextType>;
   SearchLocation?: SearchLocationResolvers<ContextType>;
+  StartDiscoveryResult?: StartDiscoveryResultResolvers<ContextType>;
   Topic?: TopicResolvers<ContextType>;
   TopicGroup?: TopicGroupResolvers<ContextType>;
   Vector?: GraphQLScalarType;

@@ -8,10 +8,11 @@ import { fastifyApolloHandler } from '@as-integrations/fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../context.js';
-import { type Credential, explicitCredential } from '../credentials.js';
 import { Abandoned, UpstreamTimeout } from '../errors.js';
 import { maskError, refusal } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
+import { sessionPlugin } from './session-plugin.js';
+import type { Reception } from './visitor.js';
 
 /** What the door to GraphQL needs. */
 export interface GraphqlDoor {
@@ -21,8 +22,7 @@ export interface GraphqlDoor {
   readonly deadlineMs: number;
   /** Whether `x-explain: 1` is answered. */
   readonly explains: boolean;
-  /** Who a request without a credential is taken for; undefined: nobody. */
-  readonly fallback: Credential | undefined;
+  readonly reception: Reception;
 }
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. */
@@ -42,6 +42,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       ApolloServerPluginCacheControlDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
       receiptPlugin(door.explains),
+      sessionPlugin,
     ],
   });
   await apollo.start();
@@ -49,8 +50,8 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
 
   const context = async (request: FastifyRequest, reply: FastifyReply): Promise<Context> => {
     try {
-      const credential = explicitCredential(presentedBy(request)) ?? door.fallback;
-      return createContext(door.services, credential, lifetimeOf(reply, door.deadlineMs));
+      const visitor = await door.reception.receive(request, reply);
+      return createContext(door.services, visitor, lifetimeOf(reply, door.deadlineMs));
     } catch (error) {
       throw refusal(error);
     }
@@ -60,16 +61,6 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     method: ['GET', 'POST'],
     handler: fastifyApolloHandler(apollo, { context }),
   });
-}
-
-function presentedBy({ headers, query }: FastifyRequest) {
-  const { sessionId } = query as { sessionId?: string | string[] };
-  const apiKey = headers['x-api-key'];
-  return {
-    'x-api-key': Array.isArray(apiKey) ? apiKey.join(',') : apiKey,
-    authorization: headers.authorization,
-    sessionId: Array.isArray(sessionId) ? sessionId.join(',') : sessionId,
-  };
 }
 
 /** A signal that aborts when the client hangs up, or when the time for its request is over. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import cookie from '@fastify/cookie';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { destination, pino } from 'pino';
 
@@ -8,8 +9,9 @@ const largestBody = 1024 * 1024;
 /**
  * The HTTP server without its doors. Logs go to stderr, one JSON object a line; addresses are logged without their query, which may
  * hold a credential.
+ * @param trustProxy whose word counts for a client's address: everybody's, nobody's, or that of proxies at these addresses.
  */
-export function createServer(): FastifyInstance {
+export async function createServer(trustProxy: boolean | readonly string[]): Promise<FastifyInstance> {
   const logger: FastifyBaseLogger = pino(
     {
       level: 'warn',
@@ -23,6 +25,7 @@ export function createServer(): FastifyInstance {
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: largestBody,
+    trustProxy: typeof trustProxy === 'boolean' ? trustProxy : [...trustProxy],
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
     return503OnClosing: true,
@@ -34,5 +37,8 @@ export function createServer(): FastifyInstance {
     const code = status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST';
     return reply.code(status).send({ errors: [{ message, extensions: { code } }] });
   });
+  // An address may hold a session id, which no other host is to hear of.
+  app.addHook('onSend', async (_, reply) => void reply.header('referrer-policy', 'no-referrer'));
+  await app.register(cookie);
   return app;
 }

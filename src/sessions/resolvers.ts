@@ -1,4 +1,37 @@
+import type { Context } from '../context.js';
+import type { Credential } from '../credentials.js';
+import { BadUserInput, Forbidden } from '../errors.js';
 import type { Resolvers } from '../generated/schema-types.js';
+import { plainText } from '../input.js';
+import { embedSessionWrite } from './client.js';
+
+const longestEmail = 320;
+const longestPassword = 1_024;
+
+/** Who is asking, and how that begins and ends. */
+export const sessionsResolvers: Resolvers = {
+  Query: {
+    viewer: (_, __, { credential, teams }) => viewerOf(credential, teams),
+  },
+  Mutation: {
+    async signIn(_, { input }, { session, teams }) {
+      const email = plainText(input.email.trim(), 'input.email', longestEmail);
+      const { password } = input;
+      if (password === '' || password.length > longestPassword) {
+        throw new BadUserInput('input.password', `must be 1 to ${longestPassword} characters`);
+      }
+      return viewerOf(await session.begin(email, password), teams);
+    },
+    signOut(_, __, { session }) {
+      session.end();
+      return true;
+    },
+    createEmbedSession(_, __, { credential, writer }) {
+      if (credential.kind !== 'apiKey') throw new Forbidden('An embedded session is made with an API key');
+      return writer.write(embedSessionWrite);
+    },
+  },
+};
 
 const authentications = {
   apiKey: 'API_KEY',
@@ -7,14 +40,12 @@ const authentications = {
   cookie: 'COOKIE',
 } as const;
 
-/** Who is asking. */
-export const sessionsResolvers: Resolvers = {
-  Query: {
-    viewer: (_, __, { credential, teams }) => ({
-      authentication: authentications[credential.kind],
-      team: teams.teamOf(credential),
-      email: credential.kind === 'cookie' ? credential.email : null,
-      name: credential.kind === 'cookie' ? credential.name : null,
-    }),
-  },
-};
+function viewerOf(credential: Credential, teams: Context['teams']) {
+  const signedIn = credential.kind === 'cookie' ? credential : undefined;
+  return {
+    authentication: authentications[credential.kind],
+    team: teams.teamOf(credential),
+    email: signedIn?.email ?? null,
+    name: signedIn?.name ?? null,
+  };
+}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { UpstreamInvalidResponse } from '../errors.js';
 import type { LeftOut } from '../receipt.js';
 
 /** Where a body strayed from the specification: every stray field by name, and the records that could not be read for it. */
@@ -9,12 +10,17 @@ export interface Drift {
 
 let seen: { fields: string[]; leftOut: LeftOut[] } | undefined;
 
-/** Runs a parser and collects the drift that it meets. Parsing is synchronous, so that one collector at a time is enough. */
-export function collectDrift<T>(parse: () => T): { value: T; drift: Drift } {
+/**
+ * Runs a parser and collects the drift that it meets. Parsing is synchronous, so that one collector at a time is enough.
+ * @throws UpstreamInvalidResponse where the parser throws.
+ */
+export function understood<T>(parse: () => T): { value: T; drift: Drift } {
   const drift = { fields: [], leftOut: [] };
   seen = drift;
   try {
     return { value: parse(), drift };
+  } catch {
+    throw new UpstreamInvalidResponse('The service answered with a body that it does not document', undefined, false);
   } finally {
     seen = undefined;
   }

@@ -21,7 +21,7 @@ export interface UpstreamOptions {
 export interface Gate {
   readonly bulkhead: Bulkhead;
   /** @throws BrokenExchange where no whole reply came. */
-  exchange(request: UpstreamRequest, credential: Credential, signal: AbortSignal): Promise<Reply>;
+  exchange(request: UpstreamRequest, credential: Credential | undefined, signal: AbortSignal): Promise<Reply>;
 }
 
 const waitingPerConnection = 32;
@@ -81,8 +81,10 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
   };
 }
 
-function wireForm(request: UpstreamRequest, credential: Credential, prefix: string) {
-  const { headers, query } = carry(credential);
+const anonymous = { headers: {}, query: undefined };
+
+function wireForm(request: UpstreamRequest, credential: Credential | undefined, prefix: string) {
+  const { headers, query } = credential === undefined ? anonymous : carry(credential);
   const path = prefix + pathAndQuery(request);
   return {
     method: request.method,

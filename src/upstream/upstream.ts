@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import type { Caller } from '../caller.js';
+import type { Credential } from '../credentials.js';
 import { UpstreamTimeout } from '../errors.js';
+import type { Receipt } from '../receipt.js';
 import type { Telemetry } from '../telemetry.js';
 import { createBreakers } from './breakers.js';
 import { withDeadline } from './deadline.js';
@@ -12,8 +13,11 @@ import { refusalOf } from './refusal.js';
 import { pathAndQuery, type UpstreamRequest } from './request.js';
 import { RetryBudget } from './retry-budget.js';
 
-/** Who a call is made for. */
-export type Asker = Pick<Caller, 'credential' | 'receipt'>;
+/** Who a call is made for; nobody known, when a user signs in. */
+export interface Asker {
+  readonly credential: Credential | undefined;
+  readonly receipt: Receipt;
+}
 
 /** The whole of the service, as seen from a room. */
 export interface Upstream {

@@ -1,0 +1,19 @@
+import { domainToASCII } from 'node:url';
+import { BadUserInput } from './errors.js';
+
+const mostDomains = 10_000;
+const name = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
+
+/** Internet domains, each once, in the given order. @param least how few there may be. @throws BadUserInput */
+export function checkedDomains(domains: readonly string[], argument: string, least = 1): readonly string[] {
+  if (domains.length < least || domains.length > mostDomains) {
+    throw new BadUserInput(argument, `must be ${least} to ${mostDomains} domains`);
+  }
+  for (const [index, domain] of domains.entries()) {
+    const plain = domain.toLowerCase();
+    // Only letters of other scripts may be spelled differently; whatever else the parser would mend is no domain.
+    const ascii = /[^\x21-\x7e]/.test(plain) ? domainToASCII(plain) : plain;
+    if (!name.test(ascii)) throw new BadUserInput(`${argument}.${index}`, 'is no domain, such as example.com');
+  }
+  return [...new Set(domains)];
+}

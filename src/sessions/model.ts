@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { unwrapped } from '../wire-types.js';
+
+const text = z.string();
+
+/** The five fields of a session (spec.md: Authentication endpoints). */
+export const embedSession = z.preprocess(
+  unwrapped,
+  z.object({ idToken: text, accessToken: text, refreshToken: text, expiresIn: z.int().min(0), checksum: text }),
+);
+
+export type EmbedSession = z.output<typeof embedSession>;
+
+/** What the gateway's cookie holds, sealed: the service's cookies as a `Cookie` header carries them, and whose they are. */
+export const session = z.object({ cookies: text.min(1), email: text, name: text.nullable() });
+
+export type Session = z.output<typeof session>;
+
+/** The user's name in the answer to a sign-in, whose body is not shown; null where there is none. */
+export const signedInName = z
+  .preprocess(body => (unwrapped(body) as { name?: unknown } | null | undefined)?.name, text.nullable())
+  .catch(null);

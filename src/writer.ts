@@ -1,0 +1,57 @@
+import type { Cache } from './cache/cache.js';
+import type { Caller } from './caller.js';
+import { Conflict, UpstreamFailure } from './errors.js';
+import type { Telemetry } from './telemetry.js';
+import { jsonOf } from './upstream/body.js';
+import { understood } from './upstream/drift.js';
+import type { UpstreamRequest } from './upstream/request.js';
+import type { Upstream } from './upstream/upstream.js';
+
+/** One write to the service, as a value: what to send, and how to understand the answer. */
+export interface Write<T> {
+  readonly request: UpstreamRequest & { readonly safe: false };
+  /** The market about which everything that is kept becomes stale. */
+  readonly market?: string;
+  /** @throws anything, where the body is none that the specification promises. */
+  parse(body: unknown): T;
+}
+
+/** Writes on behalf of one caller. */
+export interface Writer {
+  /**
+   * Sends a write exactly once, and waits for its outcome even if the client hangs up: an aborted write is one of unknown outcome.
+   * @throws GatewayError; one that is not `retryable` where the outcome is unknown.
+   */
+  write<T>(write: Write<T>): Promise<T>;
+}
+
+/** What a writer needs of the process. */
+export interface WriterParts {
+  readonly upstream: Upstream;
+  readonly cache: Cache;
+  readonly telemetry: Telemetry;
+}
+
+const never = new AbortController().signal;
+
+export function createWriter({ upstream, cache, telemetry }: WriterParts, caller: Caller): Writer {
+  return {
+    async write({ request, market, parse }) {
+      const renew = async () => {
+        if (market !== undefined) await cache.renew(`market:${market}`);
+      };
+      try {
+        const reply = await upstream.send(request, caller, never);
+        await renew();
+        const { value, drift } = understood(() => parse(jsonOf(reply, request).json));
+        for (const field of drift.fields) telemetry.drift(field);
+        caller.receipt.leftOut.push(...drift.leftOut);
+        return value;
+      } catch (error) {
+        // What failed may still have been done; and a conflict tells of a state that was not known here.
+        if (error instanceof UpstreamFailure || error instanceof Conflict) await renew();
+        throw error;
+      }
+    },
+  };
+}

@@ -11,7 +11,7 @@ import { createReader, type ReaderParts } from './reader.js';
 import { Receipt } from './receipt.js';
 import type { Sessions } from './sessions/sessions.js';
 import type { Teams } from './teams.js';
-import { createWriter, type Write, type Writer } from './writer.js';
+import { createWriter, type Writer } from './writer.js';
 
 /** What lives as long as the process. */
 export interface Services extends ReaderParts {
@@ -68,52 +68,71 @@ export interface Context {
  * @param signal aborts when the client has gone or the request's deadline has passed; its reason is the error to answer with.
  */
 export function createContext(services: Services, visitor: Visitor, signal: AbortSignal): Context {
-  const receipt = new Receipt();
-  let loaders: Loaders | undefined;
+  return new RequestContext({ services, visitor, signal, loaders: undefined });
+}
 
-  const credential = (): Credential => {
-    if (visitor.credential instanceof Unauthenticated) throw visitor.credential;
-    if (visitor.credential !== undefined) return visitor.credential;
-    throw new Unauthenticated('Send an API key, a bearer token or a session id, or sign in');
+/**
+ * A class, so that what may throw stands on the prototype: Apollo copies a context's own members, and would run their getters. Its
+ * copies share one state.
+ */
+class RequestContext implements Context {
+  readonly receipt = new Receipt();
+  readonly teams: Teams;
+  readonly keywordSuggestionPath: string | undefined;
+  readonly session: Context['session'];
+  private readonly state: {
+    readonly services: Services;
+    readonly visitor: Visitor;
+    readonly signal: AbortSignal;
+    loaders: Loaders | undefined;
   };
-  const caller = (): Caller => ({
-    credential: credential(),
-    scope: services.scopeOf(credential()),
-    signal,
-    receipt,
-  });
 
+  constructor(state: RequestContext['state']) {
+    this.state = state;
+    this.teams = state.services.teams;
+    this.keywordSuggestionPath = state.services.keywordSuggestionPath;
+    this.session = sessionOf(state.services, state.visitor, this.receipt);
+  }
+
+  get credential(): Credential {
+    const { credential } = this.state.visitor;
+    if (credential instanceof Unauthenticated) throw credential;
+    if (credential !== undefined) return credential;
+    throw new Unauthenticated('Send an API key, a bearer token or a session id, or sign in');
+  }
+
+  get loaders(): Loaders {
+    this.state.loaders ??= createLoaders(this.state.services, this.caller);
+    return this.state.loaders;
+  }
+
+  get writer(): Writer {
+    const { write } = createWriter(this.state.services, this.caller);
+    return {
+      // What the request has read so far may be no longer so.
+      write: what => write(what).finally(() => (this.state.loaders = undefined)),
+    };
+  }
+
+  private get caller(): Caller {
+    const { credential, receipt } = this;
+    const { services, signal } = this.state;
+    return { credential, scope: services.scopeOf(credential), signal, receipt };
+  }
+}
+
+function sessionOf({ sessions }: Services, visitor: Visitor, receipt: Receipt): Context['session'] {
   return {
-    get credential() {
-      return credential();
+    async begin(email, password) {
+      const begun = await sessions.begin(email, password, visitor.address, receipt);
+      visitor.setSession(begun.cookie, begun.maxAge);
+      return begun.credential;
     },
-    get loaders() {
-      loaders ??= createLoaders(services, caller());
-      return loaders;
+    end: visitor.clearSession,
+    lapse() {
+      const { credential } = visitor;
+      if (credential !== undefined && 'kind' in credential && credential.kind === 'cookie') visitor.clearSession();
     },
-    get writer() {
-      const { write } = createWriter(services, caller());
-      return {
-        // What the request has read so far may be no longer so.
-        write: <T>(what: Write<T>) => write(what).finally(() => (loaders = undefined)),
-      };
-    },
-    session: {
-      async begin(email, password) {
-        const begun = await services.sessions.begin(email, password, visitor.address, receipt);
-        visitor.setSession(begun.cookie, begun.maxAge);
-        return begun.credential;
-      },
-      end: visitor.clearSession,
-      lapse() {
-        if (visitor.credential !== undefined && 'kind' in visitor.credential && visitor.credential.kind === 'cookie') {
-          visitor.clearSession();
-        }
-      },
-    },
-    receipt,
-    teams: services.teams,
-    keywordSuggestionPath: services.keywordSuggestionPath,
   };
 }
 

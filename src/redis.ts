@@ -16,7 +16,12 @@ const reconnectPause = (attempt: number) => Math.min(attempt * 50, longestReconn
  */
 export function connectRedis(urls: readonly string[], onError: (error: Error) => void): RedisClient {
   const [url = '', ...others] = urls;
-  const shared = { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
+  const shared = {
+    commandTimeout: commandTimeoutMs,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    disconnectTimeout: 100,
+  };
   const client =
     others.length === 0
       ? new Redis(url, { ...shared, enableOfflineQueue: false, retryStrategy: reconnectPause })

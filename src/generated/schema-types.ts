@@ -186,8 +186,8 @@ export type DiscoveryAlreadyRunning = {
 /** The discovery runs now. */
 export type DiscoveryStarted = {
   readonly __typename?: 'DiscoveryStarted';
-  /** The jobs that were started. */
-  readonly jobs: ReadonlyArray<Job>;
+  /** The jobs that were started. Nullable, so that a document may ask both results for `jobs`. */
+  readonly jobs?: Maybe<ReadonlyArray<Job>>;
   /** The market's identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
@@ -954,7 +954,7 @@ export type DirectiveResolverFn<TResult = Record<PropertyKey, never>, TParent = 
 export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
   StartDiscoveryResult:
     | ( DiscoveryAlreadyRunningModel )
-    | ( Omit<DiscoveryStarted, 'jobs'> & { jobs: ReadonlyArray<_RefType['Job']> } )
+    | ( Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<_RefType['Job']>> } )
   ;
 };
 
@@ -976,7 +976,7 @@ export type ResolversTypes = {
   DateTime: ResolverTypeWrapper<Scalars['DateTime']['output']>;
   Direction: Direction;
   DiscoveryAlreadyRunning: ResolverTypeWrapper<DiscoveryAlreadyRunningModel>;
-  DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs'> & { jobs: ReadonlyArray<ResolversTypes['Job']> }>;
+  DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<ResolversTypes['Job']>> }>;
   EmbedSession: ResolverTypeWrapper<EmbedSession>;
   Event: ResolverTypeWrapper<EventModel>;
   EventConnection: ResolverTypeWrapper<Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['EventEdge']>, nodes: ReadonlyArray<ResolversTypes['Event']> }>;
@@ -1044,7 +1044,7 @@ export type ResolversParentTypes = {
   DateOrDateTime: Scalars['DateOrDateTime']['output'];
   DateTime: Scalars['DateTime']['output'];
   DiscoveryAlreadyRunning: DiscoveryAlreadyRunningModel;
-  DiscoveryStarted: Omit<DiscoveryStarted, 'jobs'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']> };
+  DiscoveryStarted: Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<ResolversParentTypes['Job']>> };
   EmbedSession: EmbedSession;
   Event: EventModel;
   EventConnection: Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['EventEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Event']> };
@@ -1162,7 +1162,7 @@ export type DiscoveryAlreadyRunningResolvers<ContextType = Context, ParentType e
 };
 
 export type DiscoveryStartedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DiscoveryStarted'] = ResolversParentTypes['DiscoveryStarted']> = {
-  jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
+  jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+
+const market = '4';
+const env = { SESSION_SECRET: 's'.repeat(40) };
+const bearerless = { 'x-api-key': 'demo-key-markets-only' };
+
+const read = `{ market(id: ${market}) { reviewStatus jobs(phase: PUBLISH) { id } } }`;
+const publish = `mutation { publishMarket(input: { marketId: ${market} }) { jobs { id } } }`;
+
+let sandbox: Sandbox;
+let redis: RedisServer;
+let one: TestGateway;
+let other: TestGateway;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ publishMs: 60_000 });
+  redis = await startRedis();
+  [one, other] = await Promise.all([
+    startGateway({ sandbox, redisUrl: redis.url, env }),
+    startGateway({ sandbox, redisUrl: redis.url, env }),
+  ]);
+});
+
+afterAll(async () => {
+  await Promise.all([one.close(), other.close()]);
+  await sandbox.close();
+  await redis.stop();
+});
+
+beforeEach(() => sandbox.reset());
+
+const recordCalls = () => sandbox.calls.count(new RegExp(`/dev/markets/${market}$`));
+
+describe('after a write through one gateway', () => {
+  test('the next read through another is fresh, for every credential', async () => {
+    for (const gateway of [one, other]) {
+      await gateway.query(read);
+      await gateway.query(read, {}, bearerless);
+    }
+    sandbox.calls.clear();
+    await one.query(read);
+    await other.query(read, {}, bearerless);
+    expect(recordCalls()).toBe(0);
+
+    const { data, errors } = await one.query(publish);
+    expect(errors).toBeUndefined();
+    const ids = data.publishMarket.jobs.map(({ id }: { id: string }) => id);
+    for (const headers of [undefined, bearerless]) {
+      for (const gateway of [other, one]) {
+        const after = await gateway.query(read, {}, headers);
+        expect(after.data.market.jobs.map(({ id }: { id: string }) => id)).toEqual(ids);
+      }
+    }
+    expect(recordCalls()).toBe(2);
+  });
+
+  test('what was read of other markets is still kept', async () => {
+    const neighbour = '{ market(id: 1) { name } }';
+    await one.query(neighbour);
+    sandbox.calls.clear();
+    await one.query(publish);
+    await other.query(neighbour);
+    expect(sandbox.calls.count(/\/dev\/markets\/1$/)).toBe(0);
+  });
+
+  test('a read that was under way answers those who asked before, and nobody after', async () => {
+    await one.query(publish);
+    sandbox.tell({ path: /\/dev\/markets/, delayMs: 400, times: 1 });
+    const early = other.query(`{ market(id: ${market}) { name } }`);
+    await new Promise(resolve => setTimeout(resolve, 100));
+    await one.query(
+      `mutation { reviewCompanies(input: { marketId: ${market}, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }`,
+    );
+    sandbox.calls.clear();
+    await other.query(`{ market(id: ${market}) { name } }`);
+    expect(recordCalls()).toBe(1);
+    expect((await early).errors).toBeUndefined();
+  });
+});
+
+test('a write whose outcome is unknown makes stale what was kept', async () => {
+  await one.query(read);
+  sandbox.tell({ path: /publish$/, breakConnection: 'after-headers', times: 1 });
+  await one.query(publish);
+  sandbox.calls.clear();
+  await other.query(read);
+  expect(recordCalls()).toBe(1);
+});
+
+test('while Redis is away reads come from the service, and a write in that time is not forgotten when it is back', async () => {
+  await one.query(read);
+  await redis.kill();
+  sandbox.calls.clear();
+  expect((await one.query(read)).errors).toBeUndefined();
+  expect((await other.query(read)).errors).toBeUndefined();
+  expect(recordCalls()).toBe(2);
+  expect((await one.query(publish)).errors).toBeUndefined();
+  await redis.restart();
+  await eventually(async () => {
+    sandbox.calls.clear();
+    await one.query(read);
+    await other.query(read);
+    expect(recordCalls()).toBe(0);
+  });
+}, 20_000);
+
+async function eventually(check: () => Promise<void>, milliseconds = 10_000): Promise<void> {
+  const until = Date.now() + milliseconds;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await new Promise(resolve => setTimeout(resolve, 200));
+    }
+  }
+}

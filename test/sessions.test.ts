@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+
+const secret = (letter: string) => letter.repeat(40);
+const ada = { email: 'ada@team.example', password: 'sandbox-ada' };
+const signInDocument = 'mutation ($input: SignInInput!) { signIn(input: $input) { authentication email name team } }';
+const eventsDocument = '{ events(first: 1) { totalCount } }';
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  gateway = await startGateway({ sandbox, env: { SESSION_SECRET: secret('a') } });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await sandbox.close();
+});
+
+beforeEach(() => sandbox.reset());
+
+const signIn = (at: TestGateway, input: object = ada, headers: Record<string, string> = {}): Promise<GraphqlAnswer> =>
+  ask(`${at.url}/graphql`, signInDocument, { input }, headers);
+
+const setCookie = (answer: GraphqlAnswer): string => answer.headers.getSetCookie().join('\n');
+
+async function cookieFrom(at: TestGateway): Promise<string> {
+  return setCookie(await signIn(at)).split(';')[0] ?? '';
+}
+
+const readWith = (at: TestGateway, cookie: string) => at.query(eventsDocument, {}, { cookie });
+
+async function withGateway<T>(env: Record<string, string>, use: (at: TestGateway) => Promise<T>): Promise<T> {
+  const other = await startGateway({ sandbox, env });
+  try {
+    return await use(other);
+  } finally {
+    await other.close();
+  }
+}
+
+describe('signing in', () => {
+  test('sets one cookie of the gateway, sealed and out of reach of scripts, that lives no longer than the service allows', async () => {
+    const answer = await signIn(gateway);
+    expect(answer.data.signIn).toMatchObject({ authentication: 'COOKIE', email: ada.email });
+    expect(answer.headers.getSetCookie()).toHaveLength(1);
+    const [cookie = '', ...attributes] = setCookie(answer).split('; ');
+    expect(cookie).toMatch(/^mig_session=Fe26/);
+    expect(attributes).toEqual(expect.arrayContaining(['HttpOnly', 'SameSite=Lax', 'Path=/']));
+    const maxAge = Number(attributes.find(each => each.startsWith('Max-Age='))?.slice('Max-Age='.length));
+    expect(maxAge).toBeLessThanOrEqual(3600);
+    expect(maxAge).toBeGreaterThan(3500);
+    expect(cookie).not.toContain('svc_session');
+  });
+
+  test('outside of loopback the cookie is Secure and bound to its host', async () => {
+    const { request } = await import('undici');
+    const { headers } = await request(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { host: 'gateway.example', 'content-type': 'application/json' },
+      body: JSON.stringify({ query: signInDocument, variables: { input: ada } }),
+    });
+    expect(String(headers['set-cookie'])).toMatch(/^__Host-mig_session=.*; Secure/);
+  });
+
+  test('lets later requests act as the user, and sends the service its own cookies only', async () => {
+    const cookie = await cookieFrom(gateway);
+    sandbox.calls.clear();
+    const { data } = await readWith(gateway, `theme=dark; ${cookie}; other=1`);
+    expect(data.events.totalCount).toBeGreaterThan(0);
+    expect(sandbox.calls.list().map(({ credential }) => credential)).toEqual(['cookie']);
+  });
+
+  test('tells a wrong password from an unknown user neither by text nor by time', async () => {
+    const timed = async (input: object) => {
+      const startedAt = performance.now();
+      const { errors } = await signIn(gateway, input);
+      return { errors, milliseconds: performance.now() - startedAt };
+    };
+    const wrong = await timed({ email: ada.email, password: 'wrong' });
+    sandbox.tell({ path: '/v2/auth/sign-in', status: 404, errorCode: 'NOT_FOUND', delayMs: 200 });
+    const unknown = await timed({ email: 'nobody@team.example', password: 'wrong' });
+    expect(wrong.errors?.[0].extensions).toEqual({ code: 'UNAUTHENTICATED' });
+    expect(unknown.errors).toEqual(wrong.errors);
+    expect(Math.min(wrong.milliseconds, unknown.milliseconds)).toBeGreaterThanOrEqual(495);
+  });
+
+  test('is limited per e-mail, and several attempts in one document count each', async () => {
+    await withGateway({}, async other => {
+      const attempts = Array.from({ length: 12 }, (_, index) => `a${index}: signIn(input: $input) { email }`);
+      const document = `mutation ($input: SignInInput!) { ${attempts.join(' ')} }`;
+      const input = { email: 'eve@team.example', password: 'guess' };
+      const { errors } = await ask(`${other.url}/graphql`, document, { input }, {});
+      const codes = errors?.map(({ extensions }) => extensions.code) ?? [];
+      expect(codes.filter(code => code === 'UNAUTHENTICATED')).toHaveLength(10);
+      expect(codes.filter(code => code === 'RATE_LIMITED')).toHaveLength(2);
+      expect(sandbox.calls.count('/v2/auth/sign-in')).toBe(10);
+    });
+  }, 15_000);
+});
+
+describe('a session', () => {
+  test('ends with signOut', async () => {
+    const cookie = await cookieFrom(gateway);
+    const answer = await gateway.query('mutation { signOut }', {}, { cookie });
+    expect(answer.data).toEqual({ signOut: true });
+    expect(setCookie(answer)).toMatch(/^mig_session=; .*Expires=Thu, 01 Jan 1970/);
+  });
+
+  test('ends when the service no longer accepts it', async () => {
+    const cookie = await cookieFrom(gateway);
+    sandbox.tell({ path: /events$/, status: 401, errorCode: 'UNAUTHORISED' });
+    const answer = await gateway.query('{ events(first: 7) { totalCount } }', {}, { cookie });
+    expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    expect(setCookie(answer)).toMatch(/^mig_session=;/);
+  });
+
+  test('is outranked by an explicit credential, which keeps the cookie', async () => {
+    const answer = await gateway.query(
+      '{ viewer { authentication } }',
+      {},
+      { cookie: 'mig_session=bad', 'x-api-key': 'k' },
+    );
+    expect(answer.data.viewer.authentication).toBe('API_KEY');
+    expect(setCookie(answer)).toBe('');
+  });
+
+  test('works on another gateway of the same secret, still after rotation, and no more when the old secret is gone', async () => {
+    const cookie = await cookieFrom(gateway);
+    const works = async (secrets: string) =>
+      withGateway({ SESSION_SECRET: secrets }, async other => (await readWith(other, cookie)).errors === undefined);
+    expect(await works(secret('a'))).toBe(true);
+    expect(await works(`${secret('b')},${secret('a')}`)).toBe(true);
+    expect(await works(secret('b'))).toBe(false);
+  });
+
+  test('does not open after its time', async () => {
+    sandbox.tell({
+      path: '/v2/auth/sign-in',
+      status: 200,
+      body: '{}',
+      headers: { 'set-cookie': 'svc_session=x; Max-Age=1' },
+      times: 1,
+    });
+    const cookie = await cookieFrom(gateway);
+    await new Promise(resolve => setTimeout(resolve, 1_300));
+    const answer = await readWith(gateway, cookie);
+    expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    expect(setCookie(answer)).toMatch(/^mig_session=;/);
+  });
+
+  test('of 1,000 mutated cookies none is taken, and none is a fault of the server', async () => {
+    const cookie = await cookieFrom(gateway);
+    const value = cookie.slice('mig_session='.length);
+    const at = fc.nat({ max: value.length - 1 });
+    const mutated = fc.oneof(
+      fc.tuple(at, fc.integer({ min: 0, max: 6 })).map(([index, bit]) => flipped(value, index, bit)),
+      at.map(index => value.slice(0, index)),
+      fc.tuple(at, at).map(([one, other]) => swapped(value, one, other)),
+      fc
+        .tuple(at, fc.constantFrom('*', 'A', '0', '-', '.'))
+        .map(([index, more]) => value.slice(0, index) + more + value.slice(index)),
+    );
+    sandbox.calls.clear();
+    const property = fc.asyncProperty(mutated, async text => {
+      fc.pre(text !== value && /^[\w*.-]+$/.test(text));
+      const { status, errors } = await readWith(gateway, `mig_session=${text}`);
+      expect(status).toBe(200);
+      expect(errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED']);
+    });
+    await fc.assert(property, { numRuns: 1_000 });
+    expect(sandbox.calls.list()).toEqual([]);
+  }, 60_000);
+});
+
+describe('an embedded session', () => {
+  const make = 'mutation { createEmbedSession { idToken accessToken refreshToken expiresIn checksum } }';
+
+  test('is made with an API key and acts as `sessionId` in the address', async () => {
+    const { data } = await gateway.query(make);
+    const { accessToken } = data.createEmbedSession;
+    expect(data.createEmbedSession).toMatchObject({ expiresIn: 3600, idToken: expect.any(String) });
+    sandbox.calls.clear();
+    const answer = await ask(`${gateway.url}/graphql?sessionId=${accessToken}`, eventsDocument, {}, {});
+    expect(answer.data.events.totalCount).toBeGreaterThan(0);
+    expect(sandbox.calls.list().map(({ credential }) => credential)).toEqual(['sessionId']);
+    expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
+  });
+
+  test('cannot be made by a signed-in user', async () => {
+    const { errors } = await gateway.query(make, {}, { cookie: await cookieFrom(gateway) });
+    expect(errors?.[0].extensions.code).toBe('FORBIDDEN');
+  });
+});
+
+function flipped(text: string, index: number, bit: number): string {
+  return text.slice(0, index) + String.fromCharCode(text.charCodeAt(index) ^ (1 << bit)) + text.slice(index + 1);
+}
+
+function swapped(text: string, one: number, other: number): string {
+  const characters = [...text];
+  [characters[one], characters[other]] = [text[other] ?? '', text[one] ?? ''];
+  return characters.join('');
+}

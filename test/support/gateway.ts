@@ -1,0 +1,89 @@
+import type { AddressInfo } from 'node:net';
+import type { Dispatcher } from 'undici';
+import { buildApp } from '../../src/app.js';
+import { readConfig } from '../../src/config.js';
+import type { Sandbox } from '../../src/sandbox/server.js';
+
+/** What a GraphQL request came back with. */
+export interface GraphqlAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer's body is what the test is about to find out
+  readonly data: any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly errors: any[] | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly extensions: any;
+}
+
+/** A whole gateway that listens on a port of its own. */
+export interface TestGateway {
+  /** `http://127.0.0.1:PORT`, without `/graphql`. */
+  readonly url: string;
+  /** The embedded sandbox, where the gateway was started without a service. */
+  readonly sandbox: Sandbox | undefined;
+  /** Sends a query over HTTP; without `headers` as the sandbox's demo key, with them as they say. */
+  query(
+    document: string,
+    variables?: Record<string, unknown>,
+    headers?: Record<string, string>,
+  ): Promise<GraphqlAnswer>;
+  close(): Promise<void>;
+}
+
+/** Where a fake wire is spoken to: the three addresses lie on one origin under paths of their own. */
+export const wireOrigin = 'http://service.test';
+
+/** The key of the sandbox that may read everything. */
+export const demoHeaders = { 'x-api-key': 'demo-key-subscribed' };
+
+const addressesOn = (origin: string) => ({
+  UPSTREAM_BASE_URL: origin,
+  UPSTREAM_API_URL: `${origin}/api`,
+  UPSTREAM_DEV_URL: `${origin}/stage`,
+  EVENTS_SEARCH_PARAM: 'search',
+  KEYWORD_SUGGESTION_PATH: '/v2/discovery/search-criteria/keywords',
+  EXPLAIN: 'true',
+});
+
+/**
+ * Starts a whole gateway on a free loopback port. It asks the `sandbox` given, which stays the test's to close, or `wire` at `wireOrigin`, or
+ * without either the sandbox that it embeds. `env` overrides.
+ */
+export async function startGateway(
+  options: { sandbox?: Sandbox; wire?: Dispatcher; redisUrl?: string; env?: Record<string, string> } = {},
+): Promise<TestGateway> {
+  const { sandbox, wire, redisUrl, env } = options;
+  const origin = sandbox?.origin ?? (wire && wireOrigin);
+  const config = readConfig({
+    ...(origin !== undefined && addressesOn(origin)),
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+    ...env,
+  });
+  const gateway = await buildApp(config, wire && { wire });
+  await gateway.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = gateway.app.server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    sandbox: gateway.sandbox,
+    query: (document, variables, headers) => ask(`${url}/graphql`, document, variables, headers),
+    close: () => gateway.app.close(),
+  };
+}
+
+/** Sends a GraphQL request to an address, which may have a query of its own. */
+export async function ask(
+  address: string,
+  query: string,
+  variables: Record<string, unknown> = {},
+  headers: Record<string, string> = demoHeaders,
+): Promise<GraphqlAnswer> {
+  const response = await fetch(address, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query, variables }),
+  });
+  const { data, errors, extensions } = JSON.parse(await response.text());
+  return { status: response.status, headers: response.headers, data, errors, extensions };
+}

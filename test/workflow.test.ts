@@ -1,0 +1,301 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { ask, startGateway, type TestGateway } from './support/gateway.js';
+
+const market = '4';
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ discoveryMs: 600, publishMs: 400 });
+  gateway = await startGateway({ sandbox });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await sandbox.close();
+});
+
+beforeEach(() => sandbox.reset());
+
+const criteria = `{
+  userPrompt marketName marketType marketRole keywords { features user synonyms irrelevant } seedDomains projectKind
+  locations { countryCode countryName }
+}`;
+
+const jobsOf = `query ($id: ID!, $phase: JobPhase!) { market(id: $id) { jobs(phase: $phase) { id progress finished endTime } } }`;
+
+const start = `mutation ($input: StartDiscoveryInput!) {
+  startDiscovery(input: $input) {
+    __typename
+    ... on DiscoveryStarted { marketId jobs { id workflowName } }
+    ... on DiscoveryAlreadyRunning { marketId jobs { id finished } }
+  }
+}`;
+
+async function signedIn(): Promise<Record<string, string>> {
+  const [user] = sandbox.demo.users;
+  const answer = await ask(
+    `${gateway.url}/graphql`,
+    'mutation ($input: SignInInput!) { signIn(input: $input) { authentication email } }',
+    { input: { email: user?.email, password: user?.password } },
+    {},
+  );
+  expect(answer.data.signIn).toEqual({ authentication: 'COOKIE', email: user?.email });
+  return {
+    cookie: answer.headers
+      .getSetCookie()
+      .map(line => line.split(';')[0])
+      .join('; '),
+  };
+}
+
+async function finished(phase: 'DISCOVERY' | 'PUBLISH', headers: Record<string, string>): Promise<number[]> {
+  const seen: number[] = [];
+  for (;;) {
+    const { data, errors } = await gateway.query(jobsOf, { id: market, phase }, headers);
+    expect(errors).toBeUndefined();
+    const { jobs } = data.market;
+    seen.push(...jobs.map((job: { progress: number }) => job.progress));
+    if (jobs.length > 0 && jobs.every((job: { finished: boolean }) => job.finished)) return seen;
+    await new Promise(resolve => setTimeout(resolve, 200));
+  }
+}
+
+describe.each([
+  ['a signed-in user', signedIn],
+  ['an API key', async () => ({ 'x-api-key': 'demo-key-subscribed' })],
+])('%s', (_, credential) => {
+  test('goes from a question to the CSV file of a published market', async () => {
+    const headers = await credential();
+    const run = (document: string, input: object) => gateway.query(document, { input }, headers);
+
+    const question = { searchInput: 'Who makes sealed bearings in Germany?' };
+    const made = await run(
+      `mutation ($input: CreateSearchCriteriaInput!) { createSearchCriteria(input: $input) ${criteria} }`,
+      question,
+    );
+    const searchCriteria = { ...made.data.createSearchCriteria, count: 30, performSearch: true };
+    expect(searchCriteria.userPrompt).toBe(question.searchInput);
+
+    const words = await run('mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }', {
+      searchCriteria,
+    });
+    expect(words.data.suggestKeywords.length).toBeGreaterThan(0);
+
+    const started = await run(start, { marketId: market, searchCriteria });
+    expect(started.errors).toBeUndefined();
+    expect(started.data.startDiscovery).toMatchObject({ __typename: 'DiscoveryStarted', marketId: market });
+    const again = await run(start, { marketId: market, searchCriteria });
+    expect(again.data.startDiscovery).toEqual({
+      __typename: 'DiscoveryAlreadyRunning',
+      marketId: market,
+      jobs: [{ id: started.data.startDiscovery.jobs[0].id, finished: false }],
+    });
+
+    const progress = await finished('DISCOVERY', headers);
+    expect(progress).toEqual([...progress].sort((a, b) => a - b));
+    expect(progress.at(-1)).toBe(100);
+    const read = await gateway.query(
+      'query ($id: ID!) { market(id: $id) { searchCriteria { userPrompt } searchCriteriaHistory { userPrompt } } }',
+      { id: market },
+      headers,
+    );
+    expect(read.data.market.searchCriteria.userPrompt).toBe(question.searchInput);
+
+    const found = sandbox.data.markets.find(({ record }) => String(record.id) === market)?.companies ?? [];
+    const [out = '', kept = '', also = ''] = found.map(({ domain }) => domain);
+    const review = 'mutation ($input: ReviewCompaniesInput!) { reviewCompanies(input: $input) { marketId } }';
+    await run(review, { marketId: market, reviewStatus: 'INCLUDE', target: { all: true } });
+    const reviewed = await run(review, { marketId: market, reviewStatus: 'EXCLUDE', target: { domains: [out] } });
+    expect(reviewed.data.reviewCompanies).toEqual({ marketId: market });
+
+    const published = await run(
+      'mutation ($input: PublishMarketInput!) { publishMarket(input: $input) { jobs { workflowName } } }',
+      {
+        marketId: market,
+      },
+    );
+    expect(published.data.publishMarket.jobs.map((job: { workflowName: string }) => job.workflowName).sort()).toEqual([
+      'enrichment',
+      'scrape',
+      'web_traffic',
+    ]);
+    await finished('PUBLISH', headers);
+
+    const { data, errors } = await gateway.query(
+      `query ($id: ID!) { market(id: $id) {
+         companyCount reviewStatus esg
+         companies(first: 100) { totalCount nodes { domain esg } }
+         excluded: company(domain: "${out}") { name }
+       } }`,
+      { id: market },
+      headers,
+    );
+    expect(errors).toBeUndefined();
+    const { companies } = data.market;
+    expect(data.market).toMatchObject({
+      reviewStatus: 'PUBLISHED',
+      companyCount: companies.totalCount,
+      excluded: null,
+    });
+    expect(companies.totalCount).toBeGreaterThan(2);
+    expect(companies.nodes.every(({ domain, esg }: { domain: string; esg: object }) => esg && domain !== out)).toBe(
+      true,
+    );
+
+    const csv = await run(
+      'mutation ($input: ExportMarketCsvInput!) { exportMarketCsv(input: $input) { downloadLink } }',
+      {
+        marketId: market,
+        domains: [kept, also],
+      },
+    );
+    const file = await (await fetch(csv.data.exportMarketCsv.downloadLink)).text();
+    const rows = file.trim().split(/\r\n/).slice(1);
+    expect(rows.map(row => row.split(',')[0]).sort()).toEqual([kept, also].sort());
+  });
+});
+
+describe('each step', () => {
+  let gateway: TestGateway;
+
+  // One of its own for each test: after so many failures, a breaker would answer.
+  beforeEach(async () => {
+    gateway = await startGateway({ sandbox });
+  });
+  afterEach(() => gateway.close());
+
+  const steps: [string, string, object, RegExp][] = [
+    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x' }, /search-criteria$/],
+    ['suggestKeywords', 'SuggestKeywordsInput', { searchCriteria: { userPrompt: 'x' } }, /keywords$/],
+    ['startDiscovery', 'StartDiscoveryInput', { marketId: market, searchCriteria: {} }, /start$/],
+    [
+      'reviewCompanies',
+      'ReviewCompaniesInput',
+      { marketId: market, reviewStatus: 'INCLUDE', target: { all: true } },
+      /reviews$/,
+    ],
+    ['publishMarket', 'PublishMarketInput', { marketId: market }, /publish$/],
+    ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: ['a.example'] }, /export-csv$/],
+  ];
+  const selections: Record<string, string> = {
+    createSearchCriteria: '{ userPrompt }',
+    suggestKeywords: '',
+    startDiscovery: '{ __typename }',
+    reviewCompanies: '{ marketId }',
+    publishMarket: '{ marketId }',
+    exportMarketCsv: '{ downloadLink }',
+  };
+  const documentOf = (name: string, type: string) =>
+    `mutation ($input: ${type}!) { ${name}(input: $input) ${selections[name]} }`;
+
+  const answers: [number, string | undefined, string][] = [
+    [400, 'QUERY_VALIDATION_FAILED', 'BAD_USER_INPUT'],
+    [401, 'UNAUTHORISED', 'UNAUTHENTICATED'],
+    [403, undefined, 'FORBIDDEN'],
+    [404, undefined, 'NOT_FOUND'],
+    [429, 'TOO_MANY_REQUESTS', 'RATE_LIMITED'],
+    [500, 'INTERNAL_SERVER_ERROR', 'UPSTREAM_UNAVAILABLE'],
+    [503, undefined, 'UPSTREAM_UNAVAILABLE'],
+  ];
+
+  test.each(steps)(
+    '%s answers each refusal of the service with its code, after one call',
+    async (name, type, input, path) => {
+      for (const [status, errorCode, code] of answers) {
+        sandbox.reset();
+        sandbox.tell({ path, status, ...(errorCode !== undefined && { errorCode }) });
+        const { data, errors } = await gateway.query(documentOf(name, type), { input });
+        expect(data[name]).toBeNull();
+        expect(errors?.[0].extensions).toMatchObject({ code, upstream: { status } });
+        if (status >= 500) expect(errors?.[0].extensions.retryable).toBe(false);
+        expect(sandbox.calls.count(path)).toBe(1);
+      }
+    },
+  );
+
+  test.each(steps)(
+    '%s whose connection breaks is sent once, and its outcome said to be unknown',
+    async (name, type, input, path) => {
+      sandbox.tell({ path, breakConnection: 'before' });
+      const { errors } = await gateway.query(documentOf(name, type), { input });
+      expect(errors?.[0].message).toMatch(/outcome is unknown/);
+      expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
+      expect(sandbox.calls.count(path)).toBe(1);
+    },
+  );
+
+  test('a conflict that is none of startDiscovery is an error', async () => {
+    const publish = 'mutation ($input: PublishMarketInput!) { publishMarket(input: $input) { marketId } }';
+    await gateway.query(publish, { input: { marketId: market } });
+    const { errors } = await gateway.query(publish, { input: { marketId: market } });
+    expect(errors?.[0].extensions.code).toBe('CONFLICT');
+  });
+});
+
+describe('bad input is refused before any call', () => {
+  const rows: [string, string, object, string][] = [
+    ['startDiscovery', 'StartDiscoveryInput', { marketId: 'x', searchCriteria: {} }, 'input.marketId'],
+    [
+      'startDiscovery',
+      'StartDiscoveryInput',
+      { marketId: '1', searchCriteria: { count: 0 } },
+      'input.searchCriteria.count',
+    ],
+    [
+      'startDiscovery',
+      'StartDiscoveryInput',
+      { marketId: '1', searchCriteria: { locations: [{ countryCode: 'DEU', countryName: 'Germany' }] } },
+      'input.searchCriteria.locations.0.countryCode',
+    ],
+    [
+      'startDiscovery',
+      'StartDiscoveryInput',
+      { marketId: '1', searchCriteria: { seedDomains: ['example.com', 'http://x.y/'] } },
+      'input.searchCriteria.seedDomains.1',
+    ],
+    ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: [] }, 'input.domains'],
+    ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: ['-.com'] }, 'input.domains.0'],
+    [
+      'exportMarketCsv',
+      'ExportMarketCsvInput',
+      { marketId: '1', domains: Array(10_001).fill('a.example') },
+      'input.domains',
+    ],
+    [
+      'reviewCompanies',
+      'ReviewCompaniesInput',
+      { marketId: '1', reviewStatus: 'INCLUDE', target: { all: false } },
+      'input.target.all',
+    ],
+    [
+      'reviewCompanies',
+      'ReviewCompaniesInput',
+      { marketId: '1', reviewStatus: 'INCLUDE', target: { all: true, domains: ['a.example'] } },
+      'input',
+    ],
+    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: ' ' }, 'input.searchInput'],
+    ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x'.repeat(10_001) }, 'input.searchInput'],
+  ];
+  const selection = { exportMarketCsv: 'downloadLink', createSearchCriteria: 'userPrompt' } as Record<string, string>;
+
+  test.each(rows)('%s %#', async (name, type, input, argument) => {
+    const document = `mutation ($input: ${type}!) { ${name}(input: $input) { ${selection[name] ?? '__typename'} } }`;
+    const { errors } = await gateway.query(document, { input });
+    expect(errors?.[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', argument });
+    expect(sandbox.calls.list()).toEqual([]);
+  });
+
+  test('a mutation by GET is refused, and so is a POST that a foreign page could send', async () => {
+    const document = encodeURIComponent('mutation { signOut }');
+    const byGet = await fetch(`${gateway.url}/graphql?query=${document}`, {
+      headers: { 'x-apollo-operation-name': 'x' },
+    });
+    expect(byGet.status).toBe(405);
+    const simple = await fetch(`${gateway.url}/graphql`, { method: 'POST', body: '{"query":"mutation { signOut }"}' });
+    expect(simple.status).toBeGreaterThanOrEqual(400);
+    expect(sandbox.calls.list()).toEqual([]);
+  });
+});

@@ -1,25 +1,27 @@
 import type { EventQuery } from './client.js';
-import { belongs } from './impact.js';
+import { type Belonging, belongs } from './impact.js';
 import type { CompanyEvents, EventWindow, ReadPage, ReadWindow } from './loaders.js';
+import type { Event } from './model.js';
 
 const largestPage = 100;
 /** How long the names of one call may be in its address. */
 const longestNames = 6_000;
 
 /**
- * The first events of many entities, each exactly as a call of its own would give them, in as few calls as that takes. The names that are asked
- * for alike go into one call, since the service combines them with OR (spec.md: GET events, rule 1), and its events are told apart by the
- * entities they name. Whatever cannot be told apart for certain is asked for by itself.
+ * The first events of many entities, each exactly as a call of its own would give them, in as few calls as that takes: for each group asked for
+ * alike never more than one above what asking alone costs. The names of a group go into one call, since the service combines them with OR
+ * (spec.md: GET events, rule 1), and its events are told apart by the entities they name. Whatever cannot be told apart for certain is asked for
+ * by itself.
  */
 export async function shareCalls(
   asked: readonly CompanyEvents[],
   page: ReadPage,
   window: ReadWindow,
 ): Promise<(EventWindow | Error)[]> {
-  const own = ({ name, query, first, vectors }: CompanyEvents) => window(named(query, [name]), 0, first, vectors);
+  const own: Own = ({ name, query, first, vectors }) => window(named(query, [name]), 0, first, vectors);
   const found = new Map<CompanyEvents, Promise<EventWindow>>();
   for (const group of groupsOf(asked)) {
-    const shared = group.length > 1 ? sharedWindows(group, page) : Promise.resolve(nothing);
+    const shared = group.length > 1 ? sharedWindows(group, page, own) : Promise.resolve(nothing);
     for (const one of group)
       found.set(
         one,
@@ -31,12 +33,14 @@ export async function shareCalls(
 
 type Group = readonly [CompanyEvents, ...CompanyEvents[]];
 type Windows = ReadonlyMap<CompanyEvents, EventWindow>;
+/** A call for one entity alone. */
+type Own = (one: CompanyEvents) => Promise<EventWindow>;
 
 const nothing: Windows = new Map();
 
 /** What can be told for certain from calls for all names of the group together; the rest is missing. */
-async function sharedWindows(group: Group, page: ReadPage): Promise<Windows> {
-  const [{ query, first, vectors }] = group;
+async function sharedWindows(group: Group, page: ReadPage, own: Own): Promise<Windows> {
+  const [{ query, vectors }] = group;
   const together = named(
     query,
     group.map(({ name }) => name),
@@ -56,16 +60,44 @@ async function sharedWindows(group: Group, page: ReadPage): Promise<Windows> {
   if (!addsUp || !pages.every(each => each.totalItems === firstPage.totalItems)) return nothing;
   // A name that the service matched in a way of its own: then names tell nothing.
   if (!events.every(event => group.some(({ name }) => belongs(event, name, query) !== 'no'))) return nothing;
+  return toldApart(group, events, firstPage.unfilteredTotalItems, own);
+}
 
-  const windows = new Map<CompanyEvents, EventWindow>();
-  for (const one of group) {
-    const candidates = events.map(event => ({ event, belonging: belongs(event, one.name, query) }));
-    if (candidates.some(({ belonging }) => belonging === 'unclear')) continue;
-    const its = candidates.flatMap(({ event, belonging }) => (belonging === 'yes' ? [event] : []));
-    const { unfilteredTotalItems } = firstPage;
-    windows.set(one, { events: its.slice(0, first), totalItems: its.length, unfilteredTotalItems });
-  }
-  return windows;
+/** What one entity would be given under each way to read the specification: name and scores in one impacted entity, or in any two. */
+interface Candidate {
+  readonly one: CompanyEvents;
+  readonly inOne: EventWindow;
+  readonly inAny: EventWindow;
+}
+
+/** Tells the events of a group apart. Where that takes knowing how the service reads its filters, one call for one of them finds out for all. */
+async function toldApart(
+  group: Group,
+  events: readonly Event[],
+  unfilteredTotalItems: number | null,
+  own: Own,
+): Promise<Windows> {
+  const candidates = group.flatMap((one): Candidate[] => {
+    const belongings = events.map(event => belongs(event, one.name, one.query));
+    if (belongings.includes('unclear')) return [];
+    const those = (...accepted: readonly Belonging[]): EventWindow => {
+      const its = events.filter((_, index) => accepted.includes(belongings[index] ?? 'no'));
+      return { events: its.slice(0, one.first), totalItems: its.length, unfilteredTotalItems };
+    };
+    return [{ one, inOne: those('yes'), inAny: those('yes', 'by reading') }];
+  });
+  const isOpen = ({ inOne, inAny }: Candidate) => inOne.totalItems !== inAny.totalItems;
+  const certain = new Map(candidates.flatMap(each => (isOpen(each) ? [] : [[each.one, each.inOne] as const])));
+
+  const probe = candidates.find(isOpen);
+  if (probe === undefined) return certain;
+  const truth = await own(probe.one).catch(() => undefined);
+  const reading = (['inOne', 'inAny'] as const).find(each => truth !== undefined && alike(probe[each], truth));
+  return reading === undefined ? certain : new Map(candidates.map(each => [each.one, each[reading]]));
+}
+
+function alike(one: EventWindow, other: EventWindow): boolean {
+  return one.totalItems === other.totalItems && one.events.every(({ id }, index) => id === other.events[index]?.id);
 }
 
 /** Those asked for alike, as many together as one address holds. */

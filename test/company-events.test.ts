@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { eventPage, fakeWire, type WireCall, type WireReply } from './support/wire.js';
+
+interface Entity {
+  name: string;
+  impact: { likelihood: number; severity: number; rationale: string } | null;
+}
+interface World {
+  companies: string[];
+  events: Entity[][];
+  /** How the service combines a name with the scores: both in one impacted entity, or each in any. */
+  reading: 'one' | 'any';
+}
+
+let world: World = { companies: [], events: [], reading: 'one' };
+const service = fakeWire(answer);
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ wire: service.wire });
+});
+afterAll(() => gateway.close());
+
+/** The service, by its specification. The search text has no meaning: it keeps one world from answering another out of the cache. */
+function answer({ url }: WireCall): WireReply {
+  if (url.pathname.endsWith('/companies')) {
+    return { body: { data: world.companies.map((name, index) => ({ domain: `c${index}.example`, name })) } };
+  }
+  const number = (name: string, byDefault: number) => Number(url.searchParams.get(name) ?? byDefault);
+  const names = (url.searchParams.get('impactedEntity') ?? '').split(',');
+  const scored = ({ impact }: Entity) =>
+    impact !== null &&
+    impact.likelihood >= number('minLikelihood', 2) &&
+    impact.likelihood <= number('maxLikelihood', 3) &&
+    impact.severity >= number('minSeverity', 2) &&
+    impact.severity <= number('maxSeverity', 3);
+  const isNamed = ({ name }: Entity) => names.includes(name);
+  const listed = world.events
+    .map((entities, index) => ({ _id: `e-${index}`, taxonomicMatches: { impactedEntities: entities }, entities }))
+    .filter(({ entities }) =>
+      world.reading === 'one'
+        ? entities.some(entity => isNamed(entity) && scored(entity))
+        : entities.some(isNamed) && entities.some(scored),
+    );
+  const [page, size] = [number('page', 1), number('pageSize', 10)];
+  const { body } = eventPage(
+    listed.slice((page - 1) * size, page * size).map(({ entities: _, ...event }) => event),
+    listed.length,
+  );
+  return { body };
+}
+
+const fields =
+  'totalCount nodes { id } edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }';
+let question = 0;
+
+/** Asks for the events of all companies at once, then for each alone, and counts the calls for events of the former. */
+async function compare({ first, bounds }: { first: number; bounds: string }) {
+  question += 1;
+  service.calls.length = 0;
+  // A market of its own for each question, since companies are kept too.
+  const together = await gateway.query(
+    `query ($id: ID!) { market(id: $id) { companies(first: 100) { nodes { name
+      events(first: ${first}, filter: { search: "together ${question}" ${bounds} }) { ${fields} }
+    } } } }`,
+    { id: String(question) },
+  );
+  expect(together.errors).toBeUndefined();
+  const calls = service.calls.filter(({ path }) => path.includes('/events?')).length;
+  const given = new Map<string, unknown>(
+    together.data.market.companies.nodes.map((node: { name: string; events: unknown }) => [node.name, node.events]),
+  );
+  const names = [...new Set(world.companies)];
+  const alone = await gateway.query(
+    `query (${names.map((_, index) => `$n${index}: [String!]`).join(' ')}) {
+      ${names.map((_, index) => `n${index}: events(first: ${first}, filter: { impactedEntities: $n${index} search: "alone ${question}" ${bounds} }) { ${fields} }`).join('\n')}
+    }`,
+    Object.fromEntries(names.map((name, index) => [`n${index}`, [name]])),
+  );
+  expect(alone.errors).toBeUndefined();
+  for (const [index, name] of names.entries()) expect([name, given.get(name)]).toEqual([name, alone.data[`n${index}`]]);
+  return { calls, companies: names.length };
+}
+
+const scores = fc.integer({ min: 0, max: 3 });
+const impact = fc.record({ likelihood: scores, severity: scores, rationale: fc.constant('') });
+const allBounds = [
+  '',
+  'minLikelihood: null minSeverity: null',
+  'maxSeverity: 1 minSeverity: null',
+  'minLikelihood: 3',
+] as const;
+
+const worldOf = (companies: number, events: number, impacts: fc.Arbitrary<Entity['impact']>): fc.Arbitrary<World> => {
+  const name = fc.integer({ min: 0, max: companies + 2 }).map(index => `Company ${index} & Söhne`);
+  const entities = fc.array(fc.record({ name, impact: impacts }), { minLength: 1, maxLength: 4 });
+  return fc.record({
+    companies: fc.constant(Array.from({ length: companies }, (_, index) => `Company ${index} & Söhne`)),
+    events: fc.array(entities, { minLength: 0, maxLength: events, size: 'max' }),
+    reading: fc.constantFrom('one' as const, 'any' as const),
+  });
+};
+const anyWorld = fc
+  .record({ companies: fc.integer({ min: 1, max: 12 }), events: fc.constantFrom(5, 40, 330) })
+  .chain(({ companies, events }) => worldOf(companies, events, impact));
+
+test('each company is given exactly what a call of its own would give, for one call more than that at most', async () => {
+  const question = fc.record({ first: fc.constantFrom(1, 3, 10, 100), bounds: fc.constantFrom(...allBounds) });
+  await fc.assert(
+    fc.asyncProperty(anyWorld, question, async (generated, asked) => {
+      world = generated;
+      const { calls, companies } = await compare(asked);
+      expect(calls).toBeLessThanOrEqual(companies + 1);
+    }),
+    { numRuns: 150 },
+  );
+}, 60_000);
+
+test('where a score is missing, each company is still given exactly its own', async () => {
+  const holey = worldOf(6, 30, fc.option(impact, { nil: null, freq: 3 }));
+  await fc.assert(
+    fc.asyncProperty(holey, fc.constantFrom(...allBounds), async (generated, bounds) => {
+      world = generated;
+      const { calls, companies } = await compare({ first: 5, bounds });
+      expect(calls).toBeLessThanOrEqual(companies + 2);
+    }),
+    { numRuns: 60 },
+  );
+}, 60_000);
+
+test('a hundred companies whose events can be told apart share one call, and two where that depends on the reading', async () => {
+  const companies = Array.from({ length: 100 }, (_, index) => `Company ${index}`);
+  const hit = { likelihood: 3, severity: 2, rationale: '' };
+  const spared = { likelihood: 0, severity: 0, rationale: '' };
+  for (const reading of ['one', 'any'] as const) {
+    world = { companies, reading, events: companies.slice(0, 90).map(name => [{ name, impact: hit }]) };
+    expect(await compare({ first: 10, bounds: '' })).toMatchObject({ calls: 1 });
+
+    const entangled = companies.slice(0, 90).map((name, index) => [
+      { name, impact: hit },
+      { name: companies[index + 1] ?? '', impact: spared },
+    ]);
+    world = { companies, reading, events: entangled };
+    expect(await compare({ first: 10, bounds: '' })).toMatchObject({ calls: 2 });
+  }
+});
+
+test('names that make an address too long are shared out over several calls', async () => {
+  const companies = Array.from({ length: 100 }, (_, index) => `Company ${index} ${'ü'.repeat(200)}`);
+  world = { companies, reading: 'one', events: [] };
+  const { calls } = await compare({ first: 10, bounds: '' });
+  expect(calls).toBeGreaterThan(1);
+  expect(calls).toBeLessThan(35);
+  const longest = Math.max(...service.calls.map(({ path }) => path.length));
+  expect(longest).toBeLessThan(8_000);
+});
+
+test('a company without events costs nothing of its own, and two of one name are asked for once', async () => {
+  const impact = { likelihood: 3, severity: 3, rationale: '' };
+  world = { companies: ['Twin', 'Twin', 'Quiet'], reading: 'any', events: [[{ name: 'Twin', impact }]] };
+  expect(await compare({ first: 10, bounds: '' })).toEqual({ calls: 1, companies: 2 });
+});

@@ -1,0 +1,60 @@
+import { type Dispatcher, MockAgent } from 'undici';
+import { wireOrigin } from './gateway.js';
+
+/** A call as the fake service sees it; `path` has the query and, before it, the prefix of its address. */
+export interface WireCall {
+  readonly method: string;
+  readonly path: string;
+  readonly url: URL;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** What the fake service answers; `body` is sent as it is where it is text, else as JSON. */
+export interface WireReply {
+  readonly status?: number;
+  readonly body: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+/** A service of which a test says every answer, in the place of the network. */
+export interface FakeWire {
+  readonly wire: Dispatcher;
+  /** Every call so far; a test may empty it. */
+  readonly calls: WireCall[];
+}
+
+/** @param answer is called once for each call. */
+export function fakeWire(answer: (call: WireCall) => WireReply): FakeWire {
+  const calls: WireCall[] = [];
+  const wire = new MockAgent();
+  wire.disableNetConnect();
+  for (const method of ['GET', 'POST', 'PATCH']) {
+    wire
+      .get(wireOrigin)
+      .intercept({ path: () => true, method })
+      .reply(options => {
+        const call: WireCall = {
+          method,
+          path: options.path,
+          url: new URL(options.path, wireOrigin),
+          headers: options.headers as Record<string, string>,
+          body: typeof options.body === 'string' ? options.body : '',
+        };
+        calls.push(call);
+        const { status = 200, body, headers = {} } = answer(call);
+        return {
+          statusCode: status,
+          data: typeof body === 'string' ? body : JSON.stringify(body),
+          responseOptions: { headers: { 'content-type': 'application/json', ...headers } },
+        };
+      })
+      .persist();
+  }
+  return { wire, calls };
+}
+
+/** An event list of the service with these events and sizes; what an event leaves out is absent. */
+export const eventPage = (events: readonly object[], totalItems = events.length): WireReply => ({
+  body: { meta: { totalItems, totalPages: 1, currentPage: 1, pageSize: 10 }, data: events },
+});

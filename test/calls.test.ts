@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pagesFor } from '../src/events/window.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+import { eventPage, fakeWire } from './support/wire.js';
+
+/** The service's default window of events depends on the time of day. */
+const noon = () => new Date('2026-03-10T12:00:00.000Z');
+
+let sandbox: Sandbox;
+let redis: RedisServer;
+beforeAll(async () => {
+  [sandbox, redis] = await Promise.all([startSandbox({ now: noon }), startRedis()]);
+});
+afterAll(async () => {
+  await Promise.all([sandbox.close(), redis.stop()]);
+});
+
+/** The calls since the last time, without what their addresses and identifiers are. */
+function tallied(): Tally {
+  const tally: Record<string, number> = {};
+  for (const { method, path } of sandbox.calls.list()) {
+    const pattern = path.replace(/\?.*/, '').replace(/^\/(api|stage)/, '');
+    const call = `${method} ${pattern.replace(/\/(\d+|[0-9a-f]{24}|nobody)(?=\/|$)/g, '/{id}')}`;
+    tally[call] = (tally[call] ?? 0) + 1;
+  }
+  sandbox.calls.clear();
+  return tally;
+}
+
+const send = (gateway: TestGateway, { query, variables, clients = 1 }: CallsRow) =>
+  Promise.all(Array.from({ length: clients }, () => gateway.query(query, variables)));
+
+describe.each(callsTable.map(row => ({ name: row.what, row })))('$name', ({ row }) => {
+  test('costs exactly its calls, cold and warm', async () => {
+    sandbox.reset();
+    row.given?.(sandbox);
+    const gateway = await startGateway({ sandbox });
+    try {
+      const [first, ...others] = await send(gateway, row);
+      expect(tallied()).toEqual(row.cold);
+      for (const other of others) expect(other.data).toEqual(first?.data);
+      const [second] = await send(gateway, row);
+      expect(tallied()).toEqual(row.warm);
+      expect(second?.data).toEqual(first?.data);
+      expect(second?.errors?.map(error => error.extensions.code)).toEqual(
+        row.what.includes('does not exist') ? ['NOT_FOUND'] : undefined,
+      );
+    } finally {
+      await gateway.close();
+    }
+  });
+});
+
+test('a second gateway over the same Redis answers every row without a call', async () => {
+  sandbox.reset();
+  const options = { sandbox, redisUrl: redis.url, env: { SESSION_SECRET: 'a secret that both gateways have' } };
+  const [one, two] = await Promise.all([startGateway(options), startGateway(options)]);
+  try {
+    for (const row of callsTable) {
+      const [before] = await send(one, { ...row, clients: 1 });
+      const [after] = await eventually(async () => {
+        sandbox.calls.clear();
+        const answers = await send(two, { ...row, clients: 1 });
+        return { done: sandbox.calls.count() === 0, value: answers };
+      });
+      expect(after?.data).toEqual(before?.data);
+    }
+  } finally {
+    await Promise.all([one.close(), two.close()]);
+  }
+});
+
+test('explain lists each call, and who answered it', async () => {
+  sandbox.reset();
+  const gateway = await startGateway({ sandbox });
+  const headers = { 'x-api-key': 'demo-key-subscribed', 'x-explain': '1' };
+  try {
+    const row = callsTable.find(({ what }) => what === 'One query across all six types') as CallsRow;
+    const cold = await gateway.query(row.query, {}, headers);
+    const paths = (lines: { path: string }[]) => lines.map(({ path }) => path).sort();
+    expect(cold.extensions.explain.every((line: { source: string }) => line.source === 'network')).toBe(true);
+    expect(paths(cold.extensions.explain)).toEqual(
+      paths(sandbox.calls.list())
+        .map(path => path.replace(/^\/(api|stage)/, ''))
+        .sort(),
+    );
+    const warm = await gateway.query(row.query, {}, headers);
+    expect(warm.extensions.explain.every((line: { source: string }) => line.source === 'memory')).toBe(true);
+    expect(paths(warm.extensions.explain)).toEqual(paths(cold.extensions.explain));
+  } finally {
+    await gateway.close();
+  }
+});
+
+describe('a window over the event list', () => {
+  const list = Array.from({ length: 237 }, (_, index) => ({ _id: `e-${index}` }));
+  const service = fakeWire(({ url }) => {
+    const [page, size] = [Number(url.searchParams.get('page')), Number(url.searchParams.get('pageSize'))];
+    return eventPage(list.slice((page - 1) * size, page * size), list.length);
+  });
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startGateway({ wire: service.wire });
+  });
+  afterAll(() => gateway.close());
+
+  /** Whether any one page of the service holds the window. */
+  const fitsOnePage = (offset: number, first: number) =>
+    Array.from({ length: 100 }, (_, index) => index + 1).some(
+      size => Math.floor(offset / size) === Math.floor((offset + first - 1) / size),
+    );
+
+  test('is exact for many offsets and sizes, in one call wherever one page can hold it, else in two', async () => {
+    const offsets = [1, 2, 3, 6, 7, 9, 10, 11, 49, 50, 60, 61, 97, 99, 100, 101, 150, 199, 200, 230, 236, 237, 300];
+    const sizes = [1, 2, 3, 7, 10, 33, 49, 50, 51, 60, 66, 75, 99, 100];
+    for (const offset of offsets) {
+      for (const first of sizes) {
+        service.calls.length = 0;
+        // What is searched for keeps one case from answering another out of the cache.
+        const { data } = await gateway.query(
+          `{ events(first: ${first}, after: "${cursorOf(offset - 1)}", filter: { search: "${offset} ${first}" }) {
+            totalCount nodes { id } edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+          } }`,
+        );
+        const expected = list.slice(offset, offset + first);
+        const cursors = expected.map((_, index) => cursorOf(offset + index));
+        expect([offset, first, data.events]).toEqual([
+          offset,
+          first,
+          {
+            totalCount: list.length,
+            nodes: expected.map(({ _id }) => ({ id: _id })),
+            edges: cursors.map(cursor => ({ cursor })),
+            pageInfo: {
+              hasNextPage: offset + first < list.length,
+              hasPreviousPage: true,
+              startCursor: cursors[0] ?? null,
+              endCursor: cursors.at(-1) ?? null,
+            },
+          },
+        ]);
+        expect([offset, first, service.calls.length]).toEqual([offset, first, fitsOnePage(offset, first) ? 1 : 2]);
+      }
+    }
+  });
+
+  test('is planned right for every offset up to 400 and every size', () => {
+    const items = Array.from({ length: 700 }, (_, index) => index);
+    for (let offset = 0; offset <= 400; offset += 1) {
+      for (let first = 1; first <= 100; first += 1) {
+        const parts = pagesFor(offset, first);
+        const got = parts
+          .flatMap(({ page, pageSize, skip }) => items.slice((page - 1) * pageSize, page * pageSize).slice(skip))
+          .slice(0, first);
+        const right =
+          parts.length === (fitsOnePage(offset, first) ? 1 : 2) &&
+          got.length === first &&
+          got.every((item, index) => item === offset + index);
+        if (!right) throw new Error(`Wrong for offset ${offset} and first ${first}: ${JSON.stringify(parts)}`);
+      }
+    }
+  });
+});
+
+/** Repeats what depends on a write to Redis that nobody waits for. */
+async function eventually<T>(attempt: () => Promise<{ done: boolean; value: T }>): Promise<T> {
+  for (let tries = 0; tries < 20; tries += 1) {
+    const { done, value } = await attempt();
+    if (done) return value;
+  }
+  throw new Error('It did not come about');
+}

@@ -1,0 +1,185 @@
+import type { Sandbox } from '../../src/sandbox/server.js';
+
+/** How often each call is made: `GET /v2/markets/{id}/esg` to a number. */
+export type Tally = Readonly<Record<string, number>>;
+
+/** One query and what it costs upstream. */
+export interface CallsRow {
+  /** What is asked, in a few words. */
+  readonly what: string;
+  readonly query: string;
+  readonly variables?: Readonly<Record<string, unknown>>;
+  /** How many clients send it at the same moment; 1 where it is left out. */
+  readonly clients?: number;
+  /** Brings the sandbox into the state that the row speaks of. */
+  readonly given?: (sandbox: Sandbox) => void;
+  /** The calls of the first time. */
+  readonly cold: Tally;
+  /** The calls of the second time, right after. */
+  readonly warm: Tally;
+}
+
+/** The cursor of the item at a place in a list, from 0. */
+export const cursorOf = (index: number) => Buffer.from(`item:${index}`).toString('base64url');
+
+/** One query across all six types. */
+export const flagship = `{
+  events(first: 5) {
+    totalCount
+    nodes { title affectedDatapoints { name direction } references { observation { title publishedAt } } }
+  }
+  market(id: 1) {
+    name
+    topics(sort: LABEL_ASC) { label groups { label } }
+    companies(first: 3) { totalCount nodes { name esg events(first: 2) { totalCount nodes { title } } } }
+  }
+}`;
+
+const record = 'GET /dev/markets/{id}';
+const companies = 'GET /v2/markets/{id}/companies';
+const esg = 'GET /v2/markets/{id}/esg';
+const topics = 'POST /markets/{id}/topics';
+const events = 'GET /v2/events-monitor/events';
+const observation = 'GET /v2/events-monitor/observation/{id}';
+
+const flagshipCalls = { [events]: 4, [observation]: 20, [record]: 1, [topics]: 1, [companies]: 1, [esg]: 1 };
+
+/** 100 events, the newest there are, with 4 references each to 250 observations. */
+function publishEntangledEvents({ data, publishEvent }: Sandbox): void {
+  for (let index = 0; index < 100; index += 1) {
+    const references = [0, 1, 2, 3].flatMap(step => data.observations[(index * 4 + step) % 250] ?? []);
+    publishEvent({ references: references.map(({ _id, title }) => ({ _id, title })) });
+  }
+}
+
+/** What queries cost upstream, at the sandbox as it is at noon of a day. README shows it. */
+export const callsTable: readonly CallsRow[] = [
+  { what: 'Who am I: `viewer`', query: '{ viewer { authentication team } }', cold: {}, warm: {} },
+  { what: 'A market alone: `market(id: 1) { id }`', query: '{ market(id: 1) { id } }', cold: {}, warm: {} },
+  {
+    what: 'All fields of its record',
+    query:
+      '{ market(id: 1) { name subtitle description dateCreated companyCount headerImageUrl reviewStatus } again: market(id: 1) { name } }',
+    cold: { [record]: 1 },
+    warm: {},
+  },
+  {
+    what: 'The records of three markets',
+    query: '{ a: market(id: 1) { name } b: market(id: 2) { name } c: market(id: 3) { name } }',
+    cold: { [record]: 3 },
+    warm: {},
+  },
+  {
+    what: 'Two pages of its companies, a filtered one, and one company by its domain',
+    query: `{ market(id: 1) {
+      companies(first: 20) { totalCount nodes { name } }
+      second: companies(first: 20, after: "${cursorOf(19)}") { nodes { name } }
+      found: companies(filter: { search: "energy" }) { totalCount }
+      company(domain: "lorpex-automation.example.org") { name naics { code } }
+    } }`,
+    cold: { [companies]: 1 },
+    warm: {},
+  },
+  {
+    what: 'ESG of the market',
+    query: '{ market(id: 1) { esg } }',
+    cold: { [esg]: 1 },
+    warm: {},
+  },
+  {
+    what: 'ESG of the market and of 100 of its companies',
+    query: '{ market(id: 1) { esg companies(first: 100) { nodes { name esg } } } }',
+    cold: { [companies]: 1, [esg]: 1 },
+    warm: {},
+  },
+  {
+    what: 'Topics and their groups',
+    query: '{ market(id: 1) { topics(sort: LABEL_ASC) { label groups { label } } } }',
+    cold: { [topics]: 1 },
+    warm: {},
+  },
+  {
+    what: 'Jobs of both phases',
+    query: '{ market(id: 1) { jobs { progress finished } publish: jobs(phase: PUBLISH) { progress finished } } }',
+    cold: { 'GET /v2/discovery/{id}/jobs': 1, 'GET /v2/markets/{id}/jobs': 1 },
+    warm: {},
+  },
+  {
+    what: 'Search criteria and their history',
+    query: '{ market(id: 1) { searchCriteria { userPrompt } searchCriteriaHistory { userPrompt } } }',
+    cold: { 'GET /v2/discovery/{id}/search-criteria': 1, 'GET /v2/discovery/{id}/search-criteria/history': 1 },
+    warm: {},
+  },
+  {
+    what: 'Names of markets for a keyword',
+    query: '{ suggestMarkets(keyword: "industrial") }',
+    cold: { 'POST /markets/suggest': 1 },
+    warm: {},
+  },
+  {
+    what: 'Ten events: `events(first: 10)`',
+    query: '{ events(first: 10) { totalCount nodes { title } } }',
+    cold: { [events]: 1 },
+    warm: {},
+  },
+  {
+    what: 'Ten events after the seventh: one larger page holds them',
+    query: `{ events(first: 10, after: "${cursorOf(6)}") { nodes { title } } }`,
+    cold: { [events]: 1 },
+    warm: {},
+  },
+  {
+    what: 'Sixty events after the fiftieth: no page holds them',
+    query: `{ events(first: 60, after: "${cursorOf(49)}") { nodes { title } } }`,
+    cold: { [events]: 2 },
+    warm: {},
+  },
+  {
+    what: 'The same events under two aliases',
+    query: '{ a: events(first: 10) { totalCount } b: events(first: 10) { nodes { title } } }',
+    cold: { [events]: 1 },
+    warm: {},
+  },
+  {
+    what: 'Events under two filters',
+    query:
+      '{ up: events(filter: { minSeverity: 3 }) { totalCount } all: events(filter: { minSeverity: null }) { totalCount } }',
+    cold: { [events]: 2 },
+    warm: {},
+  },
+  {
+    what: 'An observation that does not exist',
+    query: '{ observation(id: "nobody") { title } }',
+    cold: { [observation]: 1 },
+    warm: {},
+  },
+  {
+    what: '100 events with 400 references to 250 observations',
+    query: '{ events(first: 100) { nodes { title references { observation { title } } } } }',
+    given: publishEntangledEvents,
+    cold: { [events]: 1, [observation]: 250 },
+    warm: {},
+  },
+  {
+    what: 'The events of 100 companies',
+    query:
+      '{ market(id: 1) { companies(first: 100, filter: { search: "GmbH" }) { nodes { name events(first: 5) { totalCount nodes { title } } } } } }',
+    cold: { [companies]: 1, [events]: 2 },
+    warm: {},
+  },
+  { what: 'One query across all six types', query: flagship, cold: flagshipCalls, warm: {} },
+  { what: 'The same from 64 clients at once', query: flagship, clients: 64, cold: flagshipCalls, warm: {} },
+];
+
+/** The table as Markdown, for README. */
+export function callsTableAsMarkdown(rows: readonly CallsRow[] = callsTable): string {
+  const cell = (tally: Tally) =>
+    Object.entries(tally)
+      .map(([call, times]) => `${times} × \`${call}\``)
+      .join('<br>') || 'none';
+  return [
+    '| Query | Upstream calls, the first time | The second time |',
+    '| --- | --- | --- |',
+    ...rows.map(({ what, cold, warm }) => `| ${what} | ${cell(cold)} | ${cell(warm)} |`),
+  ].join('\n');
+}

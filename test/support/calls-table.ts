@@ -13,6 +13,8 @@ export interface CallsRow {
   readonly clients?: number;
   /** Brings the sandbox into the state that the row speaks of. */
   readonly given?: (sandbox: Sandbox) => void;
+  /** The code of the error that comes back. */
+  readonly code?: string;
   /** The calls of the first time. */
   readonly cold: Tally;
   /** The calls of the second time, right after. */
@@ -150,6 +152,7 @@ export const callsTable: readonly CallsRow[] = [
   {
     what: 'An observation that does not exist',
     query: '{ observation(id: "nobody") { title } }',
+    code: 'NOT_FOUND',
     cold: { [observation]: 1 },
     warm: {},
   },

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { startSandbox } from '../src/sandbox/server.js';
+import { callsTableAsMarkdown } from './support/calls-table.js';
+import { startGateway } from './support/gateway.js';
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+
+/** What stands between `<!-- name -->` and `<!-- /name -->`. */
+function section(name: string): string {
+  const [, text] = new RegExp(`<!-- ${name} -->\\n([^]*?)\\n<!-- /${name} -->`).exec(readme) ?? [];
+  if (text === undefined) throw new Error(`README.md has no section ${name}`);
+  return text.trim();
+}
+
+/** The first fenced block of a language in a text. */
+function fenced(language: string, text: string): string {
+  const [, block] = new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(text) ?? [];
+  if (block === undefined) throw new Error(`There is no block of ${language}`);
+  return block;
+}
+
+const query = fenced('graphql', section('query'));
+const answer = JSON.parse(fenced('json', section('query')));
+
+test('the query of README gives its answer, on a gateway started with nothing', async () => {
+  const gateway = await startGateway();
+  try {
+    const { data, errors } = await gateway.query(query, {}, {});
+    expect({ data, errors }).toEqual(answer);
+  } finally {
+    await gateway.close();
+  }
+});
+
+test.each(['2027-01-01T00:00:01.000Z', '2028-02-29T23:59:59.000Z'])('it gives the same answer at %s', async time => {
+  const sandbox = await startSandbox({ now: () => new Date(time) });
+  const gateway = await startGateway({ sandbox });
+  try {
+    const { data, errors } = await gateway.query(query);
+    expect({ data, errors }).toEqual(answer);
+  } finally {
+    await gateway.close();
+    await sandbox.close();
+  }
+});
+
+test('README shows the table of calls as it is tested', () => {
+  expect(section('calls')).toBe(callsTableAsMarkdown());
+});

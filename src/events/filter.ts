@@ -77,11 +77,12 @@ function score(value: number | null | undefined, member: string, unbounded: numb
 }
 
 const day = /^\d{4}-\d{2}-\d{2}$/;
-const point = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)?$/;
+const point =
+  /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
 
 /** A day stays a day, since the service gives it a meaning of its own; a point in time without a zone is in UTC. */
 function time(text: string, member: string): string {
-  const [, pointDay, , , , , zone] = point.exec(text) ?? [];
+  const [, pointDay, zone] = point.exec(text) ?? [];
   const itsDay = day.test(text) ? text : pointDay;
   if (itsDay === undefined || !isCalendarDay(itsDay)) {
     throw new BadUserInput(`filter.${member}`, 'must be a day (2026-01-31) or a point in time (2026-01-31T08:30:00Z)');

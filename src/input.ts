@@ -13,9 +13,14 @@ export function pageSize(first: number | null | undefined, argument = 'first'): 
   return size;
 }
 
-/** An observation's identifier: nothing that a path could be made of. @throws BadUserInput */
+/** Whether it can be an observation's identifier: nothing that a path could be made of. */
+export function isOpaqueId(id: string): boolean {
+  return /^[\w:@=+~.-]{1,256}$/.test(id) && !/^\.+$/.test(id);
+}
+
+/** An observation's identifier. @throws BadUserInput */
 export function opaqueId(id: string, argument = 'id'): string {
-  if (!/^[\w:@=+~.-]{1,256}$/.test(id) || /^\.+$/.test(id)) {
+  if (!isOpaqueId(id)) {
     throw new BadUserInput(argument, 'must be 1 to 256 letters, digits or any of _ - . : @ = + ~');
   }
   return id;

@@ -1,7 +1,7 @@
 import { connectionOf, offsetAfter } from '../connection.js';
-import { BadUserInput } from '../errors.js';
+import { BadUserInput, UpstreamInvalidResponse } from '../errors.js';
 import type { Resolvers } from '../generated/schema-types.js';
-import { opaqueId, pageSize } from '../input.js';
+import { isOpaqueId, opaqueId, pageSize } from '../input.js';
 import { asksFor } from '../selection.js';
 import { entityName, queryOf } from './filter.js';
 import type { EventWindow } from './loaders.js';
@@ -21,7 +21,13 @@ export const eventsResolvers: Resolvers = {
       loaders.events.observation(opaqueId(id), asksFor(info, 'textEmbedding')),
   },
   EventReference: {
-    observation: ({ id }, _, { loaders }, info) => loaders.events.observation(id, asksFor(info, 'textEmbedding')),
+    observation({ id }, _, { loaders }, info) {
+      // What the service sends is as little a part of a path as what a client sends.
+      if (!isOpaqueId(id)) {
+        throw new UpstreamInvalidResponse('The service refers to an observation by no identifier', undefined, false);
+      }
+      return loaders.events.observation(id, asksFor(info, 'textEmbedding'));
+    },
   },
   Company: {
     async events({ name }, { first, filter }, { loaders }, info) {

@@ -25,7 +25,7 @@ export function maskError(
 ): GraphQLFormattedError {
   const { locations, path } = formatted;
   const place = { ...(locations && { locations }), ...(path && { path }) };
-  const cause = unwrapResolverError(error);
+  const cause = causeOf(error);
   if (cause instanceof GatewayError) return { message: cause.message, ...place, extensions: cause.extensions };
 
   const code = formatted.extensions?.code;
@@ -34,6 +34,13 @@ export function maskError(
   }
   report(cause);
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
+}
+
+/** What was thrown: by a resolver, or by a door that refused the whole request. */
+function causeOf(error: unknown): unknown {
+  const cause = unwrapResolverError(error);
+  const refused = cause instanceof GraphQLError && cause.originalError instanceof GatewayError;
+  return refused ? cause.originalError : cause;
 }
 
 /** An error of ours for a door that must refuse a whole request, with its HTTP status. */

@@ -1,0 +1,342 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { InvalidConfig, readConfig } from '../src/config.js';
+import { cursorOf } from './support/calls-table.js';
+import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { buildProgram, type Program } from './support/program.js';
+import { eventPage, fakeWire } from './support/wire.js';
+
+const companies = [
+  { domain: 'acme.example', name: 'Acme, Inc.' },
+  { domain: 'beta.example', name: 'Beta Oy' },
+];
+const service = fakeWire(({ url }) => {
+  if (url.pathname.endsWith('/events')) return eventPage([]);
+  return { body: url.pathname.endsWith('/companies') ? { data: companies } : { _id: 'o-1' } };
+});
+let gateway: TestGateway;
+let program: Program;
+beforeAll(async () => {
+  [gateway, program] = await Promise.all([startGateway({ wire: service.wire }), buildProgram()]);
+}, 60_000);
+afterAll(async () => {
+  await Promise.all([gateway.close(), program.remove()]);
+});
+beforeEach(() => {
+  service.calls.length = 0;
+});
+
+const codesOf = (errors: { extensions: { code: string; argument?: string } }[] | undefined) =>
+  errors?.map(({ extensions: { code, argument } }) => ({ code, argument }));
+
+const badInput = (argument: string) => [{ code: 'BAD_USER_INPUT', argument }];
+
+const eventsQuery = `query ($first: Int, $after: String, $filter: EventFilter) {
+  events(first: $first, after: $after, filter: $filter) { totalCount }
+}`;
+
+describe('the event list', () => {
+  const base64 = (text: string) => Buffer.from(text).toString('base64url');
+  test.each<[string, Record<string, unknown>, string]>([
+    ['first 0', { first: 0 }, 'first'],
+    ['first 101', { first: 101 }, 'first'],
+    ['first -1', { first: -1 }, 'first'],
+    ['first that is a fraction', { first: 1.5 }, 'first'],
+    ['first beyond 32 bits', { first: 2 ** 31 }, 'first'],
+    ['first that is text', { first: '10' }, 'first'],
+    ['an after that is no cursor', { after: 'x' }, 'after'],
+    ['an empty after', { after: '' }, 'after'],
+    ['an after of another kind', { after: base64('page:3') }, 'after'],
+    ['an after below the list', { after: base64('item:-1') }, 'after'],
+    ['an after beyond all lists', { after: base64('item:99999999999999999999') }, 'after'],
+    ['an after written in another way', { after: `${cursorOf(3)}==` }, 'after'],
+    ['an after with a leading zero', { after: base64('item:007') }, 'after'],
+    ['an after with more behind it', { after: base64('item:7&page=9') }, 'after'],
+    ['a score of 4', { filter: { minSeverity: 4 } }, 'filter.minSeverity'],
+    ['a score of -1', { filter: { maxLikelihood: -1 } }, 'filter.maxLikelihood'],
+    ['min above max of likelihood', { filter: { minLikelihood: 3, maxLikelihood: 1 } }, 'filter.minLikelihood'],
+    ['min above max of severity', { filter: { minSeverity: 2, maxSeverity: 1 } }, 'filter.minSeverity'],
+    ['from after to', { filter: { from: '2026-02-02', to: '2026-02-01' } }, 'filter.from'],
+    [
+      'from after to on one day',
+      { filter: { from: '2026-02-02T10:00:00Z', to: '2026-02-02T10:00:00+01:00' } },
+      'filter.from',
+    ],
+    ['a date that is none', { filter: { from: '2026-02-30' } }, 'filter.from'],
+    ['a date in words', { filter: { to: 'yesterday' } }, 'filter.to'],
+    ['an empty date', { filter: { to: '' } }, 'filter.to'],
+    ['a date with an hour too many', { filter: { from: '2026-01-01T24:00:00Z' } }, 'filter.from'],
+    ['a date with a parameter behind it', { filter: { from: '2026-01-01&page=2' } }, 'filter.from'],
+    ['a date that is a number', { filter: { from: 20_260_101 } }, 'filter'],
+    ['a name with a comma', { filter: { impactedEntities: ['Acme, Inc.'] } }, 'filter.impactedEntities'],
+    ['a name of 10,000 characters', { filter: { alertTypes: ['x'.repeat(10_000)] } }, 'filter.alertTypes'],
+    ['an empty name', { filter: { affectedDatapoints: [''] } }, 'filter.affectedDatapoints'],
+    ['a name with NUL', { filter: { impactedEntities: ['a\0b'] } }, 'filter.impactedEntities'],
+    ['a name with a line break', { filter: { impactedEntities: ['a\r\nb'] } }, 'filter.impactedEntities'],
+    ['a name with half a character', { filter: { impactedEntities: ['\ud800'] } }, 'filter.impactedEntities'],
+    [
+      'more than 100 names',
+      { filter: { alertTypes: Array.from({ length: 101 }, (_, index) => `${index}`) } },
+      'filter.alertTypes',
+    ],
+    [
+      'names that are too long together',
+      { filter: { alertTypes: Array.from({ length: 100 }, (_, index) => `${index}${'ü'.repeat(200)}`) } },
+      'filter',
+    ],
+    ['an empty search', { filter: { search: '  ' } }, 'filter.search'],
+    ['a search of 5,000 characters', { filter: { search: 'x'.repeat(5_000) } }, 'filter.search'],
+    ['a member that does not exist', { filter: { page: 3 } }, 'filter'],
+  ])('refuses %s', async (_, variables, argument) => {
+    const { data, errors } = await gateway.query(eventsQuery, variables);
+    expect(codesOf(errors)).toEqual(badInput(argument));
+    expect(data?.events ?? null).toBeNull();
+    expect(service.calls).toEqual([]);
+  });
+
+  test('refuses the same where it is written into the document', async () => {
+    const { errors } = await gateway.query('{ events(first: 101) { totalCount } }');
+    expect(codesOf(errors)).toEqual(badInput('first'));
+    const literal = await gateway.query('{ events(filter: { from: 5 }) { totalCount } }');
+    expect(literal.errors?.[0].extensions.code).toBe('GRAPHQL_VALIDATION_FAILED');
+    expect(service.calls).toEqual([]);
+  });
+
+  test('sends a time on as it came, in UTC where it had no zone', async () => {
+    const sent = async (from: string) => {
+      service.calls.length = 0;
+      const { errors } = await gateway.query(eventsQuery, { filter: { from } });
+      expect(errors).toBeUndefined();
+      return service.calls[0]?.url.searchParams.get('from');
+    };
+    expect(await sent('2026-01-31')).toBe('2026-01-31');
+    expect(await sent('2026-01-31T08:30')).toBe('2026-01-31T08:30Z');
+    expect(await sent('2026-01-31T08:30:00Z')).toBe('2026-01-31T08:30:00Z');
+    expect(await sent('2026-01-31T08:30:00.123456Z')).toBe('2026-01-31T08:30:00.123456Z');
+    expect(await sent('2026-01-31T08:30:00+05:30')).toBe('2026-01-31T08:30:00+05:30');
+  });
+
+  test('takes whatever is at the bounds', async () => {
+    const { errors } = await gateway.query(
+      `{ a: events(first: 1) { totalCount } b: events(first: 100) { totalCount }
+        c: events(filter: { minLikelihood: 0, maxLikelihood: 3, minSeverity: 3, maxSeverity: 3 }) { totalCount }
+        d: events(filter: { from: "2026-02-02", to: "2026-02-02", minSeverity: null, maxSeverity: null }) { totalCount }
+        e: events(filter: { from: "2028-02-29T23:59:59.123456Z", impactedEntities: ["A & B=C?#/%2f"] }) { totalCount } }`,
+    );
+    expect(errors).toBeUndefined();
+    expect(service.calls).toHaveLength(5);
+    const named = service.calls.find(({ url }) => url.searchParams.has('impactedEntity'));
+    expect(named?.url.searchParams.get('impactedEntity')).toBe('A & B=C?#/%2f');
+  });
+});
+
+describe('companies and suggestions', () => {
+  test.each([
+    ['first 0', 'companies(first: 0) { totalCount }', 'first'],
+    ['first 101', 'companies(first: 101) { totalCount }', 'first'],
+    ['an after that is no cursor', 'companies(after: "x") { totalCount }', 'after'],
+    ['an empty search', 'companies(filter: { search: "" }) { totalCount }', 'filter.search'],
+    ['an empty domain', 'companies(filter: { domains: [""] }) { totalCount }', 'filter.domains'],
+    ['a country with NUL', 'companies(filter: { operatesIn: ["\\u0000"] }) { totalCount }', 'filter.operatesIn'],
+    ['an endless code', `companies(filter: { naics: ["${'1'.repeat(5_000)}"] }) { totalCount }`, 'filter.naics'],
+    ['an empty domain of one', 'company(domain: "") { name }', 'domain'],
+    ['a domain of 5 KB', `company(domain: "${'x'.repeat(5_000)}") { name }`, 'domain'],
+  ])('refuse %s', async (_, field, argument) => {
+    const { errors } = await gateway.query(`{ market(id: 1) { ${field} } }`);
+    expect(codesOf(errors)).toEqual(badInput(argument));
+    expect(service.calls).toEqual([]);
+  });
+
+  test.each([
+    ['first 0', 'beta.example', 'events(first: 0) { totalCount }', 'first'],
+    [
+      'entities of its own',
+      'beta.example',
+      'events(filter: { impactedEntities: ["x"] }) { totalCount }',
+      'filter.impactedEntities',
+    ],
+    ['a score of 4', 'beta.example', 'events(filter: { maxSeverity: 4 }) { totalCount }', 'filter.maxSeverity'],
+    ['a comma in its name', 'acme.example', 'events { totalCount }', 'name'],
+  ])('a company refuses %s without a call for events', async (_, domain, field, argument) => {
+    const { data, errors } = await gateway.query(
+      `{ market(id: 1) { company(domain: "${domain}") { domain ${field} } } }`,
+    );
+    expect(codesOf(errors)).toEqual(badInput(argument));
+    expect(data.market.company).toEqual({ domain, events: null });
+    expect(service.calls.filter(({ path }) => path.includes('events'))).toEqual([]);
+  });
+
+  test.each(['', '   ', 'x'.repeat(1_001), 'a\0'])('no markets are suggested for %j', async keyword => {
+    const { errors } = await gateway.query('query ($keyword: String!) { suggestMarkets(keyword: $keyword) }', {
+      keyword,
+    });
+    expect(codesOf(errors)).toEqual(badInput('keyword'));
+    expect(service.calls).toEqual([]);
+  });
+});
+
+const absurd = [
+  '',
+  ' ',
+  '.',
+  '..',
+  '../',
+  '../../v2/auth/session',
+  '..%2fevents',
+  '%2f',
+  '%2e%2e',
+  '/',
+  '\\',
+  'a/b',
+  'a?page=1',
+  'a#b',
+  'a;b',
+  'a\0b',
+  'a\nb',
+  'a b',
+  'ä',
+  '\ud800',
+  'x'.repeat(5 * 1024),
+];
+
+describe('an absurd identifier', () => {
+  test.each(absurd)('%j is no observation', async id => {
+    const { data, errors } = await gateway.query('query ($id: ID!) { observation(id: $id) { title } }', { id });
+    expect(codesOf(errors)).toEqual(badInput('id'));
+    expect(data).toEqual({ observation: null });
+    expect(service.calls).toEqual([]);
+  });
+
+  test.each([...absurd, '-1', '1.5', '1e3', '0x10', '01', '+1', 'one', '9'.repeat(16)])('%j is no market', async id => {
+    const { data, errors } = await gateway.query('query ($id: ID!) { market(id: $id) { id name jobs { id } } }', {
+      id,
+    });
+    expect(codesOf(errors)).toEqual(badInput('id'));
+    expect(data).toEqual({ market: null });
+    expect(service.calls).toEqual([]);
+  });
+
+  test('that the service itself sends in a reference reaches no other path either', async () => {
+    const references = absurd.map(id => ({ _id: id, title: 'A reference' }));
+    const poisoned = fakeWire(({ url }) =>
+      url.pathname.endsWith('/events') ? eventPage([{ _id: 'e-1', references }]) : { body: { _id: 'o-1' } },
+    );
+    const other = await startGateway({ wire: poisoned.wire });
+    try {
+      await other.query('{ events { nodes { references { observation { id } } } } }');
+      const prefix = '/v2/events-monitor/observation/';
+      const observations = poisoned.calls.filter(({ path }) => !path.startsWith('/v2/events-monitor/events?'));
+      for (const { path, url } of observations) {
+        expect(path.startsWith(prefix)).toBe(true);
+        // Neither the address nor whoever resolves it sees another path.
+        expect(url.pathname).toBe(path);
+        expect(path.slice(prefix.length)).toMatch(/^[^/?#]+$/);
+        expect(decodeURIComponent(path.slice(prefix.length))).not.toMatch(/^\.*$/);
+      }
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('a credential', () => {
+  const viewer = '{ viewer { authentication } events { totalCount } }';
+  const send = (headers: Record<string, string>, search = '') =>
+    ask(`${gateway.url}/graphql${search}`, viewer, {}, headers);
+
+  test.each<[string, Record<string, string>, string, string]>([
+    ['two kinds at once', { 'x-api-key': 'k', authorization: 'Bearer t' }, '', 'authorization'],
+    ['a key and a session id', { 'x-api-key': 'k' }, '?sessionId=s', 'sessionId'],
+    ['a token and a session id', { authorization: 'Bearer t' }, '?sessionId=s', 'sessionId'],
+    ['an empty key', { 'x-api-key': '' }, '', 'x-api-key'],
+    ['an empty token', { authorization: 'Bearer ' }, '', 'authorization'],
+    ['another scheme', { authorization: 'Basic dTpw' }, '', 'authorization'],
+    ['an empty session id', {}, '?sessionId=', 'sessionId'],
+    ['a session id with a line break', {}, '?sessionId=a%0d%0ax-api-key:%20k', 'sessionId'],
+    ['a session id with NUL', {}, '?sessionId=a%00', 'sessionId'],
+    ['a session id with a space', {}, '?sessionId=a+b', 'sessionId'],
+    ['two session ids', {}, '?sessionId=a%20&sessionId=b', 'sessionId'],
+    ['a key with letters beyond ASCII', { 'x-api-key': 'schl\u00fcssel' }, '', 'x-api-key'],
+    ['a key of 5 KB', { 'x-api-key': 'k'.repeat(5 * 1024) }, '', 'x-api-key'],
+  ])('is refused where it is %s', async (_, headers, search, argument) => {
+    const { status, errors } = await send(headers, search);
+    expect(status).toBe(400);
+    expect(codesOf(errors)).toEqual(badInput(argument));
+    expect(JSON.stringify(errors)).not.toMatch(/dTpw|schl/);
+    expect(service.calls).toEqual([]);
+  });
+
+  test('is not needed for what the schema says of itself', async () => {
+    const { data, errors } = await ask(`${gateway.url}/graphql`, '{ __typename market(id: 1) { id } }', {}, {});
+    expect({ data, errors }).toEqual({ data: { __typename: 'Query', market: { id: '1' } } });
+  });
+
+  test('that is missing is UNAUTHENTICATED, and costs no call', async () => {
+    const { status, data, errors } = await send({});
+    expect(status).toBe(200);
+    expect(data).toEqual({ viewer: null, events: null });
+    expect(errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);
+    expect(service.calls).toEqual([]);
+  });
+});
+
+test('no method, header or path of a client goes upstream with its query', async () => {
+  await gateway.query(
+    '{ events { totalCount } }',
+    {},
+    {
+      ...demoHeaders,
+      'x-forwarded-host': 'evil.example',
+      'x-http-method-override': 'DELETE',
+      cookie: 'svc_session=stolen',
+      'user-agent': 'something',
+    },
+  );
+  expect(service.calls.map(({ method, headers }) => ({ method, names: Object.keys(headers).sort() }))).toEqual([
+    { method: 'GET', names: ['accept', 'x-api-key'] },
+  ]);
+});
+
+describe('a wrong environment', () => {
+  const wrong = {
+    PORT: '70000',
+    UPSTREAM_BASE_URL: 'ftp://service.example',
+    UPSTREAM_API_URL: 'not an address',
+    UPSTREAM_TIMEOUT_MS: 'soon',
+    UPSTREAM_CONNECTIONS: '0',
+    REDIS_URL: 'http://redis.example',
+    SESSION_SECRET: 'too short',
+    EVENTS_SEARCH_PARAM: 'a&b',
+    KEYWORD_SUGGESTION_PATH: 'no/slash',
+    EXPLAIN: 'perhaps',
+  };
+
+  test('is refused with every fault in one message of one line, and exit 1', async () => {
+    const { code, stderr, stdout } = await program.run(wrong);
+    expect(code).toBe(1);
+    expect(stdout).toBe('');
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    for (const name of Object.keys(wrong)) expect(stderr).toContain(`${name}: `);
+    expect(stderr).not.toContain('too short');
+  });
+
+  test.each<[string, Record<string, string>, string[]]>([
+    ['an address without the one that it needs', { UPSTREAM_DEV_URL: 'http://a.example' }, ['UPSTREAM_BASE_URL']],
+    ['no secret in production', { NODE_ENV: 'production' }, ['SESSION_SECRET']],
+    [
+      'faults of both kinds',
+      { NODE_ENV: 'production', PORT: '-1', UPSTREAM_API_URL: 'http://a.example' },
+      ['PORT', 'UPSTREAM_BASE_URL', 'SESSION_SECRET'],
+    ],
+    ['an address with a password', { UPSTREAM_BASE_URL: 'http://u:p@a.example' }, ['UPSTREAM_BASE_URL']],
+    ['one short secret among others', { SESSION_SECRET: `${'s'.repeat(32)},short` }, ['SESSION_SECRET']],
+  ])('names %s', (_, env, names) => {
+    const read = () => readConfig(env);
+    expect(read).toThrow(InvalidConfig);
+    for (const name of names) expect(read).toThrow(`${name}: `);
+  });
+
+  test('is not one with empty variables, which count as absent', () => {
+    const config = readConfig(Object.fromEntries(Object.keys(wrong).map(name => [name, ' '])));
+    expect(config).toMatchObject({ host: '127.0.0.1', port: 4000, redis: undefined });
+  });
+});

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** A run of the program that has ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A run of the program that listens. */
+export interface Running {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+  /** What it has written to its standard error so far. */
+  stderr(): string;
+  /** Asks it to close, waits for its end, and gives back how that went. */
+  stop(): Promise<Ended>;
+}
+
+/** The gateway as a program, built for one test file. */
+export interface Program {
+  /** Runs it to its end, with this environment and no more. */
+  run(env: Record<string, string>): Promise<Ended>;
+  /** Starts it on a free port and waits until it listens. */
+  start(env: Record<string, string>): Promise<Running>;
+  /** Deletes what was built. */
+  remove(): Promise<void>;
+}
+
+/** Builds the program into a folder of its own, so that test files do not disturb one another. */
+export async function buildProgram(): Promise<Program> {
+  await mkdir('dist', { recursive: true });
+  const folder = await mkdtemp('dist/program-');
+  await symlink(resolve('schema'), join(folder, 'schema'));
+  const out = join(folder, 'src');
+  const build = spawn(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src', '--outDir', out], {
+    stdio: 'inherit',
+  });
+  const [code] = await once(build, 'exit');
+  if (code !== 0) throw new Error('The program could not be built');
+
+  function launch(env: Record<string, string>) {
+    const child = spawn(process.execPath, [join(out, 'main.js')], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const written = { stdout: '', stderr: '' };
+    child.stdout.on('data', chunk => {
+      written.stdout += chunk;
+    });
+    child.stderr.on('data', chunk => {
+      written.stderr += chunk;
+    });
+    const ended = once(child, 'close').then(([exitCode]): Ended => ({ code: exitCode, ...written }));
+    return { child, written, ended };
+  }
+
+  return {
+    run: env => launch(env).ended,
+    async start(env) {
+      const { child, written, ended } = launch({ PORT: '0', ...env });
+      const lines = createInterface({ input: child.stdout });
+      const failed = ended.then(({ stderr }) => {
+        throw new Error(`The program did not start: ${stderr}`);
+      });
+      const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string];
+      failed.catch(() => {});
+      const [url = ''] = /http:\/\/[\d.]+:\d+/.exec(line) ?? [];
+      return {
+        url,
+        stderr: () => written.stderr,
+        stop() {
+          child.kill('SIGTERM');
+          return ended;
+        },
+      };
+    },
+    remove: () => rm(folder, { recursive: true }),
+  };
+}

@@ -1,5 +1,6 @@
 import { GraphQLScalarType } from 'graphql';
 import { GraphQLJSONObject } from 'graphql-scalars';
+import { VectorText } from './vector-text.js';
 
 /** Passes on what the models have checked, digit for digit: parsing a time into a Date would round it to milliseconds. */
 const DateTime = new GraphQLScalarType<string, string>({ name: 'DateTime', serialize: value => value as string });
@@ -7,10 +8,10 @@ const DateTime = new GraphQLScalarType<string, string>({ name: 'DateTime', seria
 /** Takes any text: whether it is a date is for the resolver to say, whose error names the argument. */
 const DateOrDateTime = new GraphQLScalarType<string, string>({ name: 'DateOrDateTime', parseValue: asText });
 
-/** Models hold a vector as the text between its brackets. */
-const Vector = new GraphQLScalarType<string, number[]>({
+/** Models hold a vector as the text between its brackets, and so it stays until the answer is written. */
+const Vector = new GraphQLScalarType<string, VectorText>({
   name: 'Vector',
-  serialize: value => JSON.parse(`[${value}]`),
+  serialize: value => new VectorText(value as string),
 });
 
 function asText(value: unknown): string {

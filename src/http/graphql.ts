@@ -9,6 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../context.js';
 import { Abandoned, UpstreamTimeout } from '../errors.js';
+import { stringifyResult } from '../vector-text.js';
 import { maskError, refusal } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
 import { sessionPlugin } from './session-plugin.js';
@@ -33,6 +34,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     includeStacktraceInErrorResponses: false,
+    stringifyResult,
     stopOnTerminationSignals: false,
     logger: app.log,
     formatError: (formatted, error) =>

@@ -9,12 +9,14 @@ import type { Config } from './config.js';
 import type { Services } from './context.js';
 import { createScoper } from './credentials.js';
 import { createEventsClient } from './events/client.js';
+import { createKeptAnswers } from './http/answers/kept-answers.js';
+import { createAnswerStore } from './http/answers/store.js';
 import { examples } from './http/examples.js';
 import { registerGraphiql } from './http/graphiql.js';
 import { registerGraphql } from './http/graphql.js';
 import { registerHealth } from './http/health.js';
 import { createMetrics, registerMetrics } from './http/metrics.js';
-import { createServer } from './http/server.js';
+import { createServer, largestBody } from './http/server.js';
 import { createReception } from './http/visitor.js';
 import { lifetimesOf } from './lifetimes.js';
 import { connectRedis } from './redis.js';
@@ -41,6 +43,7 @@ export interface Gateway {
   readonly sandbox: Sandbox | undefined;
 }
 
+/** For what was read, and as much again for whole answers. */
 const memoryBytes = 64 * 1024 * 1024;
 /** A request may need one call after another, and each may use its whole time. */
 const callsInARow = 3;
@@ -49,23 +52,22 @@ const callsInARow = 3;
 export async function buildApp(configured: Config, seams: Seams = {}): Promise<Gateway> {
   const sandbox = configured.upstream.base === undefined ? await startSandbox() : undefined;
   const config = sandbox === undefined ? configured : pointedAt(sandbox, configured);
-  const app = await createServer(config.trustProxy);
+  const demoKey = sandbox && demoKeyOf(sandbox);
+  const explains = config.explain ?? sandbox !== undefined;
   const metrics = createMetrics();
   const { telemetry } = metrics;
 
   const upstream = createUpstream(config.upstream, telemetry, seams.wire);
   const redis = config.redis && connectRedis(config.redis, () => telemetry.redisFault('connect'));
-  const cache = new Cache(
-    { memory: new MemoryTier(memoryBytes), redis: redis && new RedisTier(redis, telemetry) },
-    redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry),
-    telemetry,
-  );
-  const schema = createSchema();
+  const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry);
+  const tiers = { memory: new MemoryTier(memoryBytes), redis: redis && new RedisTier(redis, telemetry) };
+  const cache = new Cache(tiers, generations, telemetry);
   const sessions = createSessions({
     upstream,
     sealer: createSealer(config.sessionSecrets),
     attempts: createSignInAttempts(redis),
   });
+  const schema = createSchema();
   const services: Services = {
     upstream,
     cache,
@@ -78,12 +80,27 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
   };
 
-  const explains = config.explain ?? sandbox !== undefined;
+  const reception = createReception({
+    sessions,
+    behindProxy: config.trustProxy !== false,
+    fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
+  });
+  const answers = !config.keepAnswers
+    ? undefined
+    : createKeptAnswers({
+        store: createAnswerStore({ bytes: memoryBytes, redis, generations, telemetry }),
+        largestBody,
+        async scopeOf(request) {
+          const credential = await reception.credentialOf(request);
+          return credential === undefined || credential instanceof Error ? undefined : services.scopeOf(credential);
+        },
+      });
+
+  const app = await createServer(config.trustProxy, next => answers?.listener(next) ?? next);
   registerHealth(app);
   registerMetrics(app, metrics);
   const sdl = printSchemaWithDirectives(schema);
   app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
-  const demoKey = sandbox && demoKeyOf(sandbox);
   registerGraphiql(app, {
     path: '/graphql',
     tabs: [...examples],
@@ -93,16 +110,8 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
       2,
     ),
   });
-  await registerGraphql(app, {
-    schema,
-    services,
-    deadlineMs: config.upstream.timeoutMs * callsInARow,
-    explains,
-    reception: createReception(
-      sessions,
-      demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
-    ),
-  });
+  const deadlineMs = config.upstream.timeoutMs * callsInARow;
+  await registerGraphql(app, { schema, services, deadlineMs, explains, reception, answers });
 
   app.addHook('onClose', async () => {
     await upstream.close();

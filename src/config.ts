@@ -64,6 +64,7 @@ const environment = z.object({
   TEAMS_FILE: optional(z.string()),
   TRUST_PROXY: withDefault(proxies, false),
   EXPLAIN: optional(flag),
+  KEEP_ANSWERS: withDefault(flag, true),
 });
 
 /** What one variable demands of another. */
@@ -100,6 +101,8 @@ export interface Config {
   readonly trustProxy: boolean | readonly string[];
   /** Whether `x-explain: 1` is answered; undefined: where the sandbox runs. */
   readonly explain: boolean | undefined;
+  /** Whether whole answers are kept. */
+  readonly keepAnswers: boolean;
 }
 
 /** Every fault of an environment, one a line. */
@@ -139,5 +142,6 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     teamsFile: values.TEAMS_FILE,
     trustProxy: values.TRUST_PROXY,
     explain: values.EXPLAIN,
+    keepAnswers: values.KEEP_ANSWERS,
   };
 }

@@ -80,13 +80,17 @@ export function createReader({ upstream, cache, telemetry }: ReaderParts, caller
 
   async function readMany(asks: readonly Ask[]): Promise<(Answer<Kept, unknown> | Error)[]> {
     const startedAt = performance.now();
-    const answers = await cache.loadMany(scope, asks.map(lookupFor), signal);
+    const lookups = asks.map(lookupFor);
+    const answers = await cache.loadMany(scope, lookups, signal);
     const milliseconds = performance.now() - startedAt;
     for (const [index, answer] of answers.entries()) {
       const ask = asks[index];
       if (ask === undefined || answer instanceof Error) continue;
       record(ask.read.request, answer.source, milliseconds);
       receipt.stale ||= answer.stale;
+      receipt.keepUntil = Math.min(receipt.keepUntil, answer.freshUntil);
+      const { tag } = lookups[index] ?? {};
+      if (tag !== undefined && answer.generation !== undefined) receipt.generations.set(tag, answer.generation);
       receipt.leftOut.push(...answer.value.leftOut);
     }
     return answers;

@@ -27,4 +27,13 @@ export class Receipt {
   readonly leftOut: LeftOut[] = [];
   /** Whether anything in the answer is older than it may be, because the service failed. */
   stale = false;
+  /** Until when the answer holds, in milliseconds since 1970; Infinity while nothing has been read. */
+  keepUntil = Number.POSITIVE_INFINITY;
+  /** The generations that the answer belongs to, by their tags. */
+  readonly generations = new Map<string, string>();
+
+  /** The answer holds something that must be asked for anew each time. */
+  forbidKeeping(): void {
+    this.keepUntil = 0;
+  }
 }

@@ -7,6 +7,8 @@ export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 export interface Telemetry {
   upstreamCall(call: { family: string; outcome: CallOutcome; status: number | null; milliseconds: number }): void;
   lookup(source: Source): void;
+  /** A whole answer that was kept, and where it was found. */
+  keptAnswer(tier: 'memory' | 'redis'): void;
   /** One field or record in which the service strayed from its specification: `Event.lastUpdated`. */
   drift(name: string): void;
   redisFault(command: string): void;

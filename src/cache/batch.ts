@@ -59,7 +59,15 @@ export class Batch {
     try {
       const loaded = await lookup.load(signal);
       if (!loaded.noStore) this.#keep(lookup, generation, loaded);
-      return { value: loaded.value, heavy: loaded.heavy?.value, source: 'network', stale: false };
+      const freshUntil = loaded.noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
+      return {
+        value: loaded.value,
+        heavy: loaded.heavy?.value,
+        source: 'network',
+        stale: false,
+        freshUntil,
+        generation,
+      };
     } catch (error) {
       if (error instanceof NotFound) this.#keepAbsence(lookup, generation, error);
       if (!(error instanceof UpstreamFailure)) throw error;

@@ -21,6 +21,11 @@ export class Cache {
     this.#telemetry = telemetry;
   }
 
+  /** The generations of tags; see `Generations`. */
+  async generationsOf(tags: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
+    return tags.length === 0 ? none : this.#generations.current(tags);
+  }
+
   /** Voids whatever is kept under a tag, for every scope and in every process. */
   async renew(tag: string): Promise<void> {
     await this.#generations.renew(tag);
@@ -42,7 +47,7 @@ export class Cache {
     lookups: readonly Lookup<T, H>[],
     signal: AbortSignal,
   ): Promise<(Answer<T, H> | Error)[]> {
-    const generations = await this.#generationsOf(lookups);
+    const generations = await this.generationsOf([...new Set(lookups.flatMap(({ tag }) => tag ?? []))]);
     signal.throwIfAborted();
     const batch = new Batch(scope, this.#tiers);
     const leavers: (() => void)[] = [];
@@ -80,18 +85,14 @@ export class Cache {
   #remembered(scope: Scope, lookup: Lookup<unknown, unknown>): readonly (Entry | undefined)[] {
     return keysOf(lookup).map(key => this.#tiers.memory.get(scope, key));
   }
-
-  async #generationsOf(lookups: readonly { tag?: string | undefined }[]) {
-    const tags = new Set(lookups.flatMap(({ tag }) => tag ?? []));
-    return tags.size === 0 ? none : this.#generations.current([...tags]);
-  }
 }
 
 const none: ReadonlyMap<string, string | undefined> = new Map();
 
 async function straight(lookup: Lookup<unknown, unknown>, signal: AbortSignal): Promise<AnyAnswer> {
   const { value, heavy } = await lookup.load(signal);
-  return { value, heavy: heavy?.value, source: 'network', stale: false };
+  const unkept = { stale: false, freshUntil: 0, generation: undefined };
+  return { value, heavy: heavy?.value, source: 'network', ...unkept };
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

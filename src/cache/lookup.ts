@@ -37,6 +37,10 @@ export interface Answer<T, H> {
   readonly source: Source;
   /** Whether the source failed and an older entry stood in. */
   readonly stale: boolean;
+  /** Until when it may be kept by others, in milliseconds since 1970; 0: not at all. */
+  readonly freshUntil: number;
+  /** The generation of its tag; undefined where it has none. */
+  readonly generation: string | undefined;
 }
 
 /** The keys of the entries that a look-up needs: the record's, and the heavy part's where it is wanted. */
@@ -47,5 +51,6 @@ export function keysOf({ key, heavy }: Pick<Lookup<unknown, unknown>, 'key' | 'h
 /** What a look-up's entries say. @throws NotFound where they say that there is nothing. */
 export function answerOf([record, heavy]: readonly Entry[], source: Source, stale = false): Answer<unknown, unknown> {
   if (record?.absent !== undefined) throw new NotFound('The service knows no such thing', record.absent);
-  return { value: record?.value, heavy: heavy?.value, source, stale };
+  const freshUntil = stale ? 0 : Math.min(record?.freshUntil ?? 0, heavy?.freshUntil ?? Number.POSITIVE_INFINITY);
+  return { value: record?.value, heavy: heavy?.value, source, stale, freshUntil, generation: record?.generation };
 }

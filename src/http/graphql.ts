@@ -9,7 +9,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../context.js';
 import { Abandoned, UpstreamTimeout } from '../errors.js';
+import type { Receipt } from '../receipt.js';
 import { stringifyResult } from '../vector-text.js';
+import type { KeptAnswers } from './answers/kept-answers.js';
 import { maskError, refusal } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
 import { sessionPlugin } from './session-plugin.js';
@@ -24,6 +26,8 @@ export interface GraphqlDoor {
   /** Whether `x-explain: 1` is answered. */
   readonly explains: boolean;
   readonly reception: Reception;
+  /** Undefined: no answer is kept. */
+  readonly answers: Pick<KeptAnswers, 'finish'> | undefined;
 }
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. */
@@ -50,18 +54,28 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
   await apollo.start();
   app.addHook('onClose', () => apollo.stop());
 
+  const receipts = new WeakMap<FastifyRequest, Receipt>();
   const context = async (request: FastifyRequest, reply: FastifyReply): Promise<Context> => {
     try {
       const visitor = await door.reception.receive(request, reply);
-      return createContext(door.services, visitor, lifetimeOf(reply, door.deadlineMs));
+      const made = createContext(door.services, visitor, lifetimeOf(reply, door.deadlineMs));
+      receipts.set(request, made.receipt);
+      return made;
     } catch (error) {
       throw refusal(error);
     }
   };
+  const execute = fastifyApolloHandler(apollo, { context });
   app.route({
     url: '/graphql',
     method: ['GET', 'POST'],
-    handler: fastifyApolloHandler(apollo, { context }),
+    async handler(request, reply) {
+      const body = await execute.call(app, request, reply);
+      const receipt = receipts.get(request);
+      return typeof body === 'string' && receipt !== undefined && door.answers !== undefined
+        ? door.answers.finish(request, reply, body, receipt)
+        : body;
+    },
   });
 }
 

@@ -26,6 +26,12 @@ export function createMetrics(): Metrics {
     labelNames: ['source'],
     registers,
   });
+  const keptAnswers = new Counter({
+    name: 'gateway_kept_answers_total',
+    help: 'Requests answered with a whole answer that was kept, by the tier that had it',
+    labelNames: ['tier'],
+    registers,
+  });
   const drift = new Counter({
     name: 'gateway_upstream_drift_total',
     help: 'Fields and records in which the service strayed from its specification',
@@ -44,6 +50,7 @@ export function createMetrics(): Metrics {
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
         calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
       lookup: source => lookups.inc({ source }),
+      keptAnswer: tier => keptAnswers.inc({ tier }),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
     },

@@ -4,7 +4,7 @@ import type { Context } from '../context.js';
 import type { LeftOut } from '../receipt.js';
 
 /**
- * Says in each answer what it was made of: an error for every record that had to be left out, `extensions.stale` where something is
+ * Says in each answer what it was made of, and whether it may be kept: an error for every record that had to be left out, `extensions.stale` where something is
  * older than it may be, and `extensions.explain` for who sends `x-explain: 1`.
  * @param explains whether that header is answered.
  */
@@ -12,9 +12,12 @@ export function receiptPlugin(explains: boolean): ApolloServerPlugin<Context> {
   return {
     async requestDidStart() {
       return {
-        async willSendResponse({ request, response, contextValue: { receipt } }) {
+        async willSendResponse({ request, operation, response, contextValue: { receipt } }) {
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;
+          if (operation?.operation !== 'query' || result.errors !== undefined || receipt.leftOut.length > 0) {
+            receipt.forbidKeeping();
+          }
           if (receipt.leftOut.length > 0) result.errors = [...(result.errors ?? []), ...receipt.leftOut.map(errorOf)];
           const explain = explains && request.http?.headers.get('x-explain') === '1';
           if (!receipt.stale && !explain) return;

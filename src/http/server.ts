@@ -1,17 +1,25 @@
 import { randomUUID } from 'node:crypto';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import cookie from '@fastify/cookie';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { destination, pino } from 'pino';
+import { parseReadBodies } from './answers/body.js';
 
 /** How large a request's body may be, in bytes. */
-const largestBody = 1024 * 1024;
+export const largestBody = 1024 * 1024;
+/** How long a client may take to send a request. */
+const slowestRequestMs = 30_000;
 
 /**
  * The HTTP server without its doors. Logs go to stderr, one JSON object a line; addresses are logged without their query, which may
  * hold a credential.
+ * @param before sees each request before the server does.
  * @param trustProxy whose word counts for a client's address: everybody's, nobody's, or that of proxies at these addresses.
  */
-export async function createServer(trustProxy: boolean | readonly string[]): Promise<FastifyInstance> {
+export async function createServer(
+  trustProxy: boolean | readonly string[],
+  before: (next: RequestListener) => RequestListener,
+): Promise<FastifyInstance> {
   const logger: FastifyBaseLogger = pino(
     {
       level: 'warn',
@@ -25,6 +33,8 @@ export async function createServer(trustProxy: boolean | readonly string[]): Pro
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: largestBody,
+    requestTimeout: slowestRequestMs,
+    serverFactory: (handler, options) => createHttpServer(options, before(handler as RequestListener)),
     trustProxy: typeof trustProxy === 'boolean' ? trustProxy : [...trustProxy],
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
@@ -38,7 +48,8 @@ export async function createServer(trustProxy: boolean | readonly string[]): Pro
     return reply.code(status).send({ errors: [{ message, extensions: { code } }] });
   });
   // An address may hold a session id, which no other host is to hear of.
-  app.addHook('onSend', async (_, reply) => void reply.header('referrer-policy', 'no-referrer'));
+  app.addHook('onRequest', async (_, reply) => void reply.header('referrer-policy', 'no-referrer'));
+  parseReadBodies(app, largestBody);
   await app.register(cookie);
   return app;
 }

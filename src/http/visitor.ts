@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import { parse as parseCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Visitor } from '../context.js';
 import { type Credential, explicitCredential } from '../credentials.js';
@@ -6,71 +8,76 @@ import type { Sessions } from '../sessions/sessions.js';
 
 const sealedCookie = 'mig_session';
 
-/** Who the request comes from, and how its session begins and ends. */
+/** Who a request comes from, and how a session begins and ends. */
 export interface Reception {
   /**
-   * @param reply where the session's cookie is set and cleared.
+   * Reads the credential; an Unauthenticated in its place is a session that is no longer good.
    * @throws BadUserInput for credentials that cannot be told apart or carried.
    */
+  credentialOf(request: IncomingMessage): Promise<Visitor['credential']>;
+  /** @param reply where the session's cookie is set and cleared. @throws as `credentialOf`. */
   receive(request: FastifyRequest, reply: FastifyReply): Promise<Visitor>;
 }
 
-/**
- * The one place where an HTTP request's credential is read. An explicit one outranks the cookie, which a browser sends unasked.
- * @param fallback who a request without any is taken for; undefined: nobody.
- */
-export function createReception(sessions: Sessions, fallback: Credential | undefined): Reception {
+/** What a reception needs. */
+export interface ReceptionParts {
+  readonly sessions: Sessions;
+  /** Whether a proxy in front tells the host that the client named. */
+  readonly behindProxy: boolean;
+  /** Who a request without any credential is taken for; undefined: nobody. */
+  readonly fallback: Credential | undefined;
+}
+
+/** The one place where an HTTP request's credential is read. An explicit one outranks the cookie, which a browser sends unasked. */
+export function createReception({ sessions, behindProxy, fallback }: ReceptionParts): Reception {
+  function isSecure({ headers }: IncomingMessage): boolean {
+    const forwarded = behindProxy ? headers['x-forwarded-host']?.toString().split(',')[0] : undefined;
+    return !isLoopback((forwarded ?? headers.host ?? '').trim().replace(/:\d+$/, ''));
+  }
+  /** Everywhere but on a developer's own machine the cookie travels encrypted, and its name keeps other hosts from planting one (RFC 6265bis). */
+  const cookieName = (request: IncomingMessage) => (isSecure(request) ? `__Host-${sealedCookie}` : sealedCookie);
+
+  async function sessionOf(request: IncomingMessage): Promise<Visitor['credential']> {
+    const cookie =
+      request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
+    if (cookie === undefined) return undefined;
+    return sessions.open(cookie).catch(error => {
+      if (error instanceof Unauthenticated) return error;
+      throw error;
+    });
+  }
+
+  const credentialOf: Reception['credentialOf'] = async request =>
+    explicitCredential(presentedBy(request)) ?? (await sessionOf(request)) ?? fallback;
+
   return {
-    async receive(request, reply) {
-      const cookie = request.cookies[cookieName(request)];
-      const end = () => void reply.clearCookie(cookieName(request), attributes(request));
-      const credential =
-        explicitCredential(presentedBy(request)) ?? (await opened(sessions, cookie).catch(ended(end))) ?? fallback;
+    credentialOf,
+
+    async receive({ raw, ip }, reply) {
+      const attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(raw) } as const;
+      const clearSession = () => void reply.clearCookie(cookieName(raw), attributes);
+      const credential = await credentialOf(raw);
+      if (credential instanceof Unauthenticated) clearSession();
       return {
         credential,
-        address: request.ip,
+        address: ip,
         setSession: (value, maxAge) =>
-          void reply.setCookie(cookieName(request), value, {
-            ...attributes(request),
-            ...(maxAge !== undefined && { maxAge }),
-          }),
-        clearSession: end,
+          void reply.setCookie(cookieName(raw), value, { ...attributes, ...(maxAge !== undefined && { maxAge }) }),
+        clearSession,
       };
     },
   };
 }
 
-async function opened(sessions: Sessions, cookie: string | undefined): Promise<Credential | undefined> {
-  return cookie === undefined ? undefined : sessions.open(cookie);
-}
-
-/** A cookie that does not open is of no more use to the browser; the request goes on as one that must be refused what needs a credential. */
-function ended(end: () => void) {
-  return (error: unknown): Unauthenticated => {
-    if (!(error instanceof Unauthenticated)) throw error;
-    end();
-    return error;
-  };
-}
-
-function presentedBy({ headers, query }: FastifyRequest) {
-  const { sessionId } = query as { sessionId?: string | string[] };
+function presentedBy({ headers, url = '' }: IncomingMessage) {
+  const sessionIds = url.includes('sessionId') ? new URL(url, 'http://any').searchParams.getAll('sessionId') : [];
   return {
     'x-api-key': headers['x-api-key']?.toString(),
     authorization: headers.authorization,
-    sessionId: sessionId?.toString(),
+    sessionId: sessionIds.length === 0 ? undefined : sessionIds.join(','),
   };
 }
 
-/** Everywhere but on a developer's own machine the cookie travels encrypted, and its name keeps other hosts from planting one (RFC 6265bis). */
-function isSecure({ hostname }: FastifyRequest): boolean {
-  return !/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
-}
-
-function cookieName(request: FastifyRequest): string {
-  return isSecure(request) ? `__Host-${sealedCookie}` : sealedCookie;
-}
-
-function attributes(request: FastifyRequest) {
-  return { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(request) } as const;
+function isLoopback(host: string): boolean {
+  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/i.test(host);
 }

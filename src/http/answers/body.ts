@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+
+const bodies = new WeakMap<IncomingMessage, Promise<Buffer>>();
+
+/** A body that is larger than it may be. */
+class BodyTooLarge extends Error {
+  override readonly name = 'BodyTooLarge';
+  readonly statusCode = 413;
+}
+
+/** The whole body of a request, which can be read again by whoever comes after. @throws BodyTooLarge past `limit` bytes. */
+export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const known = bodies.get(request);
+  if (known !== undefined) return known;
+  const reading = new Promise<Buffer>((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= limit) chunks.push(chunk);
+      else reject(new BodyTooLarge(`The body must be at most ${limit} bytes`));
+    });
+    request.once('end', () => {
+      const [only] = chunks;
+      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
+    });
+    request.once('error', reject);
+    request.once('close', () => reject(new Error('The client hung up')));
+  });
+  bodies.set(request, reading);
+  return reading;
+}
+
+/** Lets Fastify parse bodies that were read before it saw the request. */
+export function parseReadBodies(app: FastifyInstance, limit: number): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser('application/json', (request, payload, done) => {
+    readBody(payload, limit).then(
+      body => parse(request, body.toString(), done),
+      error => done(error),
+    );
+  });
+}

@@ -1,0 +1,128 @@
+import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Scope } from '../../credentials.js';
+import type { Receipt } from '../../receipt.js';
+import { type Answer, etagOf, represent } from './answer.js';
+import { readBody } from './body.js';
+import type { AnswerKey, AnswerStore } from './store.js';
+
+/** Headers besides the body and the credential that shape an answer, or whether it is given. */
+const shaping = ['accept', 'content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
+
+/** Whole answers, found again before anything is parsed. */
+export interface KeptAnswers {
+  /** Answers what is kept, shares what is under way, and passes everything else on. */
+  listener(next: RequestListener): RequestListener;
+  /** Sends the answer of an execution, and keeps it for as long as its receipt allows. */
+  finish(request: FastifyRequest, reply: FastifyReply, body: string, receipt: Receipt): Promise<FastifyReply>;
+}
+
+/** What kept answers need. */
+export interface KeptAnswersParts {
+  readonly store: AnswerStore;
+  /** Whose answer it would be; undefined: it is not to be found here. @throws anything, for a request that is to be refused later. */
+  scopeOf(request: IncomingMessage): Promise<Scope | undefined> | Scope | undefined;
+  /** In bytes. */
+  readonly largestBody: number;
+}
+
+/** An execution under way, which equal requests of its scope may wait for. */
+interface Flight {
+  readonly key: AnswerKey;
+  readonly landing: Promise<Answer | undefined>;
+  land(answer: Answer | undefined): void;
+}
+
+/** Keeps answers at `/graphql`. */
+export function createKeptAnswers({ store, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
+  const flights = new Map<string, Flight>();
+  const flightOf = new WeakMap<IncomingMessage, Flight>();
+
+  async function keyOf(request: IncomingMessage): Promise<{ key: AnswerKey; shareable: boolean } | undefined> {
+    const scope = await scopeOf(request);
+    if (scope === undefined) return undefined;
+    const body = request.method === 'GET' ? '' : (await readBody(request, largestBody)).toString('latin1');
+    const address = (request.url ?? '').replace(/([?&])sessionId=[^&]*/g, '$1');
+    const headers = shaping.map(name => request.headers[name] ?? '');
+    return {
+      key: { scope, request: [request.method, address, ...headers, body].join('\n') },
+      // Of a document that is only named by its hash it is not known whether it writes.
+      shareable: `${address}${body}`.includes('query') && !/mutation|subscription/.test(`${address}${body}`),
+    };
+  }
+
+  async function answered(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const found = await keyOf(request);
+    if (found === undefined) return false;
+    const { key, shareable } = found;
+    const kept = await store.get(key);
+    if (kept !== undefined) return deliver(kept, request, response);
+
+    const name = `${key.scope} ${key.request}`;
+    const underWay = shareable ? flights.get(name) : undefined;
+    if (underWay !== undefined) {
+      const landed = await underWay.landing;
+      // What failed, or was overtaken by a write, is for everybody to find out anew.
+      return landed !== undefined && (await store.holds(landed)) ? deliver(landed, request, response) : false;
+    }
+    const flight = departing(key);
+    flightOf.set(request, flight);
+    if (shareable) {
+      flights.set(name, flight);
+      void flight.landing.then(() => flights.delete(name));
+    }
+    response.once('close', () => flight.land(undefined));
+    return false;
+  }
+
+  return {
+    listener: next => (request, response) => {
+      if (!isCandidate(request)) return next(request, response);
+      answered(request, response).then(
+        done => done || next(request, response),
+        // What is wrong with it is for the door to say.
+        () => next(request, response),
+      );
+    },
+
+    async finish(request, reply, body, receipt) {
+      const flight = flightOf.get(request.raw);
+      const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
+      if (flight === undefined || !keepable) return reply.send(body);
+      const bytes = Buffer.from(body);
+      const answer: Answer = {
+        headers: { ...(reply.getHeaders() as OutgoingHttpHeaders), vary: 'accept-encoding, origin' },
+        body: bytes,
+        gzipped: undefined,
+        etag: etagOf(bytes),
+        keepUntil: Number.isFinite(receipt.keepUntil) ? receipt.keepUntil : 0,
+        generations: [...receipt.generations],
+      };
+      if (answer.keepUntil > Date.now()) store.put(flight.key, answer);
+      flight.land(answer);
+      const { status, headers, body: sent } = await represent(answer, request.headers);
+      return reply.code(status).headers(headers).send(sent);
+    },
+  };
+}
+
+function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
+  if (headers['x-explain'] !== undefined || headers.upgrade !== undefined) return false;
+  if (url !== '/graphql' && !url.startsWith('/graphql?')) return false;
+  if (method === 'GET') return !headers.accept?.includes('text/html');
+  return method === 'POST' && headers['content-type']?.startsWith('application/json') === true;
+}
+
+async function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): Promise<true> {
+  const { status, headers, body } = await represent(answer, request.headers);
+  response.writeHead(status, body === undefined ? headers : { ...headers, 'content-length': body.length }).end(body);
+  return true;
+}
+
+function departing(key: AnswerKey): Flight {
+  let land: Flight['land'] = () => {};
+  const landing = new Promise<Answer | undefined>(resolve => {
+    land = resolve;
+  });
+  return { key, landing, land };
+}

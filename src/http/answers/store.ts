@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Generations } from '../../cache/generations.js';
+import type { Scope } from '../../credentials.js';
+import type { RedisClient } from '../../redis.js';
+import type { Telemetry } from '../../telemetry.js';
+import type { Answer } from './answer.js';
+
+/** Whose answer, and to which request. */
+export interface AnswerKey {
+  readonly scope: Scope;
+  /** Everything of the request that shapes its answer. */
+  readonly request: string;
+}
+
+/** Where answers are kept: the most recent ones in this process, and all of them in Redis where there is one. */
+export interface AnswerStore {
+  /** The answer, if it still holds. */
+  get(key: AnswerKey): Promise<Answer | undefined>;
+  put(key: AnswerKey, answer: Answer): void;
+  /** Whether an answer is still as good as a new one: in its time, and of today's generations. */
+  holds(answer: Answer): Promise<boolean>;
+}
+
+/** What a store is made of. */
+export interface AnswerStoreParts {
+  /** The bound of the memory tier. */
+  readonly bytes: number;
+  readonly redis: RedisClient | undefined;
+  readonly generations: Generations;
+  readonly telemetry: Telemetry;
+}
+
+/** What an answer costs besides its bodies. */
+const overheadBytes = 1_500;
+/** How much larger an answer is with its compressed copy. */
+const withCompressed = 1.3;
+
+export function createAnswerStore({ bytes, redis, generations, telemetry }: AnswerStoreParts): AnswerStore {
+  const memory = new LRUCache<string, Answer>({ maxSize: bytes });
+  const remember = ({ scope, request }: AnswerKey, answer: Answer) => {
+    const name = `${scope} ${request}`;
+    const size = Math.ceil(answer.body.length * withCompressed) + name.length + overheadBytes;
+    memory.set(name, answer, { size });
+  };
+
+  async function inRedis(key: AnswerKey): Promise<Answer | undefined> {
+    if (redis === undefined || redis.status !== 'ready') return undefined;
+    try {
+      const found = await redis.getBuffer(redisKey(key));
+      return found === null ? undefined : unpacked(found);
+    } catch {
+      telemetry.redisFault('GET');
+      return undefined;
+    }
+  }
+
+  /** An answer with markets in it holds as long as none of them was written to; that cannot be known without asking. */
+  async function holds(answer: Answer): Promise<boolean> {
+    if (answer.keepUntil <= Date.now()) return false;
+    if (answer.generations.length === 0) return true;
+    const current = await generations.current(answer.generations.map(([tag]) => tag));
+    return answer.generations.every(([tag, generation]) => current.get(tag) === generation);
+  }
+
+  return {
+    holds,
+
+    async get(key) {
+      const remembered = memory.get(`${key.scope} ${key.request}`);
+      if (remembered !== undefined && (await holds(remembered))) {
+        telemetry.keptAnswer('memory');
+        return remembered;
+      }
+      const shared = await inRedis(key);
+      if (shared === undefined || !(await holds(shared))) return undefined;
+      remember(key, shared);
+      telemetry.keptAnswer('redis');
+      return shared;
+    },
+
+    put(key, answer) {
+      remember(key, answer);
+      const milliseconds = Math.floor(answer.keepUntil - Date.now());
+      if (redis === undefined || redis.status !== 'ready' || milliseconds <= 0) return;
+      redis.set(redisKey(key), packed(answer), 'PX', milliseconds).catch(() => telemetry.redisFault('SET'));
+    },
+  };
+}
+
+function redisKey({ scope, request }: AnswerKey): string {
+  return `mig:{${scope}}:answer:${createHash('sha256').update(request).digest('base64url')}`;
+}
+
+/** One line of JSON, then the body. */
+function packed({ body, gzipped: _, ...rest }: Answer): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(rest)}\n`), body]);
+}
+
+function unpacked(bytes: Buffer): Answer {
+  const end = bytes.indexOf('\n');
+  return { ...JSON.parse(bytes.subarray(0, end).toString()), body: bytes.subarray(end + 1), gzipped: undefined };
+}

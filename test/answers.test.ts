@@ -1,0 +1,179 @@
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { request } from 'undici';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+
+const env = { SESSION_SECRET: 'k'.repeat(40), KEEP_ANSWERS: 'true' };
+const key = { 'x-api-key': 'demo-key-subscribed' };
+
+let sandbox: Sandbox;
+let redis: RedisServer;
+let gateway: TestGateway;
+let alone: TestGateway;
+
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  redis = await startRedis();
+  gateway = await startGateway({ sandbox, redisUrl: redis.url, env });
+  alone = await startGateway({ sandbox, env });
+});
+
+afterAll(async () => {
+  await Promise.all([gateway.close(), alone.close()]);
+  await sandbox.close();
+  await redis.stop();
+});
+
+beforeEach(() => sandbox.reset());
+
+const post = async (at: TestGateway, query: string, headers: Record<string, string> = key) => {
+  const {
+    statusCode,
+    headers: received,
+    body,
+  } = await request(`${at.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query }),
+  });
+  return { status: statusCode, headers: received, body: Buffer.from(await body.arrayBuffer()) };
+};
+
+const keptBy = async (at: TestGateway): Promise<number> => {
+  const text = await (await fetch(`${at.url}/metrics`)).text();
+  const counts = [...text.matchAll(/^gateway_kept_answers_total\{.*\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+};
+
+/** Whether the second of two equal requests was answered with what was kept of the first. */
+async function isKept(at: TestGateway, query: string, headers: Record<string, string> = key): Promise<boolean> {
+  await post(at, query, headers);
+  const before = await keptBy(at);
+  await post(at, query, headers);
+  return (await keptBy(at)) > before;
+}
+
+let size = 5;
+/** A query that nobody has asked yet. */
+const fresh = () => `{ events(first: ${++size}) { totalCount nodes { title summary } } }`;
+
+describe.each([
+  ['in memory', () => alone],
+  ['in memory over Redis', () => gateway],
+])('kept %s', (_, at) => {
+  test('an answer is given again byte for byte, without any work', async () => {
+    const query = fresh();
+    const first = await post(at(), query);
+    const before = await keptBy(at());
+    const second = await post(at(), query);
+    expect(await keptBy(at())).toBe(before + 1);
+    expect(second.body).toEqual(first.body);
+    expect(second.headers['content-type']).toBe(first.headers['content-type']);
+    expect(second.headers['referrer-policy']).toBe('no-referrer');
+  });
+
+  test('who has it already is told so', async () => {
+    const query = fresh();
+    const { headers } = await post(at(), query);
+    expect(headers.etag).toMatch(/^"[\w-]+"$/);
+    expect(headers['cache-control']).toMatch(/^private, max-age=(2\d|30)$/);
+    const again = await post(at(), query, { ...key, 'if-none-match': String(headers.etag) });
+    expect([again.status, again.body.length]).toEqual([304, 0]);
+    const other = await post(at(), query, { ...key, 'if-none-match': '"other"' });
+    expect(other.status).toBe(200);
+  });
+
+  test('who takes gzip is given it, who refuses it is not', async () => {
+    const query = fresh();
+    const plain = await post(at(), query);
+    for (const [accepts, encoding] of [
+      ['gzip, br', 'gzip'],
+      ['gzip;q=0', undefined],
+      ['br', undefined],
+    ] as const) {
+      const { headers, body } = await post(at(), query, { ...key, 'accept-encoding': accepts });
+      expect(headers['content-encoding']).toBe(encoding);
+      expect(encoding === 'gzip' ? gunzipSync(body) : body).toEqual(plain.body);
+    }
+  });
+
+  test('it is given to nobody else', async () => {
+    const query = fresh();
+    await post(at(), query);
+    const { body } = await post(at(), query, { 'x-api-key': 'demo-key-markets-only' });
+    expect(JSON.parse(body.toString()).errors[0].extensions.code).toBe('FORBIDDEN');
+  });
+
+  test('equal requests of one moment are one execution', async () => {
+    const query = fresh();
+    sandbox.tell({ path: /events$/, delayMs: 300 });
+    const answers = await Promise.all(Array.from({ length: 64 }, () => post(at(), query)));
+    expect(new Set(answers.map(({ body }) => body.toString())).size).toBe(1);
+    expect(sandbox.calls.count('/v2/events-monitor/events')).toBe(1);
+  });
+
+  test('a write to a market drops the answers that hold it', async () => {
+    const query = '{ market(id: 4) { reviewStatus } }';
+    expect(await isKept(at(), query)).toBe(true);
+    await post(
+      at(),
+      'mutation { reviewCompanies(input: { marketId: 4, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }',
+    );
+    sandbox.calls.clear();
+    await post(at(), query);
+    expect(sandbox.calls.count(/markets\/4$/)).toBe(1);
+  });
+
+  test.each([
+    ['errors', () => `{ observation(id: "nobody${++size}") { title } }`],
+    ['a mutation', () => 'mutation { signOut }'],
+    ['nothing that was read', () => '{ viewer { authentication } }'],
+  ])('an answer with %s is not kept', async (__, query) => {
+    expect(await isKept(at(), query())).toBe(false);
+  });
+
+  test('an answer that is stale is not kept', async () => {
+    expect(await isKept(at(), '{ market(id: 2) { name } }', { ...key, 'x-explain': '1' })).toBe(false);
+  });
+});
+
+test('what one gateway keeps in Redis another gives', async () => {
+  const other = await startGateway({ sandbox, redisUrl: redis.url, env });
+  try {
+    // Its first requests may come before its connection.
+    for (let tries = 0; tries < 50 && (await keptBy(other)) === 0; tries += 1) {
+      const query = fresh();
+      await post(gateway, query);
+      await new Promise(resolve => setTimeout(resolve, 50));
+      sandbox.calls.clear();
+      await post(other, query);
+    }
+    expect(await keptBy(other)).toBe(1);
+    expect(sandbox.calls.list()).toEqual([]);
+  } finally {
+    await other.close();
+  }
+});
+
+test('a query by GET is kept too, and not without the header that keeps foreign pages away', async () => {
+  const address = `${alone.url}/graphql?query=${encodeURIComponent(fresh())}`;
+  const headers = { ...key, 'x-apollo-operation-name': 'x' };
+  await fetch(address, { headers });
+  const before = await keptBy(alone);
+  expect((await fetch(address, { headers })).status).toBe(200);
+  expect(await keptBy(alone)).toBe(before + 1);
+  expect((await fetch(address, { headers: key })).status).toBe(400);
+});
+
+test('a session id in the address shapes the scope alone', async () => {
+  const made = await gateway.query('mutation { createEmbedSession { accessToken } }');
+  const { accessToken } = made.data.createEmbedSession;
+  const { statusCode } = await request(`${gateway.url}/graphql?sessionId=${accessToken}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query: fresh() }),
+  });
+  expect(statusCode).toBe(200);
+});

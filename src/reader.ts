@@ -2,7 +2,8 @@ import DataLoader from 'dataloader';
 import type { Cache } from './cache/cache.js';
 import type { Answer, Lifetime, Loaded } from './cache/lookup.js';
 import type { Caller } from './caller.js';
-import type { LeftOut, Source } from './receipt.js';
+import { after, type MaybePromise } from './maybe-promise.js';
+import type { LeftOut } from './receipt.js';
 import type { Telemetry } from './telemetry.js';
 import { forbidsKeeping, jsonOf } from './upstream/body.js';
 import { understood } from './upstream/drift.js';
@@ -26,9 +27,12 @@ export interface Read<T, H = undefined> {
 
 /** Reads on behalf of one caller; lives as long as its request. */
 export interface Reader {
-  /** The answer, kept or new. All reads of one tick share one round trip to Redis, and equal ones are one. @throws GatewayError */
-  read<T, H>(read: Read<T, H>, lifetime: Lifetime): Promise<{ readonly value: T; readonly heavy: H | undefined }>;
+  /** The answer, at once where memory has it. All other reads of one tick share one round trip to Redis, and equal ones are one. @throws GatewayError */
+  read<T, H>(read: Read<T, H>, lifetime: Lifetime): MaybePromise<{ readonly value: T; readonly heavy: H | undefined }>;
 }
+
+/** What was read, apart from its heavy part. */
+export const contentOf = <T>({ value }: { readonly value: T }): T => value;
 
 /** What a reader needs of the process. */
 export interface ReaderParts {
@@ -43,12 +47,14 @@ interface Kept {
   readonly leftOut: readonly LeftOut[];
 }
 
+type KeptAnswer = Answer<Kept, unknown>;
+
 interface Ask {
   readonly read: Read<unknown, unknown>;
   readonly lifetime: Lifetime;
 }
 
-/** A DataLoader over the cache over the service, for one request. */
+/** Memory at once, else a DataLoader over the cache over the service; for one request. */
 export function createReader({ upstream, cache, telemetry }: ReaderParts, caller: Caller): Reader {
   const { scope, signal, receipt } = caller;
 
@@ -72,35 +78,51 @@ export function createReader({ upstream, cache, telemetry }: ReaderParts, caller
     load: (flight: AbortSignal) => fetch(read, flight),
   });
 
-  function record({ method, ...request }: UpstreamRequest, source: Source, milliseconds: number): void {
-    if (source === 'network') return;
-    const path = pathAndQuery({ method, ...request });
-    receipt.lines.push({ method, path, status: 200, milliseconds, source });
+  function record(request: UpstreamRequest, tag: string | undefined, answer: KeptAnswer, milliseconds: number): void {
+    const { source, value, stale, freshUntil, generation } = answer;
+    if (source !== 'network') {
+      receipt.lines.push({ method: request.method, path: pathAndQuery(request), status: 200, milliseconds, source });
+    }
+    receipt.stale ||= stale;
+    receipt.keepUntil = Math.min(receipt.keepUntil, freshUntil);
+    if (tag !== undefined && generation !== undefined) receipt.generations.set(tag, generation);
+    if (value.leftOut.length > 0) receipt.leftOut.push(...value.leftOut);
   }
 
-  async function readMany(asks: readonly Ask[]): Promise<(Answer<Kept, unknown> | Error)[]> {
+  async function readMany(asks: readonly Ask[]): Promise<(KeptAnswer | Error)[]> {
     const startedAt = performance.now();
     const lookups = asks.map(lookupFor);
     const answers = await cache.loadMany(scope, lookups, signal);
     const milliseconds = performance.now() - startedAt;
     for (const [index, answer] of answers.entries()) {
-      const ask = asks[index];
-      if (ask === undefined || answer instanceof Error) continue;
-      record(ask.read.request, answer.source, milliseconds);
-      receipt.stale ||= answer.stale;
-      receipt.keepUntil = Math.min(receipt.keepUntil, answer.freshUntil);
-      const { tag } = lookups[index] ?? {};
-      if (tag !== undefined && answer.generation !== undefined) receipt.generations.set(tag, answer.generation);
-      receipt.leftOut.push(...answer.value.leftOut);
+      const request = asks[index]?.read.request;
+      if (request === undefined || answer instanceof Error) continue;
+      record(request, lookups[index]?.tag, answer, milliseconds);
     }
     return answers;
   }
 
-  const loader = new DataLoader(readMany, { cacheKeyFn: ask => `${lookupFor(ask).heavy} ${lookupFor(ask).key}` });
+  const nameOf = ({ read: { request } }: Ask) => `${request.vectors?.wanted ?? false} ${requestLine(request)}`;
+  // Its own memory is not needed: `answers` has them all.
+  const loader = new DataLoader(readMany, { cache: false });
+  const answers = new Map<string, MaybePromise<KeptAnswer>>();
+
+  function answerTo(ask: Ask): MaybePromise<KeptAnswer> {
+    const name = nameOf(ask);
+    const before = answers.get(name);
+    if (before !== undefined) return before;
+    const lookup = lookupFor(ask);
+    const remembered = cache.peek(scope, lookup);
+    if (remembered !== undefined) record(ask.read.request, lookup.tag, remembered, 0);
+    const answer = remembered ?? loader.load(ask);
+    answers.set(name, answer);
+    return answer;
+  }
+
   return {
-    async read<T, H>(read: Read<T, H>, lifetime: Lifetime) {
-      const { value, heavy } = await loader.load({ read, lifetime });
-      return { value: value.value as T, heavy: heavy as H | undefined };
+    read<T, H>(read: Read<T, H>, lifetime: Lifetime) {
+      const contents = ({ value, heavy }: KeptAnswer) => ({ value: value.value as T, heavy: heavy as H | undefined });
+      return after(answerTo({ read, lifetime }), contents);
     },
   };
 }

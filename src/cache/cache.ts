@@ -31,6 +31,19 @@ export class Cache {
     await this.#generations.renew(tag);
   }
 
+  /**
+   * What this process's memory answers at once, without a promise and its cost; undefined where it takes more than that.
+   * @throws NotFound where it is known that there is nothing.
+   */
+  peek<T, H>(scope: Scope, lookup: Lookup<T, H>): Answer<T, H> | undefined {
+    const generation = lookup.tag === undefined ? undefined : this.#generations.known(lookup.tag);
+    if (lookup.tag !== undefined && generation === undefined) return undefined;
+    const fresh = whole(this.#remembered(scope, lookup), generation, 'freshUntil');
+    if (fresh === undefined) return undefined;
+    this.#telemetry.lookup('memory');
+    return answerOf(fresh, 'memory') as Answer<T, H>;
+  }
+
   /** One look-up. @throws what the source threw; the signal's reason as soon as it aborts. */
   async getOrLoad<T, H>(scope: Scope, lookup: Lookup<T, H>, signal: AbortSignal): Promise<Answer<T, H>> {
     const [answer] = await this.loadMany(scope, [lookup], signal);

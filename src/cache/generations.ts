@@ -10,6 +10,8 @@ import type { Telemetry } from '../telemetry.js';
 export interface Generations {
   /** The tokens of today; undefined for a tag whose token is not to be had, whose entries must then not be trusted. */
   current(tags: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
+  /** The token, where it is certain without asking anybody; undefined where the fleet has to be asked. */
+  known(tag: string): string | undefined;
   /** Begins a new generation. */
   renew(tag: string): Promise<void>;
 }
@@ -26,9 +28,11 @@ export function localGenerations(): Generations {
     tokens.set(tag, token);
     return token;
   };
+  const known = (tag: string) => tokens.get(tag) ?? renewed(tag);
   return {
+    known,
     async current(tags) {
-      return new Map(tags.map(tag => [tag, tokens.get(tag) ?? renewed(tag)]));
+      return new Map(tags.map(tag => [tag, known(tag)]));
     },
     async renew(tag) {
       renewed(tag);
@@ -73,6 +77,7 @@ export function sharedGenerations(redis: RedisClient, telemetry: Telemetry): Gen
   });
 
   return {
+    known: () => undefined,
     async current(tags) {
       await Promise.all(tags.filter(tag => owed.has(tag)).map(renew));
       const known = tags.map(async tag => [tag, owed.has(tag) ? undefined : await currentOf(tag)] as const);

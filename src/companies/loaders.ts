@@ -1,5 +1,6 @@
 import type { Lifetime } from '../cache/lookup.js';
-import type { Reader } from '../reader.js';
+import { after, type MaybePromise } from '../maybe-promise.js';
+import { contentOf, type Reader } from '../reader.js';
 import { companiesRead, esgRead } from './client.js';
 import type { CompanyRecord, Esg } from './model.js';
 
@@ -10,8 +11,8 @@ export interface Company extends CompanyRecord {
 
 /** What the companies room can load for one request. */
 export interface CompaniesLoaders {
-  all(marketId: string): Promise<readonly CompanyRecord[]>;
-  esg(marketId: string): Promise<Esg>;
+  all(marketId: string): MaybePromise<readonly CompanyRecord[]>;
+  esg(marketId: string): MaybePromise<Esg>;
 }
 
 export function createCompaniesLoaders(
@@ -19,7 +20,7 @@ export function createCompaniesLoaders(
   lifetimes: { readonly companies: Lifetime; readonly esg: Lifetime },
 ): CompaniesLoaders {
   return {
-    all: async marketId => (await reader.read(companiesRead(marketId), lifetimes.companies)).value,
-    esg: async marketId => (await reader.read(esgRead(marketId), lifetimes.esg)).value,
+    all: marketId => after(reader.read(companiesRead(marketId), lifetimes.companies), contentOf),
+    esg: marketId => after(reader.read(esgRead(marketId), lifetimes.esg), contentOf),
   };
 }

@@ -2,6 +2,7 @@ import { connectionOf, offsetAfter } from '../connection.js';
 import { checkedDomains } from '../domains.js';
 import type { Resolvers } from '../generated/schema-types.js';
 import { marketId, pageSize, plainText } from '../input.js';
+import { after } from '../maybe-promise.js';
 import { exportCsvWrite } from './client.js';
 import { companyTest } from './filter.js';
 import { esgOf } from './model.js';
@@ -32,6 +33,6 @@ export const companiesResolvers: Resolvers = {
     },
   },
   Company: {
-    esg: async ({ marketId, domain }, _, { loaders }) => esgOf(await loaders.companies.esg(marketId), domain),
+    esg: ({ marketId, domain }, _, { loaders }) => after(loaders.companies.esg(marketId), esg => esgOf(esg, domain)),
   },
 };

@@ -1,13 +1,14 @@
 import type { Lifetime } from '../cache/lookup.js';
-import type { Reader } from '../reader.js';
+import { after, type MaybePromise } from '../maybe-promise.js';
+import { contentOf, type Reader } from '../reader.js';
 import { type JobPhase, jobsRead, searchCriteriaHistoryRead, searchCriteriaRead } from './client.js';
 import type { Job, SearchCriteria } from './model.js';
 
 /** What the discovery room can load for one request. */
 export interface DiscoveryLoaders {
-  jobs(marketId: string, phase: JobPhase): Promise<readonly Job[]>;
-  criteria(marketId: string): Promise<SearchCriteria>;
-  criteriaHistory(marketId: string): Promise<readonly SearchCriteria[]>;
+  jobs(marketId: string, phase: JobPhase): MaybePromise<readonly Job[]>;
+  criteria(marketId: string): MaybePromise<SearchCriteria>;
+  criteriaHistory(marketId: string): MaybePromise<readonly SearchCriteria[]>;
 }
 
 export function createDiscoveryLoaders(
@@ -15,9 +16,8 @@ export function createDiscoveryLoaders(
   lifetimes: { readonly jobs: Lifetime; readonly criteria: Lifetime },
 ): DiscoveryLoaders {
   return {
-    jobs: async (marketId, phase) => (await reader.read(jobsRead(marketId, phase), lifetimes.jobs)).value,
-    criteria: async marketId => (await reader.read(searchCriteriaRead(marketId), lifetimes.criteria)).value,
-    criteriaHistory: async marketId =>
-      (await reader.read(searchCriteriaHistoryRead(marketId), lifetimes.criteria)).value,
+    jobs: (marketId, phase) => after(reader.read(jobsRead(marketId, phase), lifetimes.jobs), contentOf),
+    criteria: marketId => after(reader.read(searchCriteriaRead(marketId), lifetimes.criteria), contentOf),
+    criteriaHistory: marketId => after(reader.read(searchCriteriaHistoryRead(marketId), lifetimes.criteria), contentOf),
   };
 }

@@ -1,5 +1,6 @@
 import DataLoader from 'dataloader';
 import type { Lifetime } from '../cache/lookup.js';
+import { after, type MaybePromise } from '../maybe-promise.js';
 import type { Reader } from '../reader.js';
 import type { EventQuery, EventsClient, Vectors } from './client.js';
 import { shareCalls } from './company-events.js';
@@ -25,7 +26,7 @@ export interface CompanyEvents {
 export interface EventsLoaders {
   /** Items `offset` to `offset + first` of the list, in one call wherever one page can hold them, else in two. */
   readonly window: ReadWindow;
-  observation(id: string, vectors: boolean): Promise<Observation>;
+  observation(id: string, vectors: boolean): MaybePromise<Observation>;
   /** The first events of one entity; the entities asked for in one tick share calls. */
   ofCompany(asked: CompanyEvents): Promise<EventWindow>;
 }
@@ -61,10 +62,10 @@ export function createEventsLoaders(
 
   return {
     window,
-    async observation(id, vectors) {
-      const { value, heavy } = await reader.read(client.observation(id, vectors), lifetimes.observation);
-      return { ...value, textEmbedding: heavy?.[value.id] ?? null };
-    },
+    observation: (id, vectors) =>
+      after(reader.read(client.observation(id, vectors), lifetimes.observation), ({ value, heavy }) =>
+        heavy === undefined ? value : { ...value, textEmbedding: heavy[value.id] ?? null },
+      ),
     ofCompany: asked => companies.load(asked),
   };
 }

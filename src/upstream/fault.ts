@@ -21,7 +21,7 @@ export function faultOf(error: unknown, safe: boolean): Error {
   }
   if (!(error instanceof BrokenExchange)) return new UpstreamUnavailable('The call to the service failed');
   if (error.sent && !safe) return unknownOutcome(error);
-  if (error.cause instanceof GatewayError) return error.cause;
+  if (error.cause instanceof GatewayError || error.cause instanceof Abandoned) return error.cause;
   if (error.cause instanceof errors.ResponseExceededMaxSizeError) {
     return new UpstreamInvalidResponse('The answer of the service is too large', undefined, false);
   }
@@ -49,7 +49,9 @@ export function outcomeOf(error: unknown): CallOutcome {
 
 /** Whether a second try may find the service well: a broken connection, or 502, 503, 504. */
 export function mayPass(error: unknown): boolean {
-  if (error instanceof BrokenExchange)
-    return !(error.cause instanceof GatewayError || error.cause instanceof Abandoned);
+  if (error instanceof BrokenExchange) return !finalCauses.some(cause => error.cause instanceof cause);
   return error instanceof UpstreamError && [502, 503, 504].includes(error.upstream?.status ?? 0);
 }
+
+/** What ends an exchange for good: nobody waits any more, no time is left, or the answer would be as large again. */
+const finalCauses = [Abandoned, GatewayError, errors.ResponseExceededMaxSizeError] as const;

@@ -1,0 +1,10 @@
+import type { Telemetry } from '../../src/telemetry.js';
+
+/** Telemetry that counts nothing; a test replaces what it wants to hear. */
+export const silentTelemetry: Telemetry = {
+  upstreamCall() {},
+  lookup() {},
+  keptAnswer() {},
+  drift() {},
+  redisFault() {},
+};

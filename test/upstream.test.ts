@@ -1,0 +1,582 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { Dispatcher } from 'undici';
+import type { Credential } from '../src/credentials.js';
+import { Abandoned, type GatewayError } from '../src/errors.js';
+import { Receipt } from '../src/receipt.js';
+import { Secret } from '../src/secret.js';
+import type { Telemetry } from '../src/telemetry.js';
+import type { UpstreamRequest } from '../src/upstream/request.js';
+import { createUpstream } from '../src/upstream/upstream.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
+import { type Handler, reply, startStubService } from './support/stub-service.js';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await Promise.allSettled(cleanups.splice(0).map(cleanup => cleanup()));
+});
+
+const key = 'key-that-nobody-may-see';
+const apiKey: Credential = { kind: 'apiKey', secret: new Secret(key) };
+const ok: Handler = (_, response) => reply(response, 200, { data: [] });
+const silence: Handler = () => {};
+
+interface Settings {
+  timeoutMs?: number;
+  connections?: number;
+  wire?: Dispatcher;
+  api?: string;
+}
+
+/** An upstream at this address, and everything it says about its calls. */
+function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections = 8, wire, api }: Settings = {}) {
+  const outcomes: string[] = [];
+  const telemetry: Telemetry = {
+    ...silentTelemetry,
+    upstreamCall: ({ outcome, status }) => outcomes.push(`${outcome} ${status}`),
+  };
+  const upstream = createUpstream({ base, api, dev: undefined, timeoutMs, connections }, telemetry, wire);
+  cleanups.push(() => upstream.close());
+  const receipt = new Receipt();
+  return {
+    upstream,
+    receipt,
+    outcomes,
+    read: (path = '/thing', part: Partial<UpstreamRequest> = {}, signal = new AbortController().signal) =>
+      upstream.send(
+        { family: 'things', address: 'base', method: 'GET', path, safe: true, ...part },
+        { credential: apiKey, receipt },
+        signal,
+      ),
+    write: (path = '/thing', signal = new AbortController().signal) =>
+      upstream.send(
+        { family: 'things', address: 'base', method: 'POST', path, body: { a: 1 }, safe: false },
+        { credential: apiKey, receipt },
+        signal,
+      ),
+  };
+}
+
+async function serviceThat(handle: Handler, settings: Settings = {}) {
+  const service = await startStubService(handle);
+  cleanups.push(() => service.close());
+  return { service, ...upstreamAt(service.origin, settings) };
+}
+
+/** What the call failed with; a call that succeeds fails the test. */
+async function failureOf(call: Promise<unknown>): Promise<GatewayError> {
+  const outcome = await call.then(
+    () => 'an answer',
+    error => error,
+  );
+  if (outcome === 'an answer') throw new Error('The call succeeded');
+  return outcome;
+}
+
+const extensionsOf = async (call: Promise<unknown>) => (await failureOf(call)).extensions;
+
+const times = <T>(count: number, make: (index: number) => T) =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+/** Moves the clock that the circuit breakers go by. */
+function moveClock(milliseconds: number): void {
+  const now = Date.now.bind(Date);
+  jest.spyOn(Date, 'now').mockImplementation(() => now() + milliseconds);
+}
+
+describe('connections', () => {
+  test('are kept alive and never more than the bound', async () => {
+    const { service, read } = await serviceThat((_, response) => setTimeout(() => reply(response, 200), 20), {
+      connections: 3,
+    });
+    await Promise.all(times(30, () => read()));
+    expect(service.connections).toBe(3);
+    expect(service.mostAtOnce).toBe(3);
+    await Promise.all(times(3, () => read()));
+    expect(service.connections).toBe(3);
+    expect(service.calls).toHaveLength(33);
+  });
+
+  test('are shared by two addresses of one origin', async () => {
+    const service = await startStubService((_, response) => setTimeout(() => reply(response, 200), 20));
+    cleanups.push(() => service.close());
+    const { read } = upstreamAt(`${service.origin}/a`, { api: `${service.origin}/b/`, connections: 2 });
+    await Promise.all([...times(4, () => read('/x')), ...times(4, () => read('/y', { address: 'api' }))]);
+    expect(service.connections).toBe(2);
+    expect(new Set(service.calls)).toEqual(new Set(['GET /a/x', 'GET /b/y']));
+  });
+
+  test('close after the calls under way have ended', async () => {
+    const { upstream, read } = await serviceThat((_, response) => setTimeout(() => reply(response, 200), 100));
+    const answer = read();
+    await upstream.close();
+    expect((await answer).status).toBe(200);
+  });
+});
+
+describe('what goes over the wire', () => {
+  test.each<[Credential, Record<string, string>, string]>([
+    [apiKey, { 'x-api-key': key }, '/v1/thing?a=1'],
+    [{ kind: 'bearer', secret: new Secret('t0ken') }, { authorization: 'Bearer t0ken' }, '/v1/thing?a=1'],
+    [{ kind: 'sessionId', secret: new Secret('s&id') }, {}, '/v1/thing?a=1&sessionId=s%26id'],
+    [
+      { kind: 'cookie', secret: new Secret('sid=1; b=2'), email: 'a@b.c', name: null },
+      { cookie: 'sid=1; b=2' },
+      '/v1/thing?a=1',
+    ],
+  ])('has the credential %o as it came, and the receipt has it not', async (credential, expected, url) => {
+    let headers = {};
+    const service = await startStubService((request, response) => {
+      headers = request.headers;
+      reply(response, 200);
+    });
+    cleanups.push(() => service.close());
+    const { upstream, receipt } = upstreamAt(`${service.origin}/v1`);
+    const query = new URLSearchParams({ a: '1' });
+    const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', query, safe: true } as const;
+    await upstream.send(request, { credential, receipt }, new AbortController().signal);
+    expect(headers).toMatchObject(expected);
+    const ways = ['x-api-key', 'authorization', 'cookie'].filter(name => name in headers);
+    expect(ways).toEqual(Object.keys(expected));
+    expect(service.calls).toEqual([`GET ${url}`]);
+    expect(receipt.lines).toEqual([
+      { method: 'GET', path: '/thing?a=1', status: 200, milliseconds: expect.any(Number), source: 'network' },
+    ]);
+  });
+
+  test('is a body as JSON, for a write', async () => {
+    let body = '';
+    const { write } = await serviceThat((request, response) => {
+      request.on('data', chunk => {
+        body += chunk;
+      });
+      request.on('end', () => reply(response, 201, { type: request.headers['content-type'] }));
+    });
+    const { status, body: answer } = await write();
+    expect([status, JSON.parse(answer.toString()), body]).toEqual([201, { type: 'application/json' }, '{"a":1}']);
+  });
+});
+
+describe('the bulkhead', () => {
+  const perConnection = 32;
+
+  test('refuses at once what finds no room, and answers all the others', async () => {
+    const { service, read } = await serviceThat(silence, { connections: 1 });
+    const running = read('/running');
+    await service.arrived(1);
+    const queued = times(perConnection, () => read('/queued'));
+    expect(await extensionsOf(read('/too-much'))).toEqual({
+      code: 'UPSTREAM_UNAVAILABLE',
+      upstream: { status: null, errorCode: null },
+      retryable: true,
+    });
+    expect(service.calls).toEqual(['GET /running']);
+    await service.close();
+    await Promise.allSettled([running, ...queued]);
+  });
+
+  test('lets everyone through in the end, in the order they came', async () => {
+    let release = () => {};
+    const { service, read } = await serviceThat(
+      (_, response, count) => {
+        if (count > 1) return reply(response, 200);
+        release = () => reply(response, 200);
+      },
+      { connections: 1 },
+    );
+    const all = times(1 + perConnection, index => read(`/${index}`));
+    await service.arrived(1);
+    release();
+    expect((await Promise.all(all)).map(({ status }) => status)).toEqual(times(33, () => 200));
+    expect(service.calls).toEqual(times(33, index => `GET /${index}`));
+  });
+
+  test('gives the place of who gives up in the queue to somebody else', async () => {
+    let release = () => {};
+    const { service, read } = await serviceThat(
+      (_, response, count) => {
+        if (count > 1) return reply(response, 200);
+        release = () => reply(response, 200);
+      },
+      { connections: 1 },
+    );
+    const running = read('/running');
+    await service.arrived(1);
+    const queued = times(perConnection - 1, () => read('/queued'));
+    const leaving = new AbortController();
+    const left = read('/left', {}, leaving.signal);
+    const reason = new Abandoned('Nobody waits');
+    leaving.abort(reason);
+    expect(await failureOf(left)).toBe(reason);
+    queued.push(read('/instead'));
+    release();
+    await Promise.all([running, ...queued]);
+    expect(service.calls).toHaveLength(33);
+    expect(service.calls).toContain('GET /instead');
+    expect(service.calls).not.toContain('GET /left');
+  });
+});
+
+describe('the deadline', () => {
+  test('bounds one call, the waiting in the queue included', async () => {
+    const { read, outcomes } = await serviceThat(silence, { connections: 1, timeoutMs: 500 });
+    const startedAt = performance.now();
+    const codes = await Promise.all([extensionsOf(read('/first')), extensionsOf(read('/second'))]);
+    expect(performance.now() - startedAt).toBeLessThan(750);
+    for (const extensions of codes) expect(extensions).toMatchObject({ code: 'UPSTREAM_TIMEOUT', retryable: true });
+    expect(outcomes).toContain('timeout null');
+  });
+
+  test('bounds a body that never ends', async () => {
+    const { service, read } = await serviceThat((_, response) => response.writeHead(200).write('{"data":['), {
+      timeoutMs: 300,
+    });
+    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    expect(service.calls).toHaveLength(1);
+  });
+
+  test('bounds first try and second together', async () => {
+    const { service, read } = await serviceThat(
+      (_, response, count) => {
+        if (count === 1) setTimeout(() => reply(response, 503), 300);
+      },
+      { timeoutMs: 600 },
+    );
+    const startedAt = performance.now();
+    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    expect(performance.now() - startedAt).toBeLessThan(850);
+    expect(service.calls).toHaveLength(2);
+  });
+});
+
+describe('an abort', () => {
+  test('closes the connection of the call under way, and gives its place free', async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const { service, read, outcomes } = await serviceThat(
+      (_, response, count) => {
+        if (count > 1) return reply(response, 200);
+        closed = new Promise(resolve => response.once('close', resolve));
+      },
+      { connections: 1 },
+    );
+    const leaving = new AbortController();
+    const call = read('/thing', {}, leaving.signal);
+    await service.arrived(1);
+    leaving.abort(new Abandoned('Nobody waits'));
+    expect(await failureOf(call)).toBeInstanceOf(Abandoned);
+    await closed;
+    expect((await read()).status).toBe(200);
+    expect(service.calls).toHaveLength(2);
+    expect(outcomes).toEqual(['abandoned null', 'answered 200']);
+  });
+
+  test('before the call keeps it from being sent', async () => {
+    const { service, read } = await serviceThat(ok);
+    const gone = AbortSignal.abort(new Abandoned('Nobody waits'));
+    expect(await failureOf(read('/thing', {}, gone))).toBeInstanceOf(Abandoned);
+    expect(service.calls).toEqual([]);
+  });
+
+  test('in the pause before a second try ends the call', async () => {
+    const { service, read } = await serviceThat((_, response) => reply(response, 503));
+    const leaving = new AbortController();
+    service.handle = (_, response) => {
+      reply(response, 503);
+      response.once('finish', () => setTimeout(() => leaving.abort(new Abandoned('Nobody waits')), 5));
+    };
+    expect(await failureOf(read('/thing', {}, leaving.signal))).toBeInstanceOf(Abandoned);
+    expect(service.calls).toHaveLength(1);
+  });
+});
+
+const breakConnection: Handler = request => request.socket.destroy();
+const answerWith =
+  (status: number): Handler =>
+  (_, response) =>
+    reply(response, status);
+
+describe('a read', () => {
+  test.each<[string, Handler]>([
+    ['a broken connection', breakConnection],
+    [
+      'a body cut off',
+      (_, response) => response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy()),
+    ],
+    ['502', answerWith(502)],
+    ['503', answerWith(503)],
+    ['504', answerWith(504)],
+  ])('is sent again after %s, once', async (_, fault) => {
+    const { service, read, receipt } = await serviceThat((request, response, count) =>
+      (count === 1 ? fault : ok)(request, response, count),
+    );
+    expect((await read()).status).toBe(200);
+    expect(service.calls).toHaveLength(2);
+    expect(receipt.lines).toHaveLength(2);
+
+    service.handle = fault;
+    await failureOf(read());
+    expect(service.calls).toHaveLength(4);
+  });
+
+  test.each([400, 401, 403, 404, 409, 429, 500, 501, 302])('is not sent again after %d', async status => {
+    const { service, read } = await serviceThat(answerWith(status));
+    await failureOf(read());
+    expect(service.calls).toHaveLength(1);
+  });
+
+  test('is not sent again after a timeout', async () => {
+    const { service, read } = await serviceThat(silence, { timeoutMs: 200 });
+    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    await sleep(200);
+    expect(service.calls).toHaveLength(1);
+  });
+
+  test('is sent again only within the budget: ten at first, then one in ten', async () => {
+    const { service, read } = await serviceThat(answerWith(503), { connections: 64 });
+    await Promise.all(times(60, index => failureOf(read('/thing', { family: `family ${index}` }))));
+    const retries = service.calls.length - 60;
+    expect(retries).toBeGreaterThanOrEqual(10);
+    expect(retries).toBeLessThanOrEqual(16);
+  });
+});
+
+describe('a write', () => {
+  test.each<[string, Handler, string, number | null]>([
+    ['a broken connection', breakConnection, 'UPSTREAM_UNAVAILABLE', null],
+    ['502', answerWith(502), 'UPSTREAM_UNAVAILABLE', 502],
+    ['503', answerWith(503), 'UPSTREAM_UNAVAILABLE', 503],
+    ['504', answerWith(504), 'UPSTREAM_TIMEOUT', 504],
+    ['500', answerWith(500), 'UPSTREAM_UNAVAILABLE', 500],
+    ['silence', silence, 'UPSTREAM_TIMEOUT', null],
+  ])('is never sent again after %s, nor called retryable', async (_, fault, code, status) => {
+    const { service, write } = await serviceThat(fault, { timeoutMs: 300 });
+    expect(await extensionsOf(write())).toEqual({ code, upstream: { status, errorCode: null }, retryable: false });
+    await sleep(200);
+    expect(service.calls).toHaveLength(1);
+  });
+
+  test('that broke on its way says that its outcome is unknown', async () => {
+    const { write } = await serviceThat(breakConnection);
+    expect((await failureOf(write())).message).toMatch(/outcome is unknown/);
+  });
+
+  test('that found no connection was not carried out, and may be repeated', async () => {
+    const { service, write } = await serviceThat(ok);
+    await service.close();
+    const failure = await failureOf(write());
+    expect(failure.extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: true });
+    expect(failure.message).not.toMatch(/unknown/);
+  });
+
+  test('whose time was over in the queue was not carried out, and may be repeated', async () => {
+    const { service, read, write } = await serviceThat(silence, { connections: 1, timeoutMs: 300 });
+    const first = failureOf(read('/first'));
+    await service.arrived(1);
+    const leaving = new AbortController();
+    const queued = write('/queued', leaving.signal);
+    leaving.abort(new Abandoned('Nobody waits'));
+    expect(await failureOf(queued)).toBeInstanceOf(Abandoned);
+    await first;
+    expect(service.calls).toEqual(['GET /first']);
+  });
+
+  test('given up before the connection stood is not sent when it stands', async () => {
+    const handlers: Dispatcher.DispatchHandler[] = [];
+    const wire = {
+      dispatch: (_: unknown, handler: Dispatcher.DispatchHandler) => handlers.push(handler) > 0,
+      close: async () => {},
+    } as unknown as Dispatcher;
+    const { write } = upstreamAt('http://service.test', { wire, timeoutMs: 200 });
+    expect(await extensionsOf(write())).toMatchObject({ code: 'UPSTREAM_TIMEOUT', retryable: true });
+    const abort = jest.fn();
+    handlers[0]?.onRequestStart?.({ abort } as unknown as Dispatcher.DispatchController, {});
+    expect(abort).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('the circuit breaker', () => {
+  const enough = 20;
+
+  async function tripped(fault: Handler = answerWith(500)) {
+    const all = await serviceThat(fault, { connections: 64 });
+    await Promise.all(times(enough, () => failureOf(all.read())));
+    expect(all.service.calls).toHaveLength(enough);
+    return all;
+  }
+
+  test('keeps calls from a family that keeps failing, and from no other', async () => {
+    const { service, read } = await tripped();
+    service.handle = ok;
+    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: true });
+    expect(service.calls).toHaveLength(enough);
+    expect((await read('/other', { family: 'others' })).status).toBe(200);
+  });
+
+  test('tries one call after a rest, refuses the others meanwhile, and closes when it succeeds', async () => {
+    const { service, read } = await tripped();
+    let release = () => {};
+    service.handle = (_, response) => {
+      release = () => reply(response, 200);
+    };
+    moveClock(6_000);
+    const trial = read('/trial');
+    await service.arrived(enough + 1);
+    expect(await extensionsOf(read('/meanwhile'))).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    service.handle = ok;
+    release();
+    expect((await trial).status).toBe(200);
+    expect((await Promise.all(times(5, () => read('/after')))).map(({ status }) => status)).toEqual(
+      times(5, () => 200),
+    );
+    expect(service.calls).not.toContain('GET /meanwhile');
+  });
+
+  test('rests again when the trial fails', async () => {
+    const { service, read } = await tripped();
+    moveClock(6_000);
+    await failureOf(read('/trial'));
+    service.handle = ok;
+    await failureOf(read('/after'));
+    expect(service.calls.slice(enough)).toEqual(['GET /trial']);
+  });
+
+  test.each([400, 401, 403, 404, 409, 429])('does not count %d, which is the service at work', async status => {
+    const { service, read } = await tripped(answerWith(status));
+    service.handle = ok;
+    expect((await read()).status).toBe(200);
+  });
+
+  test('does not count calls that nobody waited for any more', async () => {
+    const { service, read } = await serviceThat(silence, { connections: 64 });
+    const leaving = new AbortController();
+    setMaxListeners(0, leaving.signal);
+    const calls = times(enough, () => failureOf(read('/thing', {}, leaving.signal)));
+    await service.arrived(enough);
+    leaving.abort(new Abandoned('Nobody waits'));
+    await Promise.all(calls);
+    service.handle = ok;
+    expect((await read()).status).toBe(200);
+  });
+
+  test('does not count calls that found no room', async () => {
+    const { service, read } = await serviceThat(silence, { connections: 1 });
+    const leaving = new AbortController();
+    setMaxListeners(0, leaving.signal);
+    const calls = times(33 + enough, () => failureOf(read('/thing', {}, leaving.signal)));
+    await service.arrived(1);
+    leaving.abort(new Abandoned('Nobody waits'));
+    await Promise.all(calls);
+    service.handle = ok;
+    expect((await read()).status).toBe(200);
+  });
+});
+
+describe('a refusal', () => {
+  const body = (errorCode: unknown) => ({ success: false, errorCode, message: `No: http://10.0.0.1/?key=${key}` });
+  const html = `<html><body>Bad gateway at http://10.0.0.1/ for ${key}</body></html>`;
+  const huge = { ...body('NOT_FOUND'), filling: 'x'.repeat(70_000) };
+
+  test.each<[status: number, answer: unknown, code: string, errorCode: string | null, retryable: boolean]>([
+    [400, body('QUERY_VALIDATION_FAILED'), 'BAD_USER_INPUT', 'QUERY_VALIDATION_FAILED', false],
+    [401, body('UNAUTHORISED'), 'UNAUTHENTICATED', 'UNAUTHORISED', false],
+    [403, body('FORBIDDEN'), 'FORBIDDEN', 'FORBIDDEN', false],
+    [404, body('NOT_FOUND'), 'NOT_FOUND', 'NOT_FOUND', false],
+    [500, body('INTERNAL_SERVER_ERROR'), 'UPSTREAM_UNAVAILABLE', 'INTERNAL_SERVER_ERROR', true],
+    // The code outranks the status.
+    [400, body('UNAUTHORISED'), 'UNAUTHENTICATED', 'UNAUTHORISED', false],
+    [500, body('NOT_FOUND'), 'NOT_FOUND', 'NOT_FOUND', false],
+    [418, body('FORBIDDEN'), 'FORBIDDEN', 'FORBIDDEN', false],
+    [404, body('INTERNAL_SERVER_ERROR'), 'UPSTREAM_UNAVAILABLE', 'INTERNAL_SERVER_ERROR', true],
+    // An unknown code is told, and the status decides.
+    [409, body('DISCOVERY_RUNNING'), 'CONFLICT', 'DISCOVERY_RUNNING', false],
+    // Whatever the body, the status decides.
+    [400, '', 'BAD_USER_INPUT', null, false],
+    [422, '', 'BAD_USER_INPUT', null, false],
+    [401, html, 'UNAUTHENTICATED', null, false],
+    [403, 'null', 'FORBIDDEN', null, false],
+    [404, '[]', 'NOT_FOUND', null, false],
+    [410, '"gone"', 'NOT_FOUND', null, false],
+    [409, '{', 'CONFLICT', null, false],
+    [429, '7', 'RATE_LIMITED', null, true],
+    [408, html, 'UPSTREAM_TIMEOUT', null, true],
+    [504, html, 'UPSTREAM_TIMEOUT', null, true],
+    [500, html, 'UPSTREAM_UNAVAILABLE', null, true],
+    [502, html, 'UPSTREAM_UNAVAILABLE', null, true],
+    [503, '', 'UPSTREAM_UNAVAILABLE', null, true],
+    [599, '', 'UPSTREAM_UNAVAILABLE', null, true],
+    [301, '', 'UPSTREAM_INVALID_RESPONSE', null, false],
+    [302, html, 'UPSTREAM_INVALID_RESPONSE', null, false],
+    [304, '', 'UPSTREAM_INVALID_RESPONSE', null, false],
+    [418, html, 'UPSTREAM_INVALID_RESPONSE', null, false],
+    // A code that is no code is not passed on.
+    [404, body(7), 'NOT_FOUND', null, false],
+    [404, body(`see http://10.0.0.1/?key=${key}`), 'NOT_FOUND', null, false],
+    [403, huge, 'FORBIDDEN', null, false],
+    [403, Buffer.from([0xff, 0xfe, 0x00]), 'FORBIDDEN', null, false],
+  ])('of status %d, case %#', async (status, answer, code, errorCode, retryable) => {
+    const { service, read } = await serviceThat((_, response) => reply(response, status, answer));
+    const failure = await failureOf(read());
+    expect(failure.extensions).toEqual({ code, upstream: { status, errorCode }, retryable });
+    const seen = inspect(failure, { depth: 9 }).replace(failure.stack ?? '', failure.message);
+    for (const hidden of [key, '10.0.0.1', '127.0.0.1', service.origin, 'gateway at'])
+      expect(seen).not.toContain(hidden);
+  });
+
+  test('follows no redirect to another place', async () => {
+    const elsewhere = await startStubService(ok);
+    cleanups.push(() => elsewhere.close());
+    const { read } = await serviceThat((_, response) =>
+      response.writeHead(307, { location: `${elsewhere.origin}/` }).end(),
+    );
+    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE' });
+    expect(elsewhere.calls).toEqual([]);
+  });
+
+  test('for want of a connection names no address and no credential', async () => {
+    const { service, read } = await serviceThat(ok);
+    await service.close();
+    const failure = await failureOf(read());
+    expect(failure.extensions).toEqual({
+      code: 'UPSTREAM_UNAVAILABLE',
+      upstream: { status: null, errorCode: null },
+      retryable: true,
+    });
+    const seen = inspect(failure, { depth: 9 }).replace(failure.stack ?? '', failure.message);
+    for (const hidden of [key, '127.0.0.1', 'ECONNREFUSED']) expect(seen).not.toContain(hidden);
+  });
+
+  test.each([
+    ['base', 'UPSTREAM_BASE_URL'],
+    ['api', 'UPSTREAM_API_URL'],
+    ['dev', 'UPSTREAM_DEV_URL'],
+  ] as const)('for want of the address %s names the variable to set', async (address, variable) => {
+    const failure = await failureOf(upstreamAt(undefined).read('/thing', { address }));
+    expect(failure.extensions).toEqual({ code: 'NOT_CONFIGURED' });
+    expect(failure.message).toContain(variable);
+  });
+});
+
+test('a body above 64 MB is given up, and not fetched a second time', async () => {
+  const megabyte = Buffer.alloc(1024 * 1024, ' ');
+  const { service, read } = await serviceThat((_, response) => {
+    response.writeHead(200);
+    let sent = 0;
+    const more = () => {
+      while (sent < 80 && !response.destroyed) {
+        sent += 1;
+        if (!response.write(megabyte)) return void response.once('drain', more);
+      }
+      response.end();
+    };
+    more();
+  });
+  expect(await extensionsOf(read())).toEqual({
+    code: 'UPSTREAM_INVALID_RESPONSE',
+    upstream: { status: null, errorCode: null },
+    retryable: false,
+  });
+  expect(service.calls).toHaveLength(1);
+});

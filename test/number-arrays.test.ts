@@ -1,0 +1,238 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { UpstreamInvalidResponse } from '../src/errors.js';
+import { jsonOf } from '../src/upstream/body.js';
+import { cutNumberArrays, quoteNumberArrays } from '../src/upstream/number-arrays.js';
+import { vectorText } from '../src/wire-types.js';
+
+const member = 'embeddings';
+
+type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 3 });
+const joined = (...parts: fc.Arbitrary<string>[]) => fc.tuple(...parts).map(texts => texts.join(''));
+
+/** Text that looks like the member, or like the ends of arrays and strings, to whoever does not look closely. */
+const trap = fc.constantFrom(
+  member,
+  `"${member}"`,
+  `"${member}`,
+  `\\"${member}`,
+  `\\"${member}\\": [1, 2]`,
+  `"${member}":[`,
+  `${member}": [1]`,
+  '[',
+  ']',
+  '[1,2]',
+  '{',
+  '}',
+  '"',
+  '\\',
+  '\\\\',
+  '\\"',
+  ':',
+  ',',
+  '\u2028',
+  '😀',
+  'é',
+  '\u0000',
+);
+const content = fc
+  .array(fc.oneof(trap, fc.string({ unit: 'grapheme', maxLength: 6 })), { maxLength: 4 })
+  .map(parts => parts.join(''));
+
+/** A string, either as JSON.stringify writes it or with all of its characters escaped. */
+const string = fc
+  .tuple(content, fc.boolean())
+  .map(([text, escapes]) => (escapes ? `"${text.replace(/[\s\S]/g, escaped)}"` : JSON.stringify(text)));
+
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+const number = fc.oneof(
+  fc.integer().map(String),
+  fc.double({ noDefaultInfinity: true, noNaN: true }).map(value => JSON.stringify(value)),
+  fc.constantFrom('0', '-0', '1e5', '-1.5E-7', '0.1e+3', '123456789012345678901234567890'),
+);
+const list = (item: fc.Arbitrary<string>, maxLength = 5) =>
+  fc
+    .tuple(fc.array(joined(space, item, space), { maxLength }), space)
+    .map(([items, inside]) => (items.length === 0 ? `[${inside}]` : `[${items.join(',')}]`));
+const numbers = list(number, 8);
+
+const name = fc.oneof(
+  fc.constant(JSON.stringify(member)),
+  fc.constant(JSON.stringify(`${member}ModelName`)),
+  content.map(text => JSON.stringify(text)),
+);
+const { value } = fc.letrec<{ value: string; object: string; array: string }>(tie => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    number,
+    string,
+    fc.constantFrom('null', 'true', 'false', `"${member}"`),
+    numbers,
+    tie('array'),
+    tie('object'),
+  ),
+  array: list(tie('value'), 4),
+  object: fc
+    .tuple(fc.array(joined(space, name, space, fc.constant(':'), space, tie('value'), space), { maxLength: 5 }), space)
+    .map(([members, inside]) => (members.length === 0 ? `{${inside}}` : `{${members.join(',')}}`)),
+}));
+/** A document as its text, put together so that spaces and escapes stand wherever JSON allows them. */
+const document = joined(space, value, space);
+
+/** Whether an array is one that the cut and the quoting are for: no string, array or object in it. */
+const isFlat = (items: Json[]) =>
+  items.every(item => item === null || typeof item === 'number' || typeof item === 'boolean');
+
+/** The document with each flat array under the member replaced, by the way of JSON.parse. */
+function replaced(text: string, replacement: (items: Json[]) => Json): Json {
+  return JSON.parse(text, (key, item: Json) =>
+    key === member && Array.isArray(item) && isFlat(item) ? replacement(item) : item,
+  );
+}
+
+/** A string that stands for the numbers in it: their text, which a comparison must not depend on in its spaces. */
+function numbersIn(json: Json, key = ''): Json {
+  if (Array.isArray(json)) return json.map(item => numbersIn(item));
+  if (json !== null && typeof json === 'object') {
+    return Object.fromEntries(Object.entries(json).map(([name, item]) => [name, numbersIn(item, name)]));
+  }
+  return key === member && typeof json === 'string' ? asArray(json) : json;
+}
+
+function asArray(text: string): Json {
+  try {
+    return JSON.parse(`[${text}]`);
+  } catch {
+    return text;
+  }
+}
+
+const runs = { numRuns: 2_000 };
+
+test('a cut body is what JSON.parse gives, with null for each flat array under the member', () => {
+  fc.assert(
+    fc.property(document, text => {
+      const cut = cutNumberArrays(Buffer.from(text), member).toString();
+      expect(JSON.parse(cut)).toEqual(replaced(text, () => null));
+    }),
+    runs,
+  );
+});
+
+test('a cut leaves the body given to it as it was', () => {
+  fc.assert(
+    fc.property(document, text => {
+      const body = Buffer.from(text);
+      cutNumberArrays(body, member);
+      expect(body.toString()).toBe(text);
+    }),
+  );
+});
+
+test('a quoted body is what JSON.parse gives, with the text of each flat array under the member', () => {
+  fc.assert(
+    fc.property(document, text => {
+      const quoted: Json = JSON.parse(quoteNumberArrays(Buffer.from(text), member).toString());
+      expect(numbersIn(quoted)).toEqual(numbersIn(JSON.parse(text)));
+      const again = JSON.stringify(quoted);
+      expect(JSON.stringify(replaced(again, () => 'left over'))).toBe(again);
+    }),
+    runs,
+  );
+});
+
+test('a quoted vector is its own text between the brackets, with line breaks as spaces, and read as numbers', () => {
+  fc.assert(
+    fc.property(numbers, text => {
+      const body = Buffer.from(`{"a":1, "${member}" :\n${text}}`);
+      const { [member]: quoted } = JSON.parse(quoteNumberArrays(body, member).toString());
+      expect(quoted).toBe(text.slice(1, -1).replace(/\s/g, ' '));
+      expect(vectorText.parse(quoted)).toBe(quoted);
+    }),
+    runs,
+  );
+});
+
+const cut = (text: string) => cutNumberArrays(Buffer.from(text), member).toString();
+const quote = (text: string) => quoteNumberArrays(Buffer.from(text), member).toString();
+
+describe('what the service was not to send', () => {
+  test.each([
+    ['no array', '{"embeddings":"[1,2]"}'],
+    ['an object', '{"embeddings":{"a":[1,2]}}'],
+    ['nested arrays', '{"embeddings":[[1],[2]]}'],
+    ['strings', '{"embeddings":["1","]"]}'],
+    ['empty objects in the array', '{"embeddings":[{}]}'],
+    ['a name that ends with a quote and the member', '{"a\\"embeddings":[1,2]}'],
+    ['objects in the array', '{"embeddings":[{"a":1}]}'],
+    ['a name that only ends with the member', '{"textembeddings":[1,2]}'],
+    ['a name that only begins with the member', '{"embeddingsModelName":[1,2]}'],
+    ['the member as a value', '{"a":"embeddings","b":[1,2]}'],
+    ['the member in a list', '["embeddings",[1,2]]'],
+    ['the member in a text', '{"a":"\\"embeddings\\":[1,2]"}'],
+    ['the member with a letter escaped', '{"\\u0065mbeddings":[1,2]}'],
+    ['another member', '{"textEmbedding":[1,2]}'],
+  ])('stays as it is: %s', (_, text) => {
+    expect(cut(text)).toBe(text);
+    expect(quote(text)).toBe(text);
+  });
+
+  test.each([
+    '',
+    '{',
+    '"embeddings"',
+    '{"embeddings"',
+    '{"embeddings":',
+    '{"embeddings":[',
+    '{"embeddings":[1,',
+    '<html>',
+    'null',
+  ])('and is no whole JSON breaks nothing: %j', text => {
+    expect(cut(text)).toBe(text);
+    expect(quote(text)).toBe(text);
+  });
+
+  test('does not hide the vectors that follow it', () => {
+    const text = '[{"embeddings":[[1]]},{"embeddings":["]"]},{"embeddings":[1, 2]}]';
+    expect(cut(text)).toBe('[{"embeddings":[[1]]},{"embeddings":["]"]},{"embeddings":null}]');
+    expect(quote(text)).toBe('[{"embeddings":[[1]]},{"embeddings":["]"]},{"embeddings":"1, 2"}]');
+  });
+
+  test.each(['null', 'true', '1,null', '1,,2', '1 2', ',1', '1,', '01', '1.', 'NaN', '+1', '--1'])(
+    'is no vector once it was quoted: [%s]',
+    text => {
+      expect(vectorText.safeParse(text).success).toBe(false);
+    },
+  );
+});
+
+describe('the JSON of a reply', () => {
+  const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: Buffer.from(text) });
+  const request = { family: 'f', address: 'base', method: 'GET', path: '/', safe: true } as const;
+
+  test('has vectors as text where they are wanted, null where not, and numbers where nobody said what they are', () => {
+    const text = '{"embeddings":[1,2]}';
+    expect(jsonOf(reply(text), { ...request, vectors: { member, wanted: true } }).json).toEqual({ embeddings: '1,2' });
+    expect(jsonOf(reply(text), { ...request, vectors: { member, wanted: false } }).json).toEqual({ embeddings: null });
+    expect(jsonOf(reply(text), request).json).toEqual({ embeddings: [1, 2] });
+  });
+
+  test('counts the bytes that were parsed', () => {
+    const text = `{"embeddings":[${'1,'.repeat(500)}1]}`;
+    expect(jsonOf(reply(text), request).bytes).toBe(text.length);
+    expect(jsonOf(reply(text), { ...request, vectors: { member, wanted: false } }).bytes).toBe(
+      '{"embeddings":null}'.length,
+    );
+  });
+
+  test.each(['', '<html>', '{', '[1,]', '{"embeddings":[1,'])('that is none is UPSTREAM_INVALID_RESPONSE: %j', text => {
+    for (const wanted of [true, false]) {
+      expect(() => jsonOf(reply(text), { ...request, vectors: { member, wanted } })).toThrow(UpstreamInvalidResponse);
+    }
+  });
+});

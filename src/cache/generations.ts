@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { RedisClient } from '../redis.js';
 import type { Telemetry } from '../telemetry.js';
+import { createRedisGuard } from './redis-guard.js';
 
 /**
  * The generation of each tag: a token that changes with every write to what the tag stands for, and voids at one stroke whatever was
@@ -49,18 +50,16 @@ export function sharedGenerations(redis: RedisClient, telemetry: Telemetry): Gen
   /** Tags whose new generation Redis has not heard of. */
   const owed = new Set<string>();
 
-  async function currentOf(tag: string): Promise<string | undefined> {
-    try {
+  const guarded = createRedisGuard(telemetry);
+
+  const currentOf = (tag: string) =>
+    guarded('GET', async () => {
       const known = await redis.get(keyOf(tag));
       if (known !== null) return known;
       const token = randomUUID();
       const before = await redis.set(keyOf(tag), token, 'EX', lifetimeSeconds, 'NX', 'GET');
       return before ?? token;
-    } catch {
-      telemetry.redisFault('GET');
-      return undefined;
-    }
-  }
+    });
 
   async function renew(tag: string): Promise<void> {
     try {

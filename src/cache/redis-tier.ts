@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type CircuitBreakerPolicy, ConsecutiveBreaker, circuitBreaker, handleAll } from 'cockatiel';
 import type { Scope } from '../credentials.js';
 import type { RedisClient } from '../redis.js';
 import type { Telemetry } from '../telemetry.js';
 import type { Entry } from './entry.js';
+import { createRedisGuard, type RedisGuard } from './redis-guard.js';
 
 /** One entry on its way to Redis. */
 export interface Write {
@@ -11,9 +11,6 @@ export interface Write {
   readonly entry: Entry;
 }
 
-/** After three commands in a row that failed, Redis is left alone for a second, so that no request waits for it. */
-const faultsInARow = 3;
-const restMs = 1_000;
 const longestKey = 200;
 
 /**
@@ -22,20 +19,16 @@ const longestKey = 200;
  */
 export class RedisTier {
   readonly #redis: RedisClient;
-  readonly #telemetry: Telemetry;
-  readonly #breaker: CircuitBreakerPolicy = circuitBreaker(handleAll, {
-    halfOpenAfter: restMs,
-    breaker: new ConsecutiveBreaker(faultsInARow),
-  });
+  readonly #guarded: RedisGuard;
 
   constructor(redis: RedisClient, telemetry: Telemetry) {
     this.#redis = redis;
-    this.#telemetry = telemetry;
+    this.#guarded = createRedisGuard(telemetry);
   }
 
   /** One round trip for all keys; undefined for each that is missing, unreadable, or not to be had now. */
   async getMany(scope: Scope, keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
-    const texts = await this.#attempt('MGET', () => this.#redis.mget(keys.map(key => redisKey(scope, key))));
+    const texts = await this.#guarded('MGET', () => this.#redis.mget(keys.map(key => redisKey(scope, key))));
     return keys.map((_, index) => parsed(texts?.[index]));
   }
 
@@ -46,19 +39,10 @@ export class RedisTier {
       const milliseconds = Math.ceil(entry.usableUntil - Date.now());
       if (milliseconds > 0) pipeline.set(redisKey(scope, key), JSON.stringify(entry), 'PX', milliseconds);
     }
-    await this.#attempt('SET', async () => {
+    await this.#guarded('SET', async () => {
       const failed = (await pipeline.exec())?.find(([error]) => error !== null);
       if (failed !== undefined) throw failed[0];
     });
-  }
-
-  async #attempt<T>(command: string, run: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await this.#breaker.execute(run);
-    } catch {
-      this.#telemetry.redisFault(command);
-      return undefined;
-    }
   }
 }
 

@@ -55,7 +55,7 @@ function parsed(text: string | null | undefined): Entry | undefined {
   if (text == null) return undefined;
   try {
     const entry = JSON.parse(text);
-    return typeof entry?.freshUntil === 'number' && typeof entry.usableUntil === 'number' ? entry : undefined;
+    return [entry.freshUntil, entry.usableUntil, entry.bytes].every(Number.isFinite) ? entry : undefined;
   } catch {
     return undefined;
   }

@@ -71,11 +71,14 @@ export class Batch {
     } catch (error) {
       if (error instanceof NotFound) this.#keepAbsence(lookup, generation, error);
       if (!(error instanceof UpstreamFailure)) throw error;
-      const usable = whole(shared, generation, 'usableUntil') ?? whole(remembered, generation, 'usableUntil');
-      if (usable === undefined) throw error;
-      return answerOf(usable, 'memory', true);
+      const inRedis = whole(shared, generation, 'usableUntil');
+      if (inRedis !== undefined) return answerOf(inRedis, 'redis', true);
+      const inMemory = whole(remembered, generation, 'usableUntil');
+      if (inMemory === undefined) throw error;
+      return answerOf(inMemory, 'memory', true);
     }
   }
+
   async #inRedis(keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
     const { redis } = this.#tiers;
     if (redis === undefined) return [undefined];

@@ -1,0 +1,641 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Cache } from '../src/cache/cache.js';
+import { localGenerations, sharedGenerations } from '../src/cache/generations.js';
+import type { Loaded, Lookup } from '../src/cache/lookup.js';
+import { MemoryTier } from '../src/cache/memory-tier.js';
+import { RedisTier } from '../src/cache/redis-tier.js';
+import type { Scope } from '../src/credentials.js';
+import { Abandoned, Forbidden, NotFound, RateLimited, UpstreamTimeout, UpstreamUnavailable } from '../src/errors.js';
+import { connectRedis, type RedisClient } from '../src/redis.js';
+import type { Telemetry } from '../src/telemetry.js';
+import { sharedRedisUrl, startRedis } from './support/redis.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  jest.restoreAllMocks();
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const faults: string[] = [];
+const lookedUp: string[] = [];
+beforeEach(() => {
+  faults.length = 0;
+  lookedUp.length = 0;
+});
+const telemetry: Telemetry = {
+  ...silentTelemetry,
+  lookup: source => lookedUp.push(source),
+  redisFault: command => faults.push(command),
+};
+
+const megabyte = 1024 * 1024;
+const second = 1_000;
+const lifetime = { maxAge: 60 * second, grace: 600 * second, absent: 30 * second };
+const never = new AbortController().signal;
+
+function connection(url: string): RedisClient {
+  const redis = connectRedis([url], () => {}) as Redis;
+  // ioredis leaves a timer of this length behind when it is disconnected after the server went away.
+  redis.options.disconnectTimeout = 50;
+  cleanups.push(() => redis.disconnect());
+  return redis;
+}
+
+/** A connection that is ready for commands. */
+async function connected(url: string): Promise<RedisClient> {
+  const redis = connection(url);
+  await once(redis, 'ready');
+  return redis;
+}
+
+/** A process's cache: over this Redis, or with nothing but its memory. */
+function cacheOver(redis: RedisClient | undefined, bytes = 8 * megabyte): Cache {
+  return new Cache(
+    { memory: new MemoryTier(bytes), redis: redis && new RedisTier(redis, telemetry) },
+    redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry),
+    telemetry,
+  );
+}
+
+const someScope = () => randomUUID() as string as Scope;
+
+interface Found {
+  id: string;
+}
+type Change = Partial<Lookup<Found, string>>;
+
+/** A source that counts how often it is asked, and for what. */
+function sourceOf(heavyText = 'numbers') {
+  const asked: string[] = [];
+  const lookup = (key: string, change: Change = {}): Lookup<Found, string> => ({
+    key,
+    heavy: false,
+    lifetime,
+    async load(): Promise<Loaded<Found, string>> {
+      asked.push(key);
+      return {
+        value: { id: `${key} #${asked.length}` },
+        bytes: 20,
+        heavy: change.heavy ? { value: heavyText, bytes: heavyText.length } : undefined,
+        noStore: false,
+      };
+    },
+    ...change,
+  });
+  return { asked, lookup };
+}
+
+/** A load that fails. */
+const failing = (error: Error) => ({
+  load: async () => {
+    throw error;
+  },
+});
+
+function moveClock(milliseconds: number): void {
+  jest.restoreAllMocks();
+  const now = Date.now.bind(Date);
+  jest.spyOn(Date, 'now').mockImplementation(() => now() + milliseconds);
+}
+
+/** A load that ends when it is told to, or when its signal aborts. */
+function slowLoad(value: Found = { id: 'late' }) {
+  const signals: AbortSignal[] = [];
+  let finish = () => {};
+  const load = (signal: AbortSignal) =>
+    new Promise<Loaded<Found, string>>((resolve, reject) => {
+      signals.push(signal);
+      signal.addEventListener('abort', () => reject(signal.reason));
+      finish = () => resolve({ value, bytes: 20, noStore: false });
+    });
+  return { load, signals, finish: () => finish() };
+}
+
+/** Lets everything that waits for nothing but other code, or for Redis, come to rest. */
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; !holds(); tries += 1) {
+    if (tries > 500) throw new Error('It never came to be');
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+}
+
+describe.each(['memory', 'memory over Redis'])('a cache of %s', tiers => {
+  const cacheHere = async () => cacheOver(tiers === 'memory' ? undefined : await connected(sharedRedisUrl()));
+
+  test('asks the source once, and then answers by itself', async () => {
+    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const first = await cache.getOrLoad(scope, lookup('a'), never);
+    expect(first).toEqual({ value: { id: 'a #1' }, heavy: undefined, source: 'network', stale: false });
+    expect(await cache.getOrLoad(scope, lookup('a'), never)).toEqual({ ...first, source: 'memory' });
+    expect(asked).toEqual(['a']);
+    expect(lookedUp).toEqual(['network', 'memory']);
+  });
+
+  test('answers nobody with what another scope was given', async () => {
+    const [cache, { asked, lookup }] = [await cacheHere(), sourceOf()];
+    const [mine, yours] = [someScope(), someScope()];
+    await cache.getOrLoad(mine, lookup('a'), never);
+    const other = await cache.getOrLoad(yours, lookup('a'), never);
+    expect(other).toMatchObject({ value: { id: 'a #2' }, source: 'network' });
+    expect(asked).toHaveLength(2);
+  });
+
+  test('answers a batch in its order, each look-up for itself', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    await cache.getOrLoad(scope, lookup('known'), never);
+    const refusal = new Forbidden('No', { status: 403, errorCode: null });
+    const answers = await cache.loadMany(
+      scope,
+      [lookup('new'), lookup('refused', failing(refusal)), lookup('known'), lookup('new')],
+      never,
+    );
+    expect(answers).toEqual([
+      expect.objectContaining({ value: { id: 'new #2' }, source: 'network' }),
+      refusal,
+      expect.objectContaining({ value: { id: 'known #1' }, source: 'memory' }),
+      expect.objectContaining({ value: { id: 'new #2' }, source: 'flight' }),
+    ]);
+  });
+
+  test('asks again when the time is over', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    await cache.getOrLoad(scope, lookup('a'), never);
+    moveClock(59 * second);
+    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'memory' });
+    moveClock(61 * second);
+    const again = await cache.getOrLoad(scope, lookup('a'), never);
+    expect(again).toMatchObject({ value: { id: 'a #2' }, source: 'network', stale: false });
+  });
+
+  test.each([new UpstreamUnavailable('Down'), new UpstreamTimeout('Late')])(
+    'stands in for a source that fails, in the grace time only, and says so: $code',
+    async failure => {
+      const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+      const known = await cache.getOrLoad(scope, lookup('a'), never);
+      moveClock(100 * second);
+      const answer = await cache.getOrLoad(scope, lookup('a', failing(failure)), never);
+      expect(answer).toEqual({ ...known, stale: true, source: tiers === 'memory' ? 'memory' : 'redis' });
+      // A source that is well again is asked, and believed.
+      expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ value: { id: 'a #2' }, stale: false });
+      moveClock(800 * second);
+      await expect(cache.getOrLoad(scope, lookup('a', failing(failure)), never)).rejects.toBe(failure);
+    },
+  );
+
+  test.each([
+    new Forbidden('No', { status: 403, errorCode: null }),
+    new NotFound('Gone', { status: 404, errorCode: null }),
+    new RateLimited('Slower', { status: 429, errorCode: null }),
+    new TypeError('A bug'),
+  ])('does not stand in for a source that refuses: $name', async refusal => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    await cache.getOrLoad(scope, lookup('a'), never);
+    moveClock(100 * second);
+    await expect(cache.getOrLoad(scope, lookup('a', failing(refusal)), never)).rejects.toBe(refusal);
+  });
+
+  test.each([
+    new UpstreamUnavailable('Down'),
+    new Forbidden('No', { status: 403, errorCode: null }),
+    new RateLimited('Slower', { status: 429, errorCode: null }),
+    new TypeError('A bug'),
+  ])('never keeps a failure: $name', async failure => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    await expect(cache.getOrLoad(scope, lookup('a', failing(failure)), never)).rejects.toBe(failure);
+    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'network' });
+  });
+
+  test('remembers for its own time that there is no such thing', async () => {
+    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const absence = new NotFound('Gone', { status: 404, errorCode: 'NOT_FOUND' });
+    await expect(cache.getOrLoad(scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
+    for (const heavy of [false, true]) {
+      const again = cache.getOrLoad(scope, lookup('a', { heavy }), never);
+      if (heavy) expect(await again).toMatchObject({ source: 'network' });
+      else await expect(again).rejects.toMatchObject({ code: 'NOT_FOUND', upstream: absence.upstream });
+    }
+    expect(asked).toEqual(['a']);
+  });
+
+  test('asks again for what was absent when that time is over', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const absence = new NotFound('Gone', { status: 404, errorCode: null });
+    await expect(cache.getOrLoad(scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
+    moveClock(29 * second);
+    await expect(cache.getOrLoad(scope, lookup('a'), never)).rejects.toBeInstanceOf(NotFound);
+    moveClock(31 * second);
+    const down = new UpstreamUnavailable('Down');
+    await expect(cache.getOrLoad(scope, lookup('a', failing(down)), never)).rejects.toBe(down);
+    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'network' });
+  });
+
+  test('keeps no absence where it has no time for one', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const brief = { lifetime: { ...lifetime, absent: 0 } };
+    const absence = new NotFound('Gone', { status: 404, errorCode: null });
+    await expect(cache.getOrLoad(scope, lookup('a', { ...brief, ...failing(absence) }), never)).rejects.toBe(absence);
+    expect(await cache.getOrLoad(scope, lookup('a', brief), never)).toMatchObject({ source: 'network' });
+  });
+
+  test('keeps nothing that the source forbids to keep', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const load = async () => ({ value: { id: 'private' }, bytes: 20, noStore: true });
+    await cache.getOrLoad(scope, lookup('a', { load }), never);
+    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({
+      source: 'network',
+      value: { id: 'a #1' },
+    });
+  });
+
+  test('keeps the heavy part apart, for who wants it', async () => {
+    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    await cache.getOrLoad(scope, lookup('a'), never);
+    const heavy = await cache.getOrLoad(scope, lookup('a', { heavy: true }), never);
+    expect(heavy).toEqual({ value: { id: 'a #2' }, heavy: 'numbers', source: 'network', stale: false });
+    expect(await cache.getOrLoad(scope, lookup('a', { heavy: true }), never)).toEqual({ ...heavy, source: 'memory' });
+    const light = await cache.getOrLoad(scope, lookup('a'), never);
+    expect(light).toEqual({ ...heavy, heavy: undefined, source: 'memory' });
+    expect(asked).toHaveLength(2);
+  });
+
+  test('has one flight for a key, whoever asks and whenever', async () => {
+    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const { load, signals, finish } = slowLoad();
+    const first = cache.getOrLoad(scope, lookup('a', { load }), never);
+    await until(() => signals.length === 1);
+    const others = [1, 2, 3].map(() => cache.getOrLoad(scope, lookup('a'), never));
+    const stranger = await cache.getOrLoad(someScope(), lookup('a'), never);
+    expect(stranger).toMatchObject({ source: 'network' });
+    finish();
+    expect(await first).toMatchObject({ value: { id: 'late' }, source: 'network' });
+    for (const other of others) expect(await other).toMatchObject({ value: { id: 'late' }, source: 'flight' });
+    expect(asked).toHaveLength(1);
+  });
+
+  test('tells all passengers of a flight that failed, and lets the next one try', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const down = new UpstreamUnavailable('Down');
+    const calls = [1, 2].map(() => cache.getOrLoad(scope, lookup('a', failing(down)), never));
+    for (const call of await Promise.allSettled(calls)) expect(call).toEqual({ status: 'rejected', reason: down });
+    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'network' });
+  });
+
+  test('lets a passenger go at once without ending the flight of the others, even the one who began it', async () => {
+    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const { load, signals, finish } = slowLoad();
+    const leaving = new AbortController();
+    const first = cache.getOrLoad(scope, lookup('a', { load }), leaving.signal);
+    await until(() => signals.length === 1);
+    const other = cache.getOrLoad(scope, lookup('a'), never);
+    const reason = new UpstreamTimeout('The request took too long');
+    leaving.abort(reason);
+    await expect(first).rejects.toBe(reason);
+    expect(signals[0]?.aborted).toBe(false);
+    finish();
+    expect(await other).toMatchObject({ value: { id: 'late' }, source: 'flight' });
+    expect(asked).toEqual([]);
+  });
+
+  test('ends the flight that the last passenger left, and begins another for the next', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const { load, signals } = slowLoad();
+    const leaving = [new AbortController(), new AbortController()] as const;
+    const first = cache.getOrLoad(scope, lookup('a', { load }), leaving[0].signal);
+    await until(() => signals.length === 1);
+    const second = cache.getOrLoad(scope, lookup('a'), leaving[1].signal);
+    await Promise.resolve();
+    for (const one of leaving) one.abort(new UpstreamTimeout('Late'));
+    await Promise.allSettled([first, second]);
+    expect(signals[0]?.reason).toBeInstanceOf(Abandoned);
+    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({
+      source: 'network',
+      value: { id: 'a #1' },
+    });
+  });
+
+  test('asks nothing for who has gone already', async () => {
+    const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const gone = new Abandoned('The client has gone');
+    await expect(cache.getOrLoad(scope, lookup('a'), AbortSignal.abort(gone))).rejects.toBe(gone);
+    expect(asked).toEqual([]);
+  });
+
+  test('forgets what is under a tag at one stroke, for every scope, and nothing else', async () => {
+    const [cache, { lookup }] = [await cacheHere(), sourceOf()];
+    const [mine, yours] = [someScope(), someScope()];
+    const [tag, other] = [`market:${randomUUID()}`, `market:${randomUUID()}`];
+    for (const scope of [mine, yours]) {
+      await cache.loadMany(scope, [lookup('a', { tag }), lookup('b', { tag: other }), lookup('c')], never);
+    }
+    await cache.renew(tag);
+    for (const scope of [mine, yours]) {
+      const again = await cache.loadMany(
+        scope,
+        [lookup('a', { tag }), lookup('b', { tag: other }), lookup('c')],
+        never,
+      );
+      expect(again.map(answer => 'source' in answer && answer.source)).toEqual(['network', 'memory', 'memory']);
+    }
+  });
+
+  test('does not let what is void stand in for a source that fails', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const tag = `market:${randomUUID()}`;
+    await cache.getOrLoad(scope, lookup('a', { tag }), never);
+    await cache.renew(tag);
+    const down = new UpstreamUnavailable('Down');
+    await expect(cache.getOrLoad(scope, lookup('a', { tag, ...failing(down) }), never)).rejects.toBe(down);
+  });
+
+  test('gives nobody after a write what was asked for before it', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const tag = `market:${randomUUID()}`;
+    const { load, signals, finish } = slowLoad({ id: 'before the write' });
+    const before = cache.getOrLoad(scope, lookup('a', { tag, load }), never);
+    await until(() => signals.length === 1);
+    await cache.renew(tag);
+    expect(await cache.getOrLoad(scope, lookup('a', { tag }), never)).toMatchObject({ value: { id: 'a #1' } });
+    finish();
+    expect(await before).toMatchObject({ value: { id: 'before the write' } });
+    await cache.renew(`market:${randomUUID()}`);
+    expect((await cache.getOrLoad(scope, lookup('a', { tag }), never)).value).not.toEqual({ id: 'before the write' });
+  });
+});
+
+describe('the memory tier', () => {
+  const entry = (bytes: number) => ({
+    value: 'x'.repeat(bytes),
+    freshUntil: Number.POSITIVE_INFINITY,
+    usableUntil: Number.POSITIVE_INFINITY,
+    bytes,
+  });
+  const count = (tier: MemoryTier, scope: Scope, keys: number) =>
+    Array.from({ length: keys }, (_, key) => tier.get(scope, `${key}`)).filter(found => found !== undefined).length;
+
+  test('keeps within its bound of bytes, the most recent entries first', () => {
+    const [tier, scope] = [new MemoryTier(100_000), someScope()];
+    for (let key = 0; key < 1_000; key += 1) tier.set(scope, `${key}`, entry(1_000));
+    const kept = count(tier, scope, 1_000);
+    expect(kept).toBeGreaterThan(50);
+    expect(kept * 1_000).toBeLessThanOrEqual(100_000);
+    expect(tier.get(scope, '999')).toBeDefined();
+    expect(tier.get(scope, '0')).toBeUndefined();
+  });
+
+  test('counts entries that are next to nothing too', () => {
+    const [tier, scope] = [new MemoryTier(100_000), someScope()];
+    for (let key = 0; key < 1_000; key += 1) tier.set(scope, `${key}`, entry(0));
+    expect(count(tier, scope, 1_000)).toBeLessThan(250);
+  });
+
+  test('does not keep one that is larger than itself, nor empties itself for it', () => {
+    const [tier, scope] = [new MemoryTier(100_000), someScope()];
+    tier.set(scope, '0', entry(1_000));
+    tier.set(scope, '1', entry(200_000));
+    expect([tier.get(scope, '0'), tier.get(scope, '1')]).toEqual([expect.anything(), undefined]);
+  });
+});
+
+describe('Redis', () => {
+  async function ownRedis(args: string[] = []) {
+    const server = await startRedis({ args });
+    cleanups.push(() => server.stop());
+    const redis = await connected(server.url);
+    const admin = new Redis(server.url, { retryStrategy: () => 20, disconnectTimeout: 50 });
+    admin.on('error', () => {});
+    cleanups.push(() => admin.disconnect());
+    return { server, redis: redis as Redis, admin, cache: cacheOver(redis) };
+  }
+
+  /** How often each command was called since the server started. */
+  async function commandsOf(admin: Redis): Promise<Record<string, number>> {
+    const lines = (await admin.info('commandstats')).matchAll(/^cmdstat_(mget|get|set|del|expire):calls=(\d+)/gm);
+    return Object.fromEntries([...lines].map(([, name, calls]) => [name, Number(calls)]));
+  }
+
+  const writesOf = async (admin: Redis, keys: number) => {
+    for (let tries = 0; (await admin.dbsize()) < keys; tries += 1) {
+      if (tries > 200) throw new Error('The writes did not come');
+      await new Promise(resolve => setTimeout(resolve, 10));
+    }
+  };
+
+  test('lets another process answer with what this one was given', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    await cache.loadMany(scope, [lookup('a', { heavy: true }), lookup('b')], never);
+    await writesOf(admin, 3);
+    const elsewhere = cacheOver(redis);
+    const answers = await elsewhere.loadMany(scope, [lookup('a', { heavy: true }), lookup('b')], never);
+    expect(answers).toEqual([
+      { value: { id: 'a #1' }, heavy: 'numbers', source: 'redis', stale: false },
+      { value: { id: 'b #2' }, heavy: undefined, source: 'redis', stale: false },
+    ]);
+    expect(await elsewhere.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'memory' });
+    expect(await elsewhere.getOrLoad(someScope(), lookup('a'), never)).toMatchObject({ source: 'network' });
+  });
+
+  test('tells another process of an absence, and of a write', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, tag, { lookup }] = [someScope(), 'market:7', sourceOf()];
+    const absence = new NotFound('Gone', { status: 404, errorCode: null });
+    await cache.loadMany(scope, [lookup('gone', failing(absence)), lookup('a', { tag })], never);
+    await writesOf(admin, 3);
+    const elsewhere = cacheOver(redis);
+    await expect(elsewhere.getOrLoad(scope, lookup('gone'), never)).rejects.toBeInstanceOf(NotFound);
+    expect(await elsewhere.getOrLoad(scope, lookup('a', { tag }), never)).toMatchObject({ source: 'redis' });
+    await cache.renew(tag);
+    expect(await elsewhere.getOrLoad(scope, lookup('a', { tag }), never)).toMatchObject({ source: 'network' });
+  });
+
+  test.each([1, 400])('costs one MGET and one pipeline for a batch of %d', async size => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, { asked, lookup }] = [someScope(), sourceOf()];
+    const pipelines = jest.spyOn(redis, 'pipeline');
+    const lookups = Array.from({ length: size }, (_, index) => lookup(`${index}`, { heavy: index % 2 === 1 }));
+    await cache.loadMany(scope, lookups, never);
+    const keys = size + Math.floor(size / 2);
+    await writesOf(admin, keys);
+    expect(asked).toHaveLength(size);
+    expect(await commandsOf(admin)).toEqual({ mget: 1, set: keys });
+    expect(pipelines).toHaveBeenCalledTimes(1);
+    await cacheOver(redis).loadMany(scope, lookups, never);
+    await cache.loadMany(scope, lookups, never);
+    expect(await commandsOf(admin)).toEqual({ mget: 2, set: keys });
+    expect(asked).toHaveLength(size);
+  });
+
+  test('is not asked for the heavy parts that nobody wants', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf('1,2,3')];
+    await cache.getOrLoad(scope, lookup('a', { heavy: true }), never);
+    await writesOf(admin, 2);
+    const keys = await admin.keys('*');
+    const heavyKey = keys.find(key => key.endsWith(' heavy')) ?? '';
+    const [record, heavy] = [keys.find(key => key !== heavyKey) ?? '', await admin.get(heavyKey)];
+    expect(heavy).toContain('1,2,3');
+    expect(await admin.get(record)).not.toContain('1,2,3');
+    const reads = jest.spyOn(redis, 'mget');
+    await cacheOver(redis).getOrLoad(scope, lookup('a'), never);
+    expect(reads.mock.calls).toEqual([[[record]]]);
+  });
+
+  test('forgets an entry when nothing could be made of it any more', async () => {
+    const { cache, admin } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    await cache.getOrLoad(scope, lookup('a'), never);
+    await writesOf(admin, 1);
+    const [key = ''] = await admin.keys('*');
+    const left = await admin.pttl(key);
+    expect(left).toBeGreaterThan(640 * second);
+    expect(left).toBeLessThanOrEqual(660 * second);
+  });
+
+  test('has keys that hold no more than a scope and a name of bounded length', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const [long, longer] = ['k'.repeat(5_000), 'k'.repeat(5_001)];
+    await cache.loadMany(scope, [lookup(long), lookup(longer)], never);
+    await writesOf(admin, 2);
+    for (const key of await admin.keys('*')) {
+      expect(key.startsWith(`mig:{${scope}}:`)).toBe(true);
+      expect(key.length).toBeLessThan(300);
+    }
+    const answers = await cacheOver(redis).loadMany(scope, [lookup(long), lookup(longer)], never);
+    expect(answers).toEqual([
+      expect.objectContaining({ source: 'redis', value: { id: `${long} #1` } }),
+      expect.objectContaining({ source: 'redis', value: { id: `${longer} #2` } }),
+    ]);
+  });
+
+  test.each(['', '{', 'null', '7', '[]', '{"value":{"id":"a"}}', '{"value":1,"freshUntil":9e15,"usableUntil":9e15}'])(
+    'with something under a key that is no entry is as one without it: %j',
+    async text => {
+      const { redis, cache, admin } = await ownRedis();
+      const [scope, { lookup }] = [someScope(), sourceOf()];
+      await cache.getOrLoad(scope, lookup('a'), never);
+      await writesOf(admin, 1);
+      const [key = ''] = await admin.keys('*');
+      await admin.set(key, text);
+      const answer = await cacheOver(redis).getOrLoad(scope, lookup('a'), never);
+      expect(answer).toMatchObject({ value: { id: 'a #2' }, source: 'network' });
+    },
+  );
+
+  /** Asks a process that remembers nothing, as often as it takes, until Redis answers for it. */
+  async function untilRedisAnswers(redis: RedisClient, scope: Scope, change: Change = {}): Promise<void> {
+    const [writer, { lookup }] = [cacheOver(redis), sourceOf()];
+    for (let tries = 0; tries < 100; tries += 1) {
+      await writer.getOrLoad(scope, lookup(`probe ${tries}`, change), never);
+      await new Promise(resolve => setTimeout(resolve, 50));
+      const { source } = await cacheOver(redis).getOrLoad(scope, lookup(`probe ${tries}`, change), never);
+      if (source === 'redis') return;
+    }
+    throw new Error('Redis is not used again');
+  }
+
+  const patience = 1_500;
+  async function answersInTime(cache: Cache, scope: Scope, change: Change = {}): Promise<void> {
+    const { asked, lookup } = sourceOf();
+    for (let round = 0; round < 8; round += 1) {
+      const startedAt = performance.now();
+      const lookups = ['x', 'y'].map(key => lookup(`${key} ${round}`, change));
+      const answers = await cache.loadMany(scope, lookups, never);
+      expect(answers).toEqual([0, 1].map(() => expect.objectContaining({ source: 'network' })));
+      expect(performance.now() - startedAt).toBeLessThan(patience);
+    }
+    expect(asked).toHaveLength(16);
+  }
+
+  test.each<[string, Change]>([
+    ['without a tag', {}],
+    ['with a tag', { tag: 'market:7' }],
+  ])('gone: every answer comes from the source; back: it is used again; %s', async (_, change) => {
+    const { server, redis, cache } = await ownRedis();
+    const scope = someScope();
+    const cut = once(redis, 'close');
+    await server.kill();
+    await cut;
+    await answersInTime(cache, scope, change);
+    expect(faults).not.toEqual([]);
+    await server.restart();
+    await untilRedisAnswers(redis, scope, change);
+  });
+
+  test.each<[string, Change]>([
+    ['without a tag', {}],
+    ['with a tag', { tag: 'market:7' }],
+  ])('silent: every answer comes from the source, and soon without waiting; %s', async (_, change) => {
+    const { server, redis, cache } = await ownRedis();
+    const scope = someScope();
+    server.pause();
+    await answersInTime(cache, scope, change);
+    server.resume();
+    await untilRedisAnswers(redis, scope, change);
+  });
+
+  test.each<[string, Change]>([
+    ['without a tag', {}],
+    ['with a tag', { tag: 'market:7' }],
+  ])('is left alone for a while after it was silent three times; %s', async (_, change) => {
+    const { server, redis, cache } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const reads = [jest.spyOn(redis, 'mget'), jest.spyOn(redis, 'get')];
+    const count = () => reads.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+    server.pause();
+    for (const key of ['a', 'b', 'c']) await cache.getOrLoad(scope, lookup(key, change), never);
+    const before = count();
+    expect(before).toBeGreaterThanOrEqual(2);
+    for (const key of ['d', 'e', 'f']) await cache.getOrLoad(scope, lookup(key, change), never);
+    expect(count()).toBe(before);
+  });
+
+  test('full: every answer comes, and what it still holds is used', async () => {
+    const { redis, cache, admin } = await ownRedis(['--maxmemory-policy', 'noeviction']);
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    await cache.getOrLoad(scope, lookup('before'), never);
+    await writesOf(admin, 1);
+    await admin.config('SET', 'maxmemory', '1');
+    expect(await cache.getOrLoad(scope, lookup('after'), never)).toMatchObject({ source: 'network' });
+    await until(() => faults.includes('SET'));
+    expect(await cacheOver(redis).getOrLoad(scope, lookup('before'), never)).toMatchObject({ source: 'redis' });
+    expect(await admin.dbsize()).toBe(1);
+    const tagged = lookup('tagged', { tag: 'market:7' });
+    expect(await cache.getOrLoad(scope, tagged, never)).toMatchObject({ source: 'network' });
+    await admin.config('SET', 'maxmemory', '0');
+    await untilRedisAnswers(redis, scope);
+  });
+
+  test('emptied: what memory has is still good, but nothing under a tag', async () => {
+    const { redis, cache, admin } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    const lookups = [lookup('a'), lookup('b', { tag: 'market:7' })];
+    await cache.loadMany(scope, lookups, never);
+    await writesOf(admin, 3);
+    await admin.flushall();
+    const answers = await cache.loadMany(scope, lookups, never);
+    expect(answers.map(answer => 'source' in answer && answer.source)).toEqual(['memory', 'network']);
+    await untilRedisAnswers(redis, scope);
+  });
+
+  test('away while the source fails too: memory stands in', async () => {
+    const { server, redis, cache } = await ownRedis();
+    const [scope, { lookup }] = [someScope(), sourceOf()];
+    await cache.getOrLoad(scope, lookup('a'), never);
+    const cut = once(redis, 'close');
+    await server.kill();
+    await cut;
+    moveClock(100 * second);
+    const down = failing(new UpstreamUnavailable('Down'));
+    expect(await cache.getOrLoad(scope, lookup('a', down), never)).toMatchObject({ stale: true, source: 'memory' });
+  });
+
+  test('that is not there yet keeps nobody waiting', async () => {
+    const redis = connection('redis://127.0.0.1:1');
+    await answersInTime(cacheOver(redis), someScope());
+  });
+});

@@ -70,10 +70,11 @@ const environment = z.object({
 /** What one variable demands of another. */
 function disagreements(env: Record<string, string | undefined>): string[] {
   const faults: string[] = [];
+  const isSet = (name: string) => blankIsAbsent(env[name]) !== undefined;
   for (const name of ['UPSTREAM_API_URL', 'UPSTREAM_DEV_URL']) {
-    if (env[name] && !env.UPSTREAM_BASE_URL) faults.push(`UPSTREAM_BASE_URL: must be set where ${name} is`);
+    if (isSet(name) && !isSet('UPSTREAM_BASE_URL')) faults.push(`UPSTREAM_BASE_URL: must be set where ${name} is`);
   }
-  if (env.NODE_ENV === 'production' && !env.SESSION_SECRET) {
+  if (env.NODE_ENV === 'production' && !isSet('SESSION_SECRET')) {
     faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
   }
   return faults;

@@ -1,0 +1,166 @@
+import { inspect } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
+import { InvalidConfig, readConfig } from '../src/config.js';
+
+const secretOf = (letter: string) => letter.repeat(32);
+
+/** What is said of an environment that is not right. */
+function faultsOf(env: Record<string, string>): string[] {
+  try {
+    readConfig(env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(InvalidConfig);
+    const { message } = error as InvalidConfig;
+    expect(message).toMatch(/^The environment is not right: [^\n]+$/);
+    return message.replace('The environment is not right: ', '').split('; ');
+  }
+  throw new Error('The environment was taken for right');
+}
+
+test('an empty environment is the sandbox on this machine, with a secret of its own', () => {
+  const config = readConfig({});
+  expect(config).toEqual({
+    host: '127.0.0.1',
+    port: 4000,
+    upstream: { base: undefined, api: undefined, dev: undefined, timeoutMs: 10_000, connections: expect.any(Number) },
+    redis: undefined,
+    sessionSecrets: [expect.anything()],
+    eventsSearchParam: undefined,
+    keywordSuggestionPath: undefined,
+    teamsFile: undefined,
+    explain: undefined,
+  });
+  const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());
+  expect(secrets[0]).not.toBe(secrets[1]);
+  for (const secret of secrets) expect(secret.length).toBeGreaterThanOrEqual(32);
+});
+
+test('every variable that is set is read', () => {
+  const config = readConfig({
+    HOST: '0.0.0.0',
+    PORT: '0',
+    UPSTREAM_BASE_URL: 'https://service.test/v1/',
+    UPSTREAM_API_URL: 'https://api.service.test',
+    UPSTREAM_DEV_URL: 'http://10.0.0.1:8080//',
+    UPSTREAM_TIMEOUT_MS: '2500',
+    UPSTREAM_CONNECTIONS: '64',
+    REDIS_URL: 'redis://user:word@one:6379/2, rediss://two:6380',
+    SESSION_SECRET: `${secretOf('a')}, ${secretOf('b')}`,
+    EVENTS_SEARCH_PARAM: 'search.text',
+    KEYWORD_SUGGESTION_PATH: '/v2/discovery/keywords',
+    TEAMS_FILE: '/etc/teams.json',
+    EXPLAIN: 'false',
+    NODE_ENV: 'production',
+    SOMETHING_ELSE: 'that is none of ours',
+  });
+  expect(config).toMatchObject({
+    host: '0.0.0.0',
+    port: 0,
+    upstream: {
+      base: 'https://service.test/v1',
+      api: 'https://api.service.test',
+      dev: 'http://10.0.0.1:8080',
+      timeoutMs: 2_500,
+      connections: 64,
+    },
+    redis: ['redis://user:word@one:6379/2', 'rediss://two:6380'],
+    eventsSearchParam: 'search.text',
+    keywordSuggestionPath: '/v2/discovery/keywords',
+    teamsFile: '/etc/teams.json',
+    explain: false,
+  });
+  expect(config.sessionSecrets.map(secret => secret.reveal())).toEqual([secretOf('a'), secretOf('b')]);
+  expect(readConfig({ EXPLAIN: 'true' }).explain).toBe(true);
+});
+
+test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
+  const names = ['HOST', 'PORT', 'UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL', 'UPSTREAM_TIMEOUT_MS'];
+  const others = ['UPSTREAM_CONNECTIONS', 'REDIS_URL', 'SESSION_SECRET', 'EVENTS_SEARCH_PARAM', 'EXPLAIN'];
+  const more = ['KEYWORD_SUGGESTION_PATH', 'TEAMS_FILE'];
+  const sessionSecrets = expect.anything();
+  for (const name of [...names, ...others, ...more]) {
+    expect({ ...readConfig({ [name]: empty }), sessionSecrets }).toEqual({ ...readConfig({}), sessionSecrets });
+  }
+});
+
+test('the secrets are not seen when the configuration is printed', () => {
+  const config = readConfig({ SESSION_SECRET: secretOf('a') });
+  for (const text of [
+    inspect(config, { depth: 9, showHidden: true }),
+    JSON.stringify(config),
+    `${config.sessionSecrets}`,
+  ]) {
+    expect(text).not.toContain('aaaa');
+  }
+});
+
+describe('what is not right', () => {
+  const upstream = { UPSTREAM_BASE_URL: 'http://service.test' };
+
+  test.each<[string, string]>([
+    ['PORT', '-1'],
+    ['PORT', '65536'],
+    ['PORT', '80.5'],
+    ['PORT', '0x50'],
+    ['PORT', 'http'],
+    ['UPSTREAM_TIMEOUT_MS', '0'],
+    ['UPSTREAM_TIMEOUT_MS', '600001'],
+    ['UPSTREAM_TIMEOUT_MS', '1e3'],
+    ['UPSTREAM_CONNECTIONS', '0'],
+    ['UPSTREAM_CONNECTIONS', '10001'],
+    ['UPSTREAM_BASE_URL', 'service.test'],
+    ['UPSTREAM_BASE_URL', 'ftp://service.test'],
+    ['UPSTREAM_BASE_URL', 'http://user:word@service.test'],
+    ['UPSTREAM_API_URL', 'http://service.test/?key=1'],
+    ['UPSTREAM_DEV_URL', 'http://service.test/#part'],
+    ['REDIS_URL', 'http://redis.test'],
+    ['REDIS_URL', 'redis://one,'],
+    ['SESSION_SECRET', 'x'.repeat(31)],
+    ['SESSION_SECRET', `${'x'.repeat(32)},short`],
+    ['EVENTS_SEARCH_PARAM', 'a=b&c'],
+    ['KEYWORD_SUGGESTION_PATH', 'v2/keywords'],
+    ['KEYWORD_SUGGESTION_PATH', '/v2/keywords?x=1'],
+    ['KEYWORD_SUGGESTION_PATH', '//elsewhere.test/keywords'],
+    ['EXPLAIN', 'yes'],
+  ])('is told by name, without the value: %s=%s', (name, value) => {
+    const faults = faultsOf({ ...upstream, [name]: value });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(new RegExp(`^${name}: `));
+    if (value.length > 5) expect(faults[0]).not.toContain(value);
+  });
+
+  test.each(['UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'])('is %s where the base is not set', name => {
+    expect(faultsOf({ [name]: 'http://service.test' })).toEqual([`UPSTREAM_BASE_URL: must be set where ${name} is`]);
+  });
+
+  test.each([undefined, '', '  '])('is production without a secret: %j', secret => {
+    const faults = faultsOf({ NODE_ENV: 'production', ...(secret !== undefined && { SESSION_SECRET: secret }) });
+    expect(faults).toEqual(['SESSION_SECRET: must be set where NODE_ENV is production']);
+  });
+
+  test('is told all at once', () => {
+    const faults = faultsOf({
+      NODE_ENV: 'production',
+      PORT: 'x',
+      UPSTREAM_API_URL: 'nowhere',
+      UPSTREAM_TIMEOUT_MS: '0',
+      UPSTREAM_CONNECTIONS: '0',
+      REDIS_URL: 'nowhere',
+      EVENTS_SEARCH_PARAM: '?',
+      KEYWORD_SUGGESTION_PATH: '?',
+      EXPLAIN: '?',
+    });
+    expect(faults.map(fault => fault.split(':')[0]).sort()).toEqual([
+      'EVENTS_SEARCH_PARAM',
+      'EXPLAIN',
+      'KEYWORD_SUGGESTION_PATH',
+      'PORT',
+      'REDIS_URL',
+      'SESSION_SECRET',
+      'UPSTREAM_API_URL',
+      'UPSTREAM_BASE_URL',
+      'UPSTREAM_CONNECTIONS',
+      'UPSTREAM_TIMEOUT_MS',
+    ]);
+  });
+});

@@ -1,7 +1,15 @@
 import type { EventQuery } from './client.js';
 import { type Belonging, belongs } from './impact.js';
-import type { CompanyEvents, EventWindow, ReadPage, ReadWindow } from './loaders.js';
 import type { Event } from './model.js';
+import type { EventWindow, ReadPage, ReadWindow } from './window.js';
+
+/** One company's part of the event list, as a field asks for it. */
+export interface CompanyEvents {
+  readonly name: string;
+  readonly query: EventQuery;
+  readonly first: number;
+  readonly vectors: boolean;
+}
 
 const largestPage = 100;
 /** How long the names of one call may be in its address. */

@@ -2,25 +2,10 @@ import DataLoader from 'dataloader';
 import type { Lifetime } from '../cache/lookup.js';
 import { after, type MaybePromise } from '../maybe-promise.js';
 import type { Reader } from '../reader.js';
-import type { EventQuery, EventsClient, Vectors } from './client.js';
-import { shareCalls } from './company-events.js';
-import type { Event, EventPage, Observation } from './model.js';
-import { pagesFor } from './window.js';
-
-/** A stretch of the event list, and the sizes of the list. */
-export interface EventWindow {
-  readonly events: readonly Event[];
-  readonly totalItems: number;
-  readonly unfilteredTotalItems: number | null;
-}
-
-/** One company's part of the event list, as a field asks for it. */
-export interface CompanyEvents {
-  readonly name: string;
-  readonly query: EventQuery;
-  readonly first: number;
-  readonly vectors: boolean;
-}
+import type { EventsClient, Vectors } from './client.js';
+import { type CompanyEvents, shareCalls } from './company-events.js';
+import type { Event, Observation } from './model.js';
+import { type EventWindow, pagesFor, type ReadPage, type ReadWindow } from './window.js';
 
 /** What the events room can load for one request. `vectors` says whether embeddings are wanted. */
 export interface EventsLoaders {
@@ -30,12 +15,6 @@ export interface EventsLoaders {
   /** The first events of one entity; the entities asked for in one tick share calls. */
   ofCompany(asked: CompanyEvents): Promise<EventWindow>;
 }
-
-/** Reads one page of the event list. */
-export type ReadPage = (query: EventQuery, page: number, pageSize: number, vectors: boolean) => Promise<EventPage>;
-
-/** Reads a stretch of the event list. */
-export type ReadWindow = (query: EventQuery, offset: number, first: number, vectors: boolean) => Promise<EventWindow>;
 
 /** @param lifetimes of the event list and of an observation. */
 export function createEventsLoaders(

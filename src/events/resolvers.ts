@@ -4,7 +4,7 @@ import type { Resolvers } from '../generated/schema-types.js';
 import { isOpaqueId, opaqueId, pageSize } from '../input.js';
 import { asksFor } from '../selection.js';
 import { entityName, queryOf } from './filter.js';
-import type { EventWindow } from './loaders.js';
+import type { EventWindow } from './window.js';
 
 /** The fields that the events monitor answers. */
 export const eventsResolvers: Resolvers = {

@@ -1,3 +1,19 @@
+import type { EventQuery } from './client.js';
+import type { Event, EventPage } from './model.js';
+
+/** A stretch of the event list, and the sizes of the list. */
+export interface EventWindow {
+  readonly events: readonly Event[];
+  readonly totalItems: number;
+  readonly unfilteredTotalItems: number | null;
+}
+
+/** Reads one page of the event list. */
+export type ReadPage = (query: EventQuery, page: number, pageSize: number, vectors: boolean) => Promise<EventPage>;
+
+/** Reads a stretch of the event list. */
+export type ReadWindow = (query: EventQuery, offset: number, first: number, vectors: boolean) => Promise<EventWindow>;
+
 /** One page of the service that holds a part of a window, and how much of it to leave out. */
 export interface PagePart {
   readonly page: number;

@@ -222,6 +222,10 @@ describe('the JSON of a reply', () => {
     expect(jsonOf(reply(text), request).json).toEqual({ embeddings: [1, 2] });
   });
 
+  test('is nothing where the body is empty, as after a write that answers no more', () => {
+    expect(jsonOf(reply(''), request)).toEqual({ json: undefined, bytes: 0 });
+  });
+
   test('counts the bytes that were parsed', () => {
     const text = `{"embeddings":[${'1,'.repeat(500)}1]}`;
     expect(jsonOf(reply(text), request).bytes).toBe(text.length);
@@ -230,7 +234,7 @@ describe('the JSON of a reply', () => {
     );
   });
 
-  test.each(['', '<html>', '{', '[1,]', '{"embeddings":[1,'])('that is none is UPSTREAM_INVALID_RESPONSE: %j', text => {
+  test.each(['<html>', '{', '[1,]', '{"embeddings":[1,'])('that is none is UPSTREAM_INVALID_RESPONSE: %j', text => {
     for (const wanted of [true, false]) {
       expect(() => jsonOf(reply(text), { ...request, vectors: { member, wanted } })).toThrow(UpstreamInvalidResponse);
     }

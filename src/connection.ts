@@ -13,22 +13,22 @@ export interface Connection<T> {
   readonly totalCount: number;
 }
 
-/** Items `offset` to `offset + nodes.length` of a list of `totalCount`, as a connection. */
-export function connectionOf<T>(
-  nodes: readonly T[],
-  offset: number,
-  totalCount: number,
-  end = offset + nodes.length,
-): Connection<T> {
-  const edges = nodes.map((node, index) => ({ cursor: cursorAt(offset + index), node }));
+/**
+ * A stretch of a list of `totalCount` items that begins at `offset`, as a connection. An item that is null could not be read: it is not shown,
+ * and keeps its place.
+ */
+export function connectionOf<T>(items: readonly (T | null)[], offset: number, totalCount: number): Connection<T> {
+  const edges = items.flatMap((node, index) => (node === null ? [] : [{ cursor: cursorAt(offset + index), node }]));
+  const end = offset + items.length;
   return {
     edges,
-    nodes,
+    nodes: edges.map(({ node }) => node),
     pageInfo: {
       hasNextPage: end < totalCount,
       hasPreviousPage: offset > 0,
       startCursor: edges[0]?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
+      // Of the last place, so that a page of which nothing could be read does not end the list.
+      endCursor: items.length === 0 ? null : cursorAt(end - 1),
     },
     totalCount,
   };

@@ -42,8 +42,8 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
       },
       parse(body) {
         const { events, ...meta } = eventPage.parse(body);
-        const found = events.flatMap(({ id, vectorIndex }) =>
-          vectorIndex?.embeddings == null ? [] : [[id, vectorIndex.embeddings] as const],
+        const found = events.flatMap(event =>
+          event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
         );
         return { value: { events: events.map(withoutVector), ...meta }, heavy: vectors ? apart(found) : undefined };
       },
@@ -78,8 +78,10 @@ function parameters(query: EventQuery, page: number, pageSize: number, searchPar
   return parameters;
 }
 
-function withoutVector(event: Event): Event {
-  return event.vectorIndex === null ? event : { ...event, vectorIndex: { ...event.vectorIndex, embeddings: null } };
+function withoutVector(event: Event | null): Event | null {
+  return event === null || event.vectorIndex === null
+    ? event
+    : { ...event, vectorIndex: { ...event.vectorIndex, embeddings: null } };
 }
 
 function apart(found: readonly (readonly [string, string])[]) {

@@ -62,7 +62,7 @@ async function sharedWindows(group: Group, page: ReadPage, own: Own): Promise<Wi
     firstPage,
     ...(await Promise.all(numbers.map(number => page(together, number, largestPage, vectors)))),
   ];
-  const events = pages.flatMap(each => each.events);
+  const events = pages.flatMap(each => each.events.filter(event => event !== null));
   // A list that changed between two calls, or lost a record, does not add up.
   const addsUp = new Set(events.map(({ id }) => id)).size === firstPage.totalItems;
   if (!addsUp || !pages.every(each => each.totalItems === firstPage.totalItems)) return nothing;
@@ -105,7 +105,9 @@ async function toldApart(
 }
 
 function alike(one: EventWindow, other: EventWindow): boolean {
-  return one.totalItems === other.totalItems && one.events.every(({ id }, index) => id === other.events[index]?.id);
+  return (
+    one.totalItems === other.totalItems && one.events.every((event, index) => event?.id === other.events[index]?.id)
+  );
 }
 
 /** Those asked for alike, as many together as one address holds. */

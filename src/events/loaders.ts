@@ -49,7 +49,7 @@ export function createEventsLoaders(
   };
 }
 
-function withVector(event: Event, vectors: Vectors): Event {
-  const embeddings = vectors[event.id] ?? null;
-  return event.vectorIndex === null ? event : { ...event, vectorIndex: { ...event.vectorIndex, embeddings } };
+function withVector(event: Event | null, vectors: Vectors): Event | null {
+  if (event === null || event.vectorIndex === null) return event;
+  return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vectors[event.id] ?? null } };
 }

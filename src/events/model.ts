@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { records, requiredRecords, tolerant } from '../upstream/drift.js';
+import { placedRecords, records, tolerant } from '../upstream/drift.js';
 import { closedSet, unwrapped, utcTime, vectorText } from '../wire-types.js';
 
 const text = z.string();
@@ -126,7 +126,8 @@ export const eventPage = z
       totalItems: count,
       unfilteredTotalItems: tolerant('Events.meta.unfilteredTotalItems', count),
     }),
-    data: requiredRecords('Event', event),
+    /** Null where a record could not be read: the others keep their places in the list. */
+    data: placedRecords('Event', event),
   })
   .transform(({ meta, data }) => ({ events: data, ...meta }));
 

@@ -3,7 +3,8 @@ import type { Event, EventPage } from './model.js';
 
 /** A stretch of the event list, and the sizes of the list. */
 export interface EventWindow {
-  readonly events: readonly Event[];
+  /** Null in the place of an event that could not be read. */
+  readonly events: readonly (Event | null)[];
   readonly totalItems: number;
   readonly unfilteredTotalItems: number | null;
 }

@@ -36,18 +36,23 @@ export function tolerant<T extends z.ZodType>(name: string, schema: T) {
     });
 }
 
+/** A list of records; null in the place of each that cannot be read. */
+export function placedRecords<T extends z.ZodType>(name: string, schema: T) {
+  return z.array(z.unknown()).transform(items => items.map(item => readable(name, schema, item)));
+}
+
 /** A list of records, without those that cannot be read. */
 export function requiredRecords<T extends z.ZodType>(name: string, schema: T) {
-  return z.array(z.unknown()).transform(items =>
-    items.flatMap((item): z.output<T>[] => {
-      const result = schema.safeParse(item);
-      if (result.success) return [result.data];
-      const fields = [...new Set(result.error.issues.map(issue => issue.path.join('.')))];
-      seen?.fields.push(...fields.map(field => (field === '' ? name : `${name}.${field}`)));
-      seen?.leftOut.push({ record: name, id: idOf(item), fields });
-      return [];
-    }),
-  );
+  return placedRecords(name, schema).transform(items => items.filter(item => item !== null));
+}
+
+function readable<T extends z.ZodType>(name: string, schema: T, item: unknown): z.output<T> | null {
+  const result = schema.safeParse(item);
+  if (result.success) return result.data;
+  const fields = [...new Set(result.error.issues.map(issue => issue.path.join('.')))];
+  seen?.fields.push(...fields.map(field => (field === '' ? name : `${name}.${field}`)));
+  seen?.leftOut.push({ record: name, id: idOf(item), fields });
+  return null;
 }
 
 /** A list of records, without those that cannot be read; empty where there is none, or where it is no list. */

@@ -1,0 +1,362 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { eventPage, type FakeWire, fakeWire, type WireReply } from './support/wire.js';
+
+let gateway: TestGateway;
+let service: FakeWire;
+afterEach(() => gateway.close());
+
+/** A gateway over a service that answers everything alike. */
+async function over(reply: WireReply): Promise<void> {
+  service = fakeWire(() => reply);
+  gateway = await startGateway({ wire: service.wire });
+}
+
+const codesOf = (errors: { extensions: { code: string } }[] | undefined) =>
+  errors?.map(({ extensions: { code } }) => code);
+
+/** What `/metrics` counts as drift: the field's name to the number. */
+async function driftCounted(): Promise<Record<string, number>> {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const lines = text.matchAll(/^gateway_upstream_drift_total\{field="([^"]*)"\} (\d+)$/gm);
+  return Object.fromEntries([...lines].map(([, field, count]) => [field, Number(count)]));
+}
+
+const good = { _id: 'e-1', title: 'Good', lastUpdated: '2026-01-31T08:30:00.000Z' };
+const query = '{ events { totalCount nodes { id title } } }';
+
+describe('one bad record', () => {
+  test.each<[string, unknown, string | null, string[]]>([
+    ['without an identifier', { title: 'Bad' }, null, ['_id']],
+    ['with a number for one', { _id: 7, title: 'Bad' }, '7', ['_id']],
+    ['that is null', null, null, ['']],
+    ['that is text', 'event', null, ['']],
+    ['that is a list', [good], null, ['']],
+  ])('%s is left out with an error that names it, and the page is served', async (_, bad, id, fields) => {
+    await over(eventPage([good, bad as object, { ...good, _id: 'e-3' }]));
+    const first = await gateway.query(query);
+    expect(first.data.events).toEqual({
+      totalCount: 3,
+      nodes: [
+        { id: 'e-1', title: 'Good' },
+        { id: 'e-3', title: 'Good' },
+      ],
+    });
+    expect(first.errors).toHaveLength(1);
+    expect(first.errors?.[0].extensions).toEqual({ code: 'UPSTREAM_INVALID_RESPONSE', record: 'Event', id, fields });
+    expect(first.errors?.[0].message).toContain(id === null ? 'One Event' : `Event ${id}`);
+    expect(await driftCounted()).toEqual({ [fields[0] === '' ? 'Event' : 'Event._id']: 1 });
+
+    const kept = await gateway.query(query);
+    expect({ data: kept.data, errors: kept.errors }).toEqual({ data: first.data, errors: first.errors });
+    expect(service.calls).toHaveLength(1);
+    expect(Object.values(await driftCounted())).toEqual([1]);
+  });
+
+  test('keeps its place in the list, so that no page repeats or skips another', async () => {
+    const list = Array.from({ length: 12 }, (_, index) =>
+      index > 3 && index < 10 ? { title: 'Bad' } : { _id: `e-${index}` },
+    );
+    service = fakeWire(({ url }) => {
+      const [page, size] = [Number(url.searchParams.get('page')), Number(url.searchParams.get('pageSize'))];
+      return eventPage(list.slice((page - 1) * size, page * size), list.length);
+    });
+    gateway = await startGateway({ wire: service.wire });
+    const seen: string[] = [];
+    let after: string | null = null;
+    for (let page = 0; page < 10; page += 1) {
+      const { data } = await gateway.query(
+        'query ($after: String) { events(first: 5, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }',
+        { after },
+      );
+      seen.push(...data.events.nodes.map(({ id }: { id: string }) => id));
+      after = data.events.pageInfo.endCursor;
+      if (!data.events.pageInfo.hasNextPage) break;
+    }
+    expect(seen).toEqual(list.flatMap(event => event._id ?? []));
+  });
+
+  test.each<[string, unknown, string, unknown, string]>([
+    ['companies', [{ domain: 'a.example' }, { name: 'x' }], 'companies { nodes { domain } }', ['a.example'], 'Company'],
+    ['topics', [{ topicId: 1, label: 'A', groups: [] }, { topicId: 2 }], 'topics { label }', ['A'], 'Topic'],
+    ['jobs', [{ jobId: 1 }, { workflowName: 'x' }], 'jobs { id }', ['1'], 'Job'],
+    ['criteria', [{ userPrompt: 'A' }, 'B'], 'searchCriteriaHistory { userPrompt }', ['A'], 'SearchCriteria'],
+  ])('in a list of %s costs nothing but itself', async (_, list, field, expected, record) => {
+    await over({ body: { metadata: { marketId: 1 }, data: list } });
+    for (const source of ['network', 'memory']) {
+      const { data, errors, extensions } = await gateway.query(
+        `{ market(id: 1) { it: ${field} } }`,
+        {},
+        {
+          'x-api-key': 'k',
+          'x-explain': '1',
+        },
+      );
+      const items = data.market.it.nodes ?? data.market.it;
+      expect(items.flatMap((item: object) => Object.values(item))).toEqual(expected);
+      expect(errors).toHaveLength(1);
+      expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', record });
+      expect(extensions.explain).toMatchObject([{ source }]);
+    }
+  });
+});
+
+describe('one bad field', () => {
+  const event = (field: object) => ({ ...good, ...field });
+  const matches = (name: string, member: object) => event({ taxonomicMatches: { [name]: [{ name: 'N', ...member }] } });
+  const entities = 'impactedEntities { name entityType impact { likelihood severity } }';
+  const datapoints = 'affectedDatapoints { name subject direction quantity { operator values unit } }';
+
+  test.each<[string, object, string, unknown, string]>([
+    ['title of a wrong type', event({ title: 7 }), 'title', { title: null }, 'Event.title'],
+    ['a time that is none', event({ lastUpdated: 'soon' }), 'lastUpdated', { lastUpdated: null }, 'Event.lastUpdated'],
+    [
+      'times that are a list',
+      event({ timestamps: [] }),
+      'timestamps { published }',
+      { timestamps: { published: null } },
+      'Event.timestamps',
+    ],
+    [
+      'an unknown direction',
+      matches('affectedDatapoints', { direction: 'sideways' }),
+      datapoints,
+      { affectedDatapoints: [{ name: 'N', subject: null, direction: null, quantity: null }] },
+      'Event.affectedDatapoints.direction',
+    ],
+    [
+      'an enum in upper case',
+      matches('affectedDatapoints', { direction: 'UP' }),
+      datapoints,
+      { affectedDatapoints: [{ name: 'N', subject: null, direction: null, quantity: null }] },
+      'Event.affectedDatapoints.direction',
+    ],
+    [
+      'an unknown operator',
+      matches('affectedDatapoints', { quantity: { operator: '≈', values: [1], unit: '%' } }),
+      datapoints,
+      {
+        affectedDatapoints: [
+          { name: 'N', subject: null, direction: null, quantity: { operator: null, values: [1], unit: '%' } },
+        ],
+      },
+      'Event.quantity.operator',
+    ],
+    [
+      'a quantity without its unit',
+      matches('affectedDatapoints', { quantity: { operator: '=', values: [1] } }),
+      datapoints,
+      { affectedDatapoints: [{ name: 'N', subject: null, direction: null, quantity: null }] },
+      'Event.affectedDatapoints.quantity',
+    ],
+    [
+      'an unknown kind of entity',
+      event({ relevantEntities: [{ name: 'N', entityType: 'planet' }] }),
+      'relevantEntities { name entityType }',
+      { relevantEntities: [{ name: 'N', entityType: null }] },
+      'Event.relevantEntities.entityType',
+    ],
+    [
+      'a score of 4',
+      matches('impactedEntities', { impact: { likelihood: 4, severity: 2 } }),
+      entities,
+      { impactedEntities: [{ name: 'N', entityType: null, impact: { likelihood: null, severity: 2 } }] },
+      'Event.impactedEntities.impact.likelihood',
+    ],
+    [
+      'a score that is text',
+      matches('impactedEntities', { impact: { likelihood: 1, severity: 'high' } }),
+      entities,
+      { impactedEntities: [{ name: 'N', entityType: null, impact: { likelihood: 1, severity: null } }] },
+      'Event.impactedEntities.impact.severity',
+    ],
+    [
+      'keywords that are no list',
+      event({ eventSearchKeywords: 'steel' }),
+      'eventSearchKeywords { keyword }',
+      { eventSearchKeywords: [] },
+      'Event.eventSearchKeywords[]',
+    ],
+    [
+      'a vector of words',
+      event({ vectorIndex: { anchorText: 'A', embeddings: ['one', 'two'] } }),
+      'vectorIndex { anchorText embeddings }',
+      { vectorIndex: { anchorText: 'A', embeddings: null } },
+      'Event.vectorIndex.embeddings',
+    ],
+    [
+      'a vector with a hole',
+      event({ vectorIndex: { anchorText: 'A', embeddings: [1, null, 2] } }),
+      'vectorIndex { anchorText embeddings }',
+      { vectorIndex: { anchorText: 'A', embeddings: null } },
+      'Event.vectorIndex.embeddings',
+    ],
+  ])('(%s) is null, and its record is served without an error', async (_, bad, selection, expected, field) => {
+    await over(eventPage([bad]));
+    for (const ask of ['cold', 'warm']) {
+      const { data, errors } = await gateway.query(`{ events { nodes { ${selection} } } }`);
+      expect([ask, errors, data.events.nodes]).toEqual([ask, undefined, [expected]]);
+    }
+    expect(service.calls).toHaveLength(1);
+    expect(await driftCounted()).toEqual({ [field]: 1 });
+  });
+
+  test('that is required of an element costs that element alone, with an error', async () => {
+    const references = [{ _id: 'o-1', title: 'A' }, { _id: 'o-2' }, { title: 'C' }];
+    await over(eventPage([{ ...good, references, taxonomicMatches: { alertTypes: [{ method: 'llm' }] } }]));
+    const { data, errors } = await gateway.query(
+      '{ events { nodes { id references { id title } alertTypes { name } } } }',
+    );
+    expect(data.events.nodes).toEqual([{ id: 'e-1', references: [{ id: 'o-1', title: 'A' }], alertTypes: [] }]);
+    expect(errors?.map(({ extensions: { record, id, fields } }) => ({ record, id, fields }))).toEqual([
+      { record: 'Event.references', id: 'o-2', fields: ['title'] },
+      { record: 'Event.references', id: null, fields: ['_id'] },
+      { record: 'Event.alertTypes', id: null, fields: ['name'] },
+    ]);
+  });
+
+  test('that is missing and may be is no drift', async () => {
+    await over(eventPage([{ _id: 'e-1' }]));
+    const { data, errors } = await gateway.query(
+      `{ events { unfilteredTotalCount nodes { title summary lastUpdated timestamps { published } references { id }
+        vectorIndex { anchorText } ${entities} ${datapoints} } } }`,
+    );
+    expect(errors).toBeUndefined();
+    expect(data.events.unfilteredTotalCount).toBeNull();
+    expect(data.events.nodes).toEqual([
+      {
+        title: null,
+        summary: null,
+        lastUpdated: null,
+        timestamps: { published: null },
+        references: [],
+        vectorIndex: null,
+        impactedEntities: [],
+        affectedDatapoints: [],
+      },
+    ]);
+    expect(await driftCounted()).toEqual({});
+  });
+
+  test('of a market, a company, an observation or a job is null too', async () => {
+    const bodies: Record<string, unknown> = {
+      '/stage/dev/markets/1': { id: 1, name: 5, review_status: 'archived', company_count: -1, date_created: 'x' },
+      '/v2/markets/1/companies': {
+        data: [{ domain: 'a.example', name: [], overallMomentum: '1', operatesIn: ['de', 7] }],
+      },
+      '/v2/events-monitor/observation/o-1': {
+        _id: 'o-1',
+        content: 'text',
+        weight: { a: 'b' },
+        publishedAt: 5,
+        clusterLabel: 3,
+      },
+      '/v2/discovery/1/jobs': { data: [{ jobId: 9, jobProgress: 'half', endTime: 'later', status: 4 }] },
+    };
+    service = fakeWire(({ url }) => ({ body: bodies[url.pathname] }));
+    gateway = await startGateway({ wire: service.wire });
+    const { data, errors } = await gateway.query(`{
+      market(id: 1) {
+        name reviewStatus companyCount dateCreated
+        companies { nodes { domain name overallMomentum operatesIn } }
+        jobs { id progress status endTime finished }
+      }
+      observation(id: "o-1") { id content weight publishedAt clusterLabel { label } }
+    }`);
+    expect(data).toEqual({
+      market: {
+        name: null,
+        reviewStatus: null,
+        companyCount: null,
+        dateCreated: null,
+        companies: { nodes: [{ domain: 'a.example', name: null, overallMomentum: null, operatesIn: ['de'] }] },
+        jobs: [{ id: '9', progress: null, status: null, endTime: null, finished: false }],
+      },
+      observation: { id: 'o-1', content: [], weight: null, publishedAt: null, clusterLabel: null },
+    });
+    expect(errors?.map(({ extensions: { record } }) => record)).toEqual(['Company.operatesIn']);
+    const counted = await driftCounted();
+    for (const field of ['Market.name', 'Market.review_status', 'Company.name', 'Observation.weight', 'Job.endTime']) {
+      expect(counted[field]).toBe(1);
+    }
+  });
+});
+
+test('what the specification does not name is ignored, or kept as an attribute', async () => {
+  await over(eventPage([{ ...good, novelty: { deep: [1] } }]));
+  const { data, errors } = await gateway.query(query);
+  expect(errors).toBeUndefined();
+  expect(data.events.nodes).toEqual([{ id: 'e-1', title: 'Good' }]);
+  await gateway.close();
+
+  await over({ body: { data: [{ domain: 'a.example', score: 3, more: { x: null } }] } });
+  const market = await gateway.query('{ market(id: 1) { companies { nodes { attributes } } } }');
+  expect(market.data.market.companies.nodes).toEqual([{ attributes: { score: 3, more: { x: null } } }]);
+});
+
+describe('a body', () => {
+  const whole = `{
+    events { totalCount } observation(id: "o-1") { id } suggestMarkets(keyword: "x")
+    market(id: 1) { id name topics { id } companies { totalCount } esg jobs { id } searchCriteria { count } searchCriteriaHistory { count } }
+  }`;
+  const nothing = {
+    events: null,
+    observation: null,
+    suggestMarkets: null,
+    market: {
+      id: '1',
+      name: null,
+      topics: null,
+      companies: null,
+      esg: null,
+      jobs: null,
+      searchCriteria: null,
+      searchCriteriaHistory: null,
+    },
+  };
+  const invalid = Array.from({ length: 10 }, () => 'UPSTREAM_INVALID_RESPONSE');
+
+  test.each<[string, WireReply]>([
+    ['that is empty', { body: '' }],
+    ['that is no JSON', { body: '<html>Welcome to the login page</html>' }],
+    ['that is JSON cut short', { body: '{"meta":{"totalItems":3,"unf' }],
+    ['that is a number', { body: '7' }],
+    ['that is text', { body: '"events"' }],
+    ['that is null', { body: 'null' }],
+    ['whose data is text', { body: { meta: { totalItems: 1 }, data: 'none' } }],
+  ])('%s is an error of each field it was for, and is not kept', async (_, reply) => {
+    await over(reply);
+    const { status, data, errors } = await gateway.query(whole);
+    expect(status).toBe(200);
+    expect(data).toEqual(nothing);
+    expect(codesOf(errors)).toEqual(invalid);
+    expect(JSON.stringify(errors)).not.toMatch(/login page|service\.test|at .*\.js/);
+    const calls = service.calls.length;
+    await gateway.query(whole);
+    expect(service.calls).toHaveLength(calls * 2);
+  });
+
+  test.each<[string, unknown]>([
+    ['without meta', { data: [] }],
+    ['without data', { meta: { totalItems: 0 } }],
+    ['with a total that is no number', { meta: { totalItems: 'many' }, data: [] }],
+    ['with a total below nothing', { meta: { totalItems: -1 }, data: [] }],
+    ['that is a bare list', []],
+  ])('of the event list %s is an error', async (_, body) => {
+    await over({ body });
+    const { data, errors } = await gateway.query(query);
+    expect(data).toEqual({ events: null });
+    expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', retryable: false });
+  });
+
+  test('that is bad leaves the rest of the answer whole', async () => {
+    service = fakeWire(({ url }) => {
+      if (url.pathname.endsWith('/esg')) return { body: '<html>' };
+      return { body: url.pathname.endsWith('/companies') ? { data: [] } : { name: 'M' } };
+    });
+    gateway = await startGateway({ wire: service.wire });
+    const { data, errors } = await gateway.query('{ market(id: 1) { name esg companies { totalCount } } }');
+    expect(data).toEqual({ market: { name: 'M', esg: null, companies: { totalCount: 0 } } });
+    expect(errors?.map(({ path }) => path.join('.'))).toEqual(['market.esg']);
+  });
+});

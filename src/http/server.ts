@@ -51,5 +51,10 @@ export async function createServer(
   app.addHook('onRequest', async (_, reply) => void reply.header('referrer-policy', 'no-referrer'));
   parseReadBodies(app, largestBody);
   await app.register(cookie);
+  // The framework's own answer would repeat the address, query included.
+  app.setNotFoundHandler((_, reply) => {
+    const extensions = { code: 'NOT_FOUND' };
+    return reply.code(404).send({ errors: [{ message: 'There is nothing at this address', extensions }] });
+  });
   return app;
 }

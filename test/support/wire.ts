@@ -24,11 +24,16 @@ export interface FakeWire {
   readonly calls: WireCall[];
 }
 
-/** @param answer is called once for each call. */
-export function fakeWire(answer: (call: WireCall) => WireReply): FakeWire {
+/**
+ * @param answer is called once for each call.
+ * @param delayMs how long each answer is under way, at least 1.
+ */
+export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): FakeWire {
   const calls: WireCall[] = [];
   const wire = new MockAgent();
   wire.disableNetConnect();
+  // A gateway closes its wire; this one may serve several gateways.
+  wire.close = async () => {};
   for (const method of ['GET', 'POST', 'PATCH']) {
     wire
       .get(wireOrigin)
@@ -49,6 +54,7 @@ export function fakeWire(answer: (call: WireCall) => WireReply): FakeWire {
           responseOptions: { headers: { 'content-type': 'application/json', ...headers } },
         };
       })
+      .delay(delayMs)
       .persist();
   }
   return { wire, calls };

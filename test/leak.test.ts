@@ -1,0 +1,385 @@
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import { buildProgram, type Program } from './support/program.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+import { eventPage, type FakeWire, fakeWire, type WireCall, type WireReply } from './support/wire.js';
+
+const secretOfAll = { SESSION_SECRET: 'one secret for all gateways of these tests' };
+
+let redis: RedisServer;
+let store: Redis;
+beforeAll(async () => {
+  redis = await startRedis();
+  store = new Redis(redis.url);
+});
+afterAll(async () => {
+  store.disconnect();
+  await redis.stop();
+});
+beforeEach(() => store.flushall());
+
+/** Every key and value that Redis holds, as one text. */
+async function everythingInRedis(): Promise<string> {
+  const keys = await store.keys('*');
+  const values = await Promise.all(keys.map(key => store.getBuffer(key).catch(() => Buffer.alloc(0))));
+  return [...keys, ...values.map(value => String(value))].join('\n');
+}
+
+/** Every read there is. */
+const everyRead = `{
+  events(first: 3) {
+    totalCount
+    nodes { id title vectorIndex { embeddings } references { observation { title textEmbedding } } }
+  }
+  observation(id: "o-1") { title content }
+  suggestMarkets(keyword: "a")
+  market(id: 1) {
+    name description topics { label } esg
+    companies { nodes { name esg events(first: 2) { totalCount nodes { title } } } }
+    jobs { workflowName } publish: jobs(phase: PUBLISH) { workflowName }
+    searchCriteria { userPrompt } searchCriteriaHistory { userPrompt }
+  }
+}`;
+
+describe('over a service that tells everybody something else', () => {
+  interface Visitor {
+    readonly name: string;
+    readonly headers: Readonly<Record<string, string>>;
+    /** Behind the gateway's address. */
+    readonly search: string;
+    /** What goes upstream. */
+    readonly secret: string;
+    /** The number that the service puts into all that it answers this visitor. */
+    readonly mark: string;
+  }
+
+  const markOf = (kind: string, secret: string) => {
+    const digits = createHash('sha256').update(`${kind} ${secret}`).digest().readUInt32BE();
+    return String(1e10 + digits);
+  };
+
+  let service: FakeWire;
+  let visitors: readonly Visitor[];
+  let gateways: TestGateway[] = [];
+
+  beforeAll(async () => {
+    service = fakeWire(answer);
+    const gateway = await startGateway({ wire: service.wire, env: secretOfAll });
+    // The values are the same for every kind: a key is not a token of the same letters.
+    const values = ['alpha-7f3a9c', 'bravo-1d5e8b'];
+    const explicit = values.flatMap(secret => [
+      { name: 'apiKey', headers: { 'x-api-key': secret }, search: '', secret },
+      { name: 'bearer', headers: { authorization: `Bearer ${secret}` }, search: '', secret },
+      { name: 'sessionId', headers: {}, search: `?sessionId=${secret}`, secret },
+    ]);
+    const signedIn = values.map(async secret => {
+      const { headers } = await gateway.query(
+        'mutation ($input: SignInInput!) { signIn(input: $input) { email } }',
+        { input: { email: `${secret}@team.example`, password: 'p' } },
+        {},
+      );
+      const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';');
+      return { name: 'cookie', headers: { cookie }, search: '', secret: `svc=${secret}` };
+    });
+    visitors = [...explicit, ...(await Promise.all(signedIn))].map(visitor => ({
+      ...visitor,
+      mark: markOf(visitor.name, visitor.secret),
+    }));
+    await gateway.close();
+    expect(new Set(visitors.map(({ mark }) => mark)).size).toBe(8);
+  });
+  beforeEach(() => {
+    service.calls.length = 0;
+  });
+  afterEach(async () => {
+    await Promise.all(gateways.map(gateway => gateway.close()));
+    gateways = [];
+  });
+
+  function credentialOf({ headers, url }: WireCall): [string, string] {
+    const found: [string, string | null | undefined][] = [
+      ['apiKey', headers['x-api-key']],
+      ['bearer', headers.authorization?.replace('Bearer ', '')],
+      ['sessionId', url.searchParams.get('sessionId')],
+      ['cookie', headers.cookie],
+    ];
+    const [only, another] = found.filter(([, value]) => value != null);
+    if (only === undefined || another !== undefined) throw new Error('Not one credential');
+    return [only[0], only[1] ?? ''];
+  }
+
+  function answer(call: WireCall): WireReply {
+    const { pathname } = call.url;
+    if (pathname.endsWith('/auth/sign-in')) {
+      const [name] = JSON.parse(call.body).email.split('@');
+      return { body: {}, headers: { 'set-cookie': `svc=${name}; Path=/; HttpOnly` } };
+    }
+    const mark = markOf(...credentialOf(call));
+    const vector = [Number(mark), 0.5];
+    if (pathname.endsWith('/events')) {
+      const impact = { likelihood: 3, severity: 3, rationale: mark };
+      return eventPage([
+        {
+          _id: 'e-1',
+          title: mark,
+          vectorIndex: { anchorText: mark, embeddings: vector },
+          references: [{ _id: 'o-1', title: mark }],
+          taxonomicMatches: { impactedEntities: [{ name: mark, impact }] },
+        },
+      ]);
+    }
+    if (pathname.includes('/observation/')) {
+      return { body: { _id: 'o-1', title: mark, content: [mark], textEmbedding: vector } };
+    }
+    if (pathname.endsWith('/suggest')) return { body: { suggested: [mark] } };
+    if (pathname.includes('/dev/')) return { body: { id: 1, name: mark, description: mark } };
+    if (pathname.endsWith('/topics')) return { body: { data: [{ topicId: 1, label: mark, groups: [] }] } };
+    if (pathname.endsWith('/companies')) return { body: { data: [{ domain: 'a.example', name: mark }] } };
+    if (pathname.endsWith('/esg')) return { body: { data: [{ domain: 'a.example', note: mark }] } };
+    if (pathname.endsWith('/jobs')) return { body: { data: [{ jobId: 1, workflowName: mark }] } };
+    if (pathname.endsWith('/history')) return { body: { data: [{ userPrompt: mark }] } };
+    return { body: { searchCriteria: { userPrompt: mark } } };
+  }
+
+  /** A gateway whose tier is at work: before its Redis is connected it keeps nothing about markets. */
+  async function start(tier: string, { wire, calls } = service): Promise<TestGateway> {
+    const options = tier === 'Redis' ? { redisUrl: redis.url } : {};
+    const gateway = await startGateway({ wire, env: secretOfAll, ...options });
+    gateways.push(gateway);
+    do {
+      calls.length = 0;
+      await gateway.query('{ market(id: 9) { name } }', {}, { 'x-api-key': 'first' });
+      calls.length = 0;
+      await gateway.query('{ market(id: 9) { name } }', {}, { 'x-api-key': 'first' });
+    } while (calls.length > 0);
+    return gateway;
+  }
+
+  const visit = (gateway: TestGateway, { headers, search }: Visitor) =>
+    ask(`${gateway.url}/graphql${search}`, everyRead, {}, { ...headers, 'x-explain': '1' });
+
+  /** The answer is whole, and everything in it is the visitor's own. */
+  function expectOwn({ data, errors }: GraphqlAnswer, visitor: Visitor): void {
+    expect(errors).toBeUndefined();
+    const marks = JSON.stringify(data).match(/\d{11}/g) ?? [];
+    expect(marks.length).toBe(18);
+    expect([visitor.name, ...new Set(marks)]).toEqual([visitor.name, visitor.mark]);
+    expect(JSON.stringify(data)).not.toContain(':null');
+  }
+
+  /** As many calls as there are different things to read. */
+  const callsOfOne = 12;
+
+  describe.each(['memory', 'Redis'])('with %s', tier => {
+    test('nobody sees what another was told, whoever came first', async () => {
+      for (let first = 0; first < visitors.length; first += 3) {
+        await store.flushall();
+        const gateway = await start(tier);
+        const order = [...visitors.slice(first), ...visitors.slice(0, first)];
+        for (const visitor of order) expectOwn(await visit(gateway, visitor), visitor);
+        expect(service.calls).toHaveLength(callsOfOne * visitors.length);
+        for (const visitor of order.toReversed()) expectOwn(await visit(gateway, visitor), visitor);
+        expect(service.calls).toHaveLength(callsOfOne * visitors.length);
+      }
+    }, 30_000);
+
+    test('nobody boards the flight of another when all come at once', async () => {
+      const slow = fakeWire(answer, 250);
+      const gateway = await start(tier, slow);
+      const crowd = Array.from({ length: 5 }, () => visitors).flat();
+      const answers = await Promise.all(crowd.map(visitor => visit(gateway, visitor)));
+      for (const [index, answer] of answers.entries()) expectOwn(answer, crowd[index] as Visitor);
+      expect(slow.calls).toHaveLength(callsOfOne * visitors.length);
+      const sources = answers.flatMap(({ extensions }) =>
+        extensions.explain.map((line: { source: string }) => line.source),
+      );
+      expect(sources).toContain('flight');
+    });
+
+    test('nobody is given what is kept for another when the service fails', async () => {
+      const failing = fakeWire(call =>
+        call.headers['x-api-key'] === 'bravo-1d5e8b' ? { status: 500, body: {} } : answer(call),
+      );
+      const gateway = await startGateway({ wire: failing.wire, ...(tier === 'Redis' && { redisUrl: redis.url }) });
+      gateways.push(gateway);
+      const [alpha, , , bravo] = visitors as [Visitor, Visitor, Visitor, Visitor];
+      expectOwn(await visit(gateway, alpha), alpha);
+      const { data, errors } = await visit(gateway, bravo);
+      expect(JSON.stringify(data)).not.toMatch(/\d{11}/);
+      expect(new Set(errors?.map(({ extensions }) => extensions.code))).toEqual(new Set(['UPSTREAM_UNAVAILABLE']));
+    });
+  });
+
+  test('through Redis a second gateway gives each visitor what is theirs, without a call', async () => {
+    const one = await start('Redis');
+    for (const visitor of visitors) expectOwn(await visit(one, visitor), visitor);
+    await untilStill();
+    const two = await start('Redis');
+    const answers = await Promise.all(visitors.map(visitor => visit(two, visitor)));
+    for (const [index, answer] of answers.entries()) expectOwn(answer, visitors[index] as Visitor);
+    expect(service.calls).toEqual([]);
+  });
+
+  test('a gateway with another secret finds nothing in the same Redis', async () => {
+    const [visitor] = visitors as [Visitor];
+    expectOwn(await visit(await start('Redis'), visitor), visitor);
+    await untilStill();
+    service.calls.length = 0;
+    const other = await startGateway({ wire: service.wire, redisUrl: redis.url });
+    gateways.push(other);
+    expectOwn(await visit(other, visitor), visitor);
+    expect(service.calls).toHaveLength(callsOfOne);
+  });
+
+  /** Nobody waits for writes to Redis. */
+  async function untilStill(): Promise<void> {
+    let before = -1;
+    for (let size = await store.dbsize(); size !== before; size = await store.dbsize()) {
+      before = size;
+      await new Promise(resolve => setTimeout(resolve, 100));
+    }
+  }
+});
+
+describe('over the sandbox', () => {
+  let sandbox: Sandbox;
+  let program: Program;
+  beforeAll(async () => {
+    [sandbox, program] = await Promise.all([startSandbox(), buildProgram()]);
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all([sandbox.close(), program.remove()]);
+  });
+  beforeEach(() => sandbox.reset());
+
+  const anEvent = () => sandbox.data.events[0]?.references[0]?._id ?? '';
+  const document = () => everyRead.replace('o-1', anEvent());
+  const codesByPath = ({ errors = [] }: GraphqlAnswer) =>
+    Object.fromEntries(errors.map(({ path, extensions }) => [path.join('.'), extensions.code]));
+
+  test.each(['memory', 'Redis'])(
+    'a key without the subscription or the permission is refused with %s warm',
+    async tier => {
+      const gateway = await startGateway({ sandbox, ...(tier === 'Redis' && { redisUrl: redis.url }) });
+      try {
+        const warm = await gateway.query(document());
+        expect(warm.errors).toBeUndefined();
+
+        const marketsOnly = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-markets-only' });
+        expect(marketsOnly.data).toMatchObject({
+          events: null,
+          observation: null,
+          market: { name: warm.data.market.name },
+        });
+        expect(new Set(Object.values(codesByPath(marketsOnly)))).toEqual(new Set(['FORBIDDEN']));
+        expect(codesByPath(marketsOnly)).toMatchObject({
+          events: 'FORBIDDEN',
+          'market.companies.nodes.0.events': 'FORBIDDEN',
+        });
+        expect(JSON.stringify(marketsOnly.data)).not.toContain(warm.data.events.nodes[0].title);
+
+        const noMarkets = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-no-markets' });
+        expect(noMarkets.data).toMatchObject({ events: warm.data.events, suggestMarkets: [] });
+        expect(Object.values(noMarkets.data.market).filter(value => value !== null)).toEqual([]);
+        expect(new Set(Object.values(codesByPath(noMarkets)))).toEqual(new Set(['FORBIDDEN']));
+
+        const unknown = await gateway.query(
+          document(),
+          {},
+          { 'x-api-key': 'demo-key-subscribed '.trim().toUpperCase() },
+        );
+        expect(unknown.data.events).toBeNull();
+        expect(new Set(Object.values(codesByPath(unknown)))).toEqual(new Set(['UNAUTHENTICATED']));
+      } finally {
+        await gateway.close();
+      }
+    },
+  );
+
+  test('no credential is ever in Redis, the logs, the metrics, an error or explain', async () => {
+    const session = (await (
+      await fetch(`${sandbox.origin}/v2/auth/session`, { headers: { 'x-api-key': 'demo-key-subscribed' } })
+    ).json()) as Record<'idToken' | 'accessToken', string>;
+    const running = await program.start({
+      UPSTREAM_BASE_URL: sandbox.addresses.base,
+      UPSTREAM_API_URL: sandbox.addresses.api,
+      UPSTREAM_DEV_URL: sandbox.addresses.dev,
+      REDIS_URL: redis.url,
+      EXPLAIN: 'true',
+    });
+    const address = `${running.url}/graphql`;
+    const signedIn = await ask(
+      address,
+      'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { email } }',
+      {},
+      {},
+    );
+    const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const told: string[] = [JSON.stringify(signedIn)];
+    const everybody: [Record<string, string>, string][] = [
+      [{ 'x-api-key': 'demo-key-subscribed' }, ''],
+      [{ 'x-api-key': 'nobody-5b7e2d' }, ''],
+      [{ 'x-api-key': 'nobody-5b7e2d', authorization: 'Bearer token-9c4f1a' }, ''],
+      [{ authorization: 'Basic token-9c4f1a' }, ''],
+      [{ authorization: `Bearer ${session.idToken}` }, ''],
+      [{}, `?sessionId=${session.accessToken}`],
+      [{}, '?sessionId=nobody%20session-3e8d6c'],
+      [{ cookie }, ''],
+      [{ cookie: 'mig_session=forged-8a2b4c' }, ''],
+    ];
+    const visitAll = async () => {
+      for (const [headers, search] of everybody) {
+        const answer = await ask(`${address}${search}`, document(), {}, { ...headers, 'x-explain': '1' });
+        told.push(JSON.stringify(answer));
+      }
+    };
+    await visitAll();
+    // A service that repeats the credential in what it says of its failure.
+    const secrets = [
+      'demo-key-subscribed',
+      'nobody-5b7e2d',
+      'token-9c4f1a',
+      'session-3e8d6c',
+      'forged-8a2b4c',
+      'sandbox-ada',
+    ];
+    const repeats = `{"success":false,"errorCode":"${secrets[0]}","message":"${secrets.join(' ')} at ${sandbox.origin}"}`;
+    await store.flushall();
+    sandbox.tell({ path: /events|esg/, status: 500, body: repeats });
+    sandbox.tell({ path: /companies|suggest/, breakConnection: 'mid-body' });
+    sandbox.tell({ path: /dev/, body: `<html>${secrets.join(' ')}` });
+    sandbox.tell({ path: /jobs/, status: 403, body: repeats });
+    await visitAll();
+    for (const search of ['?sessionId=session-3e8d6c&query={', '?sessionId=session-3e8d6c']) {
+      told.push(await (await fetch(`${address}${search}`)).text());
+      told.push(
+        await (
+          await fetch(`${address}${search}`, {
+            method: 'POST',
+            body: '{',
+            headers: { 'content-type': 'application/json' },
+          })
+        ).text(),
+      );
+      told.push(await (await fetch(`${running.url}/nowhere${search}`)).text());
+    }
+    told.push(await (await fetch(`${running.url}/metrics`)).text());
+    expect(told.join('\n')).toContain('UPSTREAM_UNAVAILABLE');
+    const kept = await everythingInRedis();
+    expect(kept).toContain('mig:{');
+    const { stdout, stderr, code } = await running.stop();
+    expect(code).toBe(0);
+
+    const everywhere = [...told, kept, stdout, stderr].join('\n');
+    const own = cookie.replace('mig_session=', '');
+    for (const secret of [...secrets, session.idToken, session.accessToken, 'svc_session']) {
+      expect([secret, everywhere.split(secret).length - 1]).toEqual([secret, 0]);
+    }
+    // The sealed cookie is for the browser that it was given to, and for nobody else.
+    expect([kept, stdout, stderr].join('\n')).not.toContain(own);
+    expect(told.slice(1).join('\n')).not.toContain(sandbox.origin);
+  }, 30_000);
+});

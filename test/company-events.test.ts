@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire, type WireCall, type WireReply } from './support/wire.js';
+
+// A machine may be busy with other things.
+jest.setTimeout(60_000);
 
 interface Entity {
   name: string;
@@ -115,7 +118,7 @@ test('each company is given exactly what a call of its own would give, for one c
     }),
     { numRuns: 150 },
   );
-}, 60_000);
+});
 
 test('where a score is missing, each company is still given exactly its own', async () => {
   const holey = worldOf(6, 30, fc.option(impact, { nil: null, freq: 3 }));
@@ -127,7 +130,7 @@ test('where a score is missing, each company is still given exactly its own', as
     }),
     { numRuns: 60 },
   );
-}, 60_000);
+});
 
 test('a hundred companies whose events can be told apart share one call, and two where that depends on the reading', async () => {
   const companies = Array.from({ length: 100 }, (_, index) => `Company ${index}`);

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { ask, startGateway, type TestGateway } from './support/gateway.js';
+import { eventPage, fakeWire } from './support/wire.js';
+
+// A machine may be busy with other things.
+jest.setTimeout(60_000);
+
+const service = fakeWire(({ url }) => {
+  if (url.pathname.endsWith('/sign-in')) {
+    return { body: { name: 'Ada' }, headers: { 'set-cookie': 'svc=abc123; Path=/; HttpOnly' } };
+  }
+  return url.pathname.endsWith('/events') ? eventPage([]) : { body: { suggested: [] } };
+});
+let gateway: TestGateway;
+let cookie: string;
+beforeAll(async () => {
+  gateway = await startGateway({ wire: service.wire });
+  const { headers } = await gateway.query(
+    'mutation { signIn(input: { email: "ada@team.example", password: "p" }) { email } }',
+    {},
+    {},
+  );
+  [cookie = ''] = (headers.get('set-cookie') ?? '').split(';');
+});
+afterAll(() => gateway.close());
+beforeEach(() => {
+  service.calls.length = 0;
+});
+
+let question = 0;
+
+/** Asks for one read by GET and one by POST; gives back how the gateway took the caller, and how each read went upstream. */
+async function upstreamOf(headers: Record<string, string>, search = '') {
+  question += 1;
+  const { data, errors } = await ask(
+    `${gateway.url}/graphql${search}`,
+    `{ viewer { authentication email } events(filter: { search: "q${question}" }) { totalCount } suggestMarkets(keyword: "q${question}") }`,
+    {},
+    headers,
+  );
+  expect(errors).toBeUndefined();
+  const calls = service.calls
+    .map(({ method, path, headers: sent }) => {
+      const { accept: _, 'content-type': __, ...credentials } = sent;
+      return { method, search: path.split('?')[1] ?? '', credentials };
+    })
+    .sort((a, b) => (a.method < b.method ? -1 : 1));
+  return { viewer: data.viewer, calls };
+}
+
+const eventsSearch = () => `pageSize=10&page=1&search=q${question}`;
+
+describe('a credential goes upstream as it came', () => {
+  test('an API key in its header', async () => {
+    const { viewer, calls } = await upstreamOf({ 'x-api-key': 'key-1' });
+    expect(viewer.authentication).toBe('API_KEY');
+    expect(calls).toEqual([
+      { method: 'GET', search: eventsSearch(), credentials: { 'x-api-key': 'key-1' } },
+      { method: 'POST', search: '', credentials: { 'x-api-key': 'key-1' } },
+    ]);
+  });
+
+  test.each(['Bearer token-1', 'bearer token-1', 'BEARER   token-1'])(
+    'a bearer token (%s) in its header',
+    async given => {
+      const { viewer, calls } = await upstreamOf({ authorization: given });
+      expect(viewer.authentication).toBe('BEARER');
+      expect(calls).toEqual([
+        { method: 'GET', search: eventsSearch(), credentials: { authorization: 'Bearer token-1' } },
+        { method: 'POST', search: '', credentials: { authorization: 'Bearer token-1' } },
+      ]);
+    },
+  );
+
+  test('a session id in the query, encoded, behind what is asked', async () => {
+    const { viewer, calls } = await upstreamOf({}, `?sessionId=${encodeURIComponent('a+b/c=&page=9')}`);
+    expect(viewer.authentication).toBe('SESSION_ID');
+    expect(calls).toEqual([
+      { method: 'GET', search: `${eventsSearch()}&sessionId=a%2Bb%2Fc%3D%26page%3D9`, credentials: {} },
+      { method: 'POST', search: 'sessionId=a%2Bb%2Fc%3D%26page%3D9', credentials: {} },
+    ]);
+  });
+
+  test("the service's cookie by its own name, out of the gateway's", async () => {
+    const { viewer, calls } = await upstreamOf({ cookie: `other=1; ${cookie}; svc=planted` });
+    expect(viewer).toEqual({ authentication: 'COOKIE', email: 'ada@team.example' });
+    expect(calls).toEqual([
+      { method: 'GET', search: eventsSearch(), credentials: { cookie: 'svc=abc123' } },
+      { method: 'POST', search: '', credentials: { cookie: 'svc=abc123' } },
+    ]);
+  });
+});
+
+describe('an explicit credential outranks the cookie', () => {
+  test.each<[string, Record<string, string>, string, string, Record<string, string>]>([
+    ['an API key', { 'x-api-key': 'key-1' }, '', 'API_KEY', { 'x-api-key': 'key-1' }],
+    ['a bearer token', { authorization: 'Bearer t-1' }, '', 'BEARER', { authorization: 'Bearer t-1' }],
+    ['a session id', {}, '?sessionId=s-1', 'SESSION_ID', {}],
+  ])('%s', async (_, headers, search, authentication, credentials) => {
+    const { viewer, calls } = await upstreamOf({ ...headers, cookie }, search);
+    expect(viewer).toEqual({ authentication, email: null });
+    expect(calls.map(call => call.credentials)).toEqual([credentials, credentials]);
+  });
+
+  test('also where the cookie does not open', async () => {
+    const { viewer } = await upstreamOf({ 'x-api-key': 'key-1', cookie: 'mig_session=forged' });
+    expect(viewer.authentication).toBe('API_KEY');
+  });
+
+  test('but two explicit ones are refused, with the cookie or without', async () => {
+    const headers = { 'x-api-key': 'key-1', authorization: 'Bearer t-1', cookie };
+    const { status, errors } = await ask(`${gateway.url}/graphql`, '{ viewer { email } }', {}, headers);
+    expect(status).toBe(400);
+    expect(errors?.[0].extensions).toEqual({ code: 'BAD_USER_INPUT', argument: 'authorization' });
+  });
+});
+
+describe('who sends no credential', () => {
+  const everything = '{ viewer { authentication } events { totalCount } market(id: 1) { name } }';
+
+  test('is nobody where a service is configured', async () => {
+    const { data, errors } = await gateway.query(everything, {}, {});
+    expect(data).toEqual({ viewer: null, events: null, market: { name: null } });
+    expect(new Set(errors?.map(({ extensions }) => extensions.code))).toEqual(new Set(['UNAUTHENTICATED']));
+    expect(service.calls).toEqual([]);
+  });
+
+  test('is the demo key where the embedded sandbox runs, and nobody else is', async () => {
+    const embedded = await startGateway();
+    try {
+      const { data, errors } = await embedded.query(everything, {}, {});
+      expect(errors).toBeUndefined();
+      expect(data.viewer.authentication).toBe('API_KEY');
+      expect(data.events.totalCount).toBeGreaterThan(0);
+      expect(embedded.sandbox?.calls.list().map(({ credential }) => credential)).toEqual(['apiKey', 'apiKey']);
+
+      const wrong = await embedded.query(everything, {}, { 'x-api-key': 'no-such-key' });
+      expect(wrong.data).toMatchObject({ events: null, market: { name: null } });
+      expect(wrong.errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);
+
+      const forged = await embedded.query(everything, {}, { cookie: 'mig_session=forged' });
+      expect(forged.data).toEqual({ viewer: null, events: null, market: { name: null } });
+
+      const empty = await embedded.query(everything, {}, { 'x-api-key': '' });
+      expect(empty.status).toBe(400);
+    } finally {
+      await embedded.close();
+    }
+  });
+});

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { fastify } from 'fastify';
 import { graphql } from 'graphql';
 import { makeHandler } from 'graphql-ws/use/@fastify/websocket';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { registerGraphiql } from '../src/http/graphiql.js';
 import { launchChromium } from './support/chromium.js';
+import { openTab, queryEditor, runAndRead, typeQuery, visitPage } from './support/graphiql-page.js';
 
 jest.setTimeout(30_000);
 
@@ -76,56 +77,7 @@ afterAll(async () => {
   await app.close();
 });
 
-interface Visit {
-  page: Page;
-  /** Every address that the page asked for, WebSockets included. */
-  addresses: string[];
-  /** What the console showed, refusals of the content security policy among it, and uncaught errors. */
-  complaints: string[];
-}
-
-const queryEditor = '.graphiql-query-editor .view-lines';
-
-/** Opens the page in a browser that was never there before, and waits for its editors. */
-async function visit(path = '/graphql'): Promise<Visit> {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(15_000);
-  const addresses: string[] = [];
-  const complaints: string[] = [];
-  page.on('request', request => addresses.push(request.url()));
-  page.on('websocket', socket => addresses.push(socket.url()));
-  page.on('console', message => complaints.push(message.text()));
-  page.on('pageerror', error => complaints.push(error.message));
-  await page.goto(`${origin}${path}`);
-  await page.locator(queryEditor).waitFor();
-  return { page, addresses, complaints };
-}
-
-async function openTab(page: Page, name: string): Promise<void> {
-  const tab = page.locator('.graphiql-tab', { hasText: name });
-  // A click is lost while the editors are still being set up.
-  do await tab.click();
-  while (!(await tab.getAttribute('class'))?.includes('graphiql-tab-active'));
-}
-
-/** Replaces what stands in the query editor. The editor closes brackets by itself. */
-async function typeQuery(page: Page, query: string): Promise<void> {
-  await page.locator(queryEditor).click();
-  await page.keyboard.press('Control+A');
-  await page.keyboard.type(query);
-}
-
-/** Runs what stands in the query editor until the answer shows `expected`. */
-async function runAndRead(page: Page, expected: string): Promise<void> {
-  const answers = page.locator('.result-window');
-  // GraphiQL reads the name of the operation a moment after a change, and until then asks for the former one.
-  for (let attempt = 1; attempt <= 8; attempt++) {
-    await page.locator('.graphiql-execute-button').click();
-    const shown = answers.getByText(expected).waitFor({ timeout: 1000 });
-    if (await shown.then(() => true).catch(() => false)) return;
-  }
-  throw new Error(`${expected} is not in the answer: ${await answers.innerText()}`);
-}
+const visit = (path = '/graphql') => visitPage(browser, `${origin}${path}`);
 
 const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { launchChromium } from './support/chromium.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { openTab, runAndRead, typeQuery, visitPage } from './support/graphiql-page.js';
+
+jest.setTimeout(90_000);
+
+let gateway: TestGateway;
+let browser: Browser;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  browser = await launchChromium();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await gateway.close();
+});
+
+test('a query that is typed into GraphiQL is answered, by the gateway and no other host', async () => {
+  const { page, addresses, complaints } = await visitPage(browser, `${gateway.url}/graphql`);
+  await typeQuery(page, '{ viewer { authentication team }');
+  await runAndRead(page, '"API_KEY"');
+  expect(addresses.every(address => address.startsWith(gateway.url) || address.startsWith('data:'))).toBe(true);
+  // While it is typed, GraphiQL may run the half of it.
+  expect(complaints.filter(complaint => !complaint.includes('status of 400'))).toEqual([]);
+  await page.close();
+});
+
+test('the ready query across all six types runs as it stands, and its answer explains what it cost upstream', async () => {
+  const { page } = await visitPage(browser, `${gateway.url}/graphql`);
+  await openTab(page, 'Everything');
+  const answered = page.waitForResponse(async response => (await response.text()).includes('"events"'));
+  await runAndRead(page, '"totalCount"');
+  const { data, errors, extensions } = await (await answered).json();
+  expect(errors).toBeUndefined();
+  expect(data.events.nodes[0].references[0].observation.title).toEqual(expect.any(String));
+  expect(data.market).toMatchObject({ name: expect.any(String), topics: expect.any(Array), jobs: expect.any(Array) });
+  expect(data.market.companies.nodes[0]).toMatchObject({ esg: expect.any(Object), events: expect.any(Object) });
+  const paths = extensions.explain.map(({ method, path }: { method: string; path: string }) => `${method} ${path}`);
+  for (const path of [
+    'GET /v2/events-monitor/events',
+    'GET /v2/events-monitor/observation/',
+    'GET /dev/markets/1',
+    'POST /markets/1/topics',
+    'GET /v2/markets/1/companies',
+    'GET /v2/markets/1/esg',
+    'GET /v2/markets/1/jobs',
+  ]) {
+    expect(paths.some((each: string) => each.startsWith(path))).toBe(true);
+  }
+  await page.close();
+});

@@ -1,0 +1,54 @@
+import type { Browser, Page } from 'playwright-core';
+
+/** A page that was opened, and what it did. */
+export interface Visit {
+  page: Page;
+  /** Every address that the page asked for, WebSockets included. */
+  addresses: string[];
+  /** What the console showed, refusals of the content security policy among it, and uncaught errors. */
+  complaints: string[];
+}
+
+export const queryEditor = '.graphiql-query-editor .view-lines';
+
+/** Opens the page in a browser that was never there before, and waits for its editors. */
+export async function visitPage(browser: Browser, address: string): Promise<Visit> {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(15_000);
+  const addresses: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', request => addresses.push(request.url()));
+  page.on('websocket', socket => addresses.push(socket.url()));
+  page.on('console', message => complaints.push(message.text()));
+  page.on('pageerror', error => complaints.push(error.message));
+  await page.goto(address);
+  await page.locator(queryEditor).waitFor();
+  return { page, addresses, complaints };
+}
+
+/** Brings a tab to the front, by the name of its operation. */
+export async function openTab(page: Page, name: string): Promise<void> {
+  const tab = page.locator('.graphiql-tab', { hasText: name });
+  // A click is lost while the editors are still being set up.
+  do await tab.click();
+  while (!(await tab.getAttribute('class'))?.includes('graphiql-tab-active'));
+}
+
+/** Replaces what stands in the query editor. The editor closes brackets by itself. */
+export async function typeQuery(page: Page, query: string): Promise<void> {
+  await page.locator(queryEditor).click();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type(query);
+}
+
+/** Runs what stands in the query editor until the answer shows `expected`. */
+export async function runAndRead(page: Page, expected: string): Promise<void> {
+  const answers = page.locator('.result-window');
+  // GraphiQL reads the name of the operation a moment after a change, and until then asks for the former one.
+  for (let attempt = 1; attempt <= 8; attempt++) {
+    await page.locator('.graphiql-execute-button').click();
+    const shown = answers.getByText(expected).waitFor({ timeout: 1000 });
+    if (await shown.then(() => true).catch(() => false)) return;
+  }
+  throw new Error(`${expected} is not in the answer: ${await answers.innerText()}`);
+}

@@ -58,8 +58,8 @@ export class Batch {
     }
     try {
       const loaded = await lookup.load(signal);
-      if (!loaded.noStore) this.#keep(lookup, generation, loaded);
       const freshUntil = loaded.noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
+      if (!loaded.noStore) this.#keep(lookup, generation, loaded, freshUntil);
       return {
         value: loaded.value,
         heavy: loaded.heavy?.value,
@@ -88,8 +88,12 @@ export class Batch {
     return (await this.#found).slice(first, first + keys.length);
   }
 
-  #keep(lookup: Lookup<unknown, unknown>, generation: string | undefined, loaded: Loaded<unknown, unknown>): void {
-    const freshUntil = Date.now() + lookup.lifetime.maxAge;
+  #keep(
+    lookup: Lookup<unknown, unknown>,
+    generation: string | undefined,
+    loaded: Loaded<unknown, unknown>,
+    freshUntil: number,
+  ): void {
     const times = { freshUntil, usableUntil: freshUntil + lookup.lifetime.grace, generation };
     const [recordKey = '', heavyKey] = keysOf(lookup);
     this.#set(recordKey, { value: loaded.value, bytes: loaded.bytes, ...times });

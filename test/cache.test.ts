@@ -39,6 +39,8 @@ const never = new AbortController().signal;
 
 function connection(url: string): RedisClient {
   const redis = connectRedis([url], () => {});
+  // Several processes of a test share one connection.
+  redis.setMaxListeners(0);
   cleanups.push(() => redis.disconnect());
   return redis;
 }
@@ -563,7 +565,7 @@ describe('Redis', () => {
   ])('gone: every answer comes from the source; back: it is used again; %s', async (_, change) => {
     const { server, redis, cache } = await ownRedis();
     const scope = someScope();
-    const cut = once(redis, 'close');
+    const cut = new Promise(resolve => redis.once('close', resolve));
     await server.kill();
     await cut;
     await answersInTime(cache, scope, change);
@@ -632,14 +634,15 @@ describe('Redis', () => {
     const { server, redis, cache } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     await cache.getOrLoad(scope, lookup('a'), never);
-    const cut = once(redis, 'close');
+    const cut = new Promise(resolve => redis.once('close', resolve));
     await server.kill();
     await cut;
     moveClock(100 * second);
     const down = failing(new UpstreamUnavailable('Down'));
     expect(await cache.getOrLoad(scope, lookup('a', down), never)).toMatchObject({ stale: true, source: 'memory' });
     // ioredis leaves a timer behind when it is disconnected while the server is away.
-    await Promise.all([once(redis, 'ready'), server.restart()]);
+    await server.restart();
+    await until(() => redis.status === 'ready');
   });
 
   test('that is not there yet keeps nobody waiting', async () => {

@@ -29,6 +29,8 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     keywordSuggestionPath: undefined,
     teamsFile: undefined,
     explain: undefined,
+    keepAnswers: true,
+    trustProxy: false,
   });
   const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());
   expect(secrets[0]).not.toBe(secrets[1]);
@@ -50,6 +52,8 @@ test('every variable that is set is read', () => {
     KEYWORD_SUGGESTION_PATH: '/v2/discovery/keywords',
     TEAMS_FILE: '/etc/teams.json',
     EXPLAIN: 'false',
+    KEEP_ANSWERS: 'false',
+    TRUST_PROXY: 'true',
     NODE_ENV: 'production',
     SOMETHING_ELSE: 'that is none of ours',
   });
@@ -68,6 +72,8 @@ test('every variable that is set is read', () => {
     keywordSuggestionPath: '/v2/discovery/keywords',
     teamsFile: '/etc/teams.json',
     explain: false,
+    keepAnswers: false,
+    trustProxy: true,
   });
   expect(config.sessionSecrets.map(secret => secret.reveal())).toEqual([secretOf('a'), secretOf('b')]);
   expect(readConfig({ EXPLAIN: 'true' }).explain).toBe(true);
@@ -76,7 +82,7 @@ test('every variable that is set is read', () => {
 test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
   const names = ['HOST', 'PORT', 'UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL', 'UPSTREAM_TIMEOUT_MS'];
   const others = ['UPSTREAM_CONNECTIONS', 'REDIS_URL', 'SESSION_SECRET', 'EVENTS_SEARCH_PARAM', 'EXPLAIN'];
-  const more = ['KEYWORD_SUGGESTION_PATH', 'TEAMS_FILE'];
+  const more = ['KEYWORD_SUGGESTION_PATH', 'TEAMS_FILE', 'KEEP_ANSWERS', 'TRUST_PROXY'];
   const sessionSecrets = expect.anything();
   for (const name of [...names, ...others, ...more]) {
     expect({ ...readConfig({ [name]: empty }), sessionSecrets }).toEqual({ ...readConfig({}), sessionSecrets });
@@ -122,6 +128,8 @@ describe('what is not right', () => {
     ['KEYWORD_SUGGESTION_PATH', '/v2/keywords?x=1'],
     ['KEYWORD_SUGGESTION_PATH', '//elsewhere.test/keywords'],
     ['EXPLAIN', 'yes'],
+    ['KEEP_ANSWERS', '1'],
+    ['TRUST_PROXY', 'everyone'],
   ])('is told by name, without the value: %s=%s', (name, value) => {
     const faults = faultsOf({ ...upstream, [name]: value });
     expect(faults).toHaveLength(1);
@@ -149,14 +157,18 @@ describe('what is not right', () => {
       EVENTS_SEARCH_PARAM: '?',
       KEYWORD_SUGGESTION_PATH: '?',
       EXPLAIN: '?',
+      KEEP_ANSWERS: '?',
+      TRUST_PROXY: '?',
     });
     expect(faults.map(fault => fault.split(':')[0]).sort()).toEqual([
       'EVENTS_SEARCH_PARAM',
       'EXPLAIN',
+      'KEEP_ANSWERS',
       'KEYWORD_SUGGESTION_PATH',
       'PORT',
       'REDIS_URL',
       'SESSION_SECRET',
+      'TRUST_PROXY',
       'UPSTREAM_API_URL',
       'UPSTREAM_BASE_URL',
       'UPSTREAM_CONNECTIONS',

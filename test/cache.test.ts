@@ -8,7 +8,15 @@ import type { Loaded, Lookup } from '../src/cache/lookup.js';
 import { MemoryTier } from '../src/cache/memory-tier.js';
 import { RedisTier } from '../src/cache/redis-tier.js';
 import type { Scope } from '../src/credentials.js';
-import { Abandoned, Forbidden, NotFound, RateLimited, UpstreamTimeout, UpstreamUnavailable } from '../src/errors.js';
+import {
+  Abandoned,
+  Forbidden,
+  NotFound,
+  RateLimited,
+  Unauthenticated,
+  UpstreamTimeout,
+  UpstreamUnavailable,
+} from '../src/errors.js';
 import { connectRedis, type RedisClient } from '../src/redis.js';
 import type { Telemetry } from '../src/telemetry.js';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
@@ -201,6 +209,20 @@ describe.each(['memory', 'memory over Redis'])('a cache of %s', tiers => {
     await cache.getOrLoad(scope, lookup('a'), never);
     moveClock(100 * second);
     await expect(cache.getOrLoad(scope, lookup('a', failing(refusal)), never)).rejects.toBe(refusal);
+  });
+
+  test.each([
+    new Unauthenticated('Who?', { status: 401, errorCode: null }),
+    new Forbidden('No', { status: 403, errorCode: null }),
+    new NotFound('Gone', { status: 404, errorCode: null }),
+  ])('after a refusal, what was kept before it stands in for nothing any more: $name', async refusal => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    await cache.getOrLoad(scope, lookup('a'), never);
+    moveClock(100 * second);
+    await expect(cache.getOrLoad(scope, lookup('a', failing(refusal)), never)).rejects.toBe(refusal);
+    moveClock(200 * second);
+    const down = new UpstreamUnavailable('Down');
+    await expect(cache.getOrLoad(scope, lookup('a', failing(down)), never)).rejects.toBe(down);
   });
 
   test.each([

@@ -1,5 +1,5 @@
 import type { Scope } from '../credentials.js';
-import { NotFound, UpstreamFailure } from '../errors.js';
+import { Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../errors.js';
 import { type Entry, whole } from './entry.js';
 import { type Answer, answerOf, keysOf, type Loaded, type Lookup } from './lookup.js';
 import type { MemoryTier } from './memory-tier.js';
@@ -69,7 +69,8 @@ export class Batch {
         generation,
       };
     } catch (error) {
-      if (error instanceof NotFound) this.#keepAbsence(lookup, generation, error);
+      if (error instanceof NotFound) this.#keepRefusal(lookup, generation, lookup.lifetime.absent, error.upstream);
+      if (error instanceof Forbidden || error instanceof Unauthenticated) this.#keepRefusal(lookup, generation, 0);
       if (!(error instanceof UpstreamFailure)) throw error;
       const inRedis = whole(shared, generation, 'usableUntil');
       if (inRedis !== undefined) return answerOf(inRedis, 'redis', true);
@@ -100,11 +101,16 @@ export class Batch {
     if (heavyKey !== undefined && loaded.heavy !== undefined) this.#set(heavyKey, { ...loaded.heavy, ...times });
   }
 
-  #keepAbsence(lookup: Lookup<unknown, unknown>, generation: string | undefined, { upstream }: NotFound): void {
-    const until = Date.now() + lookup.lifetime.absent;
-    if (lookup.lifetime.absent === 0) return;
+  /** What was kept before must not stand in for what is refused now; a refusal with a time is remembered for as long. */
+  #keepRefusal(
+    lookup: Lookup<unknown, unknown>,
+    generation: string | undefined,
+    milliseconds: number,
+    absent?: UpstreamFault,
+  ): void {
+    const until = Date.now() + milliseconds;
     for (const key of keysOf(lookup)) {
-      this.#set(key, { absent: upstream, freshUntil: until, usableUntil: until, generation, bytes: 0 });
+      this.#set(key, { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 });
     }
   }
 

@@ -32,12 +32,13 @@ export class RedisTier {
     return keys.map((_, index) => parsed(texts?.[index]));
   }
 
-  /** One pipeline for all entries. Never rejects. */
+  /** One pipeline for all entries; one whose time is over replaces what is there by nothing. Never rejects. */
   async setMany(scope: Scope, writes: readonly Write[]): Promise<void> {
     const pipeline = this.#redis.pipeline();
     for (const { key, entry } of writes) {
       const milliseconds = Math.ceil(entry.usableUntil - Date.now());
       if (milliseconds > 0) pipeline.set(redisKey(scope, key), JSON.stringify(entry), 'PX', milliseconds);
+      else pipeline.unlink(redisKey(scope, key));
     }
     await this.#guarded('SET', async () => {
       const failed = (await pipeline.exec())?.find(([error]) => error !== null);

@@ -17,7 +17,7 @@ const longestNames = 6_000;
 
 /**
  * The first events of many entities, each exactly as a call of its own would give them, in as few calls as that takes: for each group asked for
- * alike never more than one above what asking alone costs. The names of a group go into one call, since the service combines them with OR
+ * alike at most one above what asking alone costs, as long as every score is known and the list holds still. The names of a group go into one call, since the service combines them with OR
  * (spec.md: GET events, rule 1), and its events are told apart by the entities they name. Whatever cannot be told apart for certain is asked for
  * by itself.
  */

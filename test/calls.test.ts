@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { pagesFor } from '../src/events/window.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { eventPage, fakeWire } from './support/wire.js';
-
-// A machine may be busy with other things.
-jest.setTimeout(60_000);
 
 /** The service's default window of events depends on the time of day. */
 const noon = () => new Date('2026-03-10T12:00:00.000Z');

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire, type WireCall, type WireReply } from './support/wire.js';
-
-// A machine may be busy with other things.
-jest.setTimeout(60_000);
 
 interface Entity {
   name: string;

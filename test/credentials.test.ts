@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ask, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
-
-// A machine may be busy with other things.
-jest.setTimeout(60_000);
 
 const service = fakeWire(({ url }) => {
   if (url.pathname.endsWith('/sign-in')) {

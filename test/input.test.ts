@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { InvalidConfig, readConfig } from '../src/config.js';
 import { cursorOf } from './support/calls-table.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
 import { eventPage, fakeWire } from './support/wire.js';
-
-// A machine may be busy with other things.
-jest.setTimeout(60_000);
 
 const companies = [
   { domain: 'acme.example', name: 'Acme, Inc.' },

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { eventPage, type FakeWire, fakeWire, type WireCall, type WireReply } from './support/wire.js';
-
-// A machine may be busy with other things.
-jest.setTimeout(60_000);
 
 const secretOfAll = { SESSION_SECRET: 'one secret for all gateways of these tests' };
 

@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { startSandbox } from '../src/sandbox/server.js';
 import { callsTableAsMarkdown } from './support/calls-table.js';
 import { startGateway } from './support/gateway.js';
-
-// A machine may be busy with other things.
-jest.setTimeout(60_000);
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 

@@ -1,0 +1,123 @@
+import { Parser } from 'htmlparser2';
+import sanitizeHtml from 'sanitize-html';
+import { z } from 'zod';
+import type { Outcome, Reference } from './model.js';
+
+/** What is shown where an endpoint failed, whatever the reason (spec.md: Expected response). */
+export const genericFailure = 'The export could not be delivered. Please contact your IT support.';
+
+/** What a status means for an export (spec.md: Expected response): an `exception` is tried again, the others are final. */
+export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception' | 'failed' {
+  if (status === 200) return 'delivered';
+  if (status === 207 || (status >= 400 && status <= 499)) return 'rejected';
+  if (status >= 500 && status <= 599) return 'exception';
+  return 'failed';
+}
+
+/** How much of an answer is kept and shown, in characters and items; the rest is cut off. */
+const longest = { title: 255, message: 4_000, referenceMessage: 500, url: 1_024 };
+const mostReferences = 50;
+
+const cutTo = (length: number) => z.string().transform(text => text.slice(0, length));
+
+/** An address that a browser may be sent to; anything else reads as null. */
+const webAddress = z
+  .string()
+  .max(longest.url)
+  .refine(text => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+  .transform(text => new URL(text).href)
+  .nullable()
+  .catch(null);
+
+const types: Readonly<Record<string, Reference['type']>> = {
+  ok: 'OK',
+  info: 'INFO',
+  warning: 'WARNING',
+  error: 'ERROR',
+};
+
+const reference = z.object({
+  title: cutTo(longest.title),
+  message: cutTo(longest.referenceMessage).nullable().catch(null),
+  url: webAddress,
+  type: z
+    .string()
+    .catch('warning')
+    .transform((type): Reference['type'] => types[type] ?? 'WARNING'),
+});
+
+const references = z
+  .array(z.unknown())
+  .catch([])
+  .transform(items => items.map(item => reference.safeParse(item)))
+  .transform(results => results.flatMap(({ data }) => (data === undefined ? [] : [data])).slice(0, mostReferences));
+
+const words = (title: string, message: string) => ({
+  title: cutTo(longest.title).catch(title),
+  message: cutTo(longest.message).catch(message),
+});
+
+const delivery = z.object({
+  ...words('Delivered', 'The endpoint has accepted the export.'),
+  redirectUrl: webAddress,
+});
+
+const rejection = z.object({
+  ...words('Turned down', 'The endpoint has turned the export down and gave no reason that can be shown.'),
+  references,
+});
+
+/**
+ * What a final answer comes to. A body that cannot be read takes nothing from what the status says: the gateway's own words stand in
+ * for whatever is missing.
+ * @param body undefined where it was too large.
+ */
+export function outcomeOf(status: number, body: string | undefined): Outcome {
+  const answer = objectIn(body);
+  switch (meaningOf(status)) {
+    case 'delivered':
+      return { kind: 'DELIVERED', ...shown(delivery.parse(answer)) };
+    case 'rejected':
+      return { kind: 'REJECTED', ...shown(rejection.parse(answer)) };
+    default:
+      return { kind: 'FAILED', message: genericFailure };
+  }
+}
+
+function objectIn(body: string | undefined): object {
+  try {
+    const value: unknown = JSON.parse(body ?? '');
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function shown<T extends { message: string }>(answer: T): T & { messageText: string } {
+  const message = sanitizeHtml(answer.message, {
+    allowedTags: ['a', 'b', 'br', 'code', 'em', 'i', 'li', 'ol', 'p', 'strong', 'u', 'ul'],
+    allowedAttributes: { a: ['href', 'rel'] },
+    allowedSchemes: ['http', 'https', 'mailto'],
+    allowProtocolRelative: false,
+    transformTags: { a: sanitizeHtml.simpleTransform('a', { rel: 'noopener noreferrer' }) },
+  });
+  return { ...answer, message, messageText: plainTextOf(message) };
+}
+
+/** Sanitised HTML as text: breaks, and ends of paragraphs and list items, are line breaks. */
+function plainTextOf(html: string): string {
+  let text = '';
+  const parser = new Parser({
+    ontext: part => {
+      text += part;
+    },
+    onopentag: name => {
+      if (name === 'br') text += '\n';
+    },
+    onclosetag: name => {
+      if (name === 'p' || name === 'li') text += '\n';
+    },
+  });
+  parser.end(html);
+  return text.trim();
+}

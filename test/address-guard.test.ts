@@ -1,0 +1,150 @@
+import diagnostics from 'node:diagnostics_channel';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { AddressRefused, createAddressGuard, type Resolve, systemResolve } from '../src/exports/address-guard.js';
+import { deliver, realAfter } from '../src/exports/delivery.js';
+import { insideUrls } from './support/inside-addresses.js';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** A server on loopback that notes what reaches it. */
+async function startInside() {
+  const connections: number[] = [];
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request.url ?? '');
+    response.setHeader('content-type', 'application/json');
+    response.end('{"title":"t","message":"m","redirectUrl":null}');
+  });
+  server.on('connection', () => connections.push(1));
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(() => server.close());
+  return { port: (server.address() as AddressInfo).port, connections, requests };
+}
+
+/** Counts the sockets that this process begins to connect. */
+function countSockets() {
+  const sockets: unknown[] = [];
+  const note = (message: unknown) => sockets.push(message);
+  diagnostics.subscribe('net.client.socket', note);
+  cleanups.push(() => diagnostics.unsubscribe('net.client.socket', note));
+  return sockets;
+}
+
+const strict = (resolve: Resolve = systemResolve) => createAddressGuard(false, resolve);
+const permissive = (resolve: Resolve = systemResolve) => createAddressGuard(true, resolve);
+const call = (url: string) => ({ url: new URL(url), headers: {}, body: '{}', id: 'a-key' });
+const send = (url: string, guard = strict()) => deliver(call(url), { guard, after: realAfter }, async () => {});
+
+describe('an address inside', () => {
+  test('is known in at least 60 notations', () => {
+    expect(new Set(insideUrls).size).toBeGreaterThanOrEqual(60);
+  });
+
+  test.each(insideUrls)('%s is refused by the check', async url => {
+    await expect(strict().check(new URL(url))).rejects.toThrow(AddressRefused);
+  });
+
+  test.each(insideUrls)('%s is refused at the connection, before a byte is sent, and not tried again', async url => {
+    const sockets = countSockets();
+    const { attempts, outcome } = await send(url);
+    expect(attempts).toEqual([expect.objectContaining({ status: null, fault: 'ADDRESS_REFUSED' })]);
+    expect(outcome.kind).toBe('FAILED');
+    // A name is looked up by a socket, which then does not connect.
+    if (!/localhost/.test(new URL(url).hostname)) expect(sockets).toEqual([]);
+  });
+
+  test.each(['127.0.0.1', '::ffff:169.254.169.254', 'fd00:ec2::254', '0.0.0.0', 'not an address'])(
+    'is refused where a name resolves to %s beside an allowed one',
+    async inside => {
+      const guard = strict(async () => ['93.184.215.14', inside]);
+      await expect(guard.check(new URL('http://names.example/'))).rejects.toThrow(AddressRefused);
+      expect((await send('http://names.example/', guard)).attempts[0]?.fault).toBe('ADDRESS_REFUSED');
+    },
+  );
+
+  test('gets no connection from a name that changes its meaning after the check', async () => {
+    const inside = await startInside();
+    const answers = ['93.184.215.14', '127.0.0.1'];
+    const guard = strict(async () => [answers.shift() ?? '127.0.0.1']);
+    const url = `http://rebinding.example:${inside.port}/`;
+    await guard.check(new URL(url));
+    const { attempts } = await send(url, guard);
+    expect(attempts.map(({ fault }) => fault)).toEqual(['ADDRESS_REFUSED']);
+    expect(inside.connections).toEqual([]);
+  });
+
+  test('gets no connection on a retry either', async () => {
+    const inside = await startInside();
+    const answers = ['127.0.0.1'];
+    // The first address is allowed here, and refuses the connection; the second is not.
+    const guard = permissive(async () => [answers.shift() ?? '169.254.169.254']);
+    const { attempts } = await send('http://rebinding.example:1/', guard);
+    expect(attempts.map(({ fault }) => fault)).toEqual(['BROKEN', 'ADDRESS_REFUSED']);
+    expect(inside.connections).toEqual([]);
+  });
+
+  test('is not reached through a redirect', async () => {
+    const inside = await startInside();
+    const redirecting = createServer((_, response) => {
+      response.writeHead(307, { location: `http://127.0.0.1:${inside.port}/stolen` }).end();
+    });
+    await new Promise<void>(resolve => redirecting.listen(0, '127.0.0.1', resolve));
+    cleanups.push(() => redirecting.close());
+    const { port } = redirecting.address() as AddressInfo;
+    const { attempts, outcome } = await send(`http://127.0.0.1:${port}/`, permissive());
+    expect(attempts.map(({ status }) => status)).toEqual([307]);
+    expect(outcome.kind).toBe('FAILED');
+    expect(inside.connections).toEqual([]);
+  });
+});
+
+describe('an address that is allowed', () => {
+  test.each(['http://93.184.215.14/', 'http://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/', 'https://1.1.1.1:8443/'])(
+    '%s passes the check',
+    url => strict().check(new URL(url)),
+  );
+
+  test('is that of a name that does not resolve yet', async () => {
+    const guard = strict(async () => {
+      throw new Error('ENOTFOUND');
+    });
+    await guard.check(new URL('http://later.example/'));
+    const { attempts } = await send('http://later.example/', guard);
+    expect(attempts.map(({ fault }) => fault)).toEqual(['BROKEN', 'BROKEN', 'BROKEN', 'BROKEN']);
+  });
+
+  test.each(['http://127.0.0.1/', 'http://[::1]/', 'http://10.1.2.3/', 'http://[fd12::1]/'])(
+    'includes %s where private addresses are allowed',
+    url => permissive().check(new URL(url)),
+  );
+
+  test.each([
+    'http://169.254.169.254/',
+    'http://[fe80::1]/',
+    'http://[fd00:ec2::254]/',
+    'http://168.63.129.16/',
+    'http://0.0.0.0/',
+    'http://224.0.0.1/',
+    'http://[::ffff:127.0.0.1]/',
+  ])('does not include %s even then', async url => {
+    await expect(permissive().check(new URL(url))).rejects.toThrow(AddressRefused);
+  });
+});
+
+test('an export does not use the proxies of the environment', async () => {
+  const [inside, proxy] = [await startInside(), await startInside()];
+  const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy', 'NODE_USE_ENV_PROXY'];
+  for (const name of names) process.env[name] = name.startsWith('NODE') ? '1' : `http://127.0.0.1:${proxy.port}`;
+  cleanups.push(() => {
+    for (const name of names) delete process.env[name];
+  });
+  const { outcome } = await send(`http://127.0.0.1:${inside.port}/hook?a=b`, permissive());
+  expect(outcome).toMatchObject({ kind: 'DELIVERED', title: 't', messageText: 'm' });
+  expect(inside.requests).toEqual(['/hook?a=b']);
+  expect(proxy.connections).toEqual([]);
+});

@@ -87,7 +87,7 @@ export function outcomeOf(status: number, body: string | undefined): Outcome {
 function objectIn(body: string | undefined): object {
   try {
     const value: unknown = JSON.parse(body ?? '');
-    return typeof value === 'object' && value !== null ? value : {};
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
   } catch {
     return {};
   }

@@ -19,7 +19,7 @@ export type After = (milliseconds: number, fire: () => void) => () => void;
 
 /** What a delivery came to, with all its attempts. */
 export interface Delivered {
-  readonly attempts: readonly Attempt[];
+  readonly attempts: Attempt[];
   readonly outcome: Outcome;
 }
 
@@ -50,7 +50,7 @@ export const realAfter: After = (milliseconds, fire) => {
 export async function deliver(
   call: OutboundCall,
   { guard, after }: { readonly guard: AddressGuard; readonly after: After },
-  note: (attempts: readonly Attempt[]) => Promise<void>,
+  note: (attempts: Attempt[]) => Promise<void>,
 ): Promise<Delivered> {
   const attempts: Attempt[] = [];
   for (;;) {

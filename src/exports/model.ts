@@ -56,7 +56,8 @@ const exportRecord = z.object({
   expiresAt: z.string(),
   finishedAt: z.string().nullable(),
   by: z.string(),
-  onBehalfOf: z.string().nullable(),
+  /** The user that the placeholders stood for: the e-mail, or else the name. */
+  user: z.string().nullable(),
   endpoint: z.string(),
   marketId: z.string(),
   selected: z.int(),

@@ -1,0 +1,340 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { openFileStore } from '../src/exports/file-store.js';
+import { type Endpoint, type ExportRecord, statusOf } from '../src/exports/model.js';
+import { createRedisStore } from '../src/exports/redis-store.js';
+import type { TeamStore } from '../src/exports/store.js';
+import {
+  earlierExport,
+  recentExports,
+  withEndpoint,
+  withExport,
+  withoutEndpoint,
+  withProgress,
+} from '../src/exports/team-state.js';
+import { connectRedis } from '../src/redis.js';
+import type { Telemetry } from '../src/telemetry.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+
+// Of its own, because the registry's keys do not expire.
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const telemetry: Telemetry = {
+  upstreamCall() {},
+  lookup() {},
+  drift() {},
+  redisFault() {},
+} as Partial<Telemetry> as Telemetry;
+
+const endpoint = (name: string): Endpoint => ({
+  name,
+  url: 'https://crm.example/hook',
+  description: 'The CRM',
+  headerNames: [],
+  sealedHeaders: null,
+});
+
+const hour = 60 * 60 * 1_000;
+const record = (change: Partial<ExportRecord> = {}): ExportRecord => ({
+  id: randomUUID(),
+  startedAt: new Date().toISOString(),
+  expiresAt: new Date(Date.now() + hour).toISOString(),
+  finishedAt: null,
+  by: 'ada@team.example',
+  user: null,
+  endpoint: 'crm',
+  marketId: '1',
+  selected: 1,
+  sent: 1,
+  idempotencyKey: null,
+  inputDigest: 'digest',
+  attempts: [],
+  outcome: null,
+  ...change,
+});
+const failed = { kind: 'FAILED', message: 'It failed.' } as const;
+const ended = (change: Partial<ExportRecord> = {}) => record({ outcome: failed, ...change });
+const ago = (milliseconds: number) => new Date(Date.now() - milliseconds).toISOString();
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'exports-'));
+  cleanups.push(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function redisAt(url: string) {
+  const client = connectRedis([url], () => {});
+  cleanups.push(() => client.disconnect());
+  if (client.status !== 'ready') await new Promise(resolve => client.once('ready', resolve));
+  return client;
+}
+
+/** Opens stores that keep one and the same state, as processes of one fleet, or one after the other. */
+const kinds: Record<string, () => Promise<() => Promise<TeamStore>>> = {
+  'a file': async () => {
+    const path = join(await folder(), 'made', 'when needed');
+    return () => openFileStore(path);
+  },
+  Redis: async () => async () => createRedisStore(await redisAt(server.url), telemetry),
+};
+
+const register = (store: TeamStore, team: string, name: string) =>
+  store.change(team, state => ({ state: withEndpoint(state, endpoint(name)), result: name }));
+const begin = (store: TeamStore, team: string, one: ExportRecord) =>
+  store.change(team, state => ({ state: withExport(state, one), result: one.id }));
+/** Begins an export with an idempotency key. @throws Conflict where one is running */
+const beginOnce = (store: TeamStore, team: string) =>
+  store.change(team, state => {
+    const one = record({ idempotencyKey: 'key' });
+    earlierExport(state, one);
+    return { state: withExport(state, one), result: one.id };
+  });
+const names = async (store: TeamStore, team: string) => (await store.read(team)).endpoints.map(({ name }) => name);
+
+describe.each(Object.entries(kinds))('the registry in %s', (_, prepare) => {
+  async function opened() {
+    const open = await prepare();
+    return { open, store: await open(), team: `team ${randomUUID()}` };
+  }
+
+  test('is empty for a team that it does not know', async () => {
+    const { store, team } = await opened();
+    expect(await store.read(team)).toEqual({ endpoints: [], exports: [] });
+  });
+
+  test('keeps what was confirmed for who opens it next, apart by team', async () => {
+    const { open, store, team } = await opened();
+    await register(store, team, 'b');
+    await register(store, team, 'a');
+    await register(store, `${team} other`, 'c');
+    const next = await open();
+    expect(await names(next, team)).toEqual(['a', 'b']);
+    expect(await names(next, `${team} other`)).toEqual(['c']);
+    expect((await next.read(team)).endpoints[0]).toEqual(endpoint('a'));
+  });
+
+  test('shows what another process has changed meanwhile', async () => {
+    const { open, store, team } = await opened();
+    const other = await open();
+    await register(store, team, 'a');
+    expect(await names(other, team)).toEqual(['a']);
+    await register(other, team, 'b');
+    expect(await names(store, team)).toEqual(['a', 'b']);
+  });
+
+  test('loses none of many changes at once', async () => {
+    const { open, store, team } = await opened();
+    const wanted = Array.from({ length: 20 }, (_, index) => `endpoint ${index}`);
+    await Promise.all(wanted.map(name => register(store, team, name)));
+    expect(await names(await open(), team)).toEqual([...wanted].sort());
+  });
+
+  test('changes nothing where the change throws', async () => {
+    const { store, team } = await opened();
+    await register(store, team, 'a');
+    await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'CONFLICT' });
+    await expect(
+      store.change(team, state => ({ state: withoutEndpoint(state, 'b'), result: null })),
+    ).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(await names(store, team)).toEqual(['a']);
+  });
+
+  test('gives a result without a change', async () => {
+    const { store, team } = await opened();
+    expect(await store.change(team, ({ endpoints }) => ({ result: endpoints.length }))).toBe(0);
+  });
+
+  test('takes one of the exports with one idempotency key that begin at once', async () => {
+    const { store, team } = await opened();
+    const results = await Promise.allSettled([1, 2, 3].map(() => beginOnce(store, team)));
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
+    expect((await store.read(team)).exports).toHaveLength(1);
+  });
+
+  test('records the progress of an export', async () => {
+    const { open, store, team } = await opened();
+    const one = record();
+    await begin(store, team, one);
+    const attempts = [{ startedAt: ago(0), status: 503, fault: null, milliseconds: 12 }];
+    await store.change(team, state => ({ state: withProgress(state, one.id, { attempts }), result: null }));
+    await store.change(team, state => ({ state: withProgress(state, one.id, { outcome: failed }), result: null }));
+    expect((await (await open()).read(team)).exports).toEqual([{ ...one, attempts, outcome: failed }]);
+  });
+});
+
+describe('the state of a team', () => {
+  const empty = { endpoints: [], exports: [] };
+
+  test('has at most 100 endpoints', () => {
+    const full = { ...empty, endpoints: Array.from({ length: 100 }, (_, index) => endpoint(`${index}`)) };
+    expect(() => withEndpoint(full, endpoint('one more'))).toThrow('at most 100');
+  });
+
+  test('has at most 5 exports in flight; those that expired or ended do not count', () => {
+    const four = { ...empty, exports: [record(), record(), record(), record()] };
+    const more = { ...empty, exports: [...four.exports, record({ expiresAt: ago(1) }), ended()] };
+    expect(withExport(more, record()).exports).toHaveLength(7);
+    expect(() => withExport({ ...more, exports: [...more.exports, record()] }, record())).toThrow('at most 5');
+  });
+
+  test('has at most 500 exports within 24 hours', () => {
+    const exports = Array.from({ length: 500 }, (_, index) => ended({ startedAt: ago(hour + index) })).reverse();
+    expect(() => withExport({ ...empty, exports }, record())).toThrow('at most 500');
+    const [, ...rest] = exports;
+    expect(
+      withExport({ ...empty, exports: [ended({ startedAt: ago(25 * hour) }), ...rest] }, record()).exports,
+    ).toHaveLength(500);
+  });
+
+  test('keeps the last 100 exports, and those of the last day beyond them', () => {
+    const old = Array.from({ length: 150 }, (_, index) => ended({ startedAt: ago(48 * hour - index) }));
+    expect(withExport({ ...empty, exports: old }, record()).exports).toHaveLength(100);
+    const recent = Array.from({ length: 150 }, (_, index) => ended({ startedAt: ago(hour - index) }));
+    const kept = withExport({ ...empty, exports: [...old, ...recent] }, record());
+    expect(kept.exports).toHaveLength(151);
+    expect(recentExports(kept)).toHaveLength(100);
+    expect(recentExports(kept)[0]).toBe(kept.exports.at(-1));
+  });
+
+  test('remembers an idempotency key for a day', () => {
+    const asked = { idempotencyKey: 'key', inputDigest: 'digest' };
+    const today = ended({ idempotencyKey: 'key', startedAt: ago(23 * hour) });
+    expect(earlierExport({ ...empty, exports: [today] }, asked)).toBe(today);
+    expect(earlierExport({ ...empty, exports: [{ ...today, startedAt: ago(24 * hour) }] }, asked)).toBeUndefined();
+    expect(earlierExport({ ...empty, exports: [ended()] }, { ...asked, idempotencyKey: null })).toBeUndefined();
+    expect(() => earlierExport({ ...empty, exports: [today] }, { ...asked, inputDigest: 'other' })).toThrow(
+      'another input',
+    );
+    const running = record({ idempotencyKey: 'key' });
+    expect(() => earlierExport({ ...empty, exports: [running] }, asked)).toThrow('still running');
+    const unknown = { ...running, expiresAt: ago(1) };
+    expect(earlierExport({ ...empty, exports: [unknown] }, asked)).toBe(unknown);
+  });
+
+  test('calls an export without an outcome RUNNING, and UNKNOWN once it has expired', () => {
+    expect(statusOf(record())).toBe('RUNNING');
+    expect(statusOf(record({ expiresAt: ago(1) }))).toBe('UNKNOWN');
+    expect(statusOf(ended({ expiresAt: ago(1) }))).toBe('FAILED');
+  });
+});
+
+describe('the file of the registry', () => {
+  test('is for its owner alone, and nothing is left beside it', async () => {
+    const path = await folder();
+    await register(await openFileStore(path), 'team', 'a');
+    expect((await stat(join(path, 'exports.json'))).mode & 0o777).toBe(0o600);
+    expect(await readdir(path)).toEqual(['exports.json']);
+  });
+
+  test('is not made before something is to be kept', async () => {
+    const path = await folder();
+    await (await openFileStore(path)).read('team');
+    expect(await readdir(path)).toEqual([]);
+  });
+
+  test.each([
+    ['cut off', (text: string) => text.slice(0, -10)],
+    ['empty', () => ''],
+    ['of another version', (text: string) => text.replace('"version":1', '"version":2')],
+    ['of another shape', (text: string) => text.replace('"endpoints":', '"entrypoints":')],
+    ['binary', () => '\0\0\0\0'],
+  ])('that is %s is reported at the start and left as it is', async (_, damage) => {
+    const path = await folder();
+    const file = join(path, 'exports.json');
+    await register(await openFileStore(path), 'team', 'a');
+    const damaged = damage(await readFile(file, 'utf8'));
+    await writeFile(file, damaged);
+    await expect(openFileStore(path)).rejects.toThrow(file);
+    expect(await readFile(file, 'utf8')).toBe(damaged);
+  });
+
+  test('that is damaged while the gateway runs is not overwritten either', async () => {
+    const path = await folder();
+    const file = join(path, 'exports.json');
+    const store = await openFileStore(path);
+    await register(store, 'team', 'a');
+    await writeFile(file, 'damaged');
+    await expect(register(store, 'team', 'b')).rejects.toThrow(file);
+    expect(await readFile(file, 'utf8')).toBe('damaged');
+  });
+
+  test('survives the rest of a write that was killed', async () => {
+    const path = await folder();
+    await register(await openFileStore(path), 'team', 'a');
+    await writeFile(join(path, 'exports.json.12345.new'), '{"version":1,"tea');
+    const next = await openFileStore(path);
+    expect(await readdir(path)).toEqual(['exports.json']);
+    await register(next, 'team', 'b');
+    expect(await names(await openFileStore(path), 'team')).toEqual(['a', 'b']);
+  });
+
+  test('tells of exports that a process before this one left that nobody knows how they ended', async () => {
+    const path = await folder();
+    const store = await openFileStore(path);
+    await begin(store, 'team', record());
+    expect((await store.read('team')).exports.map(one => statusOf(one))).toEqual(['RUNNING']);
+    const next = await openFileStore(path);
+    expect((await next.read('team')).exports.map(one => statusOf(one))).toEqual(['UNKNOWN']);
+  });
+
+  test('confirms nothing that it could not write', async () => {
+    const path = await folder();
+    const store = await openFileStore(join(path, 'file', 'below'));
+    await writeFile(join(path, 'file'), '');
+    await expect(register(store, 'team', 'a')).rejects.toThrow();
+    await rm(join(path, 'file'));
+    await chmod(path, 0o700);
+    expect(await names(store, 'team')).toEqual([]);
+    await register(store, 'team', 'a');
+    expect(await names(store, 'team')).toEqual(['a']);
+  });
+});
+
+describe('the registry in Redis', () => {
+  test('lets no process come between what another reads and writes', async () => {
+    const stores = await Promise.all([1, 2, 3].map(async () => createRedisStore(await redisAt(server.url), telemetry)));
+    const team = `team ${randomUUID()}`;
+    const wanted = Array.from({ length: 30 }, (_, index) => `endpoint ${index}`);
+    const register = (name: string, index: number) =>
+      stores[index % 3]?.change(team, state => ({ state: withEndpoint(state, endpoint(name)), result: null }));
+    await Promise.all(wanted.map(register));
+    const [store] = stores;
+    expect(store && (await names(store, team))).toEqual([...wanted].sort());
+    const results = await Promise.allSettled(stores.map(each => beginOnce(each, team)));
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
+  });
+});
+
+describe('the registry in a Redis that is not there', () => {
+  test('says so, and is there again with it', async () => {
+    const lost = await startRedis();
+    cleanups.push(() => lost.stop());
+    const faults: string[] = [];
+    const noting = { ...telemetry, redisFault: (command: string) => faults.push(command) } as unknown as Telemetry;
+    const redis = await redisAt(lost.url);
+    const store = createRedisStore(redis, noting);
+    await register(store, 'team', 'a');
+    await lost.kill();
+    const unavailable = { code: 'UPSTREAM_UNAVAILABLE' };
+    await expect(store.read('team')).rejects.toMatchObject(unavailable);
+    await expect(register(store, 'team', 'b')).rejects.toMatchObject(unavailable);
+    expect(faults.length).toBeGreaterThan(0);
+    const ready = new Promise(resolve => redis.once('ready', resolve));
+    await lost.restart();
+    await ready;
+    await register(store, 'team', 'c');
+    expect(await names(store, 'team')).toEqual(['c']);
+  });
+});

@@ -16,6 +16,7 @@ const config: CodegenConfig = {
         mappers: {
           Company: '../companies/loaders.js#Company',
           DiscoveryAlreadyRunning: '../discovery/model.js#DiscoveryAlreadyRunning',
+          Export: '../exports/model.js#ExportRecord',
           Event: '../events/model.js#Event',
           Job: '../discovery/model.js#Job',
           Market: '../markets/model.js#Market',

@@ -9,6 +9,11 @@ import type { Config } from './config.js';
 import type { Services } from './context.js';
 import { createScoper } from './credentials.js';
 import { createEventsClient } from './events/client.js';
+import { createAddressGuard, type Resolve, systemResolve } from './exports/address-guard.js';
+import { type After, realAfter } from './exports/delivery.js';
+import { createExports } from './exports/exports.js';
+import { openFileStore } from './exports/file-store.js';
+import { createRedisStore } from './exports/redis-store.js';
 import { createKeptAnswers } from './http/answers/kept-answers.js';
 import { createAnswerStore } from './http/answers/store.js';
 import { examples } from './http/examples.js';
@@ -22,9 +27,9 @@ import { lifetimesOf } from './lifetimes.js';
 import { connectRedis } from './redis.js';
 import { type Sandbox, startSandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
+import { createSealer } from './seal.js';
 import { Secret } from './secret.js';
 import { createSignInAttempts } from './sessions/attempts.js';
-import { createSealer } from './sessions/seal.js';
 import { createSessions } from './sessions/sessions.js';
 import { createTeams, hashOfKey, readTeams } from './teams.js';
 import { createUpstream } from './upstream/upstream.js';
@@ -33,6 +38,10 @@ import { createUpstream } from './upstream/upstream.js';
 export interface Seams {
   /** The wire to the service. */
   readonly wire?: Dispatcher;
+  /** What names resolve to for exports. */
+  readonly resolve?: Resolve;
+  /** What ends an attempt of an export. */
+  readonly after?: After;
 }
 
 /** A gateway that is built and does not listen yet. */
@@ -62,12 +71,24 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry);
   const tiers = { memory: new MemoryTier(memoryBytes), redis: redis && new RedisTier(redis, telemetry) };
   const cache = new Cache(tiers, generations, telemetry);
+  const sealer = createSealer(config.sessionSecrets);
   const sessions = createSessions({
     upstream,
-    sealer: createSealer(config.sessionSecrets),
+    sealer,
     attempts: createSignInAttempts(redis),
   });
   const schema = createSchema();
+  const exports = createExports({
+    store: redis === undefined ? await openFileStore(config.dataDir) : createRedisStore(redis, telemetry),
+    sealer,
+    guard: createAddressGuard(
+      config.exports.allowPrivateAddresses ?? sandbox !== undefined,
+      seams.resolve ?? systemResolve,
+    ),
+    after: seams.after ?? realAfter,
+    httpsOnly: config.exports.httpsOnly,
+    report: error => app.log.error({ err: error }, 'The outcome of an export could not be recorded'),
+  });
   const services: Services = {
     upstream,
     cache,
@@ -76,6 +97,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     events: createEventsClient(config.eventsSearchParam),
     lifetimes: lifetimesOf(schema),
     sessions,
+    exports,
     keywordSuggestionPath: config.keywordSuggestionPath,
     teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
   };
@@ -114,6 +136,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   await registerGraphql(app, { schema, services, deadlineMs, explains, reception, answers });
 
   app.addHook('onClose', async () => {
+    await exports.idle();
     await upstream.close();
     redis?.disconnect();
     await sandbox?.close();
@@ -136,6 +159,7 @@ function demoKeyOf({ demo }: Sandbox): string {
 }
 
 function demoTeams({ demo }: Sandbox) {
-  const { name, keys, emails } = demo.team;
-  return [{ name, keys: keys.map(hashOfKey), emails }];
+  const { name, keys, emails, admins } = demo.team;
+  const listed = (member: string) => (keys.includes(member) ? hashOfKey(member) : member);
+  return [{ name, keys: keys.map(hashOfKey), emails, admins: admins.map(listed) }];
 }

@@ -62,6 +62,9 @@ const environment = z.object({
   EVENTS_SEARCH_PARAM: optional(z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter')),
   KEYWORD_SUGGESTION_PATH: optional(z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /')),
   TEAMS_FILE: optional(z.string()),
+  DATA_DIR: withDefault(z.string(), './data'),
+  EXPORT_ALLOW_PRIVATE_ADDRESSES: optional(flag),
+  NODE_ENV: optional(z.string()),
   TRUST_PROXY: withDefault(proxies, false),
   EXPLAIN: optional(flag),
   KEEP_ANSWERS: withDefault(flag, true),
@@ -99,6 +102,13 @@ export interface Config {
   readonly eventsSearchParam: string | undefined;
   readonly keywordSuggestionPath: string | undefined;
   readonly teamsFile: string | undefined;
+  /** Where the registry of exports lives without Redis. */
+  readonly dataDir: string;
+  readonly exports: {
+    /** Undefined: where the sandbox runs. */
+    readonly allowPrivateAddresses: boolean | undefined;
+    readonly httpsOnly: boolean;
+  };
   readonly trustProxy: boolean | readonly string[];
   /** Whether `x-explain: 1` is answered; undefined: where the sandbox runs. */
   readonly explain: boolean | undefined;
@@ -141,6 +151,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     eventsSearchParam: values.EVENTS_SEARCH_PARAM,
     keywordSuggestionPath: values.KEYWORD_SUGGESTION_PATH,
     teamsFile: values.TEAMS_FILE,
+    dataDir: values.DATA_DIR,
+    exports: {
+      allowPrivateAddresses: values.EXPORT_ALLOW_PRIVATE_ADDRESSES,
+      httpsOnly: values.NODE_ENV === 'production',
+    },
     trustProxy: values.TRUST_PROXY,
     explain: values.EXPLAIN,
     keepAnswers: values.KEEP_ANSWERS,

@@ -37,12 +37,12 @@ export function connectionOf<T>(items: readonly (T | null)[], offset: number, to
 const furthest = 1_000_000_000;
 
 /** The place in the list after a cursor, from 0; 0 without one. @throws BadUserInput where it is no cursor of ours. */
-export function offsetAfter(after: string | null | undefined): number {
+export function offsetAfter(after: string | null | undefined, argument = 'after'): number {
   if (after == null) return 0;
   const [, digits] = /^item:(0|[1-9]\d*)$/.exec(Buffer.from(after, 'base64url').toString()) ?? [];
   const index = Number(digits);
   if (digits === undefined || index >= furthest || cursorAt(index) !== after) {
-    throw new BadUserInput('after', 'is no cursor of this list');
+    throw new BadUserInput(argument, 'is no cursor of this list');
   }
   return index + 1;
 }

@@ -5,6 +5,7 @@ import { createDiscoveryLoaders, type DiscoveryLoaders } from './discovery/loade
 import { Unauthenticated } from './errors.js';
 import type { EventsClient } from './events/client.js';
 import { createEventsLoaders, type EventsLoaders } from './events/loaders.js';
+import type { Exports } from './exports/exports.js';
 import type { Lifetimes } from './lifetimes.js';
 import { createMarketsLoaders, type MarketsLoaders } from './markets/loaders.js';
 import { createReader, type ReaderParts } from './reader.js';
@@ -20,6 +21,7 @@ export interface Services extends ReaderParts {
   readonly lifetimes: Lifetimes;
   readonly teams: Teams;
   readonly sessions: Sessions;
+  readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
 }
 
@@ -60,6 +62,7 @@ export interface Context {
   };
   readonly receipt: Receipt;
   readonly teams: Teams;
+  readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
 }
 
@@ -78,6 +81,7 @@ export function createContext(services: Services, visitor: Visitor, signal: Abor
 class RequestContext implements Context {
   readonly receipt = new Receipt();
   readonly teams: Teams;
+  readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
   readonly session: Context['session'];
   private readonly state: {
@@ -90,6 +94,7 @@ class RequestContext implements Context {
   constructor(state: RequestContext['state']) {
     this.state = state;
     this.teams = state.services.teams;
+    this.exports = state.services.exports;
     this.keywordSuggestionPath = state.services.keywordSuggestionPath;
     this.session = sessionOf(state.services, state.visitor, this.receipt);
   }

@@ -4,6 +4,7 @@ import type { GraphQLSchema } from 'graphql';
 import { companiesResolvers } from './companies/resolvers.js';
 import { discoveryResolvers } from './discovery/resolvers.js';
 import { eventsResolvers } from './events/resolvers.js';
+import { exportsResolvers } from './exports/resolvers.js';
 import { marketsResolvers } from './markets/resolvers.js';
 import { scalars } from './scalars.js';
 import { sessionsResolvers } from './sessions/resolvers.js';
@@ -20,7 +21,15 @@ export function readTypeDefs(): string[] {
 export function createSchema(): GraphQLSchema {
   return makeExecutableSchema({
     typeDefs: readTypeDefs(),
-    resolvers: [scalars, eventsResolvers, marketsResolvers, companiesResolvers, discoveryResolvers, sessionsResolvers],
+    resolvers: [
+      scalars,
+      eventsResolvers,
+      marketsResolvers,
+      companiesResolvers,
+      discoveryResolvers,
+      sessionsResolvers,
+      exportsResolvers,
+    ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });
 }

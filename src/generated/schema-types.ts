@@ -1,6 +1,7 @@
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../companies/loaders.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../discovery/model.js';
+import type { ExportRecord as ExportRecordModel } from '../exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../events/model.js';
 import type { Market as MarketModel, Topic as TopicModel } from '../markets/model.js';
 import type { Context } from '../context.js';
@@ -163,6 +164,12 @@ export type CreateSearchCriteriaInput = {
   readonly searchType: Scalars['String']['input'];
 };
 
+/** An endpoint to be deleted. */
+export type DeleteExportEndpointInput = {
+  /** Its name. */
+  readonly name: Scalars['String']['input'];
+};
+
 /** Which way a datapoint moves. */
 export type Direction =
   /** It falls. */
@@ -321,6 +328,141 @@ export type EventTimestamps = {
   readonly recordedStart?: Maybe<Scalars['DateTime']['output']>;
 };
 
+/** An export of a team. */
+export type Export = {
+  readonly __typename?: 'Export';
+  /** The calls that were made, in order. Each is written down before it is made. */
+  readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** Who asked for it: a user's e-mail address, or the beginning of an API key's hash. */
+  readonly by: Scalars['String']['output'];
+  /** The endpoint's name. */
+  readonly endpoint: Scalars['String']['output'];
+  /** When it ended; null while it runs, and where nobody knows. */
+  readonly finishedAt?: Maybe<Scalars['DateTime']['output']>;
+  /** Its identifier, which the endpoint has as `Idempotency-Key`. */
+  readonly id: Scalars['ID']['output'];
+  /** The caller's own name for it. */
+  readonly idempotencyKey?: Maybe<Scalars['String']['output']>;
+  /** The market. */
+  readonly marketId: Scalars['ID']['output'];
+  /** How it stands. */
+  readonly outcome: ExportOutcome;
+  /** What the caller was answered; null while it runs. */
+  readonly result?: Maybe<ExportResult>;
+  /** How many companies were chosen. */
+  readonly selected: Scalars['Int']['output'];
+  /** How many of them were sent, at most 500. */
+  readonly sent: Scalars['Int']['output'];
+  /** When it began. */
+  readonly startedAt: Scalars['DateTime']['output'];
+  /** The user that the placeholders stood for: the e-mail address, or else the name. */
+  readonly user?: Maybe<Scalars['String']['output']>;
+};
+
+/** One call of the endpoint. */
+export type ExportAttempt = {
+  readonly __typename?: 'ExportAttempt';
+  /** Why there was no answer; null where there was one, and where nobody knows. */
+  readonly fault?: Maybe<ExportFault>;
+  /** How long it took; null while it runs, and where nobody knows. */
+  readonly milliseconds?: Maybe<Scalars['Int']['output']>;
+  /** When it began. */
+  readonly startedAt: Scalars['DateTime']['output'];
+  /** The status of the answer; null where there was none. */
+  readonly status?: Maybe<Scalars['Int']['output']>;
+};
+
+/** Which companies of the market. */
+export type ExportCompaniesInput =
+  /** All of them; must be `true`. */
+  { readonly all: Scalars['Boolean']['input']; readonly domains?: never; readonly visible?: never; }
+  |  /** Those of these domains, upper and lower case being one. A domain that is none of the market's is `BAD_USER_INPUT`, and nothing is sent. */
+  { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; readonly visible?: never; }
+  |  /** Those on one page of `Market.companies`. */
+  { readonly all?: never; readonly domains?: never; readonly visible: ExportPageInput; };
+
+/** A page of exports. */
+export type ExportConnection = {
+  readonly __typename?: 'ExportConnection';
+  /** The exports with their cursors. */
+  readonly edges: ReadonlyArray<ExportEdge>;
+  /** The exports alone. */
+  readonly nodes: ReadonlyArray<Export>;
+  /** Where this page lies. */
+  readonly pageInfo: PageInfo;
+  /** How many are kept, at most 100. */
+  readonly totalCount: Scalars['Int']['output'];
+};
+
+/** The endpoint answered with status 200. */
+export type ExportDelivered = {
+  readonly __typename?: 'ExportDelivered';
+  /** The calls that were made, in order. */
+  readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** The export's identifier, which the endpoint has as `Idempotency-Key`. */
+  readonly exportId: Scalars['ID']['output'];
+  /** The endpoint's message as HTML that is safe to show, cut to 4,000 characters before it is cleaned. */
+  readonly message: Scalars['String']['output'];
+  /** The same as plain text. */
+  readonly messageText: Scalars['String']['output'];
+  /** Where to send the user in a new window after 5 seconds: an `http` or `https` address, or null. */
+  readonly redirectUrl?: Maybe<Scalars['String']['output']>;
+  /** The endpoint's headline: plain text, cut to 255 characters. */
+  readonly title: Scalars['String']['output'];
+};
+
+/** An export and its place in the list. */
+export type ExportEdge = {
+  readonly __typename?: 'ExportEdge';
+  /** To be given as `after`. */
+  readonly cursor: Scalars['String']['output'];
+  /** The export. */
+  readonly node: Export;
+};
+
+/** An endpoint that a team can export to. */
+export type ExportEndpoint = {
+  readonly __typename?: 'ExportEndpoint';
+  /** What it is for. */
+  readonly description: Scalars['String']['output'];
+  /** The names of the headers that are sent to it; their values are never shown. */
+  readonly headerNames: ReadonlyArray<Scalars['String']['output']>;
+  /** Its name, unique in the team. */
+  readonly name: Scalars['String']['output'];
+  /** Its address, with the placeholders as they were registered. */
+  readonly url: Scalars['String']['output'];
+};
+
+/** The export did not get through: no answer, a broken connection or a status of 500 to 599 four times, a status that has no meaning here, or an address that exports may not go to. */
+export type ExportFailed = {
+  readonly __typename?: 'ExportFailed';
+  /** The calls that were made, in order. */
+  readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** The export's identifier, which the endpoint has as `Idempotency-Key`. */
+  readonly exportId: Scalars['ID']['output'];
+  /** What to tell the user. */
+  readonly message: Scalars['String']['output'];
+  /** `FAILED`, or `UNKNOWN` where the gateway that was sending the export died: it may have arrived. */
+  readonly outcome: ExportOutcome;
+};
+
+/** Why a call had no answer. */
+export type ExportFault =
+  /** The address is one that exports may not go to; nothing was sent. */
+  | 'ADDRESS_REFUSED'
+  /** There was no connection, or it broke. */
+  | 'BROKEN'
+  /** Nothing, or not all, had come after 15 seconds. */
+  | 'TIMEOUT';
+
+/** A header to be sent with every call. */
+export type ExportHeaderInput = {
+  /** Its name; each name once, upper and lower case being one. */
+  readonly name: Scalars['String']['input'];
+  /** Its value: 1 to 4,096 visible ASCII characters. */
+  readonly value: Scalars['String']['input'];
+};
+
 /** Companies to write to a CSV file. */
 export type ExportMarketCsvInput = {
   /** The companies' domains, 1 to 10,000. */
@@ -334,6 +476,96 @@ export type ExportMarketCsvResult = {
   readonly __typename?: 'ExportMarketCsvResult';
   /** The address to fetch it from. */
   readonly downloadLink: Scalars['String']['output'];
+};
+
+/** What is to be exported, and where to. */
+export type ExportMarketToEndpointInput = {
+  /** Which companies. The 500 with the highest score are sent, in the order of their score. */
+  readonly companies: ExportCompaniesInput;
+  /** The endpoint's name. */
+  readonly endpoint: Scalars['String']['input'];
+  /**
+   * The caller's own name for this export, at most 255 characters. Within a day, the same key with the same input is answered with the first
+   * export's outcome and nothing is sent; with another input, or while the first is running, it is `CONFLICT`.
+   */
+  readonly idempotencyKey?: InputMaybe<Scalars['String']['input']>;
+  /** The market, which must be published. */
+  readonly marketId: Scalars['ID']['input'];
+  /** The user that the placeholders of the endpoint's url stand for. It counts for API keys alone: a signed-in user is who the session says. */
+  readonly onBehalfOf?: InputMaybe<ExportUserInput>;
+};
+
+/** How an export stands. */
+export type ExportOutcome =
+  /** The endpoint has taken it. */
+  | 'DELIVERED'
+  /** It did not get through. */
+  | 'FAILED'
+  /** The endpoint has turned it down. */
+  | 'REJECTED'
+  /** It is being sent. */
+  | 'RUNNING'
+  /** The gateway that was sending it died; it may have arrived. It is never sent again by itself. */
+  | 'UNKNOWN';
+
+/** A page, as the arguments of `Market.companies` give it. */
+export type ExportPageInput = {
+  /** The `endCursor` or `cursor` after which the page begins. */
+  readonly after?: InputMaybe<Scalars['String']['input']>;
+  /** How many, 1 to 100. */
+  readonly first?: InputMaybe<Scalars['Int']['input']>;
+};
+
+/** Something that the endpoint refers to in turning an export down. */
+export type ExportReference = {
+  readonly __typename?: 'ExportReference';
+  /** Plain text, cut to 500 characters. */
+  readonly message?: Maybe<Scalars['String']['output']>;
+  /** Plain text, cut to 255 characters. */
+  readonly title: Scalars['String']['output'];
+  /** How grave it is. */
+  readonly type: ExportReferenceType;
+  /** An `http` or `https` address. */
+  readonly url?: Maybe<Scalars['String']['output']>;
+};
+
+/** How grave something is that an endpoint refers to. */
+export type ExportReferenceType =
+  /** It is wrong. */
+  | 'ERROR'
+  /** It is worth knowing. */
+  | 'INFO'
+  /** It is in order. */
+  | 'OK'
+  /** It needs attention; also where the endpoint says nothing or something else. */
+  | 'WARNING';
+
+/** The endpoint turned the export down: a status of 400 to 499, or 207. */
+export type ExportRejected = {
+  readonly __typename?: 'ExportRejected';
+  /** The calls that were made, in order. */
+  readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** The export's identifier, which the endpoint has as `Idempotency-Key`. */
+  readonly exportId: Scalars['ID']['output'];
+  /** The endpoint's message as HTML that is safe to show, cut to 4,000 characters before it is cleaned. */
+  readonly message: Scalars['String']['output'];
+  /** The same as plain text. */
+  readonly messageText: Scalars['String']['output'];
+  /** What the endpoint refers to; at most 50. */
+  readonly references: ReadonlyArray<ExportReference>;
+  /** The endpoint's headline: plain text, cut to 255 characters. */
+  readonly title: Scalars['String']['output'];
+};
+
+/** How an export ended. */
+export type ExportResult = ExportDelivered | ExportFailed | ExportRejected;
+
+/** A user as an API key's owner names it. */
+export type ExportUserInput = {
+  /** The e-mail address. */
+  readonly email?: InputMaybe<Scalars['String']['input']>;
+  /** The name. */
+  readonly name?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** How likely and how hard an entity is hit. */
@@ -463,10 +695,20 @@ export type Mutation = {
   readonly createEmbedSession?: Maybe<EmbedSession>;
   /** Turns a question into search criteria. Upstream: `POST /v2/discovery/search-criteria`. */
   readonly createSearchCriteria?: Maybe<SearchCriteria>;
+  /** Deletes an endpoint of the caller's team, whose admin the caller must be. No upstream call. */
+  readonly deleteExportEndpoint?: Maybe<ExportEndpoint>;
   /** Writes companies of a published market to a CSV file. Upstream: `POST /markets/{id}/export-csv`. */
   readonly exportMarketCsv?: Maybe<ExportMarketCsvResult>;
+  /**
+   * Sends companies of a published market to an endpoint of the caller's team, and waits for its answer: at most 15 seconds, four times
+   * at most. Upstream: `GET /dev/markets/{id}` and `GET /v2/markets/{id}/companies`. An error means that nothing was sent, unless it is
+   * `UPSTREAM_UNAVAILABLE` for the registry of exports: then `exports` says.
+   */
+  readonly exportMarketToEndpoint?: Maybe<ExportResult>;
   /** Publishes a market, which starts its enrichment. Upstream: `POST /v2/discovery/{id}/publish`. `CONFLICT` while its discovery runs. */
   readonly publishMarket?: Maybe<PublishMarketResult>;
+  /** Registers an endpoint for the caller's team, whose admin the caller must be. A name that is taken is `CONFLICT`. No upstream call. */
+  readonly registerExportEndpoint?: Maybe<ExportEndpoint>;
   /** Includes or excludes discovered companies. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`. */
   readonly reviewCompanies?: Maybe<ReviewCompaniesResult>;
   /**
@@ -490,14 +732,32 @@ export type MutationCreateSearchCriteriaArgs = {
 
 
 /** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationDeleteExportEndpointArgs = {
+  input: DeleteExportEndpointInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
 export type MutationExportMarketCsvArgs = {
   input: ExportMarketCsvInput;
 };
 
 
 /** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationExportMarketToEndpointArgs = {
+  input: ExportMarketToEndpointInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
 export type MutationPublishMarketArgs = {
   input: PublishMarketInput;
+};
+
+
+/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+export type MutationRegisterExportEndpointArgs = {
+  input: RegisterExportEndpointInput;
 };
 
 
@@ -628,6 +888,10 @@ export type Query = {
    * The API key must be subscribed to the events monitor.
    */
   readonly events?: Maybe<EventConnection>;
+  /** The endpoints that the caller's team can export to, by name. No upstream call. */
+  readonly exportEndpoints?: Maybe<ReadonlyArray<ExportEndpoint>>;
+  /** The last 100 exports of the caller's team, the newest first. No upstream call. */
+  readonly exports?: Maybe<ExportConnection>;
   /** A market, by its number. No upstream call by itself: each field calls only what it needs. */
   readonly market?: Maybe<Market>;
   /** One observation. Upstream: `GET /v2/events-monitor/observation/{id}`, batched and de-duplicated. An unknown id is `NOT_FOUND`. */
@@ -648,6 +912,13 @@ export type QueryEventsArgs = {
 
 
 /** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+export type QueryExportsArgs = {
+  after?: InputMaybe<Scalars['String']['input']>;
+  first?: InputMaybe<Scalars['Int']['input']>;
+};
+
+
+/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
 export type QueryMarketArgs = {
   id: Scalars['ID']['input'];
 };
@@ -662,6 +933,24 @@ export type QueryObservationArgs = {
 /** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
 export type QuerySuggestMarketsArgs = {
   keyword: Scalars['String']['input'];
+};
+
+/** An endpoint to be registered. */
+export type RegisterExportEndpointInput = {
+  /** One line, at most 1,024 characters. */
+  readonly description: Scalars['String']['input'];
+  /**
+   * Headers to be sent with every call, at most 50, such as those that the endpoint recognises its callers by. Their values are sealed and
+   * never shown. `Content-Type`, `Idempotency-Key` and those that belong to the connection cannot be set.
+   */
+  readonly headers?: InputMaybe<ReadonlyArray<ExportHeaderInput>>;
+  /** Unique in the team, at most 255 characters. It cannot be changed: delete the endpoint and register it again. */
+  readonly name: Scalars['String']['input'];
+  /**
+   * An `http` or `https` address on the internet, at most 1,024 characters; in production `https` only. Path and query may hold `{user.name}`
+   * and `{user.email}`, which each export replaces with those of its user, percent-encoded.
+   */
+  readonly url: Scalars['String']['input'];
 };
 
 /** A free-text entity of an event. */
@@ -952,6 +1241,11 @@ export type DirectiveResolverFn<TResult = Record<PropertyKey, never>, TParent = 
 
 /** Mapping of union types */
 export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
+  ExportResult:
+    | ( Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<_RefType['ExportAttempt']> } )
+    | ( Omit<ExportFailed, 'attempts'> & { attempts: ReadonlyArray<_RefType['ExportAttempt']> } )
+    | ( Omit<ExportRejected, 'attempts'> & { attempts: ReadonlyArray<_RefType['ExportAttempt']> } )
+  ;
   StartDiscoveryResult:
     | ( DiscoveryAlreadyRunningModel )
     | ( Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<_RefType['Job']>> } )
@@ -974,6 +1268,7 @@ export type ResolversTypes = {
   CreateSearchCriteriaInput: CreateSearchCriteriaInput;
   DateOrDateTime: ResolverTypeWrapper<Scalars['DateOrDateTime']['output']>;
   DateTime: ResolverTypeWrapper<Scalars['DateTime']['output']>;
+  DeleteExportEndpointInput: DeleteExportEndpointInput;
   Direction: Direction;
   DiscoveryAlreadyRunning: ResolverTypeWrapper<DiscoveryAlreadyRunningModel>;
   DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<ResolversTypes['Job']>> }>;
@@ -985,8 +1280,26 @@ export type ResolversTypes = {
   EventReference: ResolverTypeWrapper<Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversTypes['Observation']> }>;
   EventSearchKeyword: ResolverTypeWrapper<EventSearchKeyword>;
   EventTimestamps: ResolverTypeWrapper<EventTimestamps>;
+  Export: ResolverTypeWrapper<ExportRecordModel>;
+  ExportAttempt: ResolverTypeWrapper<ExportAttempt>;
+  ExportCompaniesInput: ExportCompaniesInput;
+  ExportConnection: ResolverTypeWrapper<Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversTypes['Export']> }>;
+  ExportDelivered: ResolverTypeWrapper<Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
+  ExportEdge: ResolverTypeWrapper<Omit<ExportEdge, 'node'> & { node: ResolversTypes['Export'] }>;
+  ExportEndpoint: ResolverTypeWrapper<ExportEndpoint>;
+  ExportFailed: ResolverTypeWrapper<Omit<ExportFailed, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
+  ExportFault: ExportFault;
+  ExportHeaderInput: ExportHeaderInput;
   ExportMarketCsvInput: ExportMarketCsvInput;
   ExportMarketCsvResult: ResolverTypeWrapper<ExportMarketCsvResult>;
+  ExportMarketToEndpointInput: ExportMarketToEndpointInput;
+  ExportOutcome: ExportOutcome;
+  ExportPageInput: ExportPageInput;
+  ExportReference: ResolverTypeWrapper<ExportReference>;
+  ExportReferenceType: ExportReferenceType;
+  ExportRejected: ResolverTypeWrapper<Omit<ExportRejected, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
+  ExportResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['ExportResult']>;
+  ExportUserInput: ExportUserInput;
   Float: ResolverTypeWrapper<Scalars['Float']['output']>;
   ID: ResolverTypeWrapper<Scalars['ID']['output']>;
   Impact: ResolverTypeWrapper<Impact>;
@@ -1006,6 +1319,7 @@ export type ResolversTypes = {
   Quantity: ResolverTypeWrapper<Quantity>;
   QuantityOperator: QuantityOperator;
   Query: ResolverTypeWrapper<Record<PropertyKey, never>>;
+  RegisterExportEndpointInput: RegisterExportEndpointInput;
   RelevantEntity: ResolverTypeWrapper<RelevantEntity>;
   RelevantEntityType: RelevantEntityType;
   ReviewCompaniesInput: ReviewCompaniesInput;
@@ -1043,6 +1357,7 @@ export type ResolversParentTypes = {
   CreateSearchCriteriaInput: CreateSearchCriteriaInput;
   DateOrDateTime: Scalars['DateOrDateTime']['output'];
   DateTime: Scalars['DateTime']['output'];
+  DeleteExportEndpointInput: DeleteExportEndpointInput;
   DiscoveryAlreadyRunning: DiscoveryAlreadyRunningModel;
   DiscoveryStarted: Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<ResolversParentTypes['Job']>> };
   EmbedSession: EmbedSession;
@@ -1053,8 +1368,23 @@ export type ResolversParentTypes = {
   EventReference: Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversParentTypes['Observation']> };
   EventSearchKeyword: EventSearchKeyword;
   EventTimestamps: EventTimestamps;
+  Export: ExportRecordModel;
+  ExportAttempt: ExportAttempt;
+  ExportCompaniesInput: ExportCompaniesInput;
+  ExportConnection: Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Export']> };
+  ExportDelivered: Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
+  ExportEdge: Omit<ExportEdge, 'node'> & { node: ResolversParentTypes['Export'] };
+  ExportEndpoint: ExportEndpoint;
+  ExportFailed: Omit<ExportFailed, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
+  ExportHeaderInput: ExportHeaderInput;
   ExportMarketCsvInput: ExportMarketCsvInput;
   ExportMarketCsvResult: ExportMarketCsvResult;
+  ExportMarketToEndpointInput: ExportMarketToEndpointInput;
+  ExportPageInput: ExportPageInput;
+  ExportReference: ExportReference;
+  ExportRejected: Omit<ExportRejected, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
+  ExportResult: ResolversUnionTypes<ResolversParentTypes>['ExportResult'];
+  ExportUserInput: ExportUserInput;
   Float: Scalars['Float']['output'];
   ID: Scalars['ID']['output'];
   Impact: Impact;
@@ -1071,6 +1401,7 @@ export type ResolversParentTypes = {
   PublishMarketResult: Omit<PublishMarketResult, 'jobs'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']> };
   Quantity: Quantity;
   Query: Record<PropertyKey, never>;
+  RegisterExportEndpointInput: RegisterExportEndpointInput;
   RelevantEntity: RelevantEntity;
   ReviewCompaniesInput: ReviewCompaniesInput;
   ReviewCompaniesResult: Omit<ReviewCompaniesResult, 'market'> & { market: ResolversParentTypes['Market'] };
@@ -1223,8 +1554,89 @@ export type EventTimestampsResolvers<ContextType = Context, ParentType extends R
   recordedStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
 };
 
+export type ExportResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Export'] = ResolversParentTypes['Export']> = {
+  attempts?: Resolver<ReadonlyArray<ResolversTypes['ExportAttempt']>, ParentType, ContextType>;
+  by?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  endpoint?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  finishedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  idempotencyKey?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  outcome?: Resolver<ResolversTypes['ExportOutcome'], ParentType, ContextType>;
+  result?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType>;
+  selected?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  sent?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  startedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  user?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type ExportAttemptResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportAttempt'] = ResolversParentTypes['ExportAttempt']> = {
+  fault?: Resolver<Maybe<ResolversTypes['ExportFault']>, ParentType, ContextType>;
+  milliseconds?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  startedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  status?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+};
+
+export type ExportConnectionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportConnection'] = ResolversParentTypes['ExportConnection']> = {
+  edges?: Resolver<ReadonlyArray<ResolversTypes['ExportEdge']>, ParentType, ContextType>;
+  nodes?: Resolver<ReadonlyArray<ResolversTypes['Export']>, ParentType, ContextType>;
+  pageInfo?: Resolver<ResolversTypes['PageInfo'], ParentType, ContextType>;
+  totalCount?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+};
+
+export type ExportDeliveredResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportDelivered'] = ResolversParentTypes['ExportDelivered']> = {
+  attempts?: Resolver<ReadonlyArray<ResolversTypes['ExportAttempt']>, ParentType, ContextType>;
+  exportId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  messageText?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  redirectUrl?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  title?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type ExportEdgeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportEdge'] = ResolversParentTypes['ExportEdge']> = {
+  cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  node?: Resolver<ResolversTypes['Export'], ParentType, ContextType>;
+};
+
+export type ExportEndpointResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportEndpoint'] = ResolversParentTypes['ExportEndpoint']> = {
+  description?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  headerNames?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  url?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+};
+
+export type ExportFailedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportFailed'] = ResolversParentTypes['ExportFailed']> = {
+  attempts?: Resolver<ReadonlyArray<ResolversTypes['ExportAttempt']>, ParentType, ContextType>;
+  exportId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  outcome?: Resolver<ResolversTypes['ExportOutcome'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
 export type ExportMarketCsvResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportMarketCsvResult'] = ResolversParentTypes['ExportMarketCsvResult']> = {
   downloadLink?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+};
+
+export type ExportReferenceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportReference'] = ResolversParentTypes['ExportReference']> = {
+  message?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  title?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  type?: Resolver<ResolversTypes['ExportReferenceType'], ParentType, ContextType>;
+  url?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type ExportRejectedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportRejected'] = ResolversParentTypes['ExportRejected']> = {
+  attempts?: Resolver<ReadonlyArray<ResolversTypes['ExportAttempt']>, ParentType, ContextType>;
+  exportId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  messageText?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  references?: Resolver<ReadonlyArray<ResolversTypes['ExportReference']>, ParentType, ContextType>;
+  title?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type ExportResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportResult'] = ResolversParentTypes['ExportResult']> = {
+  __resolveType: TypeResolveFn<'ExportDelivered' | 'ExportFailed' | 'ExportRejected', ParentType, ContextType>;
 };
 
 export type ImpactResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Impact'] = ResolversParentTypes['Impact']> = {
@@ -1275,8 +1687,11 @@ export type MarketResolvers<ContextType = Context, ParentType extends ResolversP
 export type MutationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Mutation'] = ResolversParentTypes['Mutation']> = {
   createEmbedSession?: Resolver<Maybe<ResolversTypes['EmbedSession']>, ParentType, ContextType>;
   createSearchCriteria?: Resolver<Maybe<ResolversTypes['SearchCriteria']>, ParentType, ContextType, RequireFields<MutationCreateSearchCriteriaArgs, 'input'>>;
+  deleteExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType, RequireFields<MutationDeleteExportEndpointArgs, 'input'>>;
   exportMarketCsv?: Resolver<Maybe<ResolversTypes['ExportMarketCsvResult']>, ParentType, ContextType, RequireFields<MutationExportMarketCsvArgs, 'input'>>;
+  exportMarketToEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationExportMarketToEndpointArgs, 'input'>>;
   publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketResult']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
+  registerExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
   reviewCompanies?: Resolver<Maybe<ResolversTypes['ReviewCompaniesResult']>, ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
   signIn?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
   signOut?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
@@ -1325,6 +1740,8 @@ export type QuantityResolvers<ContextType = Context, ParentType extends Resolver
 
 export type QueryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
   events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, RequireFields<QueryEventsArgs, 'first'>>;
+  exportEndpoints?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ExportEndpoint']>>, ParentType, ContextType>;
+  exports?: Resolver<Maybe<ResolversTypes['ExportConnection']>, ParentType, ContextType, RequireFields<QueryExportsArgs, 'first'>>;
   market?: Resolver<Maybe<ResolversTypes['Market']>, ParentType, ContextType, RequireFields<QueryMarketArgs, 'id'>>;
   observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<QueryObservationArgs, 'id'>>;
   suggestMarkets?: Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType, RequireFields<QuerySuggestMarketsArgs, 'keyword'>>;
@@ -1418,7 +1835,17 @@ export type Resolvers<ContextType = Context> = {
   EventReference?: EventReferenceResolvers<ContextType>;
   EventSearchKeyword?: EventSearchKeywordResolvers<ContextType>;
   EventTimestamps?: EventTimestampsResolvers<ContextType>;
+  Export?: ExportResolvers<ContextType>;
+  ExportAttempt?: ExportAttemptResolvers<ContextType>;
+  ExportConnection?: ExportConnectionResolvers<ContextType>;
+  ExportDelivered?: ExportDeliveredResolvers<ContextType>;
+  ExportEdge?: ExportEdgeResolvers<ContextType>;
+  ExportEndpoint?: ExportEndpointResolvers<ContextType>;
+  ExportFailed?: ExportFailedResolvers<ContextType>;
   ExportMarketCsvResult?: ExportMarketCsvResultResolvers<ContextType>;
+  ExportReference?: ExportReferenceResolvers<ContextType>;
+  ExportRejected?: ExportRejectedResolvers<ContextType>;
+  ExportResult?: ExportResultResolvers<ContextType>;
   Impact?: ImpactResolvers<ContextType>;
   ImpactedEntity?: ImpactedEntityResolvers<ContextType>;
   JSONObject?: GraphQLScalarType;

@@ -56,12 +56,12 @@ export const DEMO_USERS: readonly DemoUser[] = [
   { email: 'ben@team.example', password: 'sandbox-ben', name: 'Ben Okafor' },
 ];
 
-/** The first two keys and both users; Ada administers it. */
+/** The first two keys and both users; Ada and the first key administer it. */
 export const DEMO_TEAM = {
   name: 'Demo Team',
   keys: DEMO_KEYS.slice(0, 2).map(({ key }) => key),
   emails: DEMO_USERS.map(({ email }) => email),
-  admins: DEMO_USERS.slice(0, 1).map(({ email }) => email),
+  admins: [...DEMO_USERS.slice(0, 1).map(({ email }) => email), ...DEMO_KEYS.slice(0, 1).map(({ key }) => key)],
 };
 
 const RIGHTS = new Map<string, Rights>(

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credential } from '../credentials.js';
 import { Unauthenticated } from '../errors.js';
 import type { Receipt } from '../receipt.js';
+import type { Sealer } from '../seal.js';
 import { Secret } from '../secret.js';
 import type { Upstream } from '../upstream/upstream.js';
 import type { SignInAttempts } from './attempts.js';
 import { signIn } from './client.js';
 import { session } from './model.js';
-import type { Sealer } from './seal.js';
 
 /** A session that has begun. */
 export interface Begun {

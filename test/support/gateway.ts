@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { Dispatcher } from 'undici';
-import { buildApp } from '../../src/app.js';
+import { buildApp, type Seams } from '../../src/app.js';
 import { readConfig } from '../../src/config.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 
@@ -48,19 +48,25 @@ const addressesOn = (origin: string) => ({
 
 /**
  * Starts a whole gateway on a free loopback port. It asks the `sandbox` given, which stays the test's to close, or `wire` at `wireOrigin`, or
- * without either the sandbox that it embeds. `env` overrides.
+ * without either the sandbox that it embeds. `env` and `seams` override.
  */
 export async function startGateway(
-  options: { sandbox?: Sandbox; wire?: Dispatcher; redisUrl?: string; env?: Record<string, string> } = {},
+  options: {
+    sandbox?: Sandbox;
+    wire?: Dispatcher;
+    redisUrl?: string;
+    env?: Record<string, string>;
+    seams?: Omit<Seams, 'wire'>;
+  } = {},
 ): Promise<TestGateway> {
-  const { sandbox, wire, redisUrl, env } = options;
+  const { sandbox, wire, redisUrl, env, seams } = options;
   const origin = sandbox?.origin ?? (wire && wireOrigin);
   const config = readConfig({
     ...(origin !== undefined && addressesOn(origin)),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     ...env,
   });
-  const gateway = await buildApp(config, wire && { wire });
+  const gateway = await buildApp(config, { ...(wire && { wire }), ...seams });
   await gateway.app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = gateway.app.server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;

@@ -17,14 +17,16 @@ export interface Running {
   readonly url: string;
   /** What it has written to its standard error so far. */
   stderr(): string;
+  /** Ends it at once with SIGKILL. */
+  kill(): Promise<Ended>;
   /** Asks it to close, waits for its end, and gives back how that went. */
   stop(): Promise<Ended>;
 }
 
 /** The gateway as a program, built for one test file. */
 export interface Program {
-  /** Runs it to its end, with this environment and no more. */
-  run(env: Record<string, string>): Promise<Ended>;
+  /** Runs it, or another script beside it, to its end, with this environment and no more. */
+  run(env: Record<string, string>, script?: string, args?: readonly string[], stdin?: string): Promise<Ended>;
   /** Starts it on a free port and waits until it listens. */
   start(env: Record<string, string>): Promise<Running>;
   /** Deletes what was built. */
@@ -43,8 +45,9 @@ export async function buildProgram(): Promise<Program> {
   const [code] = await once(build, 'exit');
   if (code !== 0) throw new Error('The program could not be built');
 
-  function launch(env: Record<string, string>) {
-    const child = spawn(process.execPath, [join(out, 'main.js')], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  function launch(env: Record<string, string>, script = 'main.js', args: readonly string[] = [], stdin = '') {
+    const child = spawn(process.execPath, [join(out, script), ...args], { env, stdio: 'pipe' });
+    child.stdin.end(stdin);
     const written = { stdout: '', stderr: '' };
     child.stdout.on('data', chunk => {
       written.stdout += chunk;
@@ -57,7 +60,7 @@ export async function buildProgram(): Promise<Program> {
   }
 
   return {
-    run: env => launch(env).ended,
+    run: (...what) => launch(...what).ended,
     async start(env) {
       const { child, written, ended } = launch({ PORT: '0', ...env });
       const lines = createInterface({ input: child.stdout });
@@ -70,6 +73,10 @@ export async function buildProgram(): Promise<Program> {
       return {
         url,
         stderr: () => written.stderr,
+        kill() {
+          child.kill('SIGKILL');
+          return ended;
+        },
         stop() {
           child.kill('SIGTERM');
           return ended;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import * as iron from 'iron-webcrypto';
-import type { Secret } from '../secret.js';
+import type { Secret } from './secret.js';
 
 /** Authenticated encryption of small objects under secrets that rotate: the first seals, all of them open. */
 export interface Sealer {
-  /** Text of letters, digits and `*-_.`, which nobody without a secret can read or make. @param lifetimeMs after which it no longer opens. */
+  /** Text of letters, digits and `*-_.`, which nobody without a secret can read or make. @param lifetimeMs after which it no longer opens; 0: never. */
   seal(value: object, lifetimeMs: number): Promise<string>;
   /** What was sealed. @throws Error for a text that is tampered with, expired, or sealed with another secret. */
   open(text: string): Promise<unknown>;

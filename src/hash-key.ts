@@ -1,0 +1,11 @@
+import { text } from 'node:stream/consumers';
+import { hashOfKey } from './teams.js';
+
+/** Prints how a teams file names an API key, which is the argument or, so that no shell remembers it, the first line of stdin. */
+const [given] = process.argv.slice(2);
+const key = given ?? (await text(process.stdin)).split(/\r?\n/)[0] ?? '';
+if (key === '') {
+  process.stderr.write('Give the API key as the argument or on stdin\n');
+  process.exit(1);
+}
+process.stdout.write(`${hashOfKey(key)}\n`);

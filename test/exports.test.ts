@@ -1,0 +1,995 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { After } from '../src/exports/delivery.js';
+import { createReceiver, type Mode } from '../src/receiver/server.js';
+import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
+
+jest.setTimeout(30_000);
+
+const marketOne = () => sandbox.data.markets.find(({ record }) => record.id === 1);
+const key = (name: string) => ({ 'x-api-key': `demo-key-${name}` });
+const admin = key('subscribed');
+const member = key('markets-only');
+const stranger = key('no-markets');
+const hashOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
+
+let sandbox: Sandbox;
+let companies: readonly Company[];
+/** What most tests share, under endpoint names of their own: a folder, and the gateway over it. */
+let shared: { folder: string; gateway: TestGateway };
+let folder: string;
+let gateway: TestGateway;
+let crm: string;
+let tests = 0;
+const cleanups: (() => unknown)[] = [];
+const lastCleanups: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  lastCleanups.push(() => sandbox.close());
+  shared = await freshPlace(lastCleanups);
+});
+beforeEach(() => {
+  sandbox.reset();
+  ({ folder, gateway } = shared);
+  crm = `crm ${++tests}`;
+});
+afterEach(async () => {
+  await cleanUp(cleanups);
+  await shared.gateway.query(deleteMutation, { name: crm }, admin);
+});
+afterAll(() => cleanUp(lastCleanups));
+
+async function cleanUp(all: (() => unknown)[]) {
+  for (const cleanup of all.splice(0).reverse()) await cleanup();
+}
+
+async function freshPlace(cleaning: (() => unknown)[]) {
+  folder = await mkdtemp(join(tmpdir(), 'exports-'));
+  const made = folder;
+  cleaning.push(() => rm(made, { recursive: true, force: true }));
+  await writeFile(join(folder, 'teams.json'), JSON.stringify(teams()));
+  gateway = await gatewayWith({}, {}, cleaning);
+  return { folder, gateway };
+}
+
+/** For tests that look at all that a team has. */
+const alone = () => freshPlace(cleanups);
+
+function teams() {
+  const { name, keys, emails } = sandbox.demo.team;
+  return [{ name, keys: keys.map(hashOf), emails, admins: ['ada@team.example', hashOf(admin['x-api-key'])] }];
+}
+
+/** A gateway over the one sandbox and the test's folder, so that a second one goes on where the first ended. */
+async function gatewayWith(
+  env: Record<string, string> = {},
+  options: Parameters<typeof startGateway>[0] = {},
+  cleaning = cleanups,
+) {
+  const started = await startGateway({
+    sandbox,
+    env: {
+      DATA_DIR: join(folder, 'data'),
+      TEAMS_FILE: join(folder, 'teams.json'),
+      EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true',
+      SESSION_SECRET: 'x'.repeat(32),
+      ...env,
+    },
+    ...options,
+  });
+  cleaning.push(() => started.close());
+  return started;
+}
+
+interface Arrival {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  // biome-ignore lint/suspicious/noExplicitAny: what arrives is what the test is about to find out
+  readonly body: any;
+}
+
+type Answer = (response: ServerResponse, request: IncomingMessage, count: number) => unknown;
+
+/** A client's endpoint that notes what arrives and answers as it is told. */
+async function startEndpoint(answer: Answer) {
+  const arrivals: Arrival[] = [];
+  const server = createServer(async (request, response) => {
+    const { method, url, headers } = request;
+    arrivals.push({ method, url, headers, body: JSON.parse(await text(request)) });
+    answer(response, request, arrivals.length);
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, arrivals };
+}
+
+const json =
+  (status: number, body: unknown): Answer =>
+  response =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+const thanks = json(200, { title: 'Thanks', message: 'All <b>taken</b>.', redirectUrl: null });
+
+const registerMutation = `mutation ($input: RegisterExportEndpointInput!) {
+  registerExportEndpoint(input: $input) { name url description headerNames } }`;
+const deleteMutation = `mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { name } }`;
+const exportMutation = `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) {
+  __typename
+  ... on ExportDelivered { exportId attempts { ...attempt } title message messageText redirectUrl }
+  ... on ExportRejected { exportId attempts { ...attempt } title message messageText references { title message url type } }
+  ... on ExportFailed { exportId attempts { ...attempt } message outcome } } }
+  fragment attempt on ExportAttempt { startedAt status fault milliseconds }`;
+const exportsQuery = `query ($first: Int, $after: String) { exports(first: $first, after: $after) {
+  totalCount pageInfo { hasNextPage endCursor }
+  nodes { id startedAt finishedAt by user endpoint marketId selected sent idempotencyKey outcome
+    attempts { status fault milliseconds } result { __typename } } } }`;
+
+type Headers = Record<string, string>;
+const registration = (url: string, change: object = {}) => ({ name: crm, url, description: 'The CRM', ...change });
+const register = (url: string, change: object = {}, headers: Headers = admin, on = gateway) =>
+  on.query(registerMutation, { input: registration(url, change) }, headers);
+/** Of the large market where it is about companies, else of a small one. */
+const order = (change: object = {}) => ({ marketId: '2', endpoint: crm, companies: { all: true }, ...change });
+const send = (change: object = {}, headers: Headers = admin, on = gateway) =>
+  on.query(exportMutation, { input: order(change) }, headers);
+const listed = async (headers: Headers = admin, on = gateway) =>
+  (await on.query(exportsQuery, {}, headers)).data.exports;
+const fault = ({ errors }: { errors: { extensions: { code: string; argument?: string } }[] | undefined }) =>
+  errors?.map(({ extensions: { code, argument } }) => (argument === undefined ? code : `${code} ${argument}`)).join();
+
+/** Signs a user of the sandbox in and gives the headers of the session. */
+async function signedIn(email: string, password: string): Promise<Headers> {
+  const answer = await gateway.query(
+    'mutation ($input: SignInInput!) { signIn(input: $input) { email } }',
+    { input: { email, password } },
+    {},
+  );
+  const cookie = answer.headers.getSetCookie().map(line => line.split(';')[0]);
+  return { cookie: cookie.join('; ') };
+}
+
+describe('the registry of endpoints', () => {
+  const list = async (headers: Headers = admin, on = gateway) =>
+    (await on.query('{ exportEndpoints { name url description headerNames } }', {}, headers)).data.exportEndpoints;
+
+  test('keeps the endpoints of a team by name, for all its members', async () => {
+    await alone();
+    const one = await register('https://crm.example/hook?user={user.email}', {
+      name: 'the crm',
+      headers: [{ name: 'X-Token', value: 'very secret' }],
+    });
+    expect(one.data.registerExportEndpoint).toEqual({
+      name: 'the crm',
+      url: 'https://crm.example/hook?user={user.email}',
+      description: 'The CRM',
+      headerNames: ['X-Token'],
+    });
+    await register('https://erp.example/', { name: 'erp' });
+    expect((await list(member)).map(({ name }: { name: string }) => name)).toEqual(['erp', 'the crm']);
+  });
+
+  test('keeps them for the gateway that comes next', async () => {
+    await alone();
+    await register('https://crm.example/');
+    await gateway.close();
+    expect(await list(admin, await gatewayWith())).toHaveLength(1);
+  });
+
+  test('refuses a name that is taken, and takes it again once it is deleted', async () => {
+    await register('https://crm.example/');
+    expect(fault(await register('https://other.example/'))).toBe('CONFLICT');
+    expect((await gateway.query(deleteMutation, { name: crm }, admin)).data.deleteExportEndpoint.name).toBe(crm);
+    expect(fault(await gateway.query(deleteMutation, { name: crm }, admin))).toBe('NOT_FOUND');
+    expect(fault(await register('https://other.example/'))).toBeUndefined();
+  });
+
+  test('lets only an admin of the team register and delete', async () => {
+    await alone();
+    const ben = await signedIn('ben@team.example', 'sandbox-ben');
+    for (const headers of [member, ben, stranger]) {
+      expect(fault(await register('https://crm.example/', {}, headers))).toBe('FORBIDDEN');
+      expect(fault(await gateway.query(deleteMutation, { name: crm }, headers))).toBe('FORBIDDEN');
+    }
+    const ada = await signedIn('ada@team.example', 'sandbox-ada');
+    expect(fault(await register('https://crm.example/', {}, ada))).toBeUndefined();
+    expect(await list(ben)).toHaveLength(1);
+  });
+
+  test('is closed to who has no team, and says why', async () => {
+    for (const headers of [stranger, { authorization: 'Bearer token' }]) {
+      for (const field of ['exportEndpoints { name }', 'exports { totalCount }']) {
+        const answer = await gateway.query(`{ ${field} }`, {}, headers);
+        expect(fault(answer)).toBe('FORBIDDEN');
+        expect(answer.errors?.[0].message).toMatch(/team/);
+      }
+      expect(fault(await send({}, headers))).toBe('FORBIDDEN');
+    }
+  });
+
+  test('without a teams file makes each key a team of its own and its own admin, and gives a signed-in user none', async () => {
+    await alone();
+    gateway = await gatewayWith({ TEAMS_FILE: '' });
+    expect(fault(await register('https://crm.example/', {}, member))).toBeUndefined();
+    expect(await list(member)).toHaveLength(1);
+    expect(await list(admin)).toHaveLength(0);
+    const ada = await signedIn('ada@team.example', 'sandbox-ada');
+    const answer = await register('https://crm.example/', {}, ada);
+    expect(fault(answer)).toBe('FORBIDDEN');
+    expect(answer.errors?.[0].message).toMatch(/TEAMS_FILE/);
+  });
+
+  test.each<[string, object]>([
+    ['input.name', { name: '' }],
+    ['input.name', { name: 'n'.repeat(256) }],
+    ['input.name', { name: 'two\nlines' }],
+    ['input.description', { description: 'd'.repeat(1_025) }],
+    ['input.description', { description: 'two\nlines' }],
+    ['input.url', { url: `https://crm.example/${'u'.repeat(1_005)}` }],
+    ['input.url', { url: 'https://crm.example/{user.phone}' }],
+    ['input.url', { url: 'https://crm.example/{user.name' }],
+    ['input.url', { url: 'https://{user.name}.example/' }],
+    ['input.url', { url: 'https://crm.example:{user.name}/' }],
+    ['input.url', { url: 'https://{user.name}@crm.example/' }],
+    ...['Content-Type', 'content-type', ' Content-Type ', 'CONTENT-TYPE\t', 'Idempotency-Key', ' idempotency-KEY'].map(
+      (name): [string, object] => ['input.headers.0.name', { headers: [{ name, value: 'x' }] }],
+    ),
+    ...['Connection', 'Keep-Alive', 'Transfer-Encoding', 'TE', 'Trailer', 'Upgrade', 'Host', 'Content-Length'].map(
+      (name): [string, object] => ['input.headers.0.name', { headers: [{ name, value: 'x' }] }],
+    ),
+    ...['', 'X Token', 'X-Token:', 'X-Tökén', 'X\r\nY', 'n'.repeat(256)].map((name): [string, object] => [
+      'input.headers.0.name',
+      { headers: [{ name, value: 'x' }] },
+    ]),
+    ...['', 'a\r\nX-Injected: 1', 'a\nb', 'a\0b', 'é', 'v'.repeat(4_097)].map((value): [string, object] => [
+      'input.headers.0.value',
+      { headers: [{ name: 'X-Token', value }] },
+    ]),
+    ['input.headers.1.name', { headers: ['X-Token', 'x-token '].map(name => ({ name, value: 'x' })) }],
+    ['input.headers', { headers: Array.from({ length: 51 }, (_, index) => ({ name: `X-${index}`, value: 'x' })) }],
+  ])('refuses a wrong %s: %j', async (argument, change) => {
+    const before = await list();
+    expect(fault(await register('https://crm.example/', change))).toBe(`BAD_USER_INPUT ${argument}`);
+    expect(await list()).toEqual(before);
+  });
+
+  test('takes names, urls and descriptions up to their bounds', async () => {
+    const change = {
+      name: 'n'.repeat(255),
+      description: 'd'.repeat(1_024),
+      url: `https://crm.example/${'u'.repeat(1_004)}`,
+    };
+    expect(fault(await register('', change))).toBeUndefined();
+  });
+
+  test('refuses every address inside, in every notation, and every text that is no address', async () => {
+    gateway = await gatewayWith({ EXPORT_ALLOW_PRIVATE_ADDRESSES: 'false' });
+    for (const url of [...insideUrls, ...impossibleUrls]) {
+      expect({ url, fault: fault(await register(url)) }).toEqual({ url, fault: 'BAD_USER_INPUT input.url' });
+    }
+    expect((await list()).map(({ name }: { name: string }) => name)).not.toContain(crm);
+  });
+
+  test('in production takes https alone', async () => {
+    gateway = await gatewayWith({ NODE_ENV: 'production' });
+    expect(fault(await register('http://crm.example/'))).toBe('BAD_USER_INPUT input.url');
+    expect(fault(await register('https://crm.example/'))).toBeUndefined();
+  });
+
+  test('never shows the value of a header, and keeps it sealed', async () => {
+    await alone();
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
+    await send();
+    expect(endpoint.arrivals[0]?.headers['x-token']).toBe('very secret');
+    expect(await readFile(join(folder, 'data', 'exports.json'), 'utf8')).not.toMatch(/very secret/);
+    const refused = await register(endpoint.url, { name: 'b', headers: [{ name: 'X-Token', value: 'very\nsecret' }] });
+    expect(JSON.stringify(refused)).not.toMatch(/very\\+nsecret/);
+  });
+
+  test('opens headers with a secret that was rotated, and says so where none fits', async () => {
+    await alone();
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
+    const [old, fresh] = ['x'.repeat(32), 'y'.repeat(32)];
+    const rotated = await gatewayWith({ SESSION_SECRET: `${fresh},${old}` });
+    expect((await send({}, admin, rotated)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+    const lost = await gatewayWith({ SESSION_SECRET: fresh });
+    const answer = await send({}, admin, lost);
+    expect(fault(answer)).toBe('CONFLICT');
+    expect(answer.errors?.[0].message).toMatch(/SESSION_SECRET/);
+    expect(endpoint.arrivals).toHaveLength(1);
+  });
+
+  test('opens headers for no other endpoint than theirs', async () => {
+    await alone();
+    const [theirs, other] = [await startEndpoint(thanks), await startEndpoint(thanks)];
+    await register(theirs.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
+    const file = join(folder, 'data', 'exports.json');
+    await writeFile(file, (await readFile(file, 'utf8')).replace(theirs.url, other.url));
+    expect(fault(await send())).toBe('CONFLICT');
+    expect(other.arrivals).toEqual([]);
+  });
+});
+
+describe('what is sent', () => {
+  const sendAll = (change: object = {}, headers: Headers = admin) => send({ marketId: '1', ...change }, headers);
+  beforeEach(() => {
+    companies = marketOne()?.companies ?? [];
+  });
+  const domainsOf = (arrival: Arrival | undefined) => arrival?.body.data.map(({ domain }: Company) => domain);
+  const byScore = (list: readonly Company[]) => list.toSorted((one, other) => other.score - one.score);
+
+  test('is a POST with the fixed headers, the endpoint’s own, and the body of the specification', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(`${endpoint.url}/in/?a=1`, { headers: [{ name: 'Authorization', value: 'Basic abc' }] });
+    const { data } = await sendAll();
+    const [arrival] = endpoint.arrivals;
+    expect(arrival).toMatchObject({ method: 'POST', url: '/in/?a=1' });
+    expect(arrival?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'idempotency-key': data.exportMarketToEndpoint.exportId,
+      authorization: 'Basic abc',
+    });
+    expect(arrival?.headers['idempotency-key']).toMatch(
+      /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
+    );
+    const { meta, market, data: records, ...rest } = arrival?.body ?? {};
+    expect(rest).toEqual({});
+    expect(meta).toEqual({ totalItems: companies.length });
+    expect(market).toEqual({ id: 1, name: marketOne()?.record.name });
+    const [best] = byScore(companies);
+    const { domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue } = best ?? {};
+    const { naics, operatesIn, dunsNumbers } = best ?? {};
+    expect(records[0]).toEqual({
+      ...{ domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue },
+      ...{ naics, operatesIn, dunsNumbers },
+    });
+  });
+
+  test('is at most 500 companies, the highest scores first, and how many there are', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    await sendAll();
+    expect(companies.length).toBeGreaterThan(500);
+    expect(domainsOf(endpoint.arrivals[0])).toEqual(
+      byScore(companies)
+        .slice(0, 500)
+        .map(({ domain }) => domain),
+    );
+    expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(companies.length);
+    expect((await listed()).nodes[0]).toMatchObject({ selected: companies.length, sent: 500 });
+  });
+
+  test('keeps the order of equal scores, and puts companies without one last', async () => {
+    await alone();
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const scores = [1, null, 2, 1, 'high', 2];
+    const data = scores.map((score, index) => ({ ...companies[0], domain: `c${index}.example`, score }));
+    sandbox.tell({ path: '/v2/markets/1/companies', body: JSON.stringify({ data }), status: 200 });
+    await sendAll({}, member);
+    expect(domainsOf(endpoint.arrivals[0])).toEqual([2, 5, 0, 3, 1, 4].map(index => `c${index}.example`));
+  });
+
+  test('is the page that Market.companies shows', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const page = `query ($after: String) { market(id: 1) { companies(first: 7, after: $after) { pageInfo { endCursor } nodes { domain } } } }`;
+    const first = (await gateway.query(page, {}, admin)).data.market.companies;
+    const after = first.pageInfo.endCursor;
+    const second = (await gateway.query(page, { after }, admin)).data.market.companies;
+    await sendAll({ companies: { visible: { first: 7, after } } });
+    expect(domainsOf(endpoint.arrivals[0]).sort()).toEqual(second.nodes.map(({ domain }: Company) => domain).sort());
+    expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(7);
+    await sendAll({ companies: { visible: {} } });
+    expect(endpoint.arrivals[1]?.body.meta.totalItems).toBe(10);
+  });
+
+  test('is the companies that are named, each once, upper and lower case being one', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const [one, two] = companies.map(({ domain }) => domain);
+    await sendAll({ companies: { domains: [one?.toUpperCase(), two, one] } });
+    expect(domainsOf(endpoint.arrivals[0]).sort()).toEqual([one, two].sort());
+    expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(2);
+  });
+
+  test.each<[string, object]>([
+    ['BAD_USER_INPUT input.companies.domains', { companies: { domains: ['unknown.example'] } }],
+    ['BAD_USER_INPUT input.companies.domains', { companies: { domains: [] } }],
+    ['BAD_USER_INPUT input.companies.domains.0', { companies: { domains: ['no domain'] } }],
+    ['BAD_USER_INPUT input.companies.all', { companies: { all: false } }],
+    ['BAD_USER_INPUT input', { companies: { all: true, domains: ['a.example'] } }],
+    ['BAD_USER_INPUT input', { companies: {} }],
+    ['BAD_USER_INPUT input.companies.visible.first', { companies: { visible: { first: 101 } } }],
+    ['BAD_USER_INPUT input.companies.visible.first', { companies: { visible: { first: 0 } } }],
+    ['BAD_USER_INPUT input.companies.visible.after', { companies: { visible: { after: 'x' } } }],
+    [
+      'BAD_USER_INPUT input.companies',
+      { companies: { visible: { after: Buffer.from('item:9999').toString('base64url') } } },
+    ],
+    ['BAD_USER_INPUT input.marketId', { marketId: '../1' }],
+    ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: '' }],
+    ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: 'k'.repeat(256) }],
+    ['NOT_FOUND', { endpoint: 'unknown' }],
+    ['NOT_FOUND', { marketId: '999' }],
+  ])('is nothing where the answer is %s: %j', async (expected, change) => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const before = await listed();
+    expect(fault(await sendAll(change))).toBe(expected);
+    expect(endpoint.arrivals).toEqual([]);
+    expect(await listed()).toEqual(before);
+  });
+
+  test('is nothing of a market that is not published', async () => {
+    await alone();
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const draft = sandbox.data.markets.find(({ record }) => record.review_status !== 'published');
+    expect(['CONFLICT', 'NOT_FOUND']).toContain(fault(await sendAll({ marketId: `${draft?.record.id}` })));
+    sandbox.tell({
+      path: '/stage/dev/markets/1',
+      status: 200,
+      body: JSON.stringify({ id: 1, name: 'M', review_status: 'draft' }),
+    });
+    expect(fault(await sendAll({}, member))).toBe('CONFLICT');
+    expect(endpoint.arrivals).toEqual([]);
+  });
+
+  test('names an API key’s user as the key’s owner does, percent-encoded', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(`${endpoint.url}/u/{user.name}/?e={user.email}&n={user.name}`);
+    const onBehalfOf = { name: 'Zoë / ?a=b&c#d%2e', email: 'zoë+1@team.example' };
+    await sendAll({ onBehalfOf });
+    const [path, query] = (endpoint.arrivals[0]?.url ?? '').split('?');
+    expect(path).toBe(`/u/${encodeURIComponent(onBehalfOf.name)}/`);
+    expect(Object.fromEntries(new URLSearchParams(query))).toEqual({ e: onBehalfOf.email, n: onBehalfOf.name });
+    expect((await listed()).nodes[0]).toMatchObject({
+      by: expect.stringMatching(/^sha256:[\da-f]{12}$/),
+      user: onBehalfOf.email,
+    });
+  });
+
+  test('names a signed-in user as the session does, whatever the client says', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(`${endpoint.url}/?e={user.email}&n={user.name}`);
+    const ben = await signedIn('ben@team.example', 'sandbox-ben');
+    await sendAll({ onBehalfOf: { name: 'Mallory', email: 'mallory@evil.example' } }, ben);
+    const query = new URLSearchParams((endpoint.arrivals[0]?.url ?? '').split('?')[1]);
+    expect(Object.fromEntries(query)).toEqual({ e: 'ben@team.example', n: 'Ben Okafor' });
+    expect((await listed()).nodes[0]).toMatchObject({ by: 'ben@team.example', user: 'ben@team.example' });
+  });
+
+  test.each([
+    ['input.onBehalfOf', {}],
+    ['input.onBehalfOf', { onBehalfOf: { email: 'a@b.example' } }],
+    ['input.onBehalfOf', { onBehalfOf: { name: '..' } }],
+    ['input.onBehalfOf.name', { onBehalfOf: { name: '' } }],
+    ['input.onBehalfOf.name', { onBehalfOf: { name: 'a\nb' } }],
+  ])('is nothing where a placeholder has no value to stand for (%s): %j', async (argument, change) => {
+    const endpoint = await startEndpoint(thanks);
+    await register(`${endpoint.url}/{user.name}`);
+    expect(fault(await sendAll(change))).toBe(`BAD_USER_INPUT ${argument}`);
+    expect(endpoint.arrivals).toEqual([]);
+  });
+});
+
+/** A timer that a test fires; it tells of itself as soon as it is set. */
+function fakeTimer() {
+  const set: number[] = [];
+  let fireLast = () => {};
+  const after: After = (milliseconds, fire) => {
+    set.push(milliseconds);
+    fireLast = fire;
+    return () => {
+      fireLast = () => {};
+    };
+  };
+  return { after, set, fire: () => fireLast() };
+}
+
+describe('what an endpoint answers', () => {
+  const generic = 'The export could not be delivered. Please contact your IT support.';
+  const failed = { __typename: 'ExportFailed', message: generic, outcome: 'FAILED' };
+  const delivered = { __typename: 'ExportDelivered', redirectUrl: null };
+  const rejected = { __typename: 'ExportRejected', references: [] };
+  const wordless = {
+    accepted: { ...delivered, title: 'Delivered', message: 'The endpoint has accepted the export.' },
+    refused: { ...rejected, title: 'Turned down' },
+  };
+  const words = { title: 'T', message: 'M' };
+  const raw =
+    (status: number, body: string): Answer =>
+    response =>
+      response.writeHead(status).end(body);
+  const huge = JSON.stringify({ ...words, padding: 'x'.repeat(1024 * 1024) });
+  const largest = JSON.stringify({ ...words, padding: '' });
+  const exactly1MB = JSON.stringify({ ...words, padding: 'x'.repeat(1024 * 1024 - largest.length) });
+
+  const rows: [string, Answer, number, object][] = [
+    [
+      '200',
+      json(200, { ...words, redirectUrl: 'https://crm.example/x' }),
+      1,
+      { ...delivered, ...words, redirectUrl: 'https://crm.example/x' },
+    ],
+    ['200 without a redirectUrl', json(200, words), 1, { ...delivered, ...words }],
+    ['200 with a redirectUrl of null', json(200, { ...words, redirectUrl: null }), 1, { ...delivered, ...words }],
+    [
+      '200 with a redirectUrl that is a script',
+      json(200, { ...words, redirectUrl: 'javascript:alert(1)' }),
+      1,
+      { ...delivered, ...words },
+    ],
+    [
+      '200 with a redirectUrl without a scheme',
+      json(200, { ...words, redirectUrl: '//crm.example' }),
+      1,
+      { ...delivered, ...words },
+    ],
+    ['200 with a redirectUrl of a wrong type', json(200, { ...words, redirectUrl: 7 }), 1, { ...delivered, ...words }],
+    ['200 without words', json(200, {}), 1, wordless.accepted],
+    ['200 with a title alone', json(200, { title: 'T' }), 1, { ...wordless.accepted, title: 'T' }],
+    ['200 with words of wrong types', json(200, { title: 1, message: ['M'] }), 1, wordless.accepted],
+    ['200 without a body', raw(200, ''), 1, wordless.accepted],
+    ['200 with HTML', raw(200, '<html>OK</html>'), 1, wordless.accepted],
+    ['200 with a JSON list', json(200, [words]), 1, wordless.accepted],
+    ['200 with 1 MB', raw(200, exactly1MB), 1, { ...delivered, ...words }],
+    ['200 with more than 1 MB', raw(200, huge), 1, wordless.accepted],
+    ['207', json(207, words), 1, { ...rejected, ...words }],
+    ['400', json(400, words), 1, { ...rejected, ...words }],
+    ['404 with HTML', raw(404, '<html>not here</html>'), 1, wordless.refused],
+    ['408', json(408, words), 1, { ...rejected, ...words }],
+    ['429', json(429, words), 1, { ...rejected, ...words }],
+    ['499', json(499, words), 1, { ...rejected, ...words }],
+    ['422 with more than 1 MB', raw(422, huge), 1, wordless.refused],
+    [
+      '422 with references',
+      json(422, {
+        ...words,
+        references: [
+          { title: 'a' },
+          { title: 'b', message: 'm', url: 'https://b.example/', type: 'ok' },
+          { title: 'c', type: 'info' },
+          { title: 'd', type: 'error', url: 'javascript:alert(1)' },
+          { title: 'e', type: 'catastrophe', message: 7 },
+          { message: 'without a title' },
+          'no reference',
+          { title: 'f', type: 'warning' },
+        ],
+      }),
+      1,
+      {
+        ...rejected,
+        ...words,
+        references: [
+          { title: 'a', message: null, url: null, type: 'WARNING' },
+          { title: 'b', message: 'm', url: 'https://b.example/', type: 'OK' },
+          { title: 'c', message: null, url: null, type: 'INFO' },
+          { title: 'd', message: null, url: null, type: 'ERROR' },
+          { title: 'e', message: null, url: null, type: 'WARNING' },
+          { title: 'f', message: null, url: null, type: 'WARNING' },
+        ],
+      },
+    ],
+    ['422 with references that are no list', json(422, { ...words, references: 'a' }), 1, { ...rejected, ...words }],
+    ['500', json(500, words), 4, failed],
+    [
+      '503 with an endless body',
+      response => {
+        response.writeHead(503);
+        response.write('x');
+      },
+      4,
+      failed,
+    ],
+    ['599', json(599, words), 4, failed],
+    [
+      '503, then 200',
+      (response, request, count) => json(count < 3 ? 503 : 200, words)(response, request, count),
+      3,
+      { ...delivered, ...words },
+    ],
+    [
+      '503, then 422',
+      (response, request, count) => json(count < 4 ? 503 : 422, words)(response, request, count),
+      4,
+      { ...rejected, ...words },
+    ],
+    ['a connection closed before the answer', (_, request) => request.socket.destroy(), 4, failed],
+    [
+      'a connection closed in the middle of the answer',
+      response => {
+        response.writeHead(200, { 'content-length': 100 });
+        response.write('{"title":"T"', () => response.destroy());
+      },
+      4,
+      failed,
+    ],
+    [
+      'a connection closed once, then 200',
+      (response, request, count) =>
+        count === 1 ? request.socket.destroy() : json(200, words)(response, request, count),
+      2,
+      { ...delivered, ...words },
+    ],
+    ['something that is no HTTP', (_, request) => request.socket.end('HELLO\r\n\r\n'), 4, failed],
+    ...[201, 202, 204, 206, 299].map((status): [string, Answer, number, object] => [
+      `${status}`,
+      response => response.writeHead(status).end(),
+      1,
+      failed,
+    ]),
+    ...[300, 301, 302, 303, 304, 307, 308].map((status): [string, Answer, number, object] => [
+      `${status}, a redirect to itself`,
+      (response, request) => response.writeHead(status, { location: `http://${request.headers.host}/elsewhere` }).end(),
+      1,
+      failed,
+    ]),
+    ['600', (_, request) => request.socket.end('HTTP/1.1 600 What\r\ncontent-length: 0\r\n\r\n'), 1, failed],
+  ];
+
+  test.each(rows)('%s', async (_, answer, calls, expected) => {
+    const endpoint = await startEndpoint(answer);
+    await register(endpoint.url);
+    const result = (await send()).data.exportMarketToEndpoint;
+    expect(result).toMatchObject(expected);
+    expect(endpoint.arrivals).toHaveLength(calls);
+    expect(result.attempts).toHaveLength(calls);
+    const keys = new Set(endpoint.arrivals.map(({ headers }) => headers['idempotency-key']));
+    expect([...keys]).toEqual([result.exportId]);
+    const bodies = new Set(endpoint.arrivals.map(({ body }) => JSON.stringify(body)));
+    expect(bodies.size).toBe(1);
+    const [record] = (await listed()).nodes;
+    expect(record).toMatchObject({
+      id: result.exportId,
+      outcome: result.__typename.replace('Export', '').toUpperCase(),
+      result: { __typename: result.__typename },
+      attempts: result.attempts.map(({ status, fault, milliseconds }: Record<string, unknown>) => ({
+        status,
+        fault,
+        milliseconds,
+      })),
+    });
+  });
+
+  test('no answer within 15 seconds, four times', async () => {
+    const timer = fakeTimer();
+    const endpoint = await startEndpoint(() => timer.fire());
+    gateway = await gatewayWith({}, { seams: { after: timer.after } });
+    await register(endpoint.url);
+    const result = (await send()).data.exportMarketToEndpoint;
+    expect(result).toMatchObject(failed);
+    expect(timer.set).toEqual([15_000, 15_000, 15_000, 15_000]);
+    expect(result.attempts.map((attempt: { fault: string }) => attempt.fault)).toEqual(Array(4).fill('TIMEOUT'));
+    expect(new Set(endpoint.arrivals.map(({ headers }) => headers['idempotency-key']))).toEqual(
+      new Set([result.exportId]),
+    );
+    expect(endpoint.arrivals).toHaveLength(4);
+  });
+
+  test('no answer within 15 seconds, then one', async () => {
+    const timer = fakeTimer();
+    const endpoint = await startEndpoint((response, request, count) =>
+      count === 1 ? timer.fire() : thanks(response, request, count),
+    );
+    gateway = await gatewayWith({}, { seams: { after: timer.after } });
+    await register(endpoint.url);
+    const result = (await send()).data.exportMarketToEndpoint;
+    expect(result).toMatchObject({ ...delivered, title: 'Thanks' });
+    expect(result.attempts.map(({ status, fault }: Record<string, unknown>) => status ?? fault)).toEqual([
+      'TIMEOUT',
+      200,
+    ]);
+  });
+
+  test('an answer that does not end within the 15 seconds of its attempt', async () => {
+    const timer = fakeTimer();
+    const endpoint = await startEndpoint(response => {
+      response.writeHead(200);
+      response.write('{"title":', () => setTimeout(timer.fire, 20));
+    });
+    gateway = await gatewayWith({}, { seams: { after: timer.after } });
+    await register(endpoint.url);
+    expect((await send()).data.exportMarketToEndpoint).toMatchObject(failed);
+    expect(endpoint.arrivals).toHaveLength(4);
+  });
+
+  test('nobody listens', async () => {
+    await register('http://127.0.0.1:1/');
+    const result = (await send()).data.exportMarketToEndpoint;
+    expect(result).toMatchObject(failed);
+    expect(result.attempts.map((attempt: { fault: string }) => attempt.fault)).toEqual(Array(4).fill('BROKEN'));
+  });
+
+  test('markup is delivered clean, and as plain text', async () => {
+    const message =
+      'Done &amp; <b>dusted</b>.<br/>See <a href="https://crm.example/" onclick="steal()">there</a> or ' +
+      '<a href="javascript:steal()">not</a>.<script>steal()</script><img src=x onerror=steal()><p>End</p><ul><li>1</li><li>2</li></ul>';
+    const endpoint = await startEndpoint(json(200, { title: 'A < B', message }));
+    await register(endpoint.url);
+    const result = (await send()).data.exportMarketToEndpoint;
+    expect(result.title).toBe('A < B');
+    expect(result.message).toBe(
+      'Done &amp; <b>dusted</b>.<br />See <a href="https://crm.example/" rel="noopener noreferrer">there</a> or ' +
+        '<a rel="noopener noreferrer">not</a>.<p>End</p><ul><li>1</li><li>2</li></ul>',
+    );
+    expect(result.messageText).toBe('Done & dusted.\nSee there or not.End\n1\n2');
+  });
+
+  test('what is too long is cut', async () => {
+    const references = Array.from({ length: 60 }, () => ({ title: 't'.repeat(300), message: 'm'.repeat(600) }));
+    const endpoint = await startEndpoint(
+      json(422, { title: 't'.repeat(300), message: '<b>'.repeat(9_000), references }),
+    );
+    await register(endpoint.url);
+    const result = (await send()).data.exportMarketToEndpoint;
+    expect(result.title).toHaveLength(255);
+    expect(result.message.length).toBeLessThan(12_000);
+    expect(result.references).toHaveLength(50);
+    expect(result.references[0]).toMatchObject({ title: 't'.repeat(255), message: 'm'.repeat(500) });
+  });
+});
+
+describe('an export to an address inside', () => {
+  beforeEach(alone);
+  test('is refused before a byte is sent, though the endpoint was registered where that was allowed', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    gateway = await gatewayWith({ EXPORT_ALLOW_PRIVATE_ADDRESSES: 'false' });
+    const result = (await send()).data.exportMarketToEndpoint;
+    expect(result).toMatchObject({
+      __typename: 'ExportFailed',
+      attempts: [{ status: null, fault: 'ADDRESS_REFUSED' }],
+    });
+    expect(result.message).toMatch(/nothing was sent/);
+    expect(endpoint.arrivals).toEqual([]);
+  });
+
+  test('is refused where the name has come to lead there since it was registered', async () => {
+    const endpoint = await startEndpoint(thanks);
+    const answers = ['93.184.215.14'];
+    gateway = await gatewayWith(
+      { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'false' },
+      { seams: { resolve: async () => [answers.shift() ?? '127.0.0.1'] } },
+    );
+    const port = new URL(endpoint.url).port;
+    expect(fault(await register(`http://rebinding.example:${port}/`))).toBeUndefined();
+    expect((await send()).data.exportMarketToEndpoint.attempts).toMatchObject([{ fault: 'ADDRESS_REFUSED' }]);
+    expect(endpoint.arrivals).toEqual([]);
+  });
+
+  test('is refused in production where it would not be by https', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    gateway = await gatewayWith({ NODE_ENV: 'production' });
+    expect(fault(await send())).toBe('BAD_USER_INPUT input.endpoint');
+    expect(endpoint.arrivals).toEqual([]);
+  });
+});
+
+describe('the memory of exports', () => {
+  beforeEach(alone);
+  const idempotencyKey = 'the monthly one';
+
+  test('answers the same key and input with the first outcome, and sends nothing', async () => {
+    const endpoint = await startEndpoint((response, request, count) =>
+      json(200, { title: `Answer ${count}`, message: 'M', redirectUrl: null })(response, request, count),
+    );
+    await register(endpoint.url);
+    const first = await send({ idempotencyKey });
+    const calls = sandbox.calls.list().length;
+    expect((await send({ idempotencyKey }, member)).data).toEqual(first.data);
+    expect((await send({ idempotencyKey }, admin, await gatewayWith())).data).toEqual(first.data);
+    expect(endpoint.arrivals).toHaveLength(1);
+    expect(sandbox.calls.list()).toHaveLength(calls);
+    await send();
+    expect(endpoint.arrivals).toHaveLength(2);
+    expect((await listed()).totalCount).toBe(2);
+  });
+
+  test('remembers that an export was turned down or failed, too', async () => {
+    const endpoint = await startEndpoint(json(422, { title: 'No', message: 'M', references: [{ title: 'r' }] }));
+    await register(endpoint.url);
+    const first = await send({ idempotencyKey });
+    expect(first.data.exportMarketToEndpoint.__typename).toBe('ExportRejected');
+    expect((await send({ idempotencyKey })).data).toEqual(first.data);
+    expect(endpoint.arrivals).toHaveLength(1);
+  });
+
+  test.each<object>([
+    { marketId: '3' },
+    { endpoint: 'other' },
+    { companies: { visible: { first: 3 } } },
+    { onBehalfOf: { name: 'Zoë' } },
+  ])('refuses the same key with another input: %j', async change => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    await register(endpoint.url, { name: 'other' });
+    await send({ idempotencyKey });
+    expect(fault(await send({ idempotencyKey, ...change }))).toBe('CONFLICT');
+    expect(endpoint.arrivals).toHaveLength(1);
+  });
+
+  test('takes the key again after an export that was refused before it began', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    expect(fault(await send({ idempotencyKey, companies: { domains: ['unknown.example'] } }))).toMatch(
+      /BAD_USER_INPUT/,
+    );
+    expect((await send({ idempotencyKey })).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+  });
+
+  test('sends once what is asked for many times at once with one key', async () => {
+    const endpoint = await startEndpoint((response, request, count) =>
+      setTimeout(() => thanks(response, request, count), 100),
+    );
+    await register(endpoint.url);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => send({ idempotencyKey })));
+    expect(endpoint.arrivals).toHaveLength(1);
+    expect(answers.filter(({ errors }) => errors === undefined)).toHaveLength(1);
+    expect(new Set(answers.map(fault))).toEqual(new Set([undefined, 'CONFLICT']));
+  });
+
+  test('lets a team have at most 5 exports in flight, and no other team feel it', async () => {
+    const waiting: (() => void)[] = [];
+    let arrived = () => {};
+    const all = new Promise<void>(resolve => {
+      arrived = resolve;
+    });
+    const endpoint = await startEndpoint((response, request, count) => {
+      waiting.push(() => thanks(response, request, count));
+      if (count === 5) arrived();
+    });
+    gateway = await gatewayWith({ TEAMS_FILE: '' });
+    for (const headers of [admin, member]) await register(endpoint.url, {}, headers);
+    const running = Array.from({ length: 5 }, () => send());
+    await all;
+    expect((await listed()).nodes.map(({ outcome }: { outcome: string }) => outcome)).toEqual(Array(5).fill('RUNNING'));
+    expect((await listed()).nodes[0]).toMatchObject({ finishedAt: null, result: null });
+    expect(fault(await send())).toBe('RATE_LIMITED');
+    const other = send({}, member);
+    while (waiting.length < 6) await new Promise(resolve => setTimeout(resolve, 5));
+    for (const answer of waiting) answer();
+    for (const answer of await Promise.all([...running, other])) expect(fault(answer)).toBeUndefined();
+  });
+
+  test('goes on with an export whose client has gone', async () => {
+    let answer = () => {};
+    let arrived = () => {};
+    const arrival = new Promise<void>(resolve => {
+      arrived = resolve;
+    });
+    const endpoint = await startEndpoint((response, request, count) => {
+      answer = () => thanks(response, request, count);
+      arrived();
+    });
+    await register(endpoint.url);
+    const client = new AbortController();
+    const request = fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...admin },
+      body: JSON.stringify({ query: exportMutation, variables: { input: order() } }),
+      signal: client.signal,
+    });
+    await arrival;
+    client.abort();
+    await expect(request).rejects.toThrow();
+    answer();
+    while ((await listed()).nodes[0].outcome === 'RUNNING') await new Promise(resolve => setTimeout(resolve, 5));
+    expect((await listed()).nodes[0]).toMatchObject({ outcome: 'DELIVERED' });
+  });
+
+  test('tells who exported what, where to, when and how it went, the newest first, page by page', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const since = new Date().toISOString();
+    for (const name of ['first', 'second', 'third'])
+      await send({ idempotencyKey: name, companies: { visible: { first: 2 } } });
+    const page = (await gateway.query(exportsQuery, { first: 2 }, member)).data.exports;
+    expect(page.totalCount).toBe(3);
+    expect(page.nodes.map((node: { idempotencyKey: string }) => node.idempotencyKey)).toEqual(['third', 'second']);
+    const { startedAt, finishedAt, ...rest } = page.nodes[0];
+    expect(startedAt >= since && finishedAt >= startedAt).toBe(true);
+    expect(rest).toEqual({
+      id: endpoint.arrivals[2]?.headers['idempotency-key'],
+      by: hashOf(admin['x-api-key']).slice(0, 19),
+      user: null,
+      endpoint: crm,
+      marketId: '2',
+      selected: 2,
+      sent: 2,
+      idempotencyKey: 'third',
+      outcome: 'DELIVERED',
+      attempts: [{ status: 200, fault: null, milliseconds: expect.any(Number) }],
+      result: { __typename: 'ExportDelivered' },
+    });
+    const { endCursor: after } = page.pageInfo;
+    const next = (await gateway.query(exportsQuery, { first: 2, after }, member)).data.exports;
+    expect(next.nodes.map((node: { idempotencyKey: string }) => node.idempotencyKey)).toEqual(['first']);
+    expect(next.pageInfo.hasNextPage).toBe(false);
+  });
+
+  test('calls an export UNKNOWN that a gateway before this one has not ended, and does not repeat it', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const first = await send({ idempotencyKey });
+    await gateway.close();
+    const file = join(folder, 'data', 'exports.json');
+    const state = JSON.parse(await readFile(file, 'utf8'));
+    const [record] = state.teams['Demo Team'].exports;
+    Object.assign(record, { outcome: null, finishedAt: null });
+    Object.assign(record.attempts[0], { status: null, milliseconds: null });
+    await writeFile(file, JSON.stringify(state));
+    gateway = await gatewayWith();
+    const { exportId } = first.data.exportMarketToEndpoint;
+    expect((await listed()).nodes).toMatchObject([
+      { id: exportId, outcome: 'UNKNOWN', idempotencyKey, finishedAt: null },
+    ]);
+    expect((await send({ idempotencyKey })).data.exportMarketToEndpoint).toMatchObject({
+      __typename: 'ExportFailed',
+      exportId,
+      outcome: 'UNKNOWN',
+      message: expect.stringMatching(/not known whether/),
+    });
+    expect(endpoint.arrivals).toHaveLength(1);
+  });
+});
+
+describe('the receiver', () => {
+  const printed: string[] = [];
+  async function receiving(mode: Mode) {
+    printed.length = 0;
+    const server = createReceiver(mode, lines => printed.push(lines));
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    cleanups.push(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    await register(`http://127.0.0.1:${(server.address() as AddressInfo).port}/try?me={user.email}`);
+    return (await send({ onBehalfOf: { email: 'zoe@team.example' } })).data.exportMarketToEndpoint;
+  }
+
+  test('accepts an export and prints what arrived', async () => {
+    const result = await receiving('accept');
+    expect(result).toMatchObject({ __typename: 'ExportDelivered', redirectUrl: 'https://example.com/companies' });
+    expect(result.messageText).toMatch(/^\d+ companies were taken over\.\nThey can be seen in a minute\.$/);
+    expect(printed).toHaveLength(1);
+    for (const part of ['POST /try?me=zoe%40team.example', 'content-type: application/json', result.exportId]) {
+      expect(printed[0]).toContain(part);
+    }
+  });
+
+  test.each<[Mode, number, object]>([
+    ['reject', 1, { __typename: 'ExportRejected', references: [{ type: 'INFO' }, { type: 'INFO' }, { type: 'INFO' }] }],
+    ['fail', 4, { __typename: 'ExportFailed' }],
+    ['redirect', 1, { __typename: 'ExportFailed' }],
+  ])('can be told to %s', async (mode, calls, expected) => {
+    expect(await receiving(mode)).toMatchObject(expected);
+    expect(printed).toHaveLength(calls);
+  });
+
+  test('can be told to hang', async () => {
+    const timer = fakeTimer();
+    gateway = await gatewayWith({}, { seams: { after: timer.after } });
+    const result = receiving('hang');
+    for (let calls = 1; calls <= 4; calls++) {
+      while (printed.length < calls) await new Promise(resolve => setTimeout(resolve, 5));
+      timer.fire();
+    }
+    expect(await result).toMatchObject({ __typename: 'ExportFailed' });
+  });
+});

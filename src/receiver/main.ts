@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { parseArgs } from 'node:util';
+import { createReceiver, type Mode, modes } from './server.js';
+
+const { values } = parseArgs({
+  options: {
+    host: { type: 'string', default: '127.0.0.1' },
+    port: { type: 'string', default: '4020' },
+    mode: { type: 'string', default: 'accept' },
+  },
+});
+const isMode = (text: string): text is Mode => modes.some(mode => mode === text);
+if (!isMode(values.mode)) {
+  process.stderr.write(`--mode must be one of ${modes.join(', ')}\n`);
+  process.exit(1);
+}
+
+const server = createReceiver(values.mode, lines => process.stdout.write(`${lines}\n`));
+server.listen(Number(values.port), values.host);
+await once(server, 'listening');
+const { port } = server.address() as AddressInfo;
+process.stdout.write(`The receiver listens on http://${values.host}:${port} and will ${values.mode} what arrives\n`);
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    server.close();
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,62 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+
+/** How the receiver treats what arrives. */
+export const modes = ['accept', 'reject', 'fail', 'hang', 'redirect'] as const;
+
+export type Mode = (typeof modes)[number];
+
+/** A client's endpoint to try exports with (spec.md: Expected response). @param print is given what arrives, for a person to read. */
+export function createReceiver(mode: Mode, print: (lines: string) => void): Server {
+  return createServer(async (request, response) => {
+    const body = await text(request);
+    print(described(request, body));
+    treatments[mode](response, body);
+  });
+}
+
+const treatments: Readonly<Record<Mode, (response: ServerResponse, body: string) => void>> = {
+  accept: (response, body) =>
+    answer(response, 200, {
+      title: 'Export received',
+      message: `${companiesIn(body).length} companies were taken over.<br>They can be seen in <b>a minute</b>.`,
+      redirectUrl: 'https://example.com/companies',
+    }),
+  reject: (response, body) =>
+    answer(response, 422, {
+      title: 'Export turned down',
+      message: 'These companies are known already.<br>Please leave them out.',
+      references: companiesIn(body)
+        .slice(0, 3)
+        .map(({ domain }) => ({ title: domain, message: 'is known already', url: `https://${domain}`, type: 'info' })),
+    }),
+  fail: response => answer(response, 503, { title: 'Never shown' }),
+  hang: () => {},
+  redirect: response => response.writeHead(302, { location: 'https://example.com/' }).end(),
+};
+
+function answer(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function companiesIn(body: string): { domain: string }[] {
+  try {
+    return JSON.parse(body).data ?? [];
+  } catch {
+    return [];
+  }
+}
+
+const shownCompanies = 3;
+
+function described({ method, url, headers }: IncomingMessage, body: string): string {
+  const companies = companiesIn(body);
+  const names = companies.slice(0, shownCompanies).map(({ domain }) => domain);
+  const more = companies.length > shownCompanies ? ', ...' : '';
+  return [
+    `${new Date().toISOString()}  ${method} ${url}`,
+    ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`),
+    `  ${Buffer.byteLength(body)} bytes, ${companies.length} companies: ${names.join(', ')}${more}`,
+    '',
+  ].join('\n');
+}

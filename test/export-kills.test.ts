@@ -1,0 +1,213 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { ask } from './support/gateway.js';
+import { buildProgram, type Program } from './support/program.js';
+import { startRedis } from './support/redis.js';
+
+/** How many kills in all: `npm run test:kills` makes it 200. */
+const kills = Number(process.env.KILLS ?? 6);
+const longestLifeMs = 400;
+jest.setTimeout(20_000 + kills * 4_000);
+
+let program: Program;
+beforeAll(async () => {
+  program = await buildProgram();
+});
+afterAll(() => program.remove());
+
+const cleanups: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function serve(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const server = createServer(answer);
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  cleanups.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** The service, as far as exports need it; every key is good. */
+const startService = () =>
+  serve((request, response) => {
+    const isRecord = request.url?.includes('/dev/') ?? false;
+    const companies = [1, 2, 3].map(score => ({ domain: `c${score}.example`, name: 'C', score }));
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(isRecord ? { id: 1, name: 'M', review_status: 'published' } : { data: companies }));
+  });
+
+/** A client's endpoint that counts what arrives by Idempotency-Key, and fails now and then. */
+async function startEndpoint() {
+  const arrivals = new Map<string, number>();
+  const url = await serve((request, response) => {
+    const key = String(request.headers['idempotency-key']);
+    arrivals.set(key, (arrivals.get(key) ?? 0) + 1);
+    const chance = Math.random();
+    const answer = () =>
+      response.writeHead(chance < 0.2 ? 503 : 200).end('{"title":"T","message":"M","redirectUrl":null}');
+    if (chance < 0.3) setTimeout(answer, 30);
+    else answer();
+  });
+  return { url, arrivals };
+}
+
+const registerMutation = `mutation ($name: String!, $url: String!) {
+  registerExportEndpoint(input: { name: $name, url: $url, description: "D", headers: [{ name: "X-Token", value: "t" }] }) { name } }`;
+const deleteMutation = 'mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { name } }';
+const exportMutation = `mutation ($key: String!) {
+  exportMarketToEndpoint(input: { marketId: 1, endpoint: "target", companies: { all: true }, idempotencyKey: $key }) {
+    __typename ... on ExportDelivered { exportId } ... on ExportFailed { exportId outcome } } }`;
+const stateQuery = `{ exportEndpoints { name } exports(first: 100) { totalCount
+  nodes { id idempotencyKey outcome attempts { status } } } }`;
+
+interface ShownExport {
+  readonly id: string;
+  readonly idempotencyKey: string;
+  readonly outcome: string;
+  readonly attempts: readonly unknown[];
+}
+
+/** What a gateway confirmed to its clients before it was killed. */
+interface Confirmed {
+  readonly registered: Set<string>;
+  readonly deleted: Set<string>;
+  /** Export ids by idempotency key. */
+  readonly exported: Map<string, string>;
+  /** Idempotency keys that were sent, confirmed or not. */
+  readonly asked: string[];
+}
+
+/** Registers, deletes and exports, each without a pause, until nobody answers any more. */
+async function work(address: string, headers: Record<string, string>, endpointUrl: string): Promise<Confirmed> {
+  const confirmed: Confirmed = { registered: new Set(), deleted: new Set(), exported: new Map(), asked: [] };
+  const send = async (document: string, variables: Record<string, string>) => {
+    const { data, errors } = await ask(address, document, variables, headers);
+    if (errors !== undefined) throw new Error(JSON.stringify(errors));
+    return data;
+  };
+
+  async function registering() {
+    for (let index = 1; ; index++) {
+      const name = `endpoint ${index}`;
+      await send(registerMutation, { name, url: endpointUrl });
+      confirmed.registered.add(name);
+      if (index % 3 > 0) continue;
+      // What is being deleted when the gateway dies may be there or not.
+      confirmed.registered.delete(name);
+      await send(deleteMutation, { name });
+      confirmed.deleted.add(name);
+    }
+  }
+  async function exporting(worker: number) {
+    for (let index = 1; ; index++) {
+      const key = `export ${worker}.${index}`;
+      confirmed.asked.push(key);
+      const { exportMarketToEndpoint } = await send(exportMutation, { key });
+      confirmed.exported.set(key, exportMarketToEndpoint.exportId);
+    }
+  }
+  const ends = await Promise.allSettled([registering(), exporting(1), exporting(2)]);
+  const refusals = ends.map(end => (end.status === 'rejected' ? String(end.reason) : ''));
+  expect(refusals.filter(text => text.includes('"code"'))).toEqual([]);
+  return confirmed;
+}
+
+const storages: Record<string, () => Promise<Record<string, string>>> = {
+  'one file': async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kills-'));
+    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    return { DATA_DIR: folder };
+  },
+  Redis: async () => {
+    const redis = await startRedis();
+    cleanups.push(() => redis.stop());
+    return { REDIS_URL: redis.url };
+  },
+};
+
+test.each(Object.entries(storages))(
+  'with %s, a gateway that is killed at any moment has lost nothing that it confirmed, and sent nothing twice unrecorded',
+  async (storage, prepare) => {
+    const [service, endpoint] = [await startService(), await startEndpoint()];
+    const env = {
+      ...(await prepare()),
+      PATH: process.env.PATH ?? '',
+      UPSTREAM_BASE_URL: service,
+      UPSTREAM_DEV_URL: service,
+      EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true',
+      SESSION_SECRET: 's'.repeat(32),
+    };
+    const totals = { registered: 0, exported: 0, cutOff: 0 };
+    let gateway = await program.start(env);
+    try {
+      for (let round = 1; round <= kills / 2; round++) {
+        const headers = { 'x-api-key': `key-of-round-${round}` };
+        const setUp = await ask(
+          `${gateway.url}/graphql`,
+          registerMutation,
+          { name: 'target', url: endpoint.url },
+          headers,
+        );
+        expect(setUp.errors).toBeUndefined();
+
+        const working = work(`${gateway.url}/graphql`, headers, endpoint.url);
+        await pause(Math.random() * longestLifeMs);
+        await gateway.kill();
+        const { registered, deleted, exported, asked } = await working;
+        gateway = await program.start(env);
+        const address = `${gateway.url}/graphql`;
+        const state = async () => (await ask(address, stateQuery, {}, headers)).data;
+
+        const { exportEndpoints, exports } = await state();
+        const names = exportEndpoints.map(({ name }: { name: string }) => name);
+        expect(names).toEqual(expect.arrayContaining(['target', ...registered]));
+        expect(names.filter((name: string) => deleted.has(name))).toEqual([]);
+
+        expect(exports.totalCount).toBeLessThan(100);
+        const records = new Map<string, ShownExport>(
+          exports.nodes.map((node: ShownExport) => [node.idempotencyKey, node]),
+        );
+        for (const [key, id] of exported) {
+          expect(records.get(key)).toMatchObject({ id, outcome: expect.stringMatching(/DELIVERED|FAILED/) });
+        }
+        for (const [id, calls] of endpoint.arrivals) {
+          const record = exports.nodes.find((node: ShownExport) => node.id === id);
+          expect(record?.attempts.length).toBeGreaterThanOrEqual(calls);
+        }
+        const sent = new Map(endpoint.arrivals);
+
+        // Who asks again with the same key gets the first outcome, or is told that it is not known.
+        for (const key of asked.filter(each => !exported.has(each))) {
+          const record = records.get(key);
+          const { data, errors } = await ask(address, exportMutation, { key }, headers);
+          if (record === undefined) {
+            expect(data.exportMarketToEndpoint.__typename).toMatch(/Export(Delivered|Failed)/);
+            continue;
+          }
+          totals.cutOff++;
+          expect(endpoint.arrivals.get(record.id)).toBe(sent.get(record.id));
+          if (record.outcome === 'RUNNING') expect(errors?.[0].extensions.code).toBe('CONFLICT');
+          else expect(data.exportMarketToEndpoint.exportId).toBe(record.id);
+          if (storage === 'one file') expect(record.outcome).not.toBe('RUNNING');
+        }
+        const after = (await state()).exports.nodes.map(({ idempotencyKey }: ShownExport) => idempotencyKey);
+        expect(new Set(after).size).toBe(after.length);
+        totals.registered += registered.size;
+        totals.exported += exported.size;
+        endpoint.arrivals.clear();
+      }
+    } finally {
+      await gateway.kill();
+    }
+    if (process.env.KILLS) process.stderr.write(`${storage}: ${kills / 2} kills, ${JSON.stringify(totals)}\n`);
+    expect(totals.registered).toBeGreaterThan(0);
+  },
+);

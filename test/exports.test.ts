@@ -801,6 +801,18 @@ describe('the memory of exports', () => {
     expect((await listed()).totalCount).toBe(2);
   });
 
+  test('writes each call down before it is made', async () => {
+    const recorded: number[] = [];
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      const state = JSON.parse(await readFile(join(folder, 'data', 'exports.json'), 'utf8'));
+      recorded.push(state.teams['Demo Team'].exports[0].attempts.length);
+      json(count < 3 ? 500 : 200, {})(response, request, count);
+    });
+    await register(endpoint.url);
+    await send();
+    expect(recorded).toEqual([1, 2, 3]);
+  });
+
   test('remembers that an export was turned down or failed, too', async () => {
     const endpoint = await startEndpoint(json(422, { title: 'No', message: 'M', references: [{ title: 'r' }] }));
     await register(endpoint.url);
@@ -923,6 +935,21 @@ describe('the memory of exports', () => {
     expect(next.pageInfo.hasNextPage).toBe(false);
   });
 
+  test('is read anew each time, also beside what is kept', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    await send();
+    const beside =
+      '{ exports { totalCount } exportEndpoints { name } market(id: 2) { name companies { totalCount } } }';
+    expect((await gateway.query(beside, {}, admin)).data).toMatchObject({ exports: { totalCount: 1 } });
+    await send();
+    await register(endpoint.url, { name: 'z' });
+    expect((await gateway.query(beside, {}, admin)).data).toMatchObject({
+      exports: { totalCount: 2 },
+      exportEndpoints: [{ name: crm }, { name: 'z' }],
+    });
+  });
+
   test('calls an export UNKNOWN that a gateway before this one has not ended, and does not repeat it', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
@@ -971,6 +998,25 @@ describe('the receiver', () => {
     for (const part of ['POST /try?me=zoe%40team.example', 'content-type: application/json', result.exportId]) {
       expect(printed[0]).toContain(part);
     }
+  });
+
+  test('is told of in the README, whose queries do what it says', async () => {
+    await alone();
+    const server = createReceiver('accept', lines => printed.push(lines));
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    cleanups.push(() => server.close());
+    const [, section = ''] = (await readFile('README.md', 'utf8')).split(/<!-- \/?export -->/);
+    const queries = [...section.matchAll(/```graphql\n(.*?)```/gs)].map(([, query = '']) =>
+      query.replace(':4020', `:${(server.address() as AddressInfo).port}`),
+    );
+    expect(queries).toHaveLength(3);
+    printed.length = 0;
+    const answers = [];
+    for (const query of queries) answers.push(await gateway.query(query, {}, admin));
+    expect(answers.map(({ errors }) => errors)).toEqual([undefined, undefined, undefined]);
+    expect(answers[1]?.data.exportMarketToEndpoint).toMatchObject({ __typename: 'ExportDelivered' });
+    expect(answers[2]?.data.exports.nodes[0]).toMatchObject({ endpoint: 'receiver', sent: 41, outcome: 'DELIVERED' });
+    expect(printed[0]).toContain('POST /companies?for=ada%40team.example');
   });
 
   test.each<[Mode, number, object]>([

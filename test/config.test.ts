@@ -31,6 +31,8 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     explain: undefined,
     keepAnswers: true,
     trustProxy: false,
+    dataDir: './data',
+    exports: { allowPrivateAddresses: undefined, httpsOnly: false },
   });
   const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());
   expect(secrets[0]).not.toBe(secrets[1]);

@@ -11,6 +11,7 @@ import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
+import { startRedis } from './support/redis.js';
 
 jest.setTimeout(30_000);
 
@@ -877,6 +878,21 @@ describe('the memory of exports', () => {
     while (waiting.length < 6) await new Promise(resolve => setTimeout(resolve, 5));
     for (const answer of waiting) answer();
     for (const answer of await Promise.all([...running, other])) expect(fault(answer)).toBeUndefined();
+  });
+
+  test('records an outcome though Redis is away for a moment', async () => {
+    const redis = await startRedis();
+    cleanups.push(() => redis.stop());
+    const endpoint = await startEndpoint((response, request, count) => {
+      redis.pause();
+      setTimeout(() => redis.resume(), 700);
+      thanks(response, request, count);
+    });
+    gateway = await gatewayWith({}, { redisUrl: redis.url });
+    while (fault(await register(endpoint.url)) === 'UPSTREAM_UNAVAILABLE')
+      await new Promise(resolve => setTimeout(resolve, 20));
+    expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+    expect((await listed()).nodes[0].outcome).toBe('DELIVERED');
   });
 
   test('goes on with an export whose client has gone', async () => {

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import { z } from 'zod';
 import { BadUserInput, Conflict } from '../errors.js';
 import type { Sealer } from '../seal.js';
@@ -74,6 +75,12 @@ export interface ExportsParts {
 /** How much longer than its calls an export may take before it is taken for one whose gateway died. */
 const slackMs = 10_000;
 
+/** What is sent already should not go unrecorded because Redis was away for a moment: five seconds in all, within the slack. */
+const insisting = retry(handleAll, {
+  maxAttempts: 7,
+  backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
+});
+
 const sealedHeaders = z.object({ for: z.string(), headers: z.record(z.string(), z.string()) });
 
 export function createExports({ store, sealer, guard, after, httpsOnly, report }: ExportsParts): Exports {
@@ -97,7 +104,9 @@ export function createExports({ store, sealer, guard, after, httpsOnly, report }
 
   async function run(team: string, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
     const progress = (change: Progress) =>
-      store.change(team, state => ({ state: withProgress(state, call.id, change), result: undefined }));
+      insisting.execute(() =>
+        store.change(team, state => ({ state: withProgress(state, call.id, change), result: undefined })),
+      );
     const { attempts, outcome } = await deliver(call, { guard, after }, attempts => progress({ attempts }));
     const end = { attempts, outcome, finishedAt: new Date().toISOString() };
     await progress(end).catch(report);

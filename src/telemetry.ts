@@ -12,4 +12,10 @@ export interface Telemetry {
   /** One field or record in which the service strayed from its specification: `Event.lastUpdated`. */
   drift(name: string): void;
   redisFault(command: string): void;
+  /** A poller began, or ended. */
+  pollers(change: 1 | -1): void;
+  /** A lease that this process took, lost to the clock or to another, or gave back. */
+  leaseChange(change: 'taken' | 'lost' | 'released'): void;
+  /** A stream began at a door, or ended. */
+  listeners(door: 'websocket' | 'sse', change: 1 | -1): void;
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Telemetry } from '../telemetry.js';
 
 /** What `/metrics` shows, and what the ground floor counts into it. */
@@ -44,6 +44,23 @@ export function createMetrics(): Metrics {
     labelNames: ['command'],
     registers,
   });
+  const pollers = new Gauge({
+    name: 'gateway_live_pollers',
+    help: 'Pollers that ask the service for whoever listens',
+    registers,
+  });
+  const leases = new Counter({
+    name: 'gateway_live_lease_changes_total',
+    help: 'Leases on polling that this process took, lost or gave back',
+    labelNames: ['change'],
+    registers,
+  });
+  const listeners = new Gauge({
+    name: 'gateway_live_listeners',
+    help: 'Running subscriptions, by door',
+    labelNames: ['door'],
+    registers,
+  });
   return {
     registry,
     telemetry: {
@@ -53,6 +70,9 @@ export function createMetrics(): Metrics {
       keptAnswer: tier => keptAnswers.inc({ tier }),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
+      pollers: change => pollers.inc(change),
+      leaseChange: change => leases.inc({ change }),
+      listeners: (door, change) => listeners.inc({ door }, change),
     },
   };
 }

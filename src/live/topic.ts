@@ -1,0 +1,131 @@
+/**
+ * One listener's view of a topic: each value replaces the one before it, so that a slow reader gets the newest and never a queue.
+ * Ends when its signal aborts, and as the topic ends.
+ */
+export class Reading<T> implements AsyncIterableIterator<T> {
+  readonly #topic: Topic<T>;
+  #waiting: PromiseWithResolvers<IteratorResult<T>> | undefined;
+  #unread: { value: T } | undefined;
+  #end: { error?: Error } | undefined;
+
+  constructor(topic: Topic<T>) {
+    this.#topic = topic;
+  }
+
+  /** What a listener who came now would get, which may be newer than what was told. */
+  get newest(): T | undefined {
+    return this.#topic.newest;
+  }
+
+  put(value: T): void {
+    if (this.#end !== undefined) return;
+    if (this.#waiting === undefined) this.#unread = { value };
+    else this.#settle(waiting => waiting.resolve({ value, done: false }));
+  }
+
+  /** What was not read yet still is, before the end. */
+  finish(error?: Error): void {
+    if (this.#end !== undefined) return;
+    this.#end = error === undefined ? {} : { error };
+    this.#settle(waiting => (error === undefined ? waiting.resolve(over) : waiting.reject(error)));
+  }
+
+  next(): Promise<IteratorResult<T>> {
+    if (this.#unread !== undefined) {
+      const { value } = this.#unread;
+      this.#unread = undefined;
+      return Promise.resolve({ value, done: false });
+    }
+    if (this.#end !== undefined) {
+      const { error } = this.#end;
+      this.#end = {};
+      return error === undefined ? Promise.resolve(over) : Promise.reject(error);
+    }
+    this.#waiting ??= withResolvers();
+    return this.#waiting.promise;
+  }
+
+  async return(): Promise<IteratorResult<T>> {
+    this.#unread = undefined;
+    this.finish();
+    this.#topic.leave(this);
+    return over;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #settle(settle: (waiting: PromiseWithResolvers<IteratorResult<T>>) => void): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting !== undefined) settle(waiting);
+  }
+}
+
+interface PromiseWithResolvers<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The newest value of something that changes, and who listens to it, within one process. */
+export class Topic<T> {
+  readonly #readings = new Set<Reading<T>>();
+  readonly #onEmpty: () => void;
+  #newest: { value: T } | undefined;
+
+  /** @param onEmpty is called when the last listener has left. */
+  constructor(onEmpty: () => void) {
+    this.#onEmpty = onEmpty;
+  }
+
+  get newest(): T | undefined {
+    return this.#newest?.value;
+  }
+
+  /** Takes a value over for whoever comes later. */
+  keep(value: T): void {
+    this.#newest = { value };
+  }
+
+  /** Takes a value over and tells it to all. */
+  tell(value: T): void {
+    this.keep(value);
+    for (const reading of this.#readings) reading.put(value);
+  }
+
+  /** Ends all readings, with an error where there is one. */
+  end(error?: Error): void {
+    const readings = [...this.#readings];
+    this.#readings.clear();
+    for (const reading of readings) reading.finish(error);
+    this.#onEmpty();
+  }
+
+  /** Listens until the signal aborts; the newest value comes first. */
+  read(signal: AbortSignal): Reading<T> {
+    const reading = new Reading(this);
+    this.#readings.add(reading);
+    if (this.#newest !== undefined) reading.put(this.#newest.value);
+    if (signal.aborted) void reading.return();
+    else signal.addEventListener('abort', () => void reading.return(), { once: true });
+    return reading;
+  }
+
+  leave(reading: Reading<T>): void {
+    if (this.#readings.delete(reading) && this.#readings.size === 0) this.#onEmpty();
+  }
+}
+
+const over = { value: undefined, done: true } as const;
+
+function withResolvers<T>(): PromiseWithResolvers<T> {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<T>((resolved, rejected) => {
+    resolve = resolved;
+    reject = rejected;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto';
+import type { Telemetry } from '../telemetry.js';
+import type { Board, Lease } from './board.js';
+import { type Finding, startPoller } from './poller.js';
+import { Topic } from './topic.js';
+import { errorOf, isNewer, type News, type Observed, refusalIn, type Word } from './word.js';
+
+/** What is watched: where its state comes from, and what to make of it. States are JSON-safe. */
+export interface Watched<S> {
+  /** Asks the source, never a cache. @param previous the last state that anybody in the fleet knew. */
+  ask(previous: S | undefined, signal: AbortSignal): Promise<S>;
+  /** Whether a listener who has the one needs not hear the other. */
+  same(one: S, other: S): boolean;
+  /** Whether nothing can follow. */
+  isFinal(state: S): boolean;
+}
+
+export interface WatcherParts {
+  readonly board: Board;
+  readonly intervalMs: number;
+  readonly telemetry: Telemetry;
+}
+
+/** How often a lease is renewed, or tried for, within its time. */
+const beatsPerLease = 3;
+/** After this many intervals without an answer, listeners are told the age of what they have. */
+const staleIntervals = 3;
+
+/**
+ * One process's part in watching one thing: listens to what the fleet hears, tries for the lease, and asks while it has it. Where the
+ * board is away for longer than a lease, it asks for its own listeners alone. Runs from `start` until `stop`, or to its end.
+ */
+export class Watcher {
+  readonly topic: Topic<Observed<unknown>>;
+  readonly #name: string;
+  readonly #watched: Watched<unknown>;
+  readonly #parts: WatcherParts;
+  readonly #holder = randomUUID();
+  #word: Word<unknown> | undefined;
+  #lease: (Lease & { until: number }) | undefined;
+  /** Words below are of a time before this watcher's; undefined: nothing is known yet. */
+  #floor: number | undefined;
+  #unlisten = () => {};
+  #stopPoller: (() => void) | undefined;
+  #beatTimer: NodeJS.Timeout | undefined;
+  #staleTimer: NodeJS.Timeout | undefined;
+  #beating: Promise<void> = Promise.resolve();
+  #heardOfBoardAt = performance.now();
+  #toldStale = false;
+  #stopped = false;
+
+  /** @param onEmpty is called when the last listener has left, or the topic has ended. */
+  constructor(name: string, watched: Watched<unknown>, parts: WatcherParts, onEmpty: () => void) {
+    this.#name = name;
+    this.#watched = watched;
+    this.#parts = parts;
+    this.topic = new Topic(onEmpty);
+  }
+
+  start(): void {
+    this.#unlisten = this.#parts.board.listen(this.#name, word => this.#overhear(word));
+    this.#beat();
+  }
+
+  /** Ends asking and listening, and gives the lease back. */
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    clearTimeout(this.#beatTimer);
+    clearTimeout(this.#staleTimer);
+    this.#unlisten();
+    this.#rest();
+    await this.#beating;
+    const lease = this.#part('released');
+    if (lease !== undefined) await this.#parts.board.release(this.#name, lease).catch(() => {});
+  }
+
+  #beat(): void {
+    this.#beating = this.#tryBeat().catch(() => this.#withoutBoard());
+    void this.#beating.then(() => {
+      if (this.#stopped) return;
+      const pause = this.#parts.board.leaseMs / beatsPerLease;
+      this.#beatTimer = setTimeout(() => this.#beat(), pause * (0.8 + 0.2 * Math.random()));
+    });
+  }
+
+  async #tryBeat(): Promise<void> {
+    if (this.#lease !== undefined) return this.#renew(this.#lease);
+    const { board, intervalMs } = this.#parts;
+    const begunAt = performance.now();
+    const { lease, fence, kept } = await board.take(this.#name, this.#holder);
+    this.#heardOfBoardAt = performance.now();
+    this.#floor = fence;
+    if (kept !== undefined) this.#hear(kept.word);
+    if (lease === undefined) return this.#rest();
+    this.#lease = { ...lease, until: begunAt + board.leaseMs };
+    this.#parts.telemetry.leaseChange('taken');
+    if (!this.#stopped) this.#poll(kept === undefined ? 0 : Math.max(intervalMs - kept.ageMs, 0));
+  }
+
+  async #renew(lease: Lease): Promise<void> {
+    const { board } = this.#parts;
+    const begunAt = performance.now();
+    const renewed = await board.renew(this.#name, lease);
+    this.#heardOfBoardAt = performance.now();
+    if (renewed) this.#lease = { ...lease, until: begunAt + board.leaseMs };
+    else this.#lose();
+  }
+
+  #lose(): void {
+    this.#part('lost');
+    this.#rest();
+  }
+
+  /** Forgets the lease, if there is one. */
+  #part(change: 'lost' | 'released'): Lease | undefined {
+    const lease = this.#lease;
+    this.#lease = undefined;
+    if (lease !== undefined) this.#parts.telemetry.leaseChange(change);
+    return lease;
+  }
+
+  /** The board is away: whoever has nothing to tell yet, or has waited for as long as a lease lasts, asks alone. */
+  #withoutBoard(): void {
+    if (this.#stopped) return;
+    const alone = performance.now() - this.#heardOfBoardAt > this.#parts.board.leaseMs;
+    if (!alone && this.topic.newest !== undefined) return;
+    const age = this.topic.newest === undefined ? undefined : Date.now() - this.topic.newest.observedAt;
+    this.#poll(age === undefined ? 0 : Math.max(this.#parts.intervalMs - age, 0));
+  }
+
+  #poll(firstInMs: number): void {
+    if (this.#stopPoller !== undefined) return;
+    this.#stopPoller = startPoller(signal => this.#ask(signal), this.#parts.intervalMs, firstInMs);
+    this.#parts.telemetry.pollers(1);
+  }
+
+  #rest(): void {
+    if (this.#stopPoller === undefined) return;
+    this.#stopPoller();
+    this.#stopPoller = undefined;
+    this.#parts.telemetry.pollers(-1);
+  }
+
+  async #ask(signal: AbortSignal): Promise<Finding> {
+    // After a pause of the whole process the lease may be another's by now.
+    if (this.#lease !== undefined && performance.now() > this.#lease.until) {
+      await this.#renew(this.#lease).catch(() => this.#lose());
+      if (signal.aborted) return 'failed';
+    }
+    const observedAt = Date.now();
+    const before = this.topic.newest?.state;
+    try {
+      const state = await this.#watched.ask(before, signal);
+      if (signal.aborted) return 'failed';
+      await this.#announce({ kind: this.#watched.isFinal(state) ? 'final' : 'state', state, observedAt });
+      return before !== undefined && this.#watched.same(before, state) ? 'same' : 'changed';
+    } catch (error) {
+      const refusal = refusalIn(error);
+      if (refusal !== undefined && !signal.aborted) await this.#announce({ kind: 'refused', ...refusal });
+      return 'failed';
+    }
+  }
+
+  async #announce(news: News<unknown>): Promise<void> {
+    const lease = this.#lease;
+    const fence = lease?.fence ?? this.#word?.fence ?? 0;
+    const seq = this.#word?.fence === fence ? this.#word.seq + 1 : 1;
+    const word: Word<unknown> = { ...news, fence, seq };
+    if (lease !== undefined) {
+      const told = await this.#parts.board
+        .announce(this.#name, lease, word)
+        .catch(() => performance.now() < lease.until);
+      if (!told) this.#lose();
+      if (!told) return;
+    }
+    this.#hear(word);
+  }
+
+  /** An end that was told before this watcher began is none of its own. */
+  #overhear(word: Word<unknown>): void {
+    if (this.#floor !== undefined && word.fence >= this.#floor) this.#hear(word);
+  }
+
+  #hear(word: Word<unknown>): void {
+    if (this.#stopped || !isNewer(word, this.#word)) return;
+    this.#word = word;
+    if (word.kind !== 'state') this.#part('released');
+    if (word.kind === 'refused') this.topic.end(errorOf(word));
+    else this.#show(word);
+  }
+
+  #show({ kind, state, observedAt }: Word<unknown> & Observed<unknown>): void {
+    const { newest } = this.topic;
+    const changed = newest === undefined || !this.#watched.same(newest.state, state) || this.#toldStale;
+    this.#toldStale = false;
+    if (changed || kind === 'final') this.topic.tell({ state, observedAt });
+    else this.topic.keep({ state, observedAt });
+    if (kind === 'final') this.topic.end();
+    else this.#watchAge();
+  }
+
+  #watchAge(): void {
+    clearTimeout(this.#staleTimer);
+    this.#staleTimer = setTimeout(() => {
+      this.#toldStale = true;
+      if (this.topic.newest !== undefined) this.topic.tell(this.topic.newest);
+    }, staleIntervals * this.#parts.intervalMs);
+  }
+}

@@ -1,0 +1,50 @@
+import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, type UpstreamFault } from '../errors.js';
+
+/** A state of what is watched, and when the source was asked for it, in milliseconds since 1970. */
+export interface Observed<S> {
+  readonly state: S;
+  readonly observedAt: number;
+}
+
+/** The refusals after which there is no use in asking on. */
+const refusals = {
+  UNAUTHENTICATED: Unauthenticated,
+  FORBIDDEN: Forbidden,
+  NOT_FOUND: NotFound,
+  BAD_USER_INPUT: UpstreamBadInput,
+} as const;
+
+/** A refusal in a form that JSON can carry. */
+export interface Refusal {
+  readonly code: keyof typeof refusals;
+  readonly message: string;
+  readonly upstream: UpstreamFault | null;
+}
+
+/** What is told: a state that others may follow, the last one, or that the source refuses. JSON-safe, and without any credential. */
+export type News<S> = ({ readonly kind: 'state' | 'final' } & Observed<S>) | ({ readonly kind: 'refused' } & Refusal);
+
+/**
+ * News with its place in the order of a topic: the fencing token of the lease it was found under, and its number under that lease.
+ * Each word is the whole state, so that a lost one is no loss.
+ */
+export type Word<S> = News<S> & { readonly fence: number; readonly seq: number };
+
+/** Whether a word comes after another in the order of their topic. */
+export function isNewer(word: Word<unknown>, other: Word<unknown> | undefined): boolean {
+  if (other === undefined) return true;
+  return word.fence === other.fence ? word.seq > other.seq : word.fence > other.fence;
+}
+
+/** The refusal that an error is, where it is one. */
+export function refusalIn(error: unknown): Refusal | undefined {
+  for (const [code, ErrorClass] of Object.entries(refusals) as [Refusal['code'], typeof Unauthenticated][]) {
+    if (error instanceof ErrorClass) return { code, message: error.message, upstream: error.upstream ?? null };
+  }
+  return undefined;
+}
+
+/** The error that a refusal was. */
+export function errorOf({ code, message, upstream }: Refusal): Error {
+  return new refusals[code](message, upstream ?? undefined);
+}

@@ -1,0 +1,474 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import type { Scope } from '../src/credentials.js';
+import { Forbidden, NotFound, Unauthenticated, UpstreamUnavailable } from '../src/errors.js';
+import { type Board, timesFor } from '../src/live/board.js';
+import { createLive, type Live } from '../src/live/live.js';
+import { localBoard } from '../src/live/local-board.js';
+import { type Finding, pauseAfter, startPoller } from '../src/live/poller.js';
+import { redisBoard } from '../src/live/redis-board.js';
+import { Topic } from '../src/live/topic.js';
+import type { Watched } from '../src/live/watcher.js';
+import type { Word } from '../src/live/word.js';
+import { connectRedis } from '../src/redis.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+import { until } from './support/until.js';
+
+const intervalMs = 300;
+const times = { leaseMs: 600, keepMs: 900 };
+
+const counts = () => {
+  const counted = { pollers: 0, taken: 0, lost: 0, released: 0 };
+  return {
+    counted,
+    telemetry: {
+      upstreamCall: () => {},
+      lookup: () => {},
+      drift: () => {},
+      redisFault: () => {},
+      pollers: (change: 1 | -1) => {
+        counted.pollers += change;
+      },
+      leaseChange: (change: 'taken' | 'lost' | 'released') => {
+        counted[change] += 1;
+      },
+      listeners: () => {},
+    },
+  };
+};
+
+/** A source whose state is a number, and final from 100 on. */
+function source(initial = 1) {
+  const asked: { at: number; previous: number | undefined }[] = [];
+  const of: {
+    value: number | Error;
+    delayMs: number;
+    readonly asked: typeof asked;
+    readonly watched: Watched<number>;
+  } = {
+    value: initial,
+    delayMs: 0,
+    asked,
+    watched: {
+      async ask(previous, signal) {
+        asked.push({ at: performance.now(), previous });
+        const { value } = of;
+        if (of.delayMs > 0) await sleep(of.delayMs, undefined, { signal });
+        if (value instanceof Error) throw value;
+        return value;
+      },
+      same: (one, other) => one === other,
+      isFinal: state => state >= 100,
+    },
+  };
+  return of;
+}
+
+const scope = (name = randomUUID()) => name as Scope;
+
+/** Collects what a listener hears; `ended` resolves with the error, or undefined. */
+function listen(live: Live, whose: Scope, from: { watched: Watched<number> }) {
+  const leaving = new AbortController();
+  const heard: number[] = [];
+  const times: number[] = [];
+  const ended = (async () => {
+    try {
+      for await (const { state, observedAt } of live.watch(whose, 'one', from.watched, leaving.signal)) {
+        heard.push(state);
+        times.push(observedAt);
+      }
+      return undefined;
+    } catch (error) {
+      return error as Error;
+    }
+  })();
+  return { heard, times, ended, leave: () => leaving.abort() };
+}
+
+describe('A topic', () => {
+  test('gives a slow reader the newest value, and not a queue', async () => {
+    const topic = new Topic<number>(() => {});
+    const reading = topic.read(new AbortController().signal);
+    for (const value of [1, 2, 3]) topic.tell(value);
+    expect(await reading.next()).toEqual({ value: 3, done: false });
+    const waiting = reading.next();
+    topic.tell(4);
+    topic.tell(5);
+    expect(await waiting).toEqual({ value: 4, done: false });
+    expect(await reading.next()).toEqual({ value: 5, done: false });
+  });
+
+  test('gives the last value before its end, and the end only once', async () => {
+    const topic = new Topic<number>(() => {});
+    const reading = topic.read(new AbortController().signal);
+    topic.tell(1);
+    topic.end(new Error('over'));
+    expect(await reading.next()).toEqual({ value: 1, done: false });
+    await expect(reading.next()).rejects.toThrow('over');
+    expect(await reading.next()).toEqual({ value: undefined, done: true });
+  });
+
+  test('says when the last reader has left, whichever way', async () => {
+    let emptied = 0;
+    const topic = new Topic<number>(() => {
+      emptied += 1;
+    });
+    const leaving = new AbortController();
+    const one = topic.read(leaving.signal);
+    const other = topic.read(new AbortController().signal);
+    const pending = one.next();
+    leaving.abort();
+    expect(await pending).toEqual({ value: undefined, done: true });
+    expect(emptied).toBe(0);
+    await other.return();
+    expect(emptied).toBe(1);
+    topic.read(AbortSignal.abort());
+    expect(emptied).toBe(2);
+  });
+});
+
+describe('The beat of a poller', () => {
+  test('is never faster than the interval, and slower while nothing changes and after failures', () => {
+    for (const finding of ['changed', 'same', 'failed'] as const) {
+      const pauses = [1, 2, 3, 4, 5, 6, 7].map(inARow => pauseAfter(finding, inARow, 1_000, () => 0));
+      expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000);
+      expect(pauses).toEqual([...pauses].sort((a, b) => a - b));
+    }
+    expect(pauseAfter('same', 9, 1_000, () => 0)).toBe(2_000);
+    expect(pauseAfter('failed', 1, 1_000, () => 0)).toBe(2_000);
+    expect(pauseAfter('failed', 9, 1_000, () => 0)).toBe(4_000);
+    expect(pauseAfter('changed', 1, 1_000, () => 0.99)).toBeGreaterThan(1_000);
+    // Listeners are told of a state that is older than three intervals: a poller that is well must be faster.
+    expect(pauseAfter('same', 99, 1_000, () => 1)).toBeLessThan(3_000);
+  });
+
+  test('asks one at a time, from beginning to beginning, until it is stopped', async () => {
+    const begun: number[] = [];
+    let running = 0;
+    let most = 0;
+    let aborted = false;
+    const stop = startPoller(
+      async (signal): Promise<Finding> => {
+        begun.push(performance.now());
+        running += 1;
+        most = Math.max(most, running);
+        signal.addEventListener('abort', () => {
+          aborted = true;
+        });
+        await sleep(60);
+        running -= 1;
+        return 'changed';
+      },
+      100,
+      0,
+    );
+    await until(() => begun.length >= 4);
+    stop();
+    const gaps = begun.slice(1).map((at, index) => at - (begun[index] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(98);
+    expect(most).toBe(1);
+    expect(aborted).toBe(true);
+    const before = begun.length;
+    await sleep(300);
+    expect(begun.length).toBe(before);
+  });
+});
+
+describe.each(['of one process', 'in Redis'] as const)('A board %s', place => {
+  let server: RedisServer;
+  let boards: () => [Board, Board];
+  let closing: (() => void)[] = [];
+
+  beforeAll(async () => {
+    if (place === 'in Redis') server = await startRedis();
+  });
+  afterAll(() => server?.stop());
+  beforeEachBoards();
+  afterEach(() => {
+    for (const close of closing) close();
+    closing = [];
+  });
+
+  function beforeEachBoards() {
+    boards = () => {
+      if (place === 'of one process') {
+        const board = localBoard(times);
+        return [board, board];
+      }
+      const made = [0, 1].map(() => {
+        const redis = connectRedis([server.url], () => {});
+        const board = redisBoard(redis, times);
+        closing.push(() => {
+          board.close();
+          redis.disconnect();
+        });
+        return { redis, board };
+      });
+      return made.map(({ board }) => board) as [Board, Board];
+    };
+  }
+
+  const word = (fence: number, seq: number, state = seq, kind: 'state' | 'final' = 'state'): Word<number> => ({
+    kind,
+    state,
+    observedAt: 1,
+    fence,
+    seq,
+  });
+
+  async function readyBoards(): Promise<[Board, Board]> {
+    const [one, other] = boards();
+    for (const board of [one, other]) {
+      await until(() => board.take(randomUUID(), 'nobody').then(Boolean, () => false));
+    }
+    return [one, other];
+  }
+
+  test('gives a lease to one holder at a time, with a fencing token that grows', async () => {
+    const [one, other] = await readyBoards();
+    const topic = randomUUID();
+    const { lease: first } = await one.take(topic, 'a');
+    expect(first?.fence).toBeGreaterThan(0);
+    expect((await other.take(topic, 'b')).lease).toBeUndefined();
+    expect((await one.take(topic, 'a')).lease).toEqual(first);
+    if (first === undefined) return;
+    expect(await one.renew(topic, first)).toBe(true);
+    await one.release(topic, first);
+    const { lease: second } = await other.take(topic, 'b');
+    expect(second?.fence).toBeGreaterThan(first.fence);
+    expect(await one.renew(topic, first)).toBe(false);
+    await one.release(topic, first);
+    expect((await one.take(topic, 'a')).lease).toBeUndefined();
+  });
+
+  test('lets a lease run out, and takes no word of whoever had it', async () => {
+    const [one, other] = await readyBoards();
+    const topic = randomUUID();
+    const heard: Word<unknown>[] = [];
+    const end = other.listen(topic, told => heard.push(told));
+    const { lease: first } = await one.take(topic, 'a');
+    if (first === undefined) throw new Error('no lease');
+    await until(() => one.announce(topic, first, word(first.fence, 1)).then(() => heard.length === 1));
+    await sleep(times.leaseMs + 250);
+    expect(await one.renew(topic, first)).toBe(false);
+    expect(await one.announce(topic, first, word(first.fence, 2))).toBe(false);
+    const { lease, kept } = await other.take(topic, 'b');
+    expect(lease?.fence).toBeGreaterThan(first.fence);
+    expect(kept).toEqual({ word: word(first.fence, 1), ageMs: expect.any(Number) });
+    expect(new Set(heard.map(({ seq }) => seq))).toEqual(new Set([1]));
+    end();
+  });
+
+  test('keeps the last word for who comes later, and nothing after the end', async () => {
+    const [one, other] = await readyBoards();
+    const topic = randomUUID();
+    const { lease } = await one.take(topic, 'a');
+    if (lease === undefined) throw new Error('no lease');
+    await one.announce(topic, lease, word(lease.fence, 1));
+    expect((await other.take(topic, 'b')).kept?.word).toEqual(word(lease.fence, 1));
+    await one.announce(topic, lease, word(lease.fence, 2, 100, 'final'));
+    const after = await other.take(topic, 'b');
+    expect(after.kept).toBeUndefined();
+    expect(after.lease).toBeDefined();
+  });
+
+  function fleet() {
+    const [one, other] = boards();
+    const { counted, telemetry } = counts();
+    const lives = [one, other].map(board => createLive({ board, intervalMs, telemetry }));
+    const [first, second] = lives as [Live, Live];
+    return { first, second, counted, close: () => Promise.all(lives.map(live => live.close())) };
+  }
+
+  async function readyFleet() {
+    const made = fleet();
+    if (place === 'in Redis') await sleep(250);
+    return made;
+  }
+
+  test('lets one poller serve all listeners of all processes, and a late one without a call', async () => {
+    const { first, second, counted, close } = await readyFleet();
+    const whose = scope();
+    const from = source();
+    const early = [listen(first, whose, from), listen(first, whose, from)];
+    await until(() => early.every(({ heard }) => heard.length === 1));
+    const calls = from.asked.length;
+    const late = listen(second, whose, from);
+    await until(() => late.heard.length === 1);
+    expect(from.asked.length).toBeLessThanOrEqual(calls + 1);
+    from.value = 2;
+    await until(() => [...early, late].every(({ heard }) => heard.at(-1) === 2));
+    expect(counted.pollers).toBe(1);
+    from.value = 100;
+    expect(await Promise.all([...early, late].map(({ ended }) => ended))).toEqual([undefined, undefined, undefined]);
+    for (const { heard } of [...early, late]) expect(heard).toEqual([1, 2, 100]);
+    expect(counted.pollers).toBe(0);
+    const gaps = from.asked.slice(1).map(({ at }, index) => at - (from.asked[index]?.at ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 2);
+    await close();
+  });
+
+  test('hands over to another process when the listeners of the first have gone, which goes on from the same state', async () => {
+    const { first, second, counted, close } = await readyFleet();
+    const whose = scope();
+    const from = source();
+    const one = listen(first, whose, from);
+    await until(() => one.heard.length === 1);
+    const other = listen(second, whose, from);
+    await until(() => other.heard.length === 1);
+    one.leave();
+    await one.ended;
+    from.value = 2;
+    await until(() => other.heard.at(-1) === 2);
+    expect(from.asked.every(({ previous }, index) => (index === 0) === (previous === undefined))).toBe(true);
+    expect(counted.taken).toBe(2);
+    other.leave();
+    await other.ended;
+    await close();
+    expect(counted).toMatchObject({ pollers: 0, released: 2 });
+  });
+
+  test('never asks faster than the interval, however often somebody comes and goes', async () => {
+    const { first, close } = await readyFleet();
+    const whose = scope();
+    const from = source();
+    const begunAt = performance.now();
+    for (let round = 0; round < 30; round += 1) {
+      const listener = listen(first, whose, from);
+      await until(() => listener.heard.length === 1);
+      listener.leave();
+      await listener.ended;
+    }
+    expect(from.asked.length).toBeLessThanOrEqual(1 + (performance.now() - begunAt) / intervalMs);
+    await close();
+  });
+
+  test('asks anew for who comes after the end', async () => {
+    const { first, close } = await readyFleet();
+    const whose = scope();
+    const from = source(100);
+    expect(await listen(first, whose, from).ended).toBeUndefined();
+    from.value = 1;
+    const next = listen(first, whose, from);
+    await until(() => next.heard.length === 1);
+    expect(next.heard).toEqual([1]);
+    await close();
+  });
+
+  test('ends every listener of the fleet with the refusal, after one call', async () => {
+    const { first, second, close } = await readyFleet();
+    for (const refusal of [
+      new Unauthenticated('No', { status: 401, errorCode: 'UNAUTHORISED' }),
+      new Forbidden('No', { status: 403, errorCode: 'FORBIDDEN' }),
+      new NotFound('No'),
+    ]) {
+      const whose = scope();
+      const from = source();
+      const listeners = [listen(first, whose, from), listen(second, whose, from)];
+      await until(() => listeners.every(({ heard }) => heard.length === 1));
+      const before = from.asked.length;
+      from.value = refusal;
+      const errors = await Promise.all(listeners.map(({ ended }) => ended));
+      for (const error of errors) {
+        expect(error).toBeInstanceOf(refusal.constructor);
+        expect(error).toMatchObject({ message: 'No', extensions: refusal.extensions });
+      }
+      expect(from.asked.length).toBe(before + 1);
+    }
+    await close();
+  });
+
+  test('keeps trying through other failures, tells the age of what it has once, and what is new after it', async () => {
+    const { first, close } = await readyFleet();
+    const from = source();
+    const listener = listen(first, scope(), from);
+    await until(() => listener.heard.length === 1);
+    from.value = new UpstreamUnavailable('Down');
+    await until(() => listener.heard.length === 2);
+    expect(listener.times[1]).toBe(listener.times[0]);
+    expect(Date.now() - (listener.times[1] ?? 0)).toBeGreaterThanOrEqual(3 * intervalMs - 20);
+    from.value = 1;
+    await until(() => listener.heard.length === 3);
+    expect(listener.times[2]).toBeGreaterThan(listener.times[0] ?? 0);
+    expect(listener.heard).toEqual([1, 1, 1]);
+    listener.leave();
+    await close();
+  });
+
+  test('lets scopes poll apart, and stops asking in the middle when the last listener leaves', async () => {
+    const { first, counted, close } = await readyFleet();
+    const from = source();
+    const one = listen(first, scope(), from);
+    const other = listen(first, scope(), from);
+    await until(() => counted.pollers === 2 && one.heard.length + other.heard.length === 2);
+    from.delayMs = 10_000;
+    const before = from.asked.length;
+    await until(() => from.asked.length > before);
+    one.leave();
+    other.leave();
+    await Promise.all([one.ended, other.ended]);
+    await close();
+    expect(counted).toMatchObject({ pollers: 0, taken: 2, released: 2, lost: 0 });
+  });
+});
+
+describe('A board in a Redis that fails', () => {
+  let server: RedisServer;
+  const redises: Redis[] = [];
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => {
+    for (const redis of redises) redis.disconnect();
+    await server.stop();
+  });
+
+  async function member() {
+    const { counted, telemetry } = counts();
+    const redis = connectRedis([server.url], () => {}) as Redis;
+    redises.push(redis);
+    await until(() => redis.status === 'ready');
+    const live = createLive({ board: redisBoard(redis, times), intervalMs, telemetry });
+    return { live, counted, redis };
+  }
+
+  test('lets streams go on through a restart without its data, with one poller again after it', async () => {
+    const [one, other] = [await member(), await member()];
+    const whose = scope();
+    const from = source();
+    const listeners = [listen(one.live, whose, from), listen(other.live, whose, from)];
+    await until(() => listeners.every(({ heard }) => heard.at(-1) === 1));
+    await server.kill();
+    from.value = 2;
+    // Alone, each asks for its own.
+    await until(() => listeners.every(({ heard }) => heard.at(-1) === 2));
+    await server.restart();
+    await until(() => one.counted.pollers + other.counted.pollers === 1);
+    from.value = 3;
+    await until(() => listeners.every(({ heard }) => heard.at(-1) === 3));
+    from.value = 100;
+    await Promise.all(listeners.map(({ ended }) => ended));
+    for (const { heard } of listeners) expect(heard).toEqual([...heard].sort((a, b) => a - b));
+    await one.live.close();
+    await other.live.close();
+  });
+
+  test('has one subscriber connection for each process, and no subscription or key of a credential when all have left', async () => {
+    const { live, redis } = await member();
+    const watching = Array.from({ length: 20 }, () => listen(live, scope(), source()));
+    await until(() => watching.every(({ heard }) => heard.length === 1));
+    const clients = String(await redis.client('LIST'));
+    expect(clients.split('\n').filter(line => / sub=[1-9]/.test(line)).length).toBe(1);
+    for (const { leave } of watching) leave();
+    await until(async () => ((await redis.pubsub('CHANNELS', '*')) as string[]).length === 0);
+    await live.close();
+    expect(await redis.keys('*lease')).toEqual([]);
+  });
+});
+
+test('A lease is shorter than it takes to notice, within bounds', () => {
+  expect(timesFor(30_000)).toEqual({ leaseMs: 10_000, keepMs: 90_000 });
+  expect(timesFor(1_000)).toEqual({ leaseMs: 1_000, keepMs: 3_000 });
+});

@@ -24,6 +24,10 @@ import { createMetrics, registerMetrics } from './http/metrics.js';
 import { createServer, largestBody } from './http/server.js';
 import { createReception } from './http/visitor.js';
 import { lifetimesOf } from './lifetimes.js';
+import { timesFor } from './live/board.js';
+import { createLive } from './live/live.js';
+import { localBoard } from './live/local-board.js';
+import { redisBoard } from './live/redis-board.js';
 import { connectRedis } from './redis.js';
 import { type Sandbox, startSandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
@@ -72,6 +76,9 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const tiers = { memory: new MemoryTier(memoryBytes), redis: redis && new RedisTier(redis, telemetry) };
   const cache = new Cache(tiers, generations, telemetry);
   const sealer = createSealer(config.sessionSecrets);
+  const times = timesFor(config.pollIntervalMs);
+  const board = redis === undefined ? localBoard(times) : redisBoard(redis, times);
+  const live = createLive({ board, intervalMs: config.pollIntervalMs, telemetry });
   const sessions = createSessions({
     upstream,
     sealer,
@@ -99,6 +106,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     sessions,
     exports,
     keywordSuggestionPath: config.keywordSuggestionPath,
+    live,
     teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
   };
 
@@ -137,6 +145,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
 
   app.addHook('onClose', async () => {
     await exports.idle();
+    await live.close();
     await upstream.close();
     redis?.disconnect();
     await sandbox?.close();

@@ -49,6 +49,11 @@ const proxies = z
     'must be true, false, or addresses and networks with commas between them',
   );
 
+const origins = list.refine(
+  all => all.every(origin => urlOf(origin)?.origin === origin && /^https?:/.test(origin)),
+  'must be origins such as https://app.example, with commas between them',
+);
+
 const environment = z.object({
   HOST: withDefault(z.string(), '127.0.0.1'),
   PORT: withDefault(wholeNumber(0, 65_535), 4000),
@@ -66,9 +71,14 @@ const environment = z.object({
   EXPORT_ALLOW_PRIVATE_ADDRESSES: optional(flag),
   NODE_ENV: optional(z.string()),
   TRUST_PROXY: withDefault(proxies, false),
+  POLL_INTERVAL_MS: optional(wholeNumber(100, 3_600_000)),
+  CORS_ORIGINS: withDefault(origins, []),
   EXPLAIN: optional(flag),
   KEEP_ANSWERS: withDefault(flag, true),
 });
+
+/** The sandbox's jobs run for seconds, the service's for minutes (spec.md: Limits). */
+const pollMs = { sandbox: 1_000, service: 30_000 };
 
 /** What one variable demands of another. */
 function disagreements(env: Record<string, string | undefined>): string[] {
@@ -110,6 +120,10 @@ export interface Config {
     readonly httpsOnly: boolean;
   };
   readonly trustProxy: boolean | readonly string[];
+  /** Between two polls of one thing, in milliseconds. */
+  readonly pollIntervalMs: number;
+  /** Origins, besides the gateway's own, whose pages may send cookies and open WebSockets. */
+  readonly corsOrigins: readonly string[];
   /** Whether `x-explain: 1` is answered; undefined: where the sandbox runs. */
   readonly explain: boolean | undefined;
   /** Whether whole answers are kept. */
@@ -157,6 +171,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       httpsOnly: values.NODE_ENV === 'production',
     },
     trustProxy: values.TRUST_PROXY,
+    pollIntervalMs:
+      values.POLL_INTERVAL_MS ?? (values.UPSTREAM_BASE_URL === undefined ? pollMs.sandbox : pollMs.service),
+    corsOrigins: values.CORS_ORIGINS,
     explain: values.EXPLAIN,
     keepAnswers: values.KEEP_ANSWERS,
   };

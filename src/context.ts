@@ -1,12 +1,15 @@
 import type { Caller } from './caller.js';
 import { type CompaniesLoaders, createCompaniesLoaders } from './companies/loaders.js';
 import type { Credential, Scope } from './credentials.js';
+import { createDiscoveryFeed, type DiscoveryFeed } from './discovery/feed.js';
 import { createDiscoveryLoaders, type DiscoveryLoaders } from './discovery/loaders.js';
 import { Unauthenticated } from './errors.js';
 import type { EventsClient } from './events/client.js';
+import { createEventsFeed, type EventsFeed } from './events/feed.js';
 import { createEventsLoaders, type EventsLoaders } from './events/loaders.js';
 import type { Exports } from './exports/exports.js';
 import type { Lifetimes } from './lifetimes.js';
+import type { Live } from './live/live.js';
 import { createMarketsLoaders, type MarketsLoaders } from './markets/loaders.js';
 import { createReader, type ReaderParts } from './reader.js';
 import { Receipt } from './receipt.js';
@@ -20,6 +23,7 @@ export interface Services extends ReaderParts {
   readonly events: EventsClient;
   readonly lifetimes: Lifetimes;
   readonly teams: Teams;
+  readonly live: Live;
   readonly sessions: Sessions;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
@@ -31,6 +35,12 @@ export interface Loaders {
   readonly markets: MarketsLoaders;
   readonly companies: CompaniesLoaders;
   readonly discovery: DiscoveryLoaders;
+}
+
+/** Every room's feed, for one subscription. */
+export interface Feeds {
+  readonly discovery: DiscoveryFeed;
+  readonly events: EventsFeed;
 }
 
 /** Who stands at a door. */
@@ -50,6 +60,8 @@ export interface Context {
   readonly credential: Credential;
   /** @throws Unauthenticated, as `credential` does. */
   readonly loaders: Loaders;
+  /** What can be listened to until the context's signal aborts. @throws Unauthenticated, as `credential` does. */
+  readonly feeds: Feeds;
   /** @throws Unauthenticated, as `credential` does. */
   readonly writer: Writer;
   /** Signs in and out, for the browser at the other end. */
@@ -111,6 +123,10 @@ class RequestContext implements Context {
     return this.state.loaders;
   }
 
+  get feeds(): Feeds {
+    return createFeeds(this.state.services, this.caller);
+  }
+
   get writer(): Writer {
     const { write } = createWriter(this.state.services, this.caller);
     return {
@@ -149,5 +165,12 @@ function createLoaders(services: Services, caller: Caller): Loaders {
     markets: createMarketsLoaders(reader, lifetimes),
     companies: createCompaniesLoaders(reader, lifetimes),
     discovery: createDiscoveryLoaders(reader, lifetimes),
+  };
+}
+
+function createFeeds(services: Services, caller: Caller): Feeds {
+  return {
+    discovery: createDiscoveryFeed(services, caller),
+    events: createEventsFeed(services, caller),
   };
 }

@@ -8,7 +8,7 @@ import type { Telemetry } from './telemetry.js';
 import { forbidsKeeping, jsonOf } from './upstream/body.js';
 import { understood } from './upstream/drift.js';
 import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
-import type { Upstream } from './upstream/upstream.js';
+import type { Asker, Upstream } from './upstream/upstream.js';
 
 /** What a body means. The heavy part is there where the request wanted vectors. */
 export interface Parsed<T, H> {
@@ -54,28 +54,34 @@ interface Ask {
   readonly lifetime: Lifetime;
 }
 
-/** Memory at once, else a DataLoader over the cache over the service; for one request. */
-export function createReader({ upstream, cache, telemetry }: ReaderParts, caller: Caller): Reader {
-  const { scope, signal, receipt } = caller;
+/**
+ * Asks the service itself, whatever is kept.
+ * @throws GatewayError
+ */
+export async function readAnew<T, H>(
+  { upstream, telemetry }: Pick<ReaderParts, 'upstream' | 'telemetry'>,
+  { request, parse }: Read<T, H>,
+  asker: Asker,
+  signal: AbortSignal,
+): Promise<Loaded<{ readonly value: T; readonly leftOut: readonly LeftOut[] }, H>> {
+  const reply = await upstream.send(request, asker, signal);
+  const { json, bytes } = jsonOf(reply, request);
+  const { value: parsed, drift } = understood(() => parse(json));
+  for (const field of drift.fields) telemetry.drift(field);
+  const value = { value: parsed.value, leftOut: drift.leftOut };
+  return { value, bytes, heavy: parsed.heavy, noStore: forbidsKeeping(reply) };
+}
 
-  async function fetch(
-    { request, parse }: Read<unknown, unknown>,
-    flight: AbortSignal,
-  ): Promise<Loaded<Kept, unknown>> {
-    const reply = await upstream.send(request, caller, flight);
-    const { json, bytes } = jsonOf(reply, request);
-    const { value: parsed, drift } = understood(() => parse(json));
-    for (const field of drift.fields) telemetry.drift(field);
-    const value = { value: parsed.value, leftOut: drift.leftOut };
-    return { value, bytes, heavy: parsed.heavy, noStore: forbidsKeeping(reply) };
-  }
+/** Memory at once, else a DataLoader over the cache over the service; for one request. */
+export function createReader(parts: ReaderParts, caller: Caller): Reader {
+  const { scope, signal, receipt } = caller;
 
   const lookupFor = ({ read, lifetime }: Ask) => ({
     key: requestLine(read.request),
     tag: read.market === undefined ? undefined : `market:${read.market}`,
     heavy: read.request.vectors?.wanted ?? false,
     lifetime,
-    load: (flight: AbortSignal) => fetch(read, flight),
+    load: (flight: AbortSignal): Promise<Loaded<Kept, unknown>> => readAnew(parts, read, caller, flight),
   });
 
   function record(request: UpstreamRequest, tag: string | undefined, answer: KeptAnswer, milliseconds: number): void {
@@ -92,7 +98,7 @@ export function createReader({ upstream, cache, telemetry }: ReaderParts, caller
   async function readMany(asks: readonly Ask[]): Promise<(KeptAnswer | Error)[]> {
     const startedAt = performance.now();
     const lookups = asks.map(lookupFor);
-    const answers = await cache.loadMany(scope, lookups, signal);
+    const answers = await parts.cache.loadMany(scope, lookups, signal);
     const milliseconds = performance.now() - startedAt;
     for (const [index, answer] of answers.entries()) {
       const request = asks[index]?.read.request;
@@ -112,7 +118,7 @@ export function createReader({ upstream, cache, telemetry }: ReaderParts, caller
     const before = answers.get(name);
     if (before !== undefined) return before;
     const lookup = lookupFor(ask);
-    const remembered = cache.peek(scope, lookup);
+    const remembered = parts.cache.peek(scope, lookup);
     if (remembered !== undefined) record(ask.read.request, lookup.tag, remembered, 0);
     const answer = remembered ?? loader.load(ask);
     answers.set(name, answer);

@@ -14,6 +14,7 @@ import type { Watched } from '../src/live/watcher.js';
 import type { Word } from '../src/live/word.js';
 import { connectRedis } from '../src/redis.js';
 import { type RedisServer, startRedis } from './support/redis.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
 const intervalMs = 300;
@@ -24,17 +25,13 @@ const counts = () => {
   return {
     counted,
     telemetry: {
-      upstreamCall: () => {},
-      lookup: () => {},
-      drift: () => {},
-      redisFault: () => {},
+      ...silentTelemetry,
       pollers: (change: 1 | -1) => {
         counted.pollers += change;
       },
       leaseChange: (change: 'taken' | 'lost' | 'released') => {
         counted[change] += 1;
       },
-      listeners: () => {},
     },
   };
 };

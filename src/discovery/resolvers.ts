@@ -1,12 +1,25 @@
+import type { Context } from '../context.js';
 import { checkedDomains } from '../domains.js';
 import { BadUserInput, Conflict, NotConfigured } from '../errors.js';
 import type { Resolvers, ReviewTarget } from '../generated/schema-types.js';
 import { marketId, plainText } from '../input.js';
+import type { Observed } from '../live/word.js';
 import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
 import { criteriaBody, prompt } from './criteria-input.js';
+import type { JobProgress } from './feed.js';
 
 /** The fields of a market that its discovery answers, and the steps of the discovery workflow. */
 export const discoveryResolvers: Resolvers = {
+  Subscription: {
+    jobProgress: {
+      subscribe: (_, { marketId: id, phase }, { feeds }) =>
+        feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
+      resolve: ({ state, observedAt }: Observed<JobProgress>, _: unknown, { receipt }: Context) => {
+        receipt.leftOut.push(...state.leftOut);
+        return { ...state, observedAt: new Date(observedAt).toISOString() };
+      },
+    },
+  },
   Market: {
     jobs: ({ id }, { phase }, { loaders }) => loaders.discovery.jobs(id, phase),
     searchCriteria: ({ id }, _, { loaders }) => loaders.discovery.criteria(id),

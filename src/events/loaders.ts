@@ -49,7 +49,8 @@ export function createEventsLoaders(
   };
 }
 
-function withVector(event: Event | null, vectors: Vectors): Event | null {
+/** An event with its embedding, where that was found. */
+export function withVector(event: Event | null, vectors: Vectors): Event | null {
   if (event === null || event.vectorIndex === null) return event;
   return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vectors[event.id] ?? null } };
 }

@@ -4,6 +4,7 @@ import type { Resolvers } from '../generated/schema-types.js';
 import { isOpaqueId, opaqueId, pageSize } from '../input.js';
 import { asksFor } from '../selection.js';
 import { entityName, queryOf } from './filter.js';
+import type { Event } from './model.js';
 import type { EventWindow } from './window.js';
 
 /** The fields that the events monitor answers. */
@@ -19,6 +20,19 @@ export const eventsResolvers: Resolvers = {
     },
     observation: (_, { id }, { loaders }, info) =>
       loaders.events.observation(opaqueId(id), asksFor(info, 'textEmbedding')),
+  },
+  Subscription: {
+    eventUpdates: {
+      subscribe(_, { filter }, { feeds }, info) {
+        for (const bound of ['from', 'to'] as const) {
+          if (filter?.[bound] != null) {
+            throw new BadUserInput(`filter.${bound}`, 'cannot be given here: updates are told from now on');
+          }
+        }
+        return feeds.events.eventUpdates(queryOf(filter), asksFor(info, 'embeddings'));
+      },
+      resolve: (event: Event) => event,
+    },
   },
   EventReference: {
     observation({ id }, _, { loaders }, info) {

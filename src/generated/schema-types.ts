@@ -618,6 +618,21 @@ export type JobPhase =
   /** The enrichment that publishing starts. */
   | 'PUBLISH';
 
+/** How the jobs of one phase of a market stood when the service was asked. */
+export type JobProgress = {
+  readonly __typename?: 'JobProgress';
+  /** Whether there are jobs and every one has ended; nothing follows then. */
+  readonly finished: Scalars['Boolean']['output'];
+  /** The jobs; none where the phase has not begun. */
+  readonly jobs: ReadonlyArray<Job>;
+  /** The market's identifier. */
+  readonly marketId: Scalars['ID']['output'];
+  /** When the service was asked. Where it cannot be asked for three intervals, the last state comes again with its old time. */
+  readonly observedAt: Scalars['DateTime']['output'];
+  /** Which phase. */
+  readonly phase: JobPhase;
+};
+
 /** A market: the companies that answer a business question, and what is known of them. */
 export type Market = {
   readonly __typename?: 'Market';
@@ -1115,6 +1130,35 @@ export type StartDiscoveryInput = {
 /** What came of starting a discovery. */
 export type StartDiscoveryResult = DiscoveryAlreadyRunning | DiscoveryStarted;
 
+/** Everything that can be listened to, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+export type Subscription = {
+  readonly __typename?: 'Subscription';
+  /**
+   * Events that are new or updated since the subscription began, each once for each update, the oldest update first. The service is asked
+   * every `POLL_INTERVAL_MS`, once for all who listen with the same credential and filter.
+   */
+  readonly eventUpdates?: Maybe<Event>;
+  /**
+   * How the jobs of a market's phase stand: at once, then with each change, until every one has ended. The service is asked every
+   * `POLL_INTERVAL_MS`, once for all who listen with the same credential. A refusal of the service (401, 403, 404) ends it with that error;
+   * after any other failure it goes on trying.
+   */
+  readonly jobProgress?: Maybe<JobProgress>;
+};
+
+
+/** Everything that can be listened to, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+export type SubscriptionEventUpdatesArgs = {
+  filter?: InputMaybe<EventFilter>;
+};
+
+
+/** Everything that can be listened to, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+export type SubscriptionJobProgressArgs = {
+  marketId: Scalars['ID']['input'];
+  phase: JobPhase;
+};
+
 /** Criteria to suggest keywords for. */
 export type SuggestKeywordsInput = {
   /** The criteria. */
@@ -1308,6 +1352,7 @@ export type ResolversTypes = {
   JSONObject: ResolverTypeWrapper<Scalars['JSONObject']['output']>;
   Job: ResolverTypeWrapper<JobModel>;
   JobPhase: JobPhase;
+  JobProgress: ResolverTypeWrapper<Omit<JobProgress, 'jobs'> & { jobs: ReadonlyArray<ResolversTypes['Job']> }>;
   Market: ResolverTypeWrapper<MarketModel>;
   MarketReviewStatus: MarketReviewStatus;
   Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>;
@@ -1335,6 +1380,7 @@ export type ResolversTypes = {
   StartDiscoveryInput: StartDiscoveryInput;
   StartDiscoveryResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['StartDiscoveryResult']>;
   String: ResolverTypeWrapper<Scalars['String']['output']>;
+  Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
   SuggestKeywordsInput: SuggestKeywordsInput;
   Topic: ResolverTypeWrapper<TopicModel>;
   TopicGroup: ResolverTypeWrapper<TopicGroup>;
@@ -1392,6 +1438,7 @@ export type ResolversParentTypes = {
   Int: Scalars['Int']['output'];
   JSONObject: Scalars['JSONObject']['output'];
   Job: JobModel;
+  JobProgress: Omit<JobProgress, 'jobs'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']> };
   Market: MarketModel;
   Mutation: Record<PropertyKey, never>;
   NaicsCode: NaicsCode;
@@ -1416,6 +1463,7 @@ export type ResolversParentTypes = {
   StartDiscoveryInput: StartDiscoveryInput;
   StartDiscoveryResult: ResolversUnionTypes<ResolversParentTypes>['StartDiscoveryResult'];
   String: Scalars['String']['output'];
+  Subscription: Record<PropertyKey, never>;
   SuggestKeywordsInput: SuggestKeywordsInput;
   Topic: TopicModel;
   TopicGroup: TopicGroup;
@@ -1666,6 +1714,14 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   workflowName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
+export type JobProgressResolvers<ContextType = Context, ParentType extends ResolversParentTypes['JobProgress'] = ResolversParentTypes['JobProgress']> = {
+  finished?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
+  marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  observedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  phase?: Resolver<ResolversTypes['JobPhase'], ParentType, ContextType>;
+};
+
 export type MarketResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Market'] = ResolversParentTypes['Market']> = {
   companies?: Resolver<Maybe<ResolversTypes['CompanyConnection']>, ParentType, ContextType, RequireFields<MarketCompaniesArgs, 'first'>>;
   company?: Resolver<Maybe<ResolversTypes['Company']>, ParentType, ContextType, RequireFields<MarketCompanyArgs, 'domain'>>;
@@ -1789,6 +1845,11 @@ export type StartDiscoveryResultResolvers<ContextType = Context, ParentType exte
   __resolveType: TypeResolveFn<'DiscoveryAlreadyRunning' | 'DiscoveryStarted', ParentType, ContextType>;
 };
 
+export type SubscriptionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Subscription'] = ResolversParentTypes['Subscription']> = {
+  eventUpdates?: SubscriptionResolver<Maybe<ResolversTypes['Event']>, "eventUpdates", ParentType, ContextType, Partial<SubscriptionEventUpdatesArgs>>;
+  jobProgress?: SubscriptionResolver<Maybe<ResolversTypes['JobProgress']>, "jobProgress", ParentType, ContextType, RequireFields<SubscriptionJobProgressArgs, 'marketId' | 'phase'>>;
+};
+
 export type TopicResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Topic'] = ResolversParentTypes['Topic']> = {
   groups?: Resolver<ReadonlyArray<ResolversTypes['TopicGroup']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
@@ -1850,6 +1911,7 @@ export type Resolvers<ContextType = Context> = {
   ImpactedEntity?: ImpactedEntityResolvers<ContextType>;
   JSONObject?: GraphQLScalarType;
   Job?: JobResolvers<ContextType>;
+  JobProgress?: JobProgressResolvers<ContextType>;
   Market?: MarketResolvers<ContextType>;
   Mutation?: MutationResolvers<ContextType>;
   NaicsCode?: NaicsCodeResolvers<ContextType>;
@@ -1864,6 +1926,7 @@ export type Resolvers<ContextType = Context> = {
   SearchKeywords?: SearchKeywordsResolvers<ContextType>;
   SearchLocation?: SearchLocationResolvers<ContextType>;
   StartDiscoveryResult?: StartDiscoveryResultResolvers<ContextType>;
+  Subscription?: SubscriptionResolvers<ContextType>;
   Topic?: TopicResolvers<ContextType>;
   TopicGroup?: TopicGroupResolvers<ContextType>;
   Vector?: GraphQLScalarType;

@@ -7,4 +7,7 @@ export const silentTelemetry: Telemetry = {
   keptAnswer() {},
   drift() {},
   redisFault() {},
+  pollers() {},
+  leaseChange() {},
+  listeners() {},
 };

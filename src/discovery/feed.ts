@@ -1,0 +1,52 @@
+import type { Caller } from '../caller.js';
+import type { Live } from '../live/live.js';
+import type { Reading } from '../live/topic.js';
+import type { Observed } from '../live/word.js';
+import { type ReaderParts, readAnew } from '../reader.js';
+import { type LeftOut, Receipt } from '../receipt.js';
+import { type JobPhase, jobsRead } from './client.js';
+import type { Job } from './model.js';
+
+/** How the jobs of one phase of a market stand. */
+export interface JobProgress {
+  readonly marketId: string;
+  readonly phase: JobPhase;
+  readonly jobs: readonly Job[];
+  /** Jobs that the service sent in a shape that cannot be served. */
+  readonly leftOut: readonly LeftOut[];
+  /** Nothing can follow: there are jobs, all of them are known, and each has ended. */
+  readonly finished: boolean;
+}
+
+/** What the discovery room can be listened to for. */
+export interface DiscoveryFeed {
+  /** The jobs of a phase until the last has ended (spec.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND. */
+  jobProgress(marketId: string, phase: JobPhase): Reading<Observed<JobProgress>>;
+}
+
+/** The feed of one caller, until the caller's signal aborts. */
+export function createDiscoveryFeed(
+  parts: Pick<ReaderParts, 'upstream' | 'telemetry'> & { readonly live: Live },
+  { credential, scope, signal }: Caller,
+): DiscoveryFeed {
+  async function ask(marketId: string, phase: JobPhase, until: AbortSignal): Promise<JobProgress> {
+    const asker = { credential, receipt: new Receipt() };
+    const { value: jobs, leftOut } = (await readAnew(parts, jobsRead(marketId, phase), asker, until)).value;
+    const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
+    return { marketId, phase, jobs, leftOut, finished };
+  }
+
+  return {
+    jobProgress: (marketId, phase) =>
+      parts.live.watch<JobProgress>(
+        scope,
+        `jobs ${phase} ${marketId}`,
+        {
+          ask: (_, until) => ask(marketId, phase, until),
+          same: (one, other) => JSON.stringify(one) === JSON.stringify(other),
+          isFinal: ({ finished }) => finished,
+        },
+        signal,
+      ),
+  };
+}

@@ -1,0 +1,65 @@
+import type { Caller } from '../caller.js';
+import type { Live } from '../live/live.js';
+import { type ReaderParts, readAnew } from '../reader.js';
+import { Receipt } from '../receipt.js';
+import type { EventQuery, EventsClient } from './client.js';
+import { withVector } from './loaders.js';
+import type { Event } from './model.js';
+import { follow, pageSize, type Tail, timeOf } from './tail.js';
+
+/** What the events room can be listened to for. */
+export interface EventsFeed {
+  /**
+   * Events that are new or updated from now on, each once for each update, the oldest update first (spec.md: GET events).
+   * @param vectors whether embeddings are wanted.
+   * @throws NotConfigured at once; while reading: UNAUTHENTICATED, FORBIDDEN.
+   */
+  eventUpdates(query: EventQuery, vectors: boolean): AsyncIterable<Event>;
+}
+
+/** The feed of one caller, until the caller's signal aborts. */
+export function createEventsFeed(
+  parts: Pick<ReaderParts, 'upstream' | 'telemetry'> & { readonly live: Live; readonly events: EventsClient },
+  { credential, scope, signal }: Caller,
+): EventsFeed {
+  const pagesOf = (query: EventQuery, vectors: boolean, until: AbortSignal) => {
+    const asker = { credential, receipt: new Receipt() };
+    return async (page: number, from: string, to: string) => {
+      const read = parts.events.page({ ...query, from, to }, page, pageSize, vectors);
+      const { value, heavy = {} } = await readAnew(parts, read, asker, until);
+      const { events, totalItems } = value.value;
+      const readable = events.flatMap(event => withVector(event, heavy) ?? []);
+      return { events: readable, totalItems, leftOut: events.length - readable.length };
+    };
+  };
+
+  return {
+    eventUpdates(query, vectors) {
+      const { request } = parts.events.page(query, 1, 1, vectors);
+      const tails = parts.live.watch<Tail>(
+        scope,
+        `events ${vectors} ${request.query}`,
+        {
+          ask: (before, until) => follow(pagesOf(query, vectors, until), before, Date.now()),
+          same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
+          isFinal: () => false,
+        },
+        signal,
+      );
+      return updatesIn(tails);
+    },
+  };
+}
+
+/** What each tail has that none before it had. What the first one has was there before the listener came. */
+async function* updatesIn(tails: AsyncIterable<{ readonly state: Tail }>): AsyncGenerator<Event> {
+  let known: ReadonlySet<string> | undefined;
+  for await (const { state } of tails) {
+    const before = known;
+    const its = new Set([...state.seen, ...state.updates.map(({ key }) => key)]);
+    for (const key of before ?? []) if (timeOf(key) >= state.from) its.add(key);
+    known = its;
+    if (before === undefined) continue;
+    for (const { key, event } of state.updates) if (!before.has(key)) yield event;
+  }
+}

@@ -1,0 +1,110 @@
+import { expect, test } from '@jest/globals';
+import type { Event } from '../src/events/model.js';
+import { follow, pageSize, type ReadBetween, type Tail } from '../src/events/tail.js';
+
+/** The event list as the service shows it: newest first, in pages. */
+function list() {
+  const events = new Map<string, Event>();
+  const asked: { page: number; from: string; to: string }[] = [];
+  return {
+    asked,
+    set(id: string, lastUpdated: string) {
+      events.set(id, { id, lastUpdated } as Event);
+    },
+    remove: (id: string) => events.delete(id),
+    read: (async (page, from, to) => {
+      asked.push({ page, from, to });
+      const found = [...events.values()]
+        .filter(({ lastUpdated }) => lastUpdated !== null && lastUpdated >= from && lastUpdated <= to)
+        .sort((a, b) => ((a.lastUpdated ?? '') < (b.lastUpdated ?? '') ? 1 : -1));
+      return { events: found.slice((page - 1) * pageSize, page * pageSize), totalItems: found.length, leftOut: 0 };
+    }) as ReadBetween,
+  };
+}
+
+const at = (text: string) => Date.parse(text);
+const told = ({ updates }: Tail) => updates.map(({ event }) => `${event.id} ${event.lastUpdated}`);
+const newIn = (tail: Tail, before: Tail) => told(tail).filter(update => !told(before).includes(update));
+
+test('tells nothing of what was there, then each update once, the oldest first', async () => {
+  const service = list();
+  service.set('a', '2026-03-10T09:00:00.000Z');
+  service.set('b', '2026-03-10T09:59:00.000Z');
+  let tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
+  expect(told(tail)).toEqual([]);
+  service.set('d', '2026-03-10T10:00:20.000Z');
+  service.set('c', '2026-03-10T10:00:10.000Z');
+  service.set('b', '2026-03-10T10:00:15.000Z');
+  tail = await follow(service.read, tail, at('2026-03-10T10:00:30Z'));
+  const three = ['c 2026-03-10T10:00:10.000Z', 'b 2026-03-10T10:00:15.000Z', 'd 2026-03-10T10:00:20.000Z'];
+  expect(told(tail)).toEqual(three);
+  tail = await follow(service.read, tail, at('2026-03-10T10:01:00Z'));
+  expect(told(tail)).toEqual(three);
+});
+
+test('has no gap at the turn of the UTC day, nor after days of silence', async () => {
+  const service = list();
+  let tail = await follow(service.read, undefined, at('2026-03-10T23:59:50Z'));
+  service.set('a', '2026-03-10T23:59:55.000Z');
+  service.set('b', '2026-03-11T00:00:01.000Z');
+  let next = await follow(service.read, tail, at('2026-03-11T00:00:20Z'));
+  expect(newIn(next, tail)).toEqual(['a 2026-03-10T23:59:55.000Z', 'b 2026-03-11T00:00:01.000Z']);
+  tail = next;
+  service.set('c', '2026-03-11T00:00:30.000Z');
+  next = await follow(service.read, tail, at('2026-03-15T12:00:00Z'));
+  expect(newIn(next, tail)).toEqual(['c 2026-03-11T00:00:30.000Z']);
+  for (const { from, to } of service.asked) expect([from, to]).toEqual([expect.any(String), expect.any(String)]);
+  // A service whose clock is ahead may already live in the next day.
+  expect(service.asked[1]?.to).toBe('2026-03-12T23:59:59.999Z');
+});
+
+test('reads page after page, and finds what arrived too late for its time', async () => {
+  const service = list();
+  service.set('old', '2026-03-10T10:00:00.000Z');
+  let tail = await follow(service.read, undefined, at('2026-03-10T10:00:01Z'));
+  const stamp = (index: number) => new Date(at('2026-03-10T10:01:00Z') + index).toISOString();
+  for (let index = 0; index < 350; index += 1) service.set(`e${index}`, stamp(index));
+  tail = await follow(service.read, tail, at('2026-03-10T10:02:00Z'));
+  expect(tail.updates.map(({ event }) => event.id)).toEqual(Array.from({ length: 350 }, (_, index) => `e${index}`));
+  service.set('late', '2026-03-10T10:00:30.000Z');
+  const next = await follow(service.read, tail, at('2026-03-10T10:02:30Z'));
+  expect(newIn(next, tail)).toEqual(['late 2026-03-10T10:00:30.000Z']);
+});
+
+test('tells a flood in parts, the oldest first, without losing or repeating any', async () => {
+  const service = list();
+  let tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
+  const ids = Array.from({ length: 2_500 }, (_, index) => `e${index}`);
+  for (const [index, id] of ids.entries()) {
+    service.set(id, new Date(at('2026-03-10T10:00:30Z') + index * 500).toISOString());
+  }
+  const all: string[] = [];
+  for (let round = 1; round <= 4; round += 1) {
+    const next = await follow(service.read, tail, at('2026-03-10T11:00:00Z') + round * 30_000);
+    all.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
+    tail = next;
+  }
+  expect(all).toEqual(ids);
+});
+
+test('loses nothing where a record leaves the list between two pages', async () => {
+  const service = list();
+  service.set('old', '2026-03-10T08:00:00.000Z');
+  let tail = await follow(service.read, undefined, at('2026-03-10T08:00:01Z'));
+  for (let index = 0; index < 150; index += 1) {
+    service.set(`e${index}`, new Date(at('2026-03-10T09:00:00Z') + index * 20_000).toISOString());
+  }
+  const slipping: ReadBetween = async (page, from, to) => {
+    // e149 is on the first page, so that the first of the second page slips onto it after it was read.
+    if (page === 2) service.remove('e149');
+    return service.read(page, from, to);
+  };
+  const ids: string[] = [];
+  for (const read of [slipping, service.read]) {
+    const next = await follow(read, tail, at('2026-03-10T10:00:00Z'));
+    ids.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
+    tail = next;
+  }
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.toSorted()).toEqual(Array.from({ length: 150 }, (_, index) => `e${index}`).toSorted());
+});

@@ -21,7 +21,8 @@ import { registerGraphiql } from './http/graphiql.js';
 import { registerGraphql } from './http/graphql.js';
 import { registerHealth } from './http/health.js';
 import { createMetrics, registerMetrics } from './http/metrics.js';
-import { createServer, largestBody } from './http/server.js';
+import { createServer, dropSilentConnections, largestBody } from './http/server.js';
+import { registerStreams, type StreamDoors } from './http/streams/doors.js';
 import { createReception } from './http/visitor.js';
 import { lifetimesOf } from './lifetimes.js';
 import { timesFor } from './live/board.js';
@@ -46,6 +47,8 @@ export interface Seams {
   readonly resolve?: Resolve;
   /** What ends an attempt of an export. */
   readonly after?: After;
+  /** Other limits and times for streams. */
+  readonly streams?: StreamDoors['bounds'];
 }
 
 /** A gateway that is built and does not listen yet. */
@@ -114,6 +117,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     sessions,
     behindProxy: config.trustProxy !== false,
     fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
+    origins: config.corsOrigins,
   });
   const answers = !config.keepAnswers
     ? undefined
@@ -141,7 +145,9 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     ),
   });
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
-  await registerGraphql(app, { schema, services, deadlineMs, explains, reception, answers });
+  const apollo = await registerGraphql(app, { schema, services, deadlineMs, explains, reception, answers });
+  registerStreams(app, { schema, services, deadlineMs, reception, apollo, bounds: seams.streams });
+  dropSilentConnections(app);
 
   app.addHook('onClose', async () => {
     await exports.idle();

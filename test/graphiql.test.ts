@@ -1,11 +1,11 @@
 import { gunzipSync } from 'node:zlib';
-import websocket from '@fastify/websocket';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { fastify } from 'fastify';
 import { graphql } from 'graphql';
-import { makeHandler } from 'graphql-ws/use/@fastify/websocket';
+import { useServer } from 'graphql-ws/use/ws';
 import type { Browser } from 'playwright-core';
+import { WebSocketServer } from 'ws';
 import { registerGraphiql } from '../src/http/graphiql.js';
 import { launchChromium } from './support/chromium.js';
 import { openTab, queryEditor, runAndRead, typeQuery, visitPage } from './support/graphiql-page.js';
@@ -36,7 +36,6 @@ const schema = makeExecutableSchema({
 });
 
 beforeAll(async () => {
-  await app.register(websocket);
   registerGraphiql(app, {
     path: '/graphql',
     tabs: [
@@ -53,12 +52,6 @@ beforeAll(async () => {
     method: 'GET',
     url: '/graphql',
     handler: async () => ({ data: { from: 'the GraphQL route' } }),
-    wsHandler: makeHandler({
-      schema,
-      onConnect: ({ connectionParams }) => {
-        connected.push(connectionParams);
-      },
-    }),
   });
   app.post<{ Body: { query: string; variables?: Record<string, unknown>; operationName?: string } }>(
     '/graphql',
@@ -67,6 +60,15 @@ beforeAll(async () => {
       const { query: source, variables: variableValues, operationName } = request.body;
       return graphql({ schema, source, variableValues, operationName });
     },
+  );
+  useServer(
+    {
+      schema,
+      onConnect: ({ connectionParams }) => {
+        connected.push(connectionParams);
+      },
+    },
+    new WebSocketServer({ server: app.server, path: '/graphql' }),
   );
   origin = await app.listen({ host: '127.0.0.1', port: 0 });
   browser = await launchChromium();

@@ -30,8 +30,8 @@ export interface GraphqlDoor {
   readonly answers: Pick<KeptAnswers, 'finish'> | undefined;
 }
 
-/** GraphQL over HTTP at `/graphql`: POST, and GET for queries. */
-export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): Promise<void> {
+/** GraphQL over HTTP at `/graphql`: POST, and GET for queries. Returns what executes it. */
+export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): Promise<ApolloServer<Context>> {
   const apollo = new ApolloServer<Context>({
     schema: door.schema,
     introspection: true,
@@ -77,6 +77,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
         : body;
     },
   });
+  return apollo;
 }
 
 /** A signal that aborts when the client hangs up, or when the time for its request is over. */

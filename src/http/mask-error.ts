@@ -1,6 +1,6 @@
 import { unwrapResolverError } from '@apollo/server/errors';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
-import { GatewayError } from '../errors.js';
+import { Abandoned, GatewayError } from '../errors.js';
 
 /** Codes of errors that GraphQL itself makes before it executes anything; their text speaks of the document alone. */
 const documentErrors = new Set([
@@ -32,7 +32,7 @@ export function maskError(
   if (cause instanceof GraphQLError && typeof code === 'string' && documentErrors.has(code)) {
     return { message: formatted.message, ...place, extensions: { code, ...argumentOf(code, formatted.message) } };
   }
-  report(cause);
+  if (!(cause instanceof Abandoned)) report(cause);
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
 }
 
@@ -48,6 +48,13 @@ export function refusal(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error;
   const extensions = { ...error.extensions, http: { status: error.httpStatus } };
   return new GraphQLError(error.message, { originalError: error, extensions });
+}
+
+/** The same as a whole response. @throws the error where it is none of ours. */
+export function refusalBody(error: unknown): { status: number; body: { errors: readonly GraphQLFormattedError[] } } {
+  if (!(error instanceof GatewayError)) throw error;
+  const { message, extensions, httpStatus } = error;
+  return { status: httpStatus, body: { errors: [{ message, extensions }] } };
 }
 
 /** A variable that does not fit its type is bad input like any other: the client is told which. */

@@ -1,7 +1,7 @@
 import type { ApolloServerPlugin } from '@apollo/server';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Context } from '../context.js';
-import type { LeftOut } from '../receipt.js';
+import type { LeftOut, Receipt } from '../receipt.js';
 
 /**
  * Says in each answer what it was made of, and whether it may be kept: an error for every record that had to be left out, `extensions.stale` where something is
@@ -18,17 +18,26 @@ export function receiptPlugin(explains: boolean): ApolloServerPlugin<Context> {
           if (operation?.operation !== 'query' || result.errors !== undefined || receipt.leftOut.length > 0) {
             receipt.forbidKeeping();
           }
-          if (receipt.leftOut.length > 0) result.errors = [...(result.errors ?? []), ...receipt.leftOut.map(errorOf)];
           const explain = explains && request.http?.headers.get('x-explain') === '1';
-          if (!receipt.stale && !explain) return;
-          result.extensions = {
-            ...result.extensions,
-            ...(receipt.stale && { stale: true }),
-            ...(explain && { explain: receipt.lines }),
-          };
+          noteReceipt(result, receipt, explain);
         },
       };
     },
+  };
+}
+
+/** Writes into an answer what its receipt has to say. */
+export function noteReceipt(
+  answer: { errors?: readonly GraphQLFormattedError[] | undefined; extensions?: Record<string, unknown> | undefined },
+  receipt: Receipt,
+  explain: boolean,
+): void {
+  if (receipt.leftOut.length > 0) answer.errors = [...(answer.errors ?? []), ...receipt.leftOut.map(errorOf)];
+  if (!receipt.stale && !explain) return;
+  answer.extensions = {
+    ...answer.extensions,
+    ...(receipt.stale && { stale: true }),
+    ...(explain && { explain: receipt.lines }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import cookie from '@fastify/cookie';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { destination, pino } from 'pino';
@@ -57,4 +58,22 @@ export async function createServer(
     return reply.code(404).send({ errors: [{ message: 'There is nothing at this address', extensions }] });
   });
   return app;
+}
+
+/**
+ * Lets a closing server go of connections that never asked anything, such as browsers open in advance: Node takes them for busy ones.
+ * To be registered after whatever else happens before the server closes.
+ */
+export function dropSilentConnections(app: FastifyInstance): void {
+  const silent = new Set<Socket>();
+  app.server.on('connection', (socket: Socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+  });
+  for (const event of ['request', 'upgrade'] as const) {
+    app.server.on(event, ({ socket }: IncomingMessage) => silent.delete(socket));
+  }
+  app.addHook('preClose', async () => {
+    for (const socket of silent) socket.destroy();
+  });
 }

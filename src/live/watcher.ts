@@ -204,7 +204,8 @@ export class Watcher {
     clearTimeout(this.#staleTimer);
     this.#staleTimer = setTimeout(() => {
       this.#toldStale = true;
-      if (this.topic.newest !== undefined) this.topic.tell(this.topic.newest);
+      // A value of its own, since it is told anew.
+      if (this.topic.newest !== undefined) this.topic.tell({ ...this.topic.newest });
     }, staleIntervals * this.#parts.intervalMs);
   }
 }

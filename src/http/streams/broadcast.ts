@@ -1,0 +1,129 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Abandoned } from '../../errors.js';
+import { Reading } from '../../live/topic.js';
+
+/** One client's subscription. */
+export interface Listener {
+  /** @param replaces whether this makes what was not sent yet superfluous. */
+  next(text: string, replaces: boolean): void;
+  fail(errors: string): void;
+  complete(): void;
+}
+
+/** What is broadcast: a source, and how its values and its end are put into words. */
+export interface Programme {
+  open(signal: AbortSignal): Promise<AsyncIterable<unknown>>;
+  render(value: unknown, signal: AbortSignal): Promise<string>;
+  errors(error: unknown): string;
+}
+
+interface Seat {
+  readonly listener: Listener;
+  /** The number of the newest rendering it was given. */
+  heard: number;
+}
+
+interface Rendering {
+  readonly value: unknown;
+  readonly order: number;
+  readonly text: Promise<string>;
+}
+
+/** Between two slices other requests have their turn. */
+const sliceSize = 200;
+
+/**
+ * One subscription, executed and serialised once for all who asked for the same with the same credential. Where its values are states,
+ * a late listener begins with the newest. It ends with its source, or when the last listener leaves.
+ */
+export class Broadcast {
+  readonly #programme: Programme;
+  readonly #onOver: () => void;
+  readonly #leaving = new AbortController();
+  readonly #seats = new Set<Seat>();
+  #states: Reading<unknown> | undefined;
+  #rendering: Rendering | undefined;
+  #over = false;
+
+  /** @param onOver is called before the listeners are told, so that nobody joins any more. */
+  constructor(programme: Programme, onOver: () => void) {
+    this.#programme = programme;
+    this.#onOver = onOver;
+  }
+
+  /** Listens; returns what ends it. */
+  join(listener: Listener): () => void {
+    const seat: Seat = { listener, heard: 0 };
+    this.#seats.add(seat);
+    if (this.#states !== undefined) void this.#catchUp(seat, this.#states).catch(() => {});
+    return () => {
+      if (this.#seats.delete(seat) && this.#seats.size === 0) this.#end();
+    };
+  }
+
+  /** Runs to its end. Never rejects. */
+  async run(): Promise<void> {
+    try {
+      const source = await this.#programme.open(this.#leaving.signal);
+      if (source instanceof Reading) this.#states = source;
+      for await (const value of source) {
+        const rendering = this.#render(value);
+        await this.#tell(rendering, await rendering.text);
+      }
+      this.#end();
+      await this.#tellEnd(listener => listener.complete());
+    } catch (error) {
+      const errors = this.#seats.size === 0 ? '' : this.#programme.errors(error);
+      this.#end();
+      await this.#tellEnd(listener => listener.fail(errors));
+    }
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#leaving.abort(new Abandoned('Everybody has left'));
+    this.#onOver();
+  }
+
+  async #catchUp(seat: Seat, states: Reading<unknown>): Promise<void> {
+    if (states.newest === undefined) return;
+    const rendering = this.#render(states.newest);
+    this.#give(seat, rendering, await rendering.text, true);
+  }
+
+  #render(value: unknown): Rendering {
+    if (this.#rendering?.value !== value || this.#rendering === undefined) {
+      const order = (this.#rendering?.order ?? 0) + 1;
+      this.#rendering = { value, order, text: this.#programme.render(value, this.#leaving.signal) };
+    }
+    return this.#rendering;
+  }
+
+  async #tell(rendering: Rendering, text: string): Promise<void> {
+    const replaces = this.#states !== undefined;
+    await this.#inSlices(seat => this.#give(seat, rendering, text, replaces));
+  }
+
+  async #tellEnd(tell: (listener: Listener) => void): Promise<void> {
+    await this.#inSlices(seat => {
+      if (this.#seats.delete(seat)) tell(seat.listener);
+    });
+  }
+
+  async #inSlices(visit: (seat: Seat) => void): Promise<void> {
+    let visited = 0;
+    for (const seat of [...this.#seats]) {
+      visit(seat);
+      visited += 1;
+      if (visited % sliceSize === 0) await nextTurn();
+    }
+  }
+
+  /** Nobody is told what is older than what they have. */
+  #give(seat: Seat, { order }: Rendering, text: string, replaces: boolean): void {
+    if (seat.heard >= order || !this.#seats.has(seat)) return;
+    seat.heard = order;
+    seat.listener.next(text, replaces);
+  }
+}

@@ -1,0 +1,233 @@
+import type { WebSocket } from 'ws';
+import type { Presented } from '../../credentials.js';
+import { Abandoned, BadUserInput, Forbidden, RateLimited, Unauthenticated } from '../../errors.js';
+import { stringifyResult } from '../../vector-text.js';
+import type { Arrival, Guest } from '../visitor.js';
+import { closeCodes, type Message, messageIn } from './messages.js';
+import type { Asked, Operation } from './operations.js';
+import type { Streams } from './streams.js';
+import { Subscriber, type Wire, type Wording } from './subscriber.js';
+
+/** Times of the doors for streams, in milliseconds. */
+export interface StreamTimes {
+  /** How long a client may take to introduce itself. */
+  readonly initMs: number;
+  /** Between two heartbeats; who does not answer one before the next is gone. */
+  readonly heartbeatMs: number;
+  /** How long nothing may run on a connection. */
+  readonly idleMs: number;
+}
+
+/** What a connection needs of its door. */
+export interface ConnectionParts {
+  readonly streams: Streams;
+  readonly times: StreamTimes;
+  /** Who it is, by what it arrived with and what it presents in its first message. @throws as `Reception.admit` does. */
+  admit(arrival: Arrival, presented: Presented): Promise<Guest>;
+}
+
+type Phase =
+  | { readonly name: 'expected'; readonly arrival: Arrival; readonly timer: NodeJS.Timeout }
+  | { readonly name: 'admitting' }
+  | { readonly name: 'admitted'; readonly guest: Guest; readonly leave: () => void }
+  | { readonly name: 'closed' };
+
+/** How long the other side may take to close too. */
+const closingMs = 2_000;
+
+/** One WebSocket and what runs on it, in the graphql-transport-ws protocol. */
+export class Connection implements Wire {
+  readonly #socket: WebSocket;
+  readonly #parts: ConnectionParts;
+  /** What runs, by its id, and what stops it. */
+  readonly #running = new Map<string, () => void>();
+  #phase: Phase;
+  #alive = true;
+  #idleSince = performance.now();
+
+  constructor(socket: WebSocket, arrival: Arrival, parts: ConnectionParts) {
+    this.#socket = socket;
+    this.#parts = parts;
+    const late = () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout');
+    this.#phase = { name: 'expected', arrival, timer: setTimeout(late, parts.times.initMs) };
+    socket.on('message', (data, isBinary) => this.#receive(isBinary ? undefined : messageIn(String(data))));
+    socket.on('pong', () => {
+      this.#alive = true;
+    });
+    socket.on('error', () => socket.terminate());
+  }
+
+  get buffered(): number {
+    return this.#socket.bufferedAmount;
+  }
+
+  send(frame: string, whenSent?: () => void): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#socket.send(frame, whenSent === undefined ? undefined : error => error == null && whenSent());
+  }
+
+  /** Closes with a code of the protocol; where the other side does not follow, the socket is destroyed. */
+  close(code: number, reason: string): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#socket.close(code, reason);
+    const timer = setTimeout(() => this.#socket.terminate(), closingMs);
+    this.#socket.once('close', () => clearTimeout(timer));
+    this.end();
+  }
+
+  /** One round of the heartbeat: who did not answer the last is gone, and who does nothing for long goes. */
+  beat(): void {
+    if (!this.#alive) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#alive = false;
+    if (this.#running.size > 0) this.#idleSince = performance.now();
+    if (performance.now() - this.#idleSince > this.#parts.times.idleMs) this.close(1000, 'Idle');
+    else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
+  }
+
+  /** Stops whatever runs; for when the socket is gone. */
+  end(): void {
+    const phase = this.#phase;
+    this.#phase = { name: 'closed' };
+    if (phase.name === 'expected') clearTimeout(phase.timer);
+    if (phase.name === 'admitted') phase.leave();
+    const stops = [...this.#running.values()];
+    this.#running.clear();
+    for (const stop of stops) stop();
+  }
+
+  #receive(message: Message | undefined): void {
+    this.#alive = true;
+    if (this.#phase.name === 'closed') return;
+    switch (message?.type) {
+      case undefined:
+        this.close(closeCodes.badRequest, 'Invalid message received');
+        break;
+      case 'connection_init':
+        if (this.#phase.name !== 'expected') this.close(closeCodes.tooMany, 'Too many initialisation requests');
+        else void this.#introduce(this.#phase.arrival, this.#phase.timer, message.payload ?? {});
+        break;
+      case 'ping':
+        this.send(JSON.stringify({ type: 'pong', ...(message.payload != null && { payload: message.payload }) }));
+        break;
+      case 'pong':
+        break;
+      case 'subscribe':
+        if (this.#phase.name !== 'admitted') this.close(closeCodes.unauthorized, 'Unauthorized');
+        else this.#start(message.id, message.payload, this.#phase.guest);
+        break;
+      case 'complete':
+        this.#stop(message.id);
+        break;
+    }
+  }
+
+  async #introduce(arrival: Arrival, timer: NodeJS.Timeout, payload: Record<string, unknown>): Promise<void> {
+    clearTimeout(timer);
+    this.#phase = { name: 'admitting' };
+    try {
+      const guest = await this.#parts.admit(arrival, presentedIn(payload));
+      // It may have gone meanwhile.
+      if (this.#phase.name !== 'admitting') return;
+      const leave = this.#parts.streams.enter(guest);
+      if (leave === undefined) this.close(closeCodes.tooMany, 'Too many connections with this credential');
+      else {
+        this.#phase = { name: 'admitted', guest, leave };
+        this.send('{"type":"connection_ack"}');
+      }
+    } catch (error) {
+      const [code, reason] = refusalOf(error);
+      this.close(code, reason);
+    }
+  }
+
+  #start(id: string, asked: Asked, guest: Guest): void {
+    const { streams } = this.#parts;
+    if (this.#running.has(id)) {
+      this.close(closeCodes.subscriberExists, `Subscriber for ${id.slice(0, 60)} already exists`);
+      return;
+    }
+    if (this.#running.size >= streams.limits.operations) {
+      this.close(closeCodes.tooMany, 'Too many operations on one connection');
+      return;
+    }
+    try {
+      const operation = streams.read(asked);
+      if (operation.type === 'subscription') this.#listen(id, operation, guest);
+      else void this.#answer(id, operation, guest);
+    } catch (error) {
+      this.send(wordingFor(id).fail(JSON.stringify(streams.masked(error))));
+    }
+  }
+
+  #listen(id: string, operation: Operation, guest: Guest): void {
+    const { streams } = this.#parts;
+    const subscriber = new Subscriber(this, wordingFor(id), tooSlow => {
+      this.#stop(id);
+      if (tooSlow) this.send(wordingFor(id).fail(JSON.stringify(streams.masked(new RateLimited('Too slow a reader')))));
+    });
+    streams.telemetry.listeners('websocket', 1);
+    const leave = streams.subscribe(operation, guest, subscriber);
+    this.#running.set(id, () => {
+      leave();
+      streams.telemetry.listeners('websocket', -1);
+    });
+  }
+
+  async #answer(id: string, operation: Operation, guest: Guest): Promise<void> {
+    const { streams } = this.#parts;
+    const stopping = new AbortController();
+    const stop = () => stopping.abort(new Abandoned('The client has gone'));
+    this.#running.set(id, stop);
+    const wording = wordingFor(id);
+    const frames = await streams.single(operation, guest, stopping.signal).then(
+      outcome =>
+        'errors' in outcome
+          ? [wording.fail(JSON.stringify(outcome.errors))]
+          : [wording.next(stringifyResult(outcome.answer)), wording.complete()],
+      error => [wording.fail(JSON.stringify(streams.masked(error)))],
+    );
+    if (this.#running.get(id) !== stop) return;
+    this.#running.delete(id);
+    for (const frame of frames) this.send(frame);
+  }
+
+  #stop(id: string): void {
+    const stop = this.#running.get(id);
+    this.#running.delete(id);
+    stop?.();
+  }
+}
+
+function wordingFor(id: string): Wording {
+  const ending = `"id":${JSON.stringify(id)}`;
+  return {
+    next: text => `{${ending},"type":"next","payload":${text}}`,
+    fail: errors => `{${ending},"type":"error","payload":${errors}}`,
+    complete: () => `{${ending},"type":"complete"}`,
+  };
+}
+
+/** Header names are no matter of case, and a payload stands in for headers. */
+function presentedIn(payload: Record<string, unknown>): Presented {
+  const found: Record<string, string> = {};
+  for (const [name, value] of Object.entries(payload)) {
+    const known = { 'x-api-key': 'x-api-key', authorization: 'authorization', sessionid: 'sessionId' }[
+      name.toLowerCase()
+    ];
+    if (known === undefined || value == null) continue;
+    if (typeof value !== 'string') throw new BadUserInput(known, 'must be text');
+    found[known] = value;
+  }
+  return found;
+}
+
+/** A reason may have 123 bytes at most. */
+function refusalOf(error: unknown): [code: number, reason: string] {
+  if (error instanceof BadUserInput) return [closeCodes.badRequest, error.message.slice(0, 120)];
+  if (error instanceof Unauthenticated) return [closeCodes.unauthorized, 'Unauthorized'];
+  if (error instanceof Forbidden) return [closeCodes.forbidden, 'Forbidden'];
+  return [closeCodes.internalError, 'Internal server error'];
+}

@@ -1,0 +1,118 @@
+import type { ApolloServer } from '@apollo/server';
+import {
+  createSourceEventStream,
+  type ExecutionResult,
+  execute,
+  GraphQLError,
+  type GraphQLFormattedError,
+  Kind,
+} from 'graphql';
+import { type Context, createContext, type Visitor } from '../../context.js';
+import { UpstreamTimeout } from '../../errors.js';
+import type { GraphqlDoor } from '../graphql.js';
+import { maskError } from '../mask-error.js';
+import { noteReceipt } from '../receipt-plugin.js';
+import { type Operation, Refused, withCode } from './operations.js';
+
+/** What the doors for streams need: what the door for requests needs, and its server. */
+export interface ExecutorParts extends Pick<GraphqlDoor, 'schema' | 'services' | 'deadlineMs'> {
+  readonly apollo: ApolloServer<Context>;
+  /** Hears of errors that no client is shown. */
+  readonly report: (error: unknown) => void;
+}
+
+/** What came of an operation: an answer, or errors before there could be one. */
+export type Outcome = { readonly answer: ExecutionOutcome } | { readonly errors: readonly GraphQLFormattedError[] };
+
+type ExecutionOutcome = Pick<ExecutionResult, 'data' | 'extensions'> & {
+  errors?: readonly GraphQLFormattedError[] | undefined;
+};
+
+/** Executes operations under the rules of the door for requests: the same masking, the same receipts, the same deadline. */
+export interface Executor {
+  /** A query or a mutation. */
+  single(operation: Operation, visitor: Visitor, signal: AbortSignal): Promise<Outcome>;
+  /** The source of a subscription, which ends when the signal aborts. @throws what the source is refused for. */
+  source(operation: Operation, visitor: Visitor, signal: AbortSignal): Promise<AsyncIterable<unknown>>;
+  /** The answer to one event of a subscription, with loaders of its own. */
+  event(operation: Operation, event: unknown, visitor: Visitor, signal: AbortSignal): Promise<ExecutionOutcome>;
+  /** Errors as a client may see them. */
+  masked(error: unknown): readonly GraphQLFormattedError[];
+}
+
+export function createExecutor({ schema, services, deadlineMs, apollo, report }: ExecutorParts): Executor {
+  const mask = (error: GraphQLError) => maskError(error.toJSON(), error, report);
+
+  /** Runs something with a context whose signal ends with the deadline or with `signal`. */
+  async function within<T>(visitor: Visitor, signal: AbortSignal, run: (context: Context) => Promise<T>): Promise<T> {
+    const controller = new AbortController();
+    const abort = () => controller.abort(signal.reason);
+    const late = () => controller.abort(new UpstreamTimeout(`The request took longer than ${deadlineMs} ms`));
+    const timer = setTimeout(late, deadlineMs);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    try {
+      return await run(createContext(services, visitor, controller.signal));
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  return {
+    single: ({ query, operationName, variables, extensions }, visitor, signal) =>
+      within(visitor, signal, async contextValue => {
+        const request = {
+          query,
+          ...(operationName != null && { operationName }),
+          ...(variables != null && { variables }),
+          ...(extensions != null && { extensions }),
+        };
+        const { body } = await apollo.executeOperation(request, { contextValue });
+        if (body.kind !== 'single') throw new Error('Nothing here answers in parts');
+        const { singleResult } = body;
+        return singleResult.data === undefined ? { errors: singleResult.errors ?? [] } : { answer: singleResult };
+      }),
+
+    async source({ document, operationName, variables }, visitor, signal) {
+      const source = await createSourceEventStream({
+        schema,
+        document,
+        contextValue: createContext(services, visitor, signal),
+        variableValues: variables,
+        operationName,
+      });
+      if (Symbol.asyncIterator in source) return source;
+      throw new Refused((source.errors ?? []).map(asBadInput));
+    },
+
+    event: ({ document, operationName, variables }, event, visitor, signal) =>
+      within(visitor, signal, async contextValue => {
+        const { data, errors } = await execute({
+          schema,
+          document,
+          rootValue: event,
+          contextValue,
+          variableValues: variables,
+          operationName,
+        });
+        const answer: ExecutionOutcome = { data: data ?? null, ...(errors && { errors: errors.map(mask) }) };
+        noteReceipt(answer, contextValue.receipt, false);
+        return answer;
+      }),
+
+    masked(error) {
+      if (error instanceof Refused) return error.errors.map(mask);
+      const message = error instanceof Error ? error.message : 'Unknown';
+      return [
+        mask(error instanceof GraphQLError ? error : new GraphQLError(message, { originalError: error as Error })),
+      ];
+    },
+  };
+}
+
+/** Variables that do not fit are told apart as the door for requests does. */
+function asBadInput(error: GraphQLError): GraphQLError {
+  const isVariable = error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION && error.message.startsWith('Variable "$');
+  return isVariable ? withCode(error, 'BAD_USER_INPUT') : error;
+}

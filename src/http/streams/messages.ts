@@ -1,0 +1,47 @@
+import { z } from 'zod';
+
+/** The sub-protocol of GraphQL over WebSocket, and the codes it closes with. */
+export const protocol = 'graphql-transport-ws';
+
+export const closeCodes = {
+  goingAway: 1001,
+  internalError: 4500,
+  badRequest: 4400,
+  unauthorized: 4401,
+  forbidden: 4403,
+  initialisationTimeout: 4408,
+  subscriberExists: 4409,
+  tooMany: 4429,
+} as const;
+
+const members = z.record(z.string(), z.unknown()).nullish();
+
+/** What a client asks to have executed (GraphQL over HTTP: request parameters). */
+export const asked = z.object({
+  query: z.string(),
+  operationName: z.string().nullish(),
+  variables: members,
+  extensions: members,
+});
+
+const id = z.string().min(1);
+
+const message = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('connection_init'), payload: members }),
+  z.object({ type: z.literal('ping'), payload: members }),
+  z.object({ type: z.literal('pong'), payload: members }),
+  z.object({ type: z.literal('subscribe'), id, payload: asked }),
+  z.object({ type: z.literal('complete'), id }),
+]);
+
+/** A message of a client. */
+export type Message = z.output<typeof message>;
+
+/** The message that a text is; undefined where it is none. */
+export function messageIn(text: string): Message | undefined {
+  try {
+    return message.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

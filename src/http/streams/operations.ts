@@ -1,0 +1,88 @@
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  type OperationTypeNode,
+  parse,
+  validate,
+} from 'graphql';
+import { LRUCache } from 'lru-cache';
+
+/** What a client asks to have executed, in the members of GraphQL over HTTP. */
+export interface Asked {
+  readonly query: string;
+  readonly operationName?: string | null | undefined;
+  readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+/** An operation that may be executed. */
+export interface Operation extends Asked {
+  readonly document: DocumentNode;
+  readonly type: OperationTypeNode;
+}
+
+/** Errors that keep an operation from beginning. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly errors: readonly GraphQLError[];
+
+  constructor(errors: readonly GraphQLError[]) {
+    super('Refused');
+    this.errors = errors;
+  }
+}
+
+const mostDocuments = 500;
+const longestKept = 20_000;
+
+type Checked = DocumentNode | Refused;
+
+/** Reads what clients ask; documents that come again are parsed and validated once. Errors have their code. */
+export function createOperationReader(schema: GraphQLSchema): (asked: Asked) => Operation | Refused {
+  const known = new LRUCache<string, Checked>({ max: mostDocuments });
+
+  function checked(query: string): Checked {
+    const found = known.get(query);
+    if (found !== undefined) return found;
+    const result = check(schema, query);
+    if (query.length <= longestKept) known.set(query, result);
+    return result;
+  }
+
+  return asked => {
+    const document = checked(asked.query);
+    if (document instanceof Refused) return document;
+    const operation = getOperationAST(document, asked.operationName);
+    if (operation != null) return { ...asked, document, type: operation.operation };
+    return new Refused([
+      withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE'),
+    ]);
+  };
+}
+
+function check(schema: GraphQLSchema, query: string): Checked {
+  try {
+    const document = parse(query);
+    const errors = validate(schema, document);
+    if (errors.length === 0) return document;
+    return new Refused(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
+  } catch (error) {
+    if (error instanceof GraphQLError) return new Refused([withCode(error, 'GRAPHQL_PARSE_FAILED')]);
+    throw error;
+  }
+}
+
+/** The same error under a code of `mask-error.ts`. */
+export function withCode(error: GraphQLError, code: string): GraphQLError {
+  const { nodes, source, positions, path, originalError, extensions } = error;
+  return new GraphQLError(error.message, {
+    nodes: nodes ?? null,
+    source: source ?? null,
+    positions: positions ?? null,
+    path: path ?? null,
+    originalError: originalError ?? null,
+    extensions: { ...extensions, code },
+  });
+}

@@ -1,0 +1,176 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Abandoned, BadUserInput, RateLimited } from '../../errors.js';
+import { stringifyResult } from '../../vector-text.js';
+import { refusalBody } from '../mask-error.js';
+import type { Guest, Reception } from '../visitor.js';
+import { asked } from './messages.js';
+import type { Asked, Operation } from './operations.js';
+import { spread } from './spread.js';
+import type { Streams } from './streams.js';
+import { Subscriber, type Wire, type Wording } from './subscriber.js';
+
+const wording: Wording = {
+  next: text => `event: next\ndata: ${text}\n\n`,
+  fail: errors => `${wording.next(`{"errors":${errors}}`)}${wording.complete()}`,
+  complete: () => 'event: complete\ndata: \n\n',
+};
+
+/**
+ * GraphQL over Server-Sent Events, in distinct connections, at `path`: POST, and GET for queries and subscriptions.
+ * @returns what ends all streams, spread over a time in milliseconds, so that their clients come back.
+ */
+export function registerSse(
+  app: FastifyInstance,
+  path: string,
+  streams: Streams,
+  reception: Reception,
+  heartbeatMs: number,
+): (spreadMs: number) => Promise<void> {
+  const open = new Set<Stream>();
+
+  app.route({
+    url: path,
+    method: ['GET', 'POST'],
+    async handler(request, reply) {
+      if (!(request.headers.accept ?? '').includes('text/event-stream')) {
+        return reply.code(406).send(plainError('Accept must include text/event-stream'));
+      }
+      let guest: Guest;
+      let leave: (() => void) | undefined;
+      try {
+        guest = await reception.admit(reception.arrive(request));
+        leave = streams.enter(guest);
+        if (leave === undefined) throw new RateLimited('Too many connections with this credential');
+      } catch (error) {
+        const { status, body } = refusalBody(error);
+        return reply.code(status).send(body);
+      }
+      reply.hijack();
+      const stream = new Stream(reply.raw, leave);
+      open.add(stream);
+      reply.raw.on('close', () => {
+        open.delete(stream);
+        stream.end();
+      });
+      stream.run(() => readAsked(request), request.method === 'GET', guest, streams);
+    },
+  });
+
+  const heartbeat = setInterval(() => {
+    for (const stream of open) stream.beat();
+  }, heartbeatMs);
+  app.addHook('onClose', () => clearInterval(heartbeat));
+  return spreadMs => spread([...open], spreadMs, stream => stream.end());
+}
+
+/** One response that goes on. */
+class Stream implements Wire {
+  readonly #response: ServerResponse;
+  readonly #leave: () => void;
+  #stop = () => {};
+  #over = false;
+
+  constructor(response: ServerResponse, leave: () => void) {
+    this.#response = response;
+    this.#leave = leave;
+    response.on('error', () => response.destroy());
+    response.socket?.setKeepAlive(true);
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'referrer-policy': 'no-referrer',
+      // What ends the stream ends the connection, for which a closing server would wait otherwise.
+      connection: 'close',
+      // Proxies such as nginx would hold the events back.
+      'x-accel-buffering': 'no',
+    });
+    response.write(':\n\n');
+  }
+
+  get buffered(): number {
+    return this.#response.writableLength;
+  }
+
+  send(frame: string, whenSent?: () => void): void {
+    if (!this.#over) this.#response.write(frame, error => error == null && whenSent?.());
+  }
+
+  /** A comment, so that proxies keep the connection; who has let much pile up since the last one is gone. */
+  beat(): void {
+    if (this.#response.writableNeedDrain) this.#response.destroy();
+    else this.send(':\n\n');
+  }
+
+  /** Ends cleanly and stops whatever runs. */
+  end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#stop();
+    this.#leave();
+    this.#response.end();
+  }
+
+  run(read: () => Asked, isGet: boolean, guest: Guest, streams: Streams): void {
+    try {
+      const operation = streams.read(read());
+      if (isGet && operation.type === 'mutation') throw new BadUserInput('query', 'send a mutation with POST');
+      if (operation.type === 'subscription') this.#listen(operation, guest, streams);
+      else void this.#answer(operation, guest, streams);
+    } catch (error) {
+      this.send(wording.fail(JSON.stringify(streams.masked(error))));
+      this.end();
+    }
+  }
+
+  #listen(operation: Operation, guest: Guest, streams: Streams): void {
+    const subscriber = new Subscriber(this, wording, () => this.end());
+    const leave = streams.subscribe(operation, guest, subscriber);
+    streams.telemetry.listeners('sse', 1);
+    this.#stop = () => {
+      leave();
+      streams.telemetry.listeners('sse', -1);
+    };
+  }
+
+  async #answer(operation: Operation, guest: Guest, streams: Streams): Promise<void> {
+    const stopping = new AbortController();
+    this.#stop = () => stopping.abort(new Abandoned('The client has gone'));
+    try {
+      const outcome = await streams.single(operation, guest, stopping.signal);
+      if ('errors' in outcome) this.send(wording.fail(JSON.stringify(outcome.errors)));
+      else this.send(wording.next(stringifyResult(outcome.answer)) + wording.complete());
+    } catch (error) {
+      this.send(wording.fail(JSON.stringify(streams.masked(error))));
+    }
+    this.end();
+  }
+}
+
+/** @throws BadUserInput where it is not what GraphQL over HTTP asks with. */
+function readAsked({ method, query, body }: FastifyRequest): Asked {
+  const given = method === 'GET' ? fromQuery(query as Record<string, unknown>) : body;
+  const result = asked.safeParse(given);
+  if (result.success) return result.data;
+  throw new BadUserInput(String(result.error.issues[0]?.path[0] ?? 'query'), 'is not what GraphQL over HTTP asks with');
+}
+
+function fromQuery({ query, operationName, variables, extensions }: Record<string, unknown>) {
+  return {
+    query,
+    operationName,
+    variables: parsed('variables', variables),
+    extensions: parsed('extensions', extensions),
+  };
+}
+
+function parsed(name: string, text: unknown): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(String(text));
+  } catch {
+    throw new BadUserInput(name, 'is no JSON');
+  }
+}
+
+const plainError = (message: string) => ({ errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] });

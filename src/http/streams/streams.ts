@@ -1,0 +1,105 @@
+import type { GraphQLFormattedError } from 'graphql';
+import type { Visitor } from '../../context.js';
+import type { Credential, Scope } from '../../credentials.js';
+import { Forbidden } from '../../errors.js';
+import type { Telemetry } from '../../telemetry.js';
+import { stringifyResult } from '../../vector-text.js';
+import type { Guest } from '../visitor.js';
+import { Broadcast } from './broadcast.js';
+import type { Executor, Outcome } from './executor.js';
+import { type Asked, type Operation, Refused } from './operations.js';
+import type { Subscriber } from './subscriber.js';
+
+/** How much one client may have open. */
+export interface StreamLimits {
+  /** Connections that one credential may hold at a time in one process, at all doors together. */
+  readonly connections: number;
+  /** Operations that may run on one connection at a time. */
+  readonly operations: number;
+}
+
+/** What every door for streams shares. */
+export interface Streams {
+  readonly limits: StreamLimits;
+  readonly telemetry: Telemetry;
+  /** How many connections were admitted and have not gone. */
+  readonly open: number;
+  /** Counts a connection; undefined where the credential has too many. Returns what ends it. */
+  enter(guest: Guest): (() => void) | undefined;
+  /** @throws Refused */
+  read(asked: Asked): Operation;
+  /** Executes a query or a mutation. */
+  single(operation: Operation, guest: Guest, signal: AbortSignal): Promise<Outcome>;
+  /** Listens to a subscription, which whoever asked for the same shares. Returns what ends it. */
+  subscribe(operation: Operation, guest: Guest, subscriber: Subscriber): () => void;
+  /** Errors as a client may see them. */
+  masked(error: unknown): readonly GraphQLFormattedError[];
+}
+
+export function createStreams(
+  executor: Executor,
+  read: (asked: Asked) => Operation | Refused,
+  parts: { readonly limits: StreamLimits; readonly telemetry: Telemetry; scopeOf(credential: Credential): Scope },
+): Streams {
+  const broadcasts = new Map<string, Broadcast>();
+  const connections = new Map<Scope, number>();
+  const { limits, telemetry, scopeOf } = parts;
+
+  function begin(key: string, operation: Operation, guest: Guest): Broadcast {
+    const visitor = visitorOf(guest);
+    const broadcast: Broadcast = new Broadcast(
+      {
+        open: signal => executor.source(operation, visitor, signal),
+        render: async (value, signal) => stringifyResult(await executor.event(operation, value, visitor, signal)),
+        errors: error => JSON.stringify(executor.masked(error)),
+      },
+      () => broadcasts.get(key) === broadcast && broadcasts.delete(key),
+    );
+    broadcasts.set(key, broadcast);
+    void broadcast.run();
+    return broadcast;
+  }
+
+  return {
+    limits,
+    telemetry,
+    get open() {
+      return [...connections.values()].reduce((sum, count) => sum + count, 0);
+    },
+    enter({ credential }) {
+      const scope = scopeOf(credential);
+      const open = connections.get(scope) ?? 0;
+      if (open >= limits.connections) return undefined;
+      connections.set(scope, open + 1);
+      return () => {
+        const left = (connections.get(scope) ?? 1) - 1;
+        if (left === 0) connections.delete(scope);
+        else connections.set(scope, left);
+      };
+    },
+    read(asked) {
+      const operation = read(asked);
+      if (operation instanceof Refused) throw operation;
+      return operation;
+    },
+    single: (operation, guest, signal) => executor.single(operation, visitorOf(guest), signal),
+    subscribe(operation, guest, subscriber) {
+      const { query, operationName, variables } = operation;
+      const key = JSON.stringify([scopeOf(guest.credential), query, operationName ?? null, variables ?? null]);
+      return (broadcasts.get(key) ?? begin(key, operation, guest)).join(subscriber);
+    },
+    masked: error => executor.masked(error),
+  };
+}
+
+/** A stream's headers have been sent when its operations run: no cookie can be set any more. */
+function visitorOf({ credential, address }: Guest): Visitor {
+  return {
+    credential,
+    address,
+    setSession() {
+      throw new Forbidden('Sign in over HTTP: a stream cannot set the cookie');
+    },
+    clearSession() {},
+  };
+}

@@ -1,0 +1,92 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { WebSocketServer } from 'ws';
+import type { Arrival, Reception } from '../visitor.js';
+import { Connection, type StreamTimes } from './connection.js';
+import { closeCodes, protocol } from './messages.js';
+import { spread } from './spread.js';
+import type { Streams } from './streams.js';
+
+interface Upgrade {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+}
+
+const largestMessage = 256 * 1024;
+const sliceSize = 200;
+
+/**
+ * GraphQL over WebSocket (`graphql-transport-ws`) at `path`. The request of a connection goes through the hooks of the server like any
+ * other, up to the handler.
+ * @returns what says good-bye to all connections, spread over a time in milliseconds.
+ */
+export function registerWebsocket(
+  app: FastifyInstance,
+  path: string,
+  streams: Streams,
+  reception: Reception,
+  times: StreamTimes,
+): (spreadMs: number) => Promise<void> {
+  const upgrades = new WeakMap<IncomingMessage, Upgrade>();
+  const connections = new Set<Connection>();
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: largestMessage,
+    handleProtocols: offered => (offered.has(protocol) ? protocol : false),
+  });
+  const admit = (arrival: Arrival, presented: object) => reception.admit(arrival, presented);
+
+  app.server.on('upgrade', (raw, socket, head) => {
+    const response = new ServerResponse(raw);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket as never);
+    response.on('finish', () => socket.end());
+    socket.on('error', () => socket.destroy());
+    if (raw.headers.upgrade?.toLowerCase() === 'websocket') upgrades.set(raw, { socket, head });
+    app.routing(raw, response);
+  });
+
+  app.addHook('onRequest', async (request, reply) => {
+    const upgrade = upgrades.get(request.raw);
+    if (upgrade === undefined || request.routeOptions.url !== path) return;
+    if (!offers(request.headers['sec-websocket-protocol'])) {
+      return reply.code(400).send({ errors: [{ message: `Speak ${protocol}`, extensions: { code: 'BAD_REQUEST' } }] });
+    }
+    const arrival = reception.arrive(request);
+    reply.hijack();
+    // Whoever holds the response holds the whole request for as long as the socket lives.
+    reply.raw.detachSocket(upgrade.socket as never);
+    server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
+      const connection = new Connection(socket, arrival, { streams, times, admit });
+      connections.add(connection);
+      socket.on('close', () => {
+        connections.delete(connection);
+        connection.end();
+      });
+    });
+  });
+
+  let beating = false;
+  const heartbeat = setInterval(async () => {
+    if (beating) return;
+    beating = true;
+    await inSlices([...connections], connection => connection.beat());
+    beating = false;
+  }, times.heartbeatMs);
+  app.addHook('onClose', () => clearInterval(heartbeat));
+
+  const leave = (connection: Connection) => connection.close(closeCodes.goingAway, 'Going away');
+  return spreadMs => spread([...connections], spreadMs, leave);
+}
+
+const offers = (header: string | undefined) => (header ?? '').split(',').some(name => name.trim() === protocol);
+
+async function inSlices<T>(items: readonly T[], visit: (item: T) => void): Promise<void> {
+  for (const [index, item] of items.entries()) {
+    visit(item);
+    if (index % sliceSize === sliceSize - 1) await nextTurn();
+  }
+}

@@ -1,0 +1,415 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { type Heard, overSse, overWebsocket, rawSocket, startDiscovery } from './support/streams.js';
+import { until } from './support/until.js';
+
+jest.setTimeout(30_000);
+
+const market = '4';
+const progress = {
+  query: `subscription Progress($id: ID!) {
+    jobProgress(marketId: $id) { marketId phase finished observedAt jobs { id workflowName progress status finished } }
+  }`,
+  variables: { id: market },
+};
+const updates = { query: 'subscription { eventUpdates { id title lastUpdated } }' };
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+const open: Heard[] = [];
+const doors = { 'a WebSocket': overWebsocket, 'Server-Sent Events': overSse };
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ discoveryMs: 1_200 });
+  gateway = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200', CORS_ORIGINS: 'https://app.example' } });
+});
+afterAll(async () => {
+  await gateway.close();
+  await sandbox.close();
+});
+afterEach(async () => {
+  for (const { stop } of open.splice(0)) stop();
+  await until(async () => (await metric('gateway_live_pollers')) === 0);
+  sandbox.reset();
+});
+
+async function metric(name: string, url = gateway.url): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text.split('\n').filter(line => line.startsWith(name) && !line.startsWith('#'));
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+const kept = <T extends Heard>(heard: T): T => {
+  open.push(heard);
+  return heard;
+};
+
+describe.each(Object.entries(doors))('Over %s', (_, listen) => {
+  test('jobProgress tells the state at once, each change, and completes when every job has ended', async () => {
+    await startDiscovery(sandbox.origin, market);
+    const { results, ended } = kept(listen(gateway.url, progress));
+    expect(await ended).toBeUndefined();
+    const states = results.map(({ data }) => data.jobProgress);
+    expect(states.length).toBeGreaterThan(2);
+    expect(states[0]).toMatchObject({ marketId: market, phase: 'DISCOVERY', finished: false });
+    expect(states.at(-1)).toMatchObject({ finished: true, jobs: [{ progress: 100, finished: true }] });
+    const shares = states.map(({ jobs }) => jobs[0].progress);
+    expect(shares).toEqual([...shares].sort((a, b) => a - b));
+    for (const { observedAt } of states) expect(Math.abs(Date.now() - Date.parse(observedAt))).toBeLessThan(10_000);
+  });
+
+  test('eventUpdates tells each new or changed event once, the oldest update first', async () => {
+    const { results } = kept(listen(gateway.url, updates));
+    const changed = sandbox.data.events[3]?._id ?? '';
+    await until(() => sandbox.calls.count(/events-monitor\/events/) >= 2);
+    expect(results).toEqual([]);
+    sandbox.publishEvent({ title: 'First' });
+    await sleep(5);
+    sandbox.touchEvent(changed, { title: 'Second' });
+    await sleep(5);
+    sandbox.publishEvent({ title: 'Third' });
+    await until(() => results.length >= 3);
+    await sleep(500);
+    expect(results.map(({ data }) => data.eventUpdates.title)).toEqual(['First', 'Second', 'Third']);
+    expect(results[1].data.eventUpdates.id).toBe(changed);
+  });
+
+  test('a refusal of the service ends the subscription with its error', async () => {
+    const { results, ended } = kept(listen(gateway.url, { ...progress, variables: { id: '999' } }));
+    const error = await ended;
+    const [found] = error?.[0] !== undefined ? error : results[0].errors;
+    expect(found).toMatchObject({ extensions: { code: 'NOT_FOUND', upstream: { status: 404 }, retryable: false } });
+  });
+
+  test('a revoked key ends its streams', async () => {
+    const { results, ended } = kept(listen(gateway.url, { ...progress, variables: { id: '5' } }));
+    await until(() => results.length === 1);
+    sandbox.revoke(demoHeaders['x-api-key']);
+    const error = await ended;
+    const [found] = error?.[0] !== undefined ? error : results.at(-1).errors;
+    expect(found).toMatchObject({ extensions: { code: 'UNAUTHENTICATED' } });
+  });
+
+  test('bad input and bad documents are errors with a code, and no call', async () => {
+    for (const [payload, extensions] of [
+      [
+        { ...progress, variables: { id: '../1' } },
+        { code: 'BAD_USER_INPUT', argument: 'marketId' },
+      ],
+      [
+        { ...progress, variables: {} },
+        { code: 'BAD_USER_INPUT', argument: 'id' },
+      ],
+      [{ query: 'subscription { nothing }' }, { code: 'GRAPHQL_VALIDATION_FAILED' }],
+      [{ query: 'subscription {' }, { code: 'GRAPHQL_PARSE_FAILED' }],
+      [
+        { query: 'subscription { eventUpdates(filter: { from: "2026-01-01" }) { id } }' },
+        { code: 'BAD_USER_INPUT', argument: 'filter.from' },
+      ],
+    ] as const) {
+      const { results, ended } = kept(listen(gateway.url, payload));
+      const error = await ended;
+      const [found] = error?.[0] !== undefined ? error : results[0].errors;
+      expect(found.extensions).toEqual(extensions);
+    }
+    expect(sandbox.calls.count()).toBe(0);
+  });
+
+  test('queries and mutations are answered as over HTTP', async () => {
+    const query =
+      'query Q($id: ID!) { market(id: $id) { name } viewer { authentication } missing: observation(id: "x") { id } }';
+    const { results, ended } = kept(listen(gateway.url, { query, variables: { id: '1' } }));
+    expect(await ended).toBeUndefined();
+    const overHttp = await ask(`${gateway.url}/graphql`, query, { id: '1' });
+    expect(results).toMatchObject([{ data: overHttp.data, errors: [{ path: ['missing'] }] }]);
+    expect(results[0].errors[0].extensions).toEqual(overHttp.errors?.[0].extensions);
+
+    const mutation =
+      'mutation { createSearchCriteria(input: { searchInput: "Steel in Germany" }) { locations { countryCode } } }';
+    const second = kept(listen(gateway.url, { query: mutation }));
+    expect(await second.ended).toBeUndefined();
+    expect(second.results[0].data.createSearchCriteria.locations).toEqual([{ countryCode: 'DE' }]);
+  });
+
+  test('one poll serves all listeners, and a late one gets the last state without a call', async () => {
+    const first = kept(listen(gateway.url, { ...progress, variables: { id: '5' } }));
+    await until(() => first.results.length === 1);
+    const [before, since] = [sandbox.calls.count(/discovery\/5\/jobs/), performance.now()];
+    const late = Array.from({ length: 10 }, () => kept(listen(gateway.url, { ...progress, variables: { id: '5' } })));
+    await until(() => late.every(({ results }) => results.length === 1));
+    expect(sandbox.calls.count(/discovery\/5\/jobs/)).toBeLessThanOrEqual(
+      before + 1 + (performance.now() - since) / 200,
+    );
+    expect(await metric('gateway_live_pollers')).toBe(1);
+    expect(await metric('gateway_live_listeners')).toBe(11);
+  });
+
+  test('no credential opens nothing where there is no demo key', async () => {
+    const { ended } = kept(
+      listen === overWebsocket
+        ? overWebsocket(gateway.url, progress, { params: {} })
+        : overSse(gateway.url, progress, {}),
+    );
+    const error = await ended;
+    if (listen === overWebsocket) expect(error).toMatchObject({ code: 4401, reason: 'Unauthorized' });
+    else expect(error).toMatchObject({ response: { status: 401 } });
+  });
+});
+
+test('a credential counts as a header, in the query, or in the first message, and two kinds are one too many', async () => {
+  const key = demoHeaders['x-api-key'];
+  const session = await gateway.query('mutation { createEmbedSession { accessToken } }');
+  const { accessToken } = session.data.createEmbedSession;
+  const query = { query: '{ viewer { authentication } }' };
+  const method = async (options: Parameters<typeof overWebsocket>[2]) => {
+    const { results, ended } = kept(overWebsocket(gateway.url, query, options));
+    return (await ended) ?? results[0].data.viewer.authentication;
+  };
+  expect(await method({ params: {}, headers: { 'x-api-key': key } })).toBe('API_KEY');
+  expect(await method({ params: { 'X-API-Key': key } })).toBe('API_KEY');
+  expect(await method({ params: { Authorization: `Bearer ${accessToken}` } })).toBe('BEARER');
+  expect(await method({ params: {}, path: `/graphql?sessionId=${accessToken}` })).toBe('SESSION_ID');
+  expect(await method({ params: { sessionId: accessToken } })).toBe('SESSION_ID');
+  expect(await method({ params: { sessionId: accessToken }, headers: { 'x-api-key': key } })).toMatchObject({
+    code: 4400,
+  });
+  expect(await method({ params: { 'x-api-key': 7 } })).toMatchObject({ code: 4400 });
+});
+
+describe('A session cookie', () => {
+  let cookie: string;
+  beforeAll(async () => {
+    const { headers } = await gateway.query(
+      'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { email } }',
+      {},
+      {},
+    );
+    cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  });
+
+  test.each([
+    ['its own origin', () => ({ origin: gateway.url }), true],
+    ['an allowed origin', () => ({ origin: 'https://app.example' }), true],
+    ['no page', () => ({}), true],
+    ['another origin', () => ({ origin: 'https://evil.example' }), false],
+    ['another port', () => ({ origin: 'http://127.0.0.1:1' }), false],
+    ['an opaque origin', () => ({ origin: 'null' }), false],
+  ] as const)('opens streams for %s', async (_, headersOf, opens) => {
+    const headers = { cookie, ...headersOf() };
+    const query = { query: '{ viewer { authentication } }' };
+    const socket = kept(overWebsocket(gateway.url, query, { params: {}, headers }));
+    const error = await socket.ended;
+    const stream = kept(overSse(gateway.url, query, headers));
+    const sseError = await stream.ended;
+    if (opens) {
+      expect(socket.results[0].data.viewer.authentication).toBe('COOKIE');
+      expect(stream.results[0].data.viewer.authentication).toBe('COOKIE');
+    } else {
+      expect(error).toMatchObject({ code: 4403 });
+      expect(sseError).toMatchObject({ response: { status: 403 } });
+    }
+  });
+
+  test('is outranked by an explicit credential, which any page may have', async () => {
+    const headers = { cookie, origin: 'https://evil.example' };
+    const { results, ended } = kept(
+      overWebsocket(gateway.url, { query: '{ viewer { authentication } }' }, { headers }),
+    );
+    expect(await ended).toBeUndefined();
+    expect(results[0].data.viewer.authentication).toBe('API_KEY');
+  });
+});
+
+describe('The protocol', () => {
+  const subscribe = (id: string, payload: object = { ...progress, variables: { id: '5' } }) => ({
+    id,
+    type: 'subscribe',
+    payload,
+  });
+
+  test.each([
+    ['no JSON', 4400, ['{']],
+    ['an unknown message', 4400, [{ type: 'hello' }]],
+    ['a subscription before the acknowledgement', 4401, [subscribe('a')]],
+    ['two introductions', 4429, [{ type: 'connection_init', payload: demoHeaders }, { type: 'connection_init' }]],
+  ] as const)('%s closes with %i', async (_, code, messages) => {
+    const raw = rawSocket(gateway.url);
+    await raw.opened();
+    for (const message of messages) raw.send(message);
+    expect(await raw.closed).toMatchObject({ code });
+  });
+
+  test('the same id twice closes with 4409, and is free again after its end', async () => {
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    raw.send(subscribe('a', { query: '{ __typename }' }));
+    await until(() => raw.messages.some(({ type, id }) => type === 'complete' && id === 'a'));
+    raw.send(subscribe('a'));
+    await until(() => raw.messages.at(-1)?.payload?.data?.jobProgress);
+    raw.send({ id: 'a', type: 'complete' });
+    raw.send(subscribe('a'));
+    await until(() => raw.messages.filter(({ payload }) => payload?.data?.jobProgress).length === 2);
+    raw.send(subscribe('a'));
+    expect(await raw.closed).toEqual({ code: 4409, reason: 'Subscriber for a already exists' });
+  });
+
+  test('a ping is answered with its payload, and ids that are unknown are ignored', async () => {
+    const raw = rawSocket(gateway.url);
+    await raw.opened();
+    raw.send({ type: 'ping', payload: { at: 1 } });
+    raw.send({ type: 'ping' });
+    await until(() => raw.messages.length === 2);
+    expect(raw.messages).toEqual([{ type: 'pong', payload: { at: 1 } }, { type: 'pong' }]);
+    await raw.introduce();
+    raw.send({ id: 'unknown', type: 'complete' });
+    raw.send(subscribe('a', { query: '{ __typename }' }));
+    await until(() => raw.messages.some(({ type }) => type === 'complete'));
+    raw.socket.close();
+  });
+
+  test('another sub-protocol or path is refused', async () => {
+    for (const options of [{ protocol: 'graphql-ws' }, { path: '/nothing' }]) {
+      const raw = rawSocket(gateway.url, options);
+      await raw.closed;
+      expect(raw.failure()?.message).toMatch(/Unexpected server response: 40[04]/);
+    }
+  });
+
+  test('an operation that is completed while it runs is not answered any more', async () => {
+    sandbox.tell({ path: '/stage/dev/markets/2', delayMs: 300 });
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    raw.send(subscribe('a', { query: '{ market(id: 2) { name } }' }));
+    raw.send({ id: 'a', type: 'complete' });
+    raw.send(subscribe('b', { query: '{ market(id: 2) { name } }' }));
+    await until(() => raw.messages.some(({ id }) => id === 'b'));
+    await sleep(100);
+    expect(raw.messages.some(({ id }) => id === 'a')).toBe(false);
+    raw.socket.close();
+  });
+});
+
+describe('Limits', () => {
+  let strict: TestGateway;
+  beforeAll(async () => {
+    strict = await startGateway({
+      sandbox,
+      env: { POLL_INTERVAL_MS: '200' },
+      seams: { streams: { connections: 2, operations: 3, initMs: 300, heartbeatMs: 250, idleMs: 800 } },
+    });
+  });
+  afterAll(() => strict.close());
+  const listening = (id: string) => ({ id, type: 'subscribe', payload: { ...progress, variables: { id: '5' } } });
+
+  test('too many operations on one connection close it with 4429', async () => {
+    const raw = rawSocket(strict.url);
+    await raw.introduce();
+    for (const id of ['a', 'b', 'c', 'd']) raw.send(listening(id));
+    expect(await raw.closed).toMatchObject({ code: 4429 });
+    await until(async () => (await metric('gateway_live_listeners', strict.url)) === 0);
+  });
+
+  test('too many connections of one credential are refused at both doors, until one has gone', async () => {
+    const raws = [rawSocket(strict.url), rawSocket(strict.url)];
+    for (const raw of raws) await raw.introduce();
+    const third = rawSocket(strict.url);
+    await third.opened();
+    third.send({ type: 'connection_init', payload: demoHeaders });
+    expect(await third.closed).toMatchObject({ code: 4429 });
+    const stream = kept(overSse(strict.url, progress));
+    expect(await stream.ended).toMatchObject({ response: { status: 429 } });
+    const other = rawSocket(strict.url);
+    await other.introduce({ 'x-api-key': 'demo-key-markets-only' });
+    raws[0]?.socket.terminate();
+    await until(async () => {
+      const again = rawSocket(strict.url);
+      await again.opened();
+      again.send({ type: 'connection_init', payload: demoHeaders });
+      await until(() => again.messages.length > 0 || again.socket.readyState !== again.socket.OPEN);
+      again.socket.terminate();
+      return again.messages.length > 0;
+    });
+    raws[1]?.socket.close();
+    other.socket.close();
+  });
+
+  test('who does not introduce itself is closed with 4408', async () => {
+    expect(await rawSocket(strict.url).closed).toEqual({ code: 4408, reason: 'Connection initialisation timeout' });
+  });
+
+  test('a half-open socket is dropped, and a living one stays', async () => {
+    const dead = rawSocket(strict.url);
+    const living = rawSocket(strict.url);
+    await dead.introduce();
+    await living.introduce({ 'x-api-key': 'demo-key-markets-only' });
+    dead.send(listening('a'));
+    living.send(listening('a'));
+    await until(async () => (await metric('gateway_live_listeners', strict.url)) === 2);
+    // It reads nothing any more, so that no ping is answered.
+    dead.socket.pause();
+    await until(async () => (await metric('gateway_live_listeners', strict.url)) === 1);
+    expect(living.socket.readyState).toBe(living.socket.OPEN);
+    dead.socket.terminate();
+    living.socket.close();
+  });
+
+  test('a connection on which nothing runs is closed after a while', async () => {
+    const idle = rawSocket(strict.url);
+    await idle.introduce();
+    expect(await idle.closed).toEqual({ code: 1000, reason: 'Idle' });
+  });
+});
+
+test('a mutation is not taken over GET, and a stream must be asked for', async () => {
+  const query = encodeURIComponent('mutation { signOut }');
+  const headers = { ...demoHeaders, accept: 'text/event-stream' };
+  const answer = await fetch(`${gateway.url}/graphql/stream?query=${query}`, { headers });
+  expect(await answer.text()).toContain('"code":"BAD_USER_INPUT"');
+  const plain = await fetch(`${gateway.url}/graphql/stream?query=${encodeURIComponent('{ __typename }')}`, {
+    headers: { ...demoHeaders, accept: 'application/json' },
+  });
+  expect(plain.status).toBe(406);
+  await plain.text();
+});
+
+test('each event is answered with loaders of its own', async () => {
+  const query = 'subscription { eventUpdates { title references { observation { title } } } }';
+  const { results } = kept(overWebsocket(gateway.url, { query }));
+  await until(() => sandbox.calls.count(/events-monitor\/events/) >= 2);
+  const observation = sandbox.data.observations[0];
+  const references = [{ _id: observation?._id ?? '', title: 'Reference' }];
+  const stop = sandbox.tell({ path: /observation/, status: 503, errorCode: 'INTERNAL_SERVER_ERROR' });
+  sandbox.publishEvent({ references });
+  await until(() => results.length === 1);
+  expect(results[0].errors[0]).toMatchObject({
+    path: ['eventUpdates', 'references', 0, 'observation'],
+    extensions: { code: 'UPSTREAM_UNAVAILABLE' },
+  });
+  stop();
+  sandbox.publishEvent({ references });
+  await until(() => results.length === 2);
+  expect(results[1].data.eventUpdates.references[0].observation.title).toBe(observation?.title);
+});
+
+test('where the service fails, listeners are told the age of what they have, and what is new when it is well', async () => {
+  const { results } = kept(overWebsocket(gateway.url, { ...progress, variables: { id: '5' } }));
+  await until(() => results.length === 1);
+  const stop = sandbox.tell({ path: '/v2/discovery/5/jobs', status: 500, errorCode: 'INTERNAL_SERVER_ERROR' });
+  await until(() => results.length === 2);
+  const [first, second] = results.map(({ data }) => data.jobProgress);
+  expect(second).toEqual(first);
+  expect(Date.now() - Date.parse(second.observedAt)).toBeGreaterThanOrEqual(590);
+  stop();
+  await until(() => results.length === 3, 20_000);
+  expect(results[2].data.jobProgress.observedAt > first.observedAt).toBe(true);
+});
+
+test('the poll asks the service, whatever is kept', async () => {
+  await gateway.query('{ market(id: 3) { jobs { id } } }');
+  const before = sandbox.calls.count('/v2/discovery/3/jobs');
+  const { results } = kept(overWebsocket(gateway.url, { ...progress, variables: { id: '3' } }));
+  await until(() => results.length === 1);
+  expect(sandbox.calls.count('/v2/discovery/3/jobs')).toBe(before + 1);
+});

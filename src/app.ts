@@ -21,7 +21,7 @@ import { registerGraphiql } from './http/graphiql.js';
 import { registerGraphql } from './http/graphql.js';
 import { registerHealth } from './http/health.js';
 import { createMetrics, registerMetrics } from './http/metrics.js';
-import { createServer, dropSilentConnections, largestBody } from './http/server.js';
+import { createServer, dropIdleConnections, largestBody } from './http/server.js';
 import { registerStreams, type StreamDoors } from './http/streams/doors.js';
 import { createReception } from './http/visitor.js';
 import { lifetimesOf } from './lifetimes.js';
@@ -147,7 +147,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
   const apollo = await registerGraphql(app, { schema, services, deadlineMs, explains, reception, answers });
   registerStreams(app, { schema, services, deadlineMs, reception, apollo, bounds: seams.streams });
-  dropSilentConnections(app);
+  dropIdleConnections(app);
 
   app.addHook('onClose', async () => {
     await exports.idle();

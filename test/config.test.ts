@@ -28,6 +28,10 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     eventsSearchParam: undefined,
     keywordSuggestionPath: undefined,
     teamsFile: undefined,
+    trustProxy: false,
+    pollIntervalMs: 1_000,
+    corsOrigins: [],
+    keepAnswers: true,
     explain: undefined,
     keepAnswers: true,
     trustProxy: false,
@@ -53,6 +57,8 @@ test('every variable that is set is read', () => {
     EVENTS_SEARCH_PARAM: 'search.text',
     KEYWORD_SUGGESTION_PATH: '/v2/discovery/keywords',
     TEAMS_FILE: '/etc/teams.json',
+    POLL_INTERVAL_MS: '45000',
+    CORS_ORIGINS: 'https://app.example, http://localhost:3000',
     EXPLAIN: 'false',
     KEEP_ANSWERS: 'false',
     TRUST_PROXY: 'true',
@@ -73,18 +79,22 @@ test('every variable that is set is read', () => {
     eventsSearchParam: 'search.text',
     keywordSuggestionPath: '/v2/discovery/keywords',
     teamsFile: '/etc/teams.json',
+    pollIntervalMs: 45_000,
+    corsOrigins: ['https://app.example', 'http://localhost:3000'],
     explain: false,
     keepAnswers: false,
     trustProxy: true,
   });
   expect(config.sessionSecrets.map(secret => secret.reveal())).toEqual([secretOf('a'), secretOf('b')]);
   expect(readConfig({ EXPLAIN: 'true' }).explain).toBe(true);
+  expect(readConfig({ UPSTREAM_BASE_URL: 'https://service.test' }).pollIntervalMs).toBe(30_000);
 });
 
 test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
   const names = ['HOST', 'PORT', 'UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL', 'UPSTREAM_TIMEOUT_MS'];
   const others = ['UPSTREAM_CONNECTIONS', 'REDIS_URL', 'SESSION_SECRET', 'EVENTS_SEARCH_PARAM', 'EXPLAIN'];
   const more = ['KEYWORD_SUGGESTION_PATH', 'TEAMS_FILE', 'KEEP_ANSWERS', 'TRUST_PROXY'];
+  const more = ['KEYWORD_SUGGESTION_PATH', 'TEAMS_FILE', 'POLL_INTERVAL_MS', 'CORS_ORIGINS'];
   const sessionSecrets = expect.anything();
   for (const name of [...names, ...others, ...more]) {
     expect({ ...readConfig({ [name]: empty }), sessionSecrets }).toEqual({ ...readConfig({}), sessionSecrets });
@@ -129,6 +139,10 @@ describe('what is not right', () => {
     ['KEYWORD_SUGGESTION_PATH', 'v2/keywords'],
     ['KEYWORD_SUGGESTION_PATH', '/v2/keywords?x=1'],
     ['KEYWORD_SUGGESTION_PATH', '//elsewhere.test/keywords'],
+    ['POLL_INTERVAL_MS', '99'],
+    ['CORS_ORIGINS', '*'],
+    ['CORS_ORIGINS', 'https://app.example/'],
+    ['CORS_ORIGINS', 'https://app.example,app.other'],
     ['EXPLAIN', 'yes'],
     ['KEEP_ANSWERS', '1'],
     ['TRUST_PROXY', 'everyone'],

@@ -60,11 +60,14 @@ export async function createServer(
   return app;
 }
 
+const sweepMs = 100;
+
 /**
- * Lets a closing server go of connections that never asked anything, such as browsers open in advance: Node takes them for busy ones.
- * To be registered after whatever else happens before the server closes.
+ * Lets a closing server go of connections on which nothing runs: those that never asked anything, such as browsers open in advance, which
+ * Node takes for busy ones, and those whose last request ended after the closing began. To be registered after whatever else happens
+ * before the server closes.
  */
-export function dropSilentConnections(app: FastifyInstance): void {
+export function dropIdleConnections(app: FastifyInstance): void {
   const silent = new Set<Socket>();
   app.server.on('connection', (socket: Socket) => {
     silent.add(socket);
@@ -73,7 +76,12 @@ export function dropSilentConnections(app: FastifyInstance): void {
   for (const event of ['request', 'upgrade'] as const) {
     app.server.on(event, ({ socket }: IncomingMessage) => silent.delete(socket));
   }
+  let sweeping: NodeJS.Timeout | undefined;
   app.addHook('preClose', async () => {
-    for (const socket of silent) socket.destroy();
+    sweeping = setInterval(() => {
+      for (const socket of silent) socket.destroy();
+      app.server.closeIdleConnections();
+    }, sweepMs);
   });
+  app.addHook('onClose', () => clearInterval(sweeping));
 }

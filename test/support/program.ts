@@ -15,12 +15,15 @@ export interface Ended {
 export interface Running {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
+  /** Sends it a signal. */
+  signal(name: NodeJS.Signals): void;
   /** What it has written to its standard error so far. */
   stderr(): string;
   /** Ends it at once with SIGKILL. */
   kill(): Promise<Ended>;
   /** Asks it to close, waits for its end, and gives back how that went. */
   stop(): Promise<Ended>;
+  readonly ended: Promise<Ended>;
 }
 
 /** The gateway as a program, built for one test file. */
@@ -72,6 +75,8 @@ export async function buildProgram(): Promise<Program> {
       const [url = ''] = /http:\/\/[\d.]+:\d+/.exec(line) ?? [];
       return {
         url,
+        ended,
+        signal: name => void child.kill(name),
         stderr: () => written.stderr,
         kill() {
           child.kill('SIGKILL');

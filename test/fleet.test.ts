@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import WebSocket from 'ws';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { demoHeaders } from './support/gateway.js';
+import { buildProgram, type Program, type Running } from './support/program.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+import { overSse, startDiscovery } from './support/streams.js';
+import { until } from './support/until.js';
+
+jest.setTimeout(60_000);
+
+const intervalMs = 500;
+/** As `timesFor` has it. */
+const leaseMs = 1_000;
+const jobsPath = /\/v2\/discovery\/\d+\/jobs/;
+const query = 'subscription($id: ID!) { jobProgress(marketId: $id) { finished jobs { progress } } }';
+
+let sandbox: Sandbox;
+let redis: RedisServer;
+let program: Program;
+let fleet: Running[] = [];
+
+beforeAll(async () => {
+  [sandbox, redis, program] = await Promise.all([startSandbox({ discoveryMs: 7_000 }), startRedis(), buildProgram()]);
+});
+afterAll(async () => {
+  await Promise.all([sandbox?.close(), redis?.stop(), program?.remove()]);
+});
+beforeEach(() => sandbox.reset());
+
+async function startFleet(size: number): Promise<void> {
+  fleet = await Promise.all(
+    Array.from({ length: size }, () =>
+      program.start({
+        UPSTREAM_BASE_URL: sandbox.origin,
+        REDIS_URL: redis.url,
+        SESSION_SECRET: 's'.repeat(32),
+        POLL_INTERVAL_MS: String(intervalMs),
+      }),
+    ),
+  );
+}
+
+async function stopFleet(): Promise<void> {
+  for (const one of fleet) one.signal('SIGCONT');
+  for (const one of fleet) one.signal('SIGKILL');
+  await Promise.all(fleet.map(({ ended }) => ended));
+}
+
+/** One WebSocket that listens, and subscribes again elsewhere when its gateway is gone. */
+class Listener {
+  readonly shares: number[] = [];
+  finished = false;
+  closeCode: number | undefined;
+  socket: WebSocket;
+
+  constructor(url: string, marketId: string, next: () => string | undefined) {
+    this.socket = this.#connect(url, marketId, next);
+  }
+
+  #connect(url: string, marketId: string, next: () => string | undefined): WebSocket {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    const send = (message: unknown) => socket.send(JSON.stringify(message));
+    socket.on('open', () => send({ type: 'connection_init', payload: demoHeaders }));
+    socket.on('message', data => {
+      const { type, payload } = JSON.parse(String(data));
+      if (type === 'connection_ack')
+        send({ id: '1', type: 'subscribe', payload: { query, variables: { id: marketId } } });
+      if (type !== 'next') return;
+      const { jobs, finished } = payload.data.jobProgress;
+      this.shares.push(jobs[0]?.progress ?? 0);
+      this.finished = finished;
+    });
+    socket.on('error', () => {});
+    socket.on('close', code => {
+      this.closeCode = code;
+      const elsewhere = next();
+      if (!this.finished && elsewhere !== undefined) this.socket = this.#connect(elsewhere, marketId, next);
+    });
+    return socket;
+  }
+}
+
+async function leaseTaken(one: Running): Promise<boolean> {
+  const text = await (await fetch(`${one.url}/metrics`)).text();
+  return / 1$/m.test(text.split('\n').find(line => line.startsWith('gateway_live_pollers')) ?? '');
+}
+
+async function holderOf(candidates: readonly Running[]): Promise<Running> {
+  let found: Running | undefined;
+  await until(async () => {
+    const taken = await Promise.all(candidates.map(leaseTaken));
+    found = candidates[taken.indexOf(true)];
+    return found !== undefined;
+  });
+  if (found === undefined) throw new Error('Nobody polls');
+  return found;
+}
+
+const inOrder = (shares: readonly number[]) => shares.every((share, index) => share >= (shares[index - 1] ?? 0));
+
+test('a fleet of three tells 900 listeners everything in order, while holders are killed and paused', async () => {
+  await startFleet(3);
+  const market = '4';
+  await startDiscovery(sandbox.origin, market);
+  const startedAt = performance.now();
+  const living = new Set(fleet);
+  const elsewhere = () => [...living][0]?.url;
+  const listeners = fleet.flatMap(({ url }) => Array.from({ length: 300 }, () => new Listener(url, market, elsewhere)));
+  await until(() => listeners.every(({ shares }) => shares.length > 0), 20_000);
+
+  const killed = await holderOf(fleet);
+  living.delete(killed);
+  killed.signal('SIGKILL');
+  const second = await holderOf([...living]);
+  const takenOverAt = performance.now();
+  second.signal('SIGSTOP');
+  await sleep(leaseMs * 2);
+  // Somebody else goes on meanwhile; what the paused one says then is stale.
+  const third = await holderOf([...living].filter(one => one !== second));
+  expect(performance.now() - takenOverAt).toBeLessThan(leaseMs * 2 + intervalMs + 2_000);
+  second.signal('SIGCONT');
+  expect(third).not.toBe(second);
+
+  await until(() => listeners.every(({ finished }) => finished), 30_000);
+  for (const { shares } of listeners) {
+    expect(shares.at(-1)).toBe(100);
+    expect(inOrder(shares)).toBe(true);
+  }
+  const takeovers = 2;
+  const beats = (performance.now() - startedAt) / intervalMs;
+  expect(sandbox.calls.count(jobsPath)).toBeLessThanOrEqual(Math.ceil(beats) + takeovers);
+  for (const { socket } of listeners) socket.terminate();
+  await stopFleet();
+});
+
+test('streams stay open and go on while Redis restarts, without what it held', async () => {
+  await startFleet(2);
+  const market = '5';
+  await startDiscovery(sandbox.origin, market);
+  const listeners = fleet.flatMap(({ url }) =>
+    Array.from({ length: 50 }, () => new Listener(url, market, () => undefined)),
+  );
+  await until(() => listeners.every(({ shares }) => shares.length > 0));
+  await redis.restart();
+  await until(() => listeners.every(({ finished }) => finished), 20_000);
+  for (const { shares, closeCode } of listeners) {
+    expect(inOrder(shares)).toBe(true);
+    expect(closeCode).toBeUndefined();
+  }
+  for (const { socket } of listeners) socket.terminate();
+  await stopFleet();
+});
+
+test('a gateway that is to leave says so, finishes what runs, sends its streams away and gives its leases back', async () => {
+  await startFleet(1);
+  const [leaver] = fleet;
+  if (leaver === undefined) throw new Error('No gateway');
+  sandbox.tell({ path: '/v2/discovery/3/jobs', delayMs: 1_500 });
+  const listeners = Array.from({ length: 60 }, () => new Listener(leaver.url, '6', () => undefined));
+  const stream = overSse(leaver.url, { query, variables: { id: '6' } });
+  await until(() => listeners.every(({ shares }) => shares.length > 0) && stream.results.length > 0);
+  const running = fetch(`${leaver.url}/graphql`, {
+    method: 'POST',
+    headers: { ...demoHeaders, 'content-type': 'application/json' },
+    body: JSON.stringify({ query: '{ market(id: 3) { jobs { id } } }' }),
+  });
+  await until(() => sandbox.calls.count('/v2/discovery/3/jobs') === 1);
+
+  const leavingAt = performance.now();
+  leaver.signal('SIGTERM');
+  const closings = new Set<number>();
+  for (const { socket } of listeners) socket.on('close', () => closings.add(Math.round(performance.now() / 100)));
+  await until(async () => (await fetch(`${leaver.url}/readyz`).catch(() => undefined))?.status === 503);
+  const answer = await running;
+  expect(await answer.json()).toMatchObject({ data: { market: { jobs: expect.any(Array) } } });
+  const { code } = await leaver.ended;
+  expect(code).toBe(0);
+  expect(performance.now() - leavingAt).toBeLessThan(10_000);
+  expect(listeners.map(({ closeCode }) => closeCode)).toEqual(listeners.map(() => 1001));
+  expect(closings.size).toBeGreaterThan(3);
+  // The stream ended without its last word, so that a client comes back.
+  expect((await stream.ended).message).toBe('Connection closed while having active streams');
+  expect(stream.results.at(-1).data.jobProgress.finished).toBe(false);
+
+  await startFleet(1);
+  const next = new Listener(fleet[0]?.url ?? '', '6', () => undefined);
+  const askedAt = performance.now();
+  await holderOf(fleet);
+  expect(performance.now() - askedAt).toBeLessThan(leaseMs);
+  next.socket.terminate();
+  await stopFleet();
+});

@@ -33,8 +33,6 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     corsOrigins: [],
     keepAnswers: true,
     explain: undefined,
-    keepAnswers: true,
-    trustProxy: false,
     dataDir: './data',
     exports: { allowPrivateAddresses: undefined, httpsOnly: false },
   });
@@ -93,8 +91,14 @@ test('every variable that is set is read', () => {
 test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
   const names = ['HOST', 'PORT', 'UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL', 'UPSTREAM_TIMEOUT_MS'];
   const others = ['UPSTREAM_CONNECTIONS', 'REDIS_URL', 'SESSION_SECRET', 'EVENTS_SEARCH_PARAM', 'EXPLAIN'];
-  const more = ['KEYWORD_SUGGESTION_PATH', 'TEAMS_FILE', 'KEEP_ANSWERS', 'TRUST_PROXY'];
-  const more = ['KEYWORD_SUGGESTION_PATH', 'TEAMS_FILE', 'POLL_INTERVAL_MS', 'CORS_ORIGINS'];
+  const more = [
+    'KEYWORD_SUGGESTION_PATH',
+    'TEAMS_FILE',
+    'KEEP_ANSWERS',
+    'TRUST_PROXY',
+    'POLL_INTERVAL_MS',
+    'CORS_ORIGINS',
+  ];
   const sessionSecrets = expect.anything();
   for (const name of [...names, ...others, ...more]) {
     expect({ ...readConfig({ [name]: empty }), sessionSecrets }).toEqual({ ...readConfig({}), sessionSecrets });

@@ -10,7 +10,7 @@ import { buildProgram, type Program } from './support/program.js';
 import { startRedis } from './support/redis.js';
 
 /** How many kills in all: `npm run test:kills` makes it 200. */
-const kills = Number(process.env.KILLS ?? 6);
+const kills = Number(process.env.KILLS ?? 4);
 const longestLifeMs = 400;
 jest.setTimeout(20_000 + kills * 4_000);
 

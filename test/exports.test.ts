@@ -5,15 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { After } from '../src/exports/delivery.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { startRedis } from './support/redis.js';
-
-jest.setTimeout(30_000);
 
 const marketOne = () => sandbox.data.markets.find(({ record }) => record.id === 1);
 const key = (name: string) => ({ 'x-api-key': `demo-key-${name}` });

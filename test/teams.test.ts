@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Credential } from '../src/credentials.js';
 import { Secret } from '../src/secret.js';
 import { createTeams, hashOfKey, memberName, readTeams } from '../src/teams.js';
@@ -10,9 +10,6 @@ import { buildProgram, type Program } from './support/program.js';
 const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });
 const user = (email: string): Credential => ({ kind: 'cookie', secret: new Secret('s'), email, name: null });
 const bearer: Credential = { kind: 'bearer', secret: new Secret('the key') };
-
-// Building and starting the program takes its time on a busy machine.
-jest.setTimeout(60_000);
 
 let folder: string;
 let program: Program;

@@ -53,3 +53,26 @@ test('the ready query across all six types runs as it stands, and its answer exp
   }
   await page.close();
 });
+
+test('a discovery that is started in GraphiQL is seen to move to its end', async () => {
+  const { page } = await visitPage(browser, `${gateway.url}/graphql`);
+  const texts =
+    'userPrompt: "Who refines?", marketName: "Refiners", marketType: "service", marketRole: "serviceProvider"';
+  const lists =
+    'keywords: {}, seedDomains: [], projectKind: "first_pass", locations: [], count: 20, performSearch: true';
+  const input = `{ marketId: 5, searchCriteria: { ${texts}, ${lists} } }`;
+  await typeQuery(page, `mutation { startDiscovery(input: ${input}) { __typename }`);
+  await runAndRead(page, '"DiscoveryStarted"');
+  const seen = new Set<string>();
+  page.on('websocket', socket =>
+    socket.on('framereceived', ({ payload }) => {
+      for (const [, progress] of String(payload).matchAll(/"progress":([\d.]+)/g)) seen.add(progress ?? '');
+    }),
+  );
+  await typeQuery(page, 'subscription { jobProgress(marketId: 5) { finished jobs { progress status }');
+  await runAndRead(page, '"running"', 5_000);
+  await page.locator('.result-window').getByText('"completed"').waitFor({ timeout: 60_000 });
+  expect(seen.size).toBeGreaterThan(3);
+  expect(seen).toContain('100');
+  await page.close();
+});

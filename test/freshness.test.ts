@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisServer, startRedis } from './support/redis.js';
+import { overSse } from './support/streams.js';
 
 const market = '4';
 const env = { SESSION_SECRET: 's'.repeat(40) };
@@ -79,6 +80,29 @@ describe('after a write through one gateway', () => {
     expect(recordCalls()).toBe(1);
     expect((await early).errors).toBeUndefined();
   });
+});
+
+test('when the end of a publication is told, what it changed is to be seen', async () => {
+  const quick = await startSandbox({ publishMs: 800 });
+  const gateway = await startGateway({ sandbox: quick, env: { ...env, POLL_INTERVAL_MS: '200' } });
+  try {
+    const companies = '{ market(id: 2) { companies(first: 1) { totalCount nodes { domain } } } }';
+    const before = (await gateway.query(companies)).data.market.companies;
+    const target = `{ domains: ["${before.nodes[0].domain}"] }`;
+    await gateway.query(
+      `mutation { reviewCompanies(input: { marketId: 2, reviewStatus: EXCLUDE, target: ${target} }) { marketId }
+                  publishMarket(input: { marketId: 2 }) { marketId } }`,
+    );
+    const heard = overSse(gateway.url, {
+      query: 'subscription { jobProgress(marketId: 2, phase: PUBLISH) { finished } }',
+    });
+    expect((await gateway.query(companies)).data.market.companies).toEqual(before);
+    expect(await heard.ended).toBeUndefined();
+    expect((await gateway.query(companies)).data.market.companies.totalCount).toBe(before.totalCount - 1);
+  } finally {
+    await gateway.close();
+    await quick.close();
+  }
 });
 
 test('a write whose outcome is unknown makes stale what was kept', async () => {

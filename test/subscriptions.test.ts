@@ -291,6 +291,15 @@ describe('The protocol', () => {
   });
 });
 
+test('who sends a subscription as a plain request is told where it is to be had', async () => {
+  const { status, errors } = await gateway.query('subscription { jobProgress(marketId: 1) { finished } }');
+  expect(status).toBe(400);
+  expect(errors?.[0]).toMatchObject({
+    message: expect.stringContaining('/graphql/stream'),
+    extensions: { code: 'BAD_REQUEST' },
+  });
+});
+
 describe('Limits', () => {
   let strict: TestGateway;
   beforeAll(async () => {

@@ -26,13 +26,20 @@ export interface DiscoveryFeed {
 
 /** The feed of one caller, until the caller's signal aborts. */
 export function createDiscoveryFeed(
-  parts: Pick<ReaderParts, 'upstream' | 'telemetry'> & { readonly live: Live },
+  parts: ReaderParts & { readonly live: Live },
   { credential, scope, signal }: Caller,
 ): DiscoveryFeed {
-  async function ask(marketId: string, phase: JobPhase, until: AbortSignal): Promise<JobProgress> {
+  async function ask(
+    marketId: string,
+    phase: JobPhase,
+    last: JobProgress | undefined,
+    until: AbortSignal,
+  ): Promise<JobProgress> {
     const asker = { credential, receipt: new Receipt() };
     const { value: jobs, leftOut } = (await readAnew(parts, jobsRead(marketId, phase), asker, until)).value;
     const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
+    // What jobs have done to their market is to be seen as soon as their end is told.
+    if (finished && last?.finished === false) await parts.cache.renew(`market:${marketId}`);
     return { marketId, phase, jobs, leftOut, finished };
   }
 
@@ -42,7 +49,7 @@ export function createDiscoveryFeed(
         scope,
         `jobs ${phase} ${marketId}`,
         {
-          ask: (_, until) => ask(marketId, phase, until),
+          ask: (last, until) => ask(marketId, phase, last, until),
           same: (one, other) => JSON.stringify(one) === JSON.stringify(other),
           isFinal: ({ finished }) => finished,
         },

@@ -15,6 +15,7 @@ import type { KeptAnswers } from './answers/kept-answers.js';
 import { maskError, refusal } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
 import { sessionPlugin } from './session-plugin.js';
+import { subscriptionPlugin } from './subscription-plugin.js';
 import type { Reception } from './visitor.js';
 
 /** What the door to GraphQL needs. */
@@ -49,6 +50,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       ApolloServerPluginUsageReportingDisabled(),
       receiptPlugin(door.explains),
       sessionPlugin,
+      subscriptionPlugin,
     ],
   });
   await apollo.start();

@@ -39,15 +39,17 @@ export async function typeQuery(page: Page, query: string): Promise<void> {
   await page.locator(queryEditor).click();
   await page.keyboard.press('Control+A');
   await page.keyboard.type(query);
+  // What it suggests may lie over the button that runs the query.
+  await page.keyboard.press('Escape');
 }
 
-/** Runs what stands in the query editor until the answer shows `expected`. */
-export async function runAndRead(page: Page, expected: string): Promise<void> {
+/** Runs what stands in the query editor until the answer shows `expected`, again after each time that it does not in `patienceMs`. */
+export async function runAndRead(page: Page, expected: string, patienceMs = 1_000): Promise<void> {
   const answers = page.locator('.result-window');
   // GraphiQL reads the name of the operation a moment after a change, and until then asks for the former one.
   for (let attempt = 1; attempt <= 8; attempt++) {
     await page.locator('.graphiql-execute-button').click();
-    const shown = answers.getByText(expected).waitFor({ timeout: 1000 });
+    const shown = answers.getByText(expected).waitFor({ timeout: patienceMs });
     if (await shown.then(() => true).catch(() => false)) return;
   }
   throw new Error(`${expected} is not in the answer: ${await answers.innerText()}`);

@@ -25,6 +25,8 @@ import { createServer, dropIdleConnections, largestBody } from './http/server.js
 import { registerStreams, type StreamDoors } from './http/streams/doors.js';
 import { createReception } from './http/visitor.js';
 import { lifetimesOf } from './lifetimes.js';
+import { createAdmission } from './limits/admission.js';
+import { createTrustedDocuments, readManifest } from './limits/trusted-documents.js';
 import { timesFor } from './live/board.js';
 import { createLive } from './live/live.js';
 import { localBoard } from './live/local-board.js';
@@ -130,11 +132,22 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
         },
       });
 
+  const { file: manifest, mode } = config.persistedDocuments;
+  const { introspection } = config;
+  const admission = createAdmission({
+    schema,
+    documents: createTrustedDocuments(mode, manifest === undefined ? new Map() : readManifest(manifest)),
+    introspection,
+    callLimit: config.queryCallLimit,
+  });
+
   const app = await createServer(config.trustProxy, next => answers?.listener(next) ?? next);
   registerHealth(app);
   registerMetrics(app, metrics);
-  const sdl = printSchemaWithDirectives(schema);
-  app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
+  if (introspection) {
+    const sdl = printSchemaWithDirectives(schema);
+    app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
+  }
   registerGraphiql(app, {
     path: '/graphql',
     tabs: [...examples],
@@ -145,7 +158,16 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     ),
   });
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
-  const apollo = await registerGraphql(app, { schema, services, deadlineMs, explains, reception, answers });
+  const apollo = await registerGraphql(app, {
+    schema,
+    services,
+    deadlineMs,
+    explains,
+    reception,
+    answers,
+    admission,
+    introspection,
+  });
   registerStreams(app, { schema, services, deadlineMs, reception, apollo, bounds: seams.streams });
   dropIdleConnections(app);
 

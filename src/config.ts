@@ -75,6 +75,10 @@ const environment = z.object({
   CORS_ORIGINS: withDefault(origins, []),
   EXPLAIN: optional(flag),
   KEEP_ANSWERS: withDefault(flag, true),
+  INTROSPECTION: withDefault(flag, true),
+  QUERY_CALL_LIMIT: withDefault(wholeNumber(1, 1_000_000), 2_000),
+  PERSISTED_DOCUMENTS: optional(z.string()),
+  PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),
 });
 
 /** The sandbox's jobs run for seconds, the service's for minutes (spec.md: Limits). */
@@ -89,6 +93,10 @@ function disagreements(env: Record<string, string | undefined>): string[] {
   }
   if (env.NODE_ENV === 'production' && !isSet('SESSION_SECRET')) {
     faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
+  }
+  const mode = env.PERSISTED_DOCUMENTS_MODE?.trim();
+  if ((mode === 'allow' || mode === 'only') && !env.PERSISTED_DOCUMENTS?.trim()) {
+    faults.push(`PERSISTED_DOCUMENTS: must be set where PERSISTED_DOCUMENTS_MODE is ${mode}`);
   }
   return faults;
 }
@@ -128,6 +136,12 @@ export interface Config {
   readonly explain: boolean | undefined;
   /** Whether whole answers are kept. */
   readonly keepAnswers: boolean;
+  /** Whether the schema may be asked for. */
+  readonly introspection: boolean;
+  /** The most upstream calls that one operation may be able to cause. */
+  readonly queryCallLimit: number;
+  /** The manifest of trusted documents, and whether others are run beside them. */
+  readonly persistedDocuments: { readonly file: string | undefined; readonly mode: 'off' | 'allow' | 'only' };
 }
 
 /** Every fault of an environment, one a line. */
@@ -176,5 +190,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     corsOrigins: values.CORS_ORIGINS,
     explain: values.EXPLAIN,
     keepAnswers: values.KEEP_ANSWERS,
+    introspection: values.INTROSPECTION,
+    queryCallLimit: values.QUERY_CALL_LIMIT,
+    persistedDocuments: { file: values.PERSISTED_DOCUMENTS, mode: values.PERSISTED_DOCUMENTS_MODE },
   };
 }

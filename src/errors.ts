@@ -55,6 +55,27 @@ export class BadUserInput extends GatewayError {
   }
 }
 
+/** The document, or what it may cost upstream, is out of bounds. It is refused before anything is asked. */
+export class QueryTooComplex extends GatewayError {
+  readonly code = 'QUERY_TOO_COMPLEX';
+  readonly httpStatus = 400;
+  readonly measure: string;
+  readonly value: number;
+  readonly limit: number;
+
+  /** @param measure what is out of bounds: `aliases`. */
+  constructor(measure: string, value: number, limit: number) {
+    super(`The query is too complex: its ${measure} would be ${value}, and may be ${limit} at most`);
+    this.measure = measure;
+    this.value = value;
+    this.limit = limit;
+  }
+
+  override get extensions() {
+    return { code: this.code, measure: this.measure, value: this.value, limit: this.limit };
+  }
+}
+
 /** What is asked for needs an address or a name that the operator has not set. */
 export class NotConfigured extends GatewayError {
   readonly code = 'NOT_CONFIGURED';

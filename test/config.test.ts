@@ -35,6 +35,9 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     explain: undefined,
     dataDir: './data',
     exports: { allowPrivateAddresses: undefined, httpsOnly: false },
+    introspection: true,
+    queryCallLimit: 2_000,
+    persistedDocuments: { file: undefined, mode: 'off' },
   });
   const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());
   expect(secrets[0]).not.toBe(secrets[1]);
@@ -60,6 +63,10 @@ test('every variable that is set is read', () => {
     EXPLAIN: 'false',
     KEEP_ANSWERS: 'false',
     TRUST_PROXY: 'true',
+    INTROSPECTION: 'false',
+    QUERY_CALL_LIMIT: '300',
+    PERSISTED_DOCUMENTS: '/etc/documents.json',
+    PERSISTED_DOCUMENTS_MODE: 'only',
     NODE_ENV: 'production',
     SOMETHING_ELSE: 'that is none of ours',
   });
@@ -82,6 +89,9 @@ test('every variable that is set is read', () => {
     explain: false,
     keepAnswers: false,
     trustProxy: true,
+    introspection: false,
+    queryCallLimit: 300,
+    persistedDocuments: { file: '/etc/documents.json', mode: 'only' },
   });
   expect(config.sessionSecrets.map(secret => secret.reveal())).toEqual([secretOf('a'), secretOf('b')]);
   expect(readConfig({ EXPLAIN: 'true' }).explain).toBe(true);
@@ -99,8 +109,10 @@ test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
     'POLL_INTERVAL_MS',
     'CORS_ORIGINS',
   ];
+  const limits = ['QUERY_CALL_LIMIT'];
+  const safety = ['INTROSPECTION', 'PERSISTED_DOCUMENTS'];
   const sessionSecrets = expect.anything();
-  for (const name of [...names, ...others, ...more]) {
+  for (const name of [...names, ...others, ...more, ...limits, ...safety, 'PERSISTED_DOCUMENTS_MODE']) {
     expect({ ...readConfig({ [name]: empty }), sessionSecrets }).toEqual({ ...readConfig({}), sessionSecrets });
   }
 });

@@ -1,18 +1,21 @@
+import { Readable } from 'node:stream';
 import { ApolloServer } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
-import { fastifyApolloHandler } from '@as-integrations/fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { GraphQLSchema } from 'graphql';
+import type { GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../context.js';
 import { Abandoned, UpstreamTimeout } from '../errors.js';
+import type { Admission } from '../limits/admission.js';
 import type { Receipt } from '../receipt.js';
 import { stringifyResult } from '../vector-text.js';
+import { admitted, asApollo } from './admitted.js';
 import type { KeptAnswers } from './answers/kept-answers.js';
-import { maskError, refusal } from './mask-error.js';
+import { callLimitPlugin } from './call-limit-plugin.js';
+import { maskError, refusal, withoutSuggestions } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
 import { sessionPlugin } from './session-plugin.js';
 import { subscriptionPlugin } from './subscription-plugin.js';
@@ -29,25 +32,37 @@ export interface GraphqlDoor {
   readonly reception: Reception;
   /** Undefined: no answer is kept. */
   readonly answers: Pick<KeptAnswers, 'finish'> | undefined;
+  readonly admission: Admission;
+  /** Whether the schema may be asked for, and is spoken of in errors. */
+  readonly introspection: boolean;
 }
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. Returns what executes it. */
 export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): Promise<ApolloServer<Context>> {
+  const mask = (formatted: GraphQLFormattedError, error: unknown) => {
+    const masked = maskError(formatted, error, cause => app.log.error({ err: cause }, 'Unexpected'));
+    return door.introspection ? masked : withoutSuggestions(masked);
+  };
   const apollo = new ApolloServer<Context>({
     schema: door.schema,
+    // The admission's rules forbid it where it is off.
     introspection: true,
+    parseOptions: door.admission.parseOptions,
+    validationRules: [...door.admission.validationRules],
+    // The admission knows the documents that clients persisted.
+    persistedQueries: false,
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     includeStacktraceInErrorResponses: false,
     stringifyResult,
     stopOnTerminationSignals: false,
     logger: app.log,
-    formatError: (formatted, error) =>
-      maskError(formatted, error, cause => app.log.error({ err: cause }, 'Unexpected')),
+    formatError: mask,
     plugins: [
       ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginCacheControlDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
+      callLimitPlugin(door.admission),
       receiptPlugin(door.explains),
       sessionPlugin,
       subscriptionPlugin,
@@ -67,16 +82,25 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       throw refusal(error);
     }
   };
-  const execute = fastifyApolloHandler(apollo, { context });
+  /** What is not admitted goes the way of all errors, after the check against forged requests. */
+  const asked = (request: FastifyRequest, reply: FastifyReply) => {
+    try {
+      return { httpGraphQLRequest: admitted(request, door.admission), context: () => context(request, reply) };
+    } catch (error) {
+      return { httpGraphQLRequest: asApollo(request), context: () => Promise.reject(refusal(error)) };
+    }
+  };
   app.route({
     url: '/graphql',
     method: ['GET', 'POST'],
-    async handler(request, reply) {
-      const body = await execute.call(app, request, reply);
+    handler: async (request, reply) => {
+      const { headers, body, status } = await apollo.executeHTTPGraphQLRequest(asked(request, reply));
+      reply.code(status ?? 200).headers(Object.fromEntries(headers));
+      if (body.kind !== 'complete') return reply.send(Readable.from(body.asyncIterator));
       const receipt = receipts.get(request);
-      return typeof body === 'string' && receipt !== undefined && door.answers !== undefined
-        ? door.answers.finish(request, reply, body, receipt)
-        : body;
+      return receipt === undefined || door.answers === undefined
+        ? body.string
+        : door.answers.finish(request, reply, body.string, receipt);
     },
   });
   return apollo;

@@ -36,6 +36,11 @@ export function maskError(
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
 }
 
+/** The same without the names of the schema that GraphQL proposes for one that is not in it. */
+export function withoutSuggestions(error: GraphQLFormattedError): GraphQLFormattedError {
+  return { ...error, message: error.message.replace(/ Did you mean .*\?$/s, '') };
+}
+
 /** What was thrown: by a resolver, or by a door that refused the whole request. */
 function causeOf(error: unknown): unknown {
   const cause = unwrapResolverError(error);

@@ -1,0 +1,310 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { buildSchema, getIntrospectionQuery, isObjectType, parse, printSchema } from 'graphql';
+import { examples } from '../src/http/examples.js';
+import { bounds } from '../src/limits/bounds.js';
+import { callTable } from '../src/limits/call-table.js';
+import { mostCalls } from '../src/limits/most-calls.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { createSchema } from '../src/schema.js';
+import { callsTable, cursorOf } from './support/calls-table.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+
+const schema = createSchema();
+const callsOf = (query: string, variables: Record<string, unknown> = {}) =>
+  mostCalls(schema, parse(query), undefined, variables);
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  gateway = await startGateway({ sandbox });
+});
+afterAll(async () => {
+  await gateway.close();
+  await sandbox.close();
+});
+
+const repeated = (times: number, text: (index: number) => string) =>
+  Array.from({ length: times }, (_, i) => text(i)).join(' ');
+
+/** A document that is just out of a bound. */
+const hostile: readonly { measure: string; limit: number; query: string; variables?: Record<string, unknown> }[] = [
+  { measure: 'tokens', limit: bounds.tokens, query: `{ ${repeated(bounds.tokens, () => 'a')} }` },
+  { measure: 'operations', limit: bounds.operations, query: repeated(bounds.operations + 1, i => `query Q${i} { a }`) },
+  {
+    measure: 'fragments',
+    limit: bounds.fragments,
+    query: `{ a } ${repeated(bounds.fragments + 1, i => `fragment F${i} on Query { a }`)}`,
+  },
+  { measure: 'depth', limit: bounds.depth, query: `${'{ a '.repeat(bounds.depth + 1)}${'}'.repeat(bounds.depth + 1)}` },
+  {
+    measure: 'selections',
+    limit: bounds.selections,
+    query: `{ ${repeated(40, i => `a${i} { ...F }`)} } fragment F on Query { ${repeated(40, i => `b${i}`)} }`,
+  },
+  { measure: 'aliases', limit: bounds.aliases, query: `{ ${repeated(bounds.aliases + 1, i => `a${i}: viewer`)} }` },
+  { measure: 'directives', limit: bounds.directives, query: `{ viewer ${'@a '.repeat(bounds.directives + 1)} }` },
+  { measure: 'repetitions', limit: bounds.repetitions, query: `{ ${'viewer '.repeat(bounds.repetitions + 1)} }` },
+  {
+    measure: 'repetitions',
+    limit: bounds.repetitions,
+    query: `{ ${'...F '.repeat(bounds.repetitions + 1)} } fragment F on Query { viewer { team } }`,
+  },
+  {
+    measure: 'nesting',
+    limit: bounds.nesting,
+    query: `{ events(filter: ${'['.repeat(bounds.nesting + 2)}${']'.repeat(bounds.nesting + 2)}) { totalCount } }`,
+  },
+  {
+    measure: 'nesting',
+    limit: bounds.nesting,
+    query: 'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }',
+    variables: { filter: JSON.parse(`${'['.repeat(30)}${']'.repeat(30)}`) },
+  },
+  {
+    measure: 'items',
+    limit: bounds.items,
+    query: 'query ($names: [String!]) { events(filter: { alertTypes: $names }) { totalCount } }',
+    variables: { names: Array.from({ length: bounds.items + 1 }, () => 'a') },
+  },
+  {
+    measure: 'upstream calls',
+    limit: 2_000,
+    query:
+      '{ market(id: 1) { companies(first: 100) { nodes { events(first: 100) { nodes { references { observation { id } } } } } } } }',
+  },
+];
+
+describe('what may be asked', () => {
+  test.each(hostile)('has a bound on $measure, which the error names', async ({ query, variables, measure, limit }) => {
+    sandbox.calls.clear();
+    const { status, errors, data } = await gateway.query(query, variables);
+    expect({ status, data }).toEqual({ status: 400, data: undefined });
+    expect(errors).toHaveLength(1);
+    expect(errors?.[0].extensions).toMatchObject({ code: 'QUERY_TOO_COMPLEX', measure, limit });
+    expect(errors?.[0].extensions.value).toBeGreaterThan(limit);
+    expect(errors?.[0].message).toContain(String(errors?.[0].extensions.value));
+    expect(sandbox.calls.count()).toBe(0);
+  });
+
+  test.each([
+    [
+      'fragments that double',
+      `{ ...F0 } ${repeated(60, i => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`)} fragment F60 on Query { viewer { team } }`,
+    ],
+    ['1,999 opened lists', `{ events(filter: ${'['.repeat(1_990)}`],
+    ['1,999 opened braces', '{'.repeat(1_999)],
+    ['999 nested fragments', `{ ${'... { '.repeat(990)}`],
+    ['a fragment inside of itself', '{ ...F } fragment F on Query { ...F viewer { team } }'],
+    ['a megabyte of commas', `{ viewer { team } ${','.repeat(1_000_000)} }`],
+    [
+      'a long text in a fragment that is spread often',
+      `{ ${'...F '.repeat(20)} } fragment F on Query { events(filter: { search: "${'a'.repeat(900_000)}" }) { totalCount } }`,
+    ],
+  ])('ends in an error or an answer at once for %s', async (_, query) => {
+    const startedAt = performance.now();
+    const { status } = await gateway.query(query);
+    expect([200, 400]).toContain(status);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+
+  test('is one operation at a time', async () => {
+    const response = await fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify([{ query: '{ viewer { team } }' }]),
+    });
+    expect(response.status).toBe(400);
+  });
+
+  test('is at most one megabyte', async () => {
+    const response = await fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query: '{ viewer { team } }', padding: 'a'.repeat(1024 * 1024) }),
+    });
+    expect(response.status).toBe(413);
+  });
+
+  test('leaves room for what people and tools ask: GraphiQL asks for the whole schema', async () => {
+    const whole = getIntrospectionQuery({
+      descriptions: true,
+      specifiedByUrl: true,
+      directiveIsRepeatable: true,
+      schemaDescription: true,
+      inputValueDeprecation: true,
+      oneOf: true,
+    });
+    const { data, errors } = await gateway.query(whole);
+    expect(errors).toBeUndefined();
+    expect(data.__schema.queryType.name).toBe('Query');
+    expect(() => parse(whole, { maxTokens: bounds.tokens / 4 })).not.toThrow();
+  });
+
+  test('counts at most a tenth of the calls that one may for each example in GraphiQL', () => {
+    for (const { query, variables } of examples) {
+      expect(callsOf(query, JSON.parse(variables ?? '{}'))).toBeLessThanOrEqual(200);
+    }
+  });
+});
+
+describe('the most calls of a query', () => {
+  test.each(callsTable)('are no fewer than its real ones: $what', ({ query, variables, cold }) => {
+    const real = Object.values(cold).reduce((sum, calls) => sum + calls, 0);
+    const most = callsOf(query, variables);
+    expect(most).toBeGreaterThanOrEqual(real);
+    expect(most).toBeLessThanOrEqual(1_001);
+  });
+
+  test.each([
+    ['{ viewer { team } __typename }', 0],
+    ['{ events(first: 10) { totalCount } }', 1],
+    [`{ events(first: 10, after: "${cursorOf(3)}") { totalCount } }`, 2],
+    ['query ($after: String) { events(after: $after) { totalCount } }', 1],
+    ['{ a: events { totalCount } b: events { nodes { id } } }', 1],
+    ['{ a: events { totalCount } b: events(first: 11) { nodes { id } } }', 2],
+    [
+      '{ events(first: 3) { nodes { references { observation { id } } } edges { node { references { observation { title } } } } } }',
+      31,
+    ],
+    ['query ($n: Int = 4) { events(first: $n) { nodes { references { observation { id } } } } }', 41],
+    ['{ events(first: 1000000) { nodes { references { observation { id } } } } }', 1_001],
+    ['{ market(id: 1) { name subtitle again: name } other: market(id: 1) { reviewStatus } }', 1],
+    ['{ market(id: 1) { esg companies { nodes { esg } edges { node { esg } } } } }', 2],
+    ['{ a: market(id: 1) { companies { nodes { esg } } } b: market(id: 2) { companies { nodes { esg } } } }', 4],
+    ['{ market(id: 1) { companies(first: 7) { nodes { events { totalCount } } } } }', 15],
+    ['{ market(id: 1) { name @skip(if: true) esg @include(if: false) ... @include(if: true) { topics { id } } } }', 1],
+    ['query ($no: Boolean = false) { market(id: 1) { ...F @include(if: $no) } } fragment F on Market { name }', 0],
+    [
+      'mutation { a: publishMarket(input: { marketId: 1 }) { marketId } b: publishMarket(input: { marketId: 1 }) { marketId } }',
+      2,
+    ],
+    [
+      'mutation { reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: { all: true } }) { market { name companies { totalCount } } } }',
+      3,
+    ],
+    ['mutation { signOut }', 0],
+  ])('of %s are %d', (query, calls) => {
+    expect(callsOf(query)).toBe(calls);
+  });
+
+  test('are reckoned with for every field that keeps an answer of its own', () => {
+    const coordinates = Object.values(schema.getTypeMap())
+      .filter(isObjectType)
+      .flatMap(type =>
+        Object.values(type.getFields()).map(field => ({ coordinate: `${type.name}.${field.name}`, field })),
+      );
+    const keeping = coordinates.filter(({ field }) =>
+      field.astNode?.directives?.some(({ name }) => name.value === 'cacheControl'),
+    );
+    expect(Object.keys(callTable)).toEqual(expect.arrayContaining(keeping.map(({ coordinate }) => coordinate)));
+    expect(coordinates.map(({ coordinate }) => coordinate)).toEqual(expect.arrayContaining(Object.keys(callTable)));
+  });
+
+  const page = fc.integer({ min: 1, max: 12 });
+  const companyFields = fc.subarray(
+    ['name', 'esg', 'events(first: 2) { totalCount }', 'e: events(first: 3) { nodes { title } }'],
+    { minLength: 1 },
+  );
+  const marketFields = fc.subarray(
+    [
+      'name',
+      'reviewStatus',
+      'esg',
+      'topics { id }',
+      'jobs { id }',
+      'p: jobs(phase: PUBLISH) { id }',
+      'searchCriteria { count }',
+      'company(domain: "a.example") { esg }',
+    ],
+    { minLength: 1 },
+  );
+  const eventsField = fc
+    .tuple(page, fc.option(fc.integer({ min: 0, max: 30 })), fc.boolean())
+    .map(([first, after, deep]) => {
+      const cursor = after === null ? '' : `, after: "${cursorOf(after)}"`;
+      return `events(first: ${first}${cursor}) { nodes { title ${deep ? 'references { observation { id } }' : ''} } }`;
+    });
+  const marketField = fc
+    .tuple(fc.integer({ min: 1, max: 3 }), marketFields, page, companyFields)
+    .map(
+      ([id, own, first, its]) =>
+        `market(id: ${id}) { ${own.join(' ')} companies(first: ${first}) { nodes { ${its.join(' ')} } } }`,
+    );
+  const queries = fc
+    .array(fc.oneof(eventsField, marketField), { minLength: 1, maxLength: 4 })
+    .map(fields => `{ ${fields.map((field, index) => `f${index}: ${field}`).join(' ')} }`);
+
+  test('are never exceeded by a generated query', async () => {
+    await fc.assert(
+      fc.asyncProperty(queries, async query => {
+        const cold = await startGateway({ sandbox });
+        try {
+          sandbox.calls.clear();
+          await cold.query(query);
+          expect(sandbox.calls.count()).toBeLessThanOrEqual(callsOf(query));
+        } finally {
+          await cold.close();
+        }
+      }),
+      { numRuns: 12 },
+    );
+  }, 30_000);
+
+  test('are an upper bound that QUERY_CALL_LIMIT sets', async () => {
+    const other = await startGateway({ sandbox, env: { QUERY_CALL_LIMIT: '10' } });
+    try {
+      const query = 'query ($n: Int) { events(first: $n) { nodes { references { observation { id } } } } }';
+      expect((await other.query(query, { n: 1 })).errors?.[0].extensions).toMatchObject({ value: 11, limit: 10 });
+      expect((await other.query('{ events { totalCount } }')).errors).toBeUndefined();
+      expect((await other.query(query, { n: 'no number' })).errors?.[0].extensions.value).toBe(1_001);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('without introspection', () => {
+  let closed: TestGateway;
+  beforeAll(async () => {
+    closed = await startGateway({ sandbox, env: { INTROSPECTION: 'false' } });
+  });
+  afterAll(() => closed.close());
+
+  test.each(['{ __schema { queryType { name } } }', '{ __type(name: "Market") { name } }'])(
+    '%s is refused',
+    async query => {
+      const { status, errors, data } = await closed.query(query);
+      expect(status).toBe(400);
+      expect(data).toBeUndefined();
+      expect(errors?.[0].extensions.code).toBe('GRAPHQL_VALIDATION_FAILED');
+    },
+  );
+
+  test('queries are answered, __typename included', async () => {
+    const { data } = await closed.query('{ __typename market(id: 1) { __typename name } }');
+    expect(data).toMatchObject({ __typename: 'Query', market: { __typename: 'Market' } });
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ['{ market(id: 1) { nam } }', {}],
+    ['{ event { totalCount } }', {}],
+    ['{ events(firs: 1) { totalCount } }', {}],
+    ['query ($f: EventFilte) { events(filter: $f) { totalCount } }', {}],
+    ['{ market(id: 1) { jobs(phase: PUBLIS) { id } } }', {}],
+    ['query ($f: EventFilter) { events(filter: $f) { totalCount } }', { f: { minSeverit: 1 } }],
+    ['query ($p: JobPhase!) { market(id: 1) { jobs(phase: $p) { id } } }', { p: 'PUBLIS' }],
+  ])('the error for %s proposes no name of the schema, and with it does', async (query, variables) => {
+    const [silent, open] = await Promise.all([closed.query(query, variables), gateway.query(query, variables)]);
+    expect(JSON.stringify(open.errors)).toMatch(/Did you mean/);
+    expect(silent.errors).toHaveLength(open.errors?.length ?? 0);
+    expect(JSON.stringify(silent.errors)).not.toMatch(/Did you mean/);
+  });
+
+  test('the SDL is not served, and with it is the schema', async () => {
+    const [silent, open] = await Promise.all([closed, gateway].map(({ url }) => fetch(`${url}/schema.graphql`)));
+    expect(silent?.status).toBe(404);
+    expect(printSchema(buildSchema((await open?.text()) ?? ''))).toContain('type Market');
+  });
+});

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { buildApp } from '../src/app.js';
+import { readConfig } from '../src/config.js';
+import { createTrustedDocuments } from '../src/limits/trusted-documents.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+
+const hashOf = (text: string, algorithm = 'sha256') => createHash(algorithm).update(text).digest('hex');
+
+const trusted = 'query Trusted($first: Int = 1) { events(first: $first) { totalCount } }';
+const trustedToo = 'mutation TrustedToo { signOut }';
+const foreign = 'query Foreign { market(id: 1) { id } }';
+/** The client preset hashes with SHA-1 unless it is told otherwise. */
+const manifest = { [hashOf(trusted)]: trusted, [hashOf(trustedToo, 'sha1')]: trustedToo };
+
+const directory = mkdtempSync(join(tmpdir(), 'documents-'));
+const file = join(directory, 'persisted-documents.json');
+writeFileSync(file, JSON.stringify(manifest));
+
+let sandbox: Sandbox;
+let gateways: Record<'off' | 'allow' | 'only', TestGateway>;
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  const start = (mode: string) =>
+    startGateway({ sandbox, env: { PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: mode } });
+  const [off, allow, only] = await Promise.all([start('off'), start('allow'), start('only')]);
+  gateways = { off, allow, only };
+});
+afterAll(async () => {
+  await Promise.all(Object.values(gateways).map(gateway => gateway.close()));
+  await sandbox.close();
+  rmSync(directory, { recursive: true });
+});
+
+async function post(gateway: TestGateway, body: unknown) {
+  const response = await fetch(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...demoHeaders },
+    body: JSON.stringify(body),
+  });
+  return answerOf(response);
+}
+
+async function get(gateway: TestGateway, params: Record<string, string>) {
+  const address = `${gateway.url}/graphql?${new URLSearchParams(params)}`;
+  return answerOf(await fetch(address, { headers: { 'apollo-require-preflight': '1', ...demoHeaders } }));
+}
+
+async function answerOf(response: Response) {
+  const { data, errors } = JSON.parse(await response.text());
+  return { status: response.status, data, code: errors?.[0].extensions.code };
+}
+
+const persisted = (sha256Hash: unknown, version: unknown = 1) => ({ persistedQuery: { version, sha256Hash } });
+
+describe.each(['allow', 'only'] as const)('in the mode %s', mode => {
+  test.each([
+    ['documentId with its algorithm', { documentId: `sha256:${hashOf(trusted)}` }],
+    ['documentId as the manifest has it', { documentId: hashOf(trusted) }],
+    ['persistedQuery', { extensions: persisted(hashOf(trusted)) }],
+  ])('a trusted document is run by %s, in POST and GET', async (_, params) => {
+    const gateway = gateways[mode];
+    const posted = await post(gateway, { ...params, variables: { first: 2 } });
+    expect(posted.code).toBeUndefined();
+    expect(posted.data.events.totalCount).toBeGreaterThan(0);
+    const inAddress = Object.fromEntries(
+      Object.entries(params).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+    );
+    expect(await get(gateway, { ...inAddress, variables: '{"first":2}' })).toEqual(posted);
+  });
+
+  test('a hash of another algorithm is as good, and a mutation stays out of GET', async () => {
+    const documentId = hashOf(trustedToo, 'sha1');
+    expect((await post(gateways[mode], { documentId })).data).toEqual({ signOut: true });
+    expect((await get(gateways[mode], { documentId })).status).toBe(405);
+  });
+
+  test('the hash decides where a text comes beside it', async () => {
+    const { data } = await post(gateways[mode], { query: foreign, extensions: persisted(hashOf(trusted)) });
+    expect(Object.keys(data)).toEqual(['events']);
+    const other = await get(gateways[mode], { query: foreign, documentId: hashOf(trusted) });
+    expect(Object.keys(other.data)).toEqual(['events']);
+  });
+
+  test.each(['toString', '__proto__', 'constructor', '', 'sha256:', '0'.repeat(64)])(
+    'no document has the hash %p',
+    async hash => {
+      const { code, data } = await post(gateways[mode], { documentId: hash });
+      expect({ code, data }).toEqual({ code: 'PERSISTED_QUERY_NOT_FOUND', data: undefined });
+    },
+  );
+});
+
+describe('in the mode only', () => {
+  test('no text is run, a trusted one included', async () => {
+    for (const query of [foreign, trusted, '{ __typename }']) {
+      const { status, code, data } = await post(gateways.only, { query });
+      expect({ status, code, data }).toEqual({ status: 403, code: 'FORBIDDEN', data: undefined });
+      expect((await get(gateways.only, { query })).code).toBe('FORBIDDEN');
+    }
+  });
+
+  test('no client registers a document', async () => {
+    const extensions = persisted(hashOf(foreign));
+    expect((await post(gateways.only, { query: foreign, extensions })).code).toBe('FORBIDDEN');
+    expect((await post(gateways.only, { extensions })).code).toBe('PERSISTED_QUERY_NOT_FOUND');
+  });
+
+  test('nothing but a text of the manifest comes out, whatever is sent', () => {
+    const documents = createTrustedDocuments('only', new Map(Object.entries(manifest)));
+    const hash = fc.constantFrom(...Object.keys(manifest), hashOf(foreign), '__proto__');
+    const anything = fc.anything({ withNullPrototype: true });
+    const params = fc.record(
+      {
+        query: fc.oneof(fc.constant(foreign), anything),
+        documentId: fc.oneof(
+          hash,
+          hash.map(text => `sha256:${text}`),
+          anything,
+        ),
+        extensions: fc.oneof(
+          hash.map(text => persisted(text)),
+          anything.map(persisted),
+          anything,
+        ),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(params, sent => {
+        try {
+          expect(Object.values(manifest)).toContain(documents.textOf(sent));
+        } catch (error) {
+          expect((error as Error).name).toMatch(/^(Forbidden|BadUserInput|GraphQLError)$/);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('in the mode allow', () => {
+  test('any other text is run too', async () => {
+    expect((await post(gateways.allow, { query: foreign })).data).toEqual({ market: { id: '1' } });
+  });
+});
+
+describe('in the mode off', () => {
+  test('the manifest is of no account', async () => {
+    expect((await post(gateways.off, { documentId: hashOf(trusted) })).code).toBe('PERSISTED_QUERY_NOT_FOUND');
+    expect((await post(gateways.off, { query: foreign })).data).toEqual({ market: { id: '1' } });
+  });
+
+  test('a client registers a document by its hash once, and sends the hash from then on', async () => {
+    const extensions = persisted(hashOf(foreign));
+    const unknown = await post(gateways.off, { extensions });
+    expect(unknown).toEqual({ status: 200, data: undefined, code: 'PERSISTED_QUERY_NOT_FOUND' });
+    const answer = { status: 200, data: { market: { id: '1' } }, code: undefined };
+    expect(await post(gateways.off, { query: foreign, extensions })).toEqual(answer);
+    expect(await post(gateways.off, { extensions })).toEqual(answer);
+    expect(await get(gateways.off, { extensions: JSON.stringify(extensions) })).toEqual(answer);
+  });
+
+  test.each([
+    ['the hash of another text', { query: foreign, extensions: persisted(hashOf(trusted)) }],
+    ['a hash that is none', { query: foreign, extensions: persisted('abc') }],
+    ['a hash that is no text', { extensions: persisted({ length: 64 }) }],
+    ['a version that is not known', { query: foreign, extensions: persisted(hashOf(foreign), 2) }],
+    ['a persistedQuery that is no object', { query: foreign, extensions: { persistedQuery: true } }],
+    ['a documentId that is no text', { documentId: 7 }],
+  ])('%s is refused', async (_, body) => {
+    const { status, code } = await post(gateways.off, body);
+    expect({ status, code }).toEqual({ status: 400, code: 'BAD_USER_INPUT' });
+  });
+
+  test('what clients register is bounded: the oldest give way', () => {
+    const documents = createTrustedDocuments('off', new Map());
+    const text = (index: number) => `{ a${index} } #${'a'.repeat(1_000_000)}`;
+    const register = (query: string) => documents.textOf({ query, extensions: persisted(hashOf(query)) });
+    for (let index = 0; index < 20; index += 1) register(text(index));
+    const kept = Array.from({ length: 20 }, (_, index) => index).filter(index => {
+      try {
+        return documents.textOf({ extensions: persisted(hashOf(text(index))) }) === text(index);
+      } catch {
+        return false;
+      }
+    });
+    expect(kept).toEqual([12, 13, 14, 15, 16, 17, 18, 19]);
+  });
+});
+
+describe('at the start', () => {
+  test('a mode without a manifest, or one that is not known, is one clear line', () => {
+    expect(() => readConfig({ PERSISTED_DOCUMENTS_MODE: 'only' })).toThrow(/PERSISTED_DOCUMENTS: must be set/);
+    expect(() => readConfig({ PERSISTED_DOCUMENTS_MODE: 'most' })).toThrow(/PERSISTED_DOCUMENTS_MODE: must be off/);
+  });
+
+  test.each(['[]', '{"a": 1}', 'no JSON'])('a manifest that holds %s is refused', async text => {
+    const broken = join(directory, 'broken.json');
+    writeFileSync(broken, text);
+    const config = readConfig({ UPSTREAM_BASE_URL: sandbox.origin, PERSISTED_DOCUMENTS: broken });
+    await expect(buildApp(config)).rejects.toThrow(/^PERSISTED_DOCUMENTS: /);
+  });
+});

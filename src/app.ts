@@ -17,10 +17,14 @@ import { createRedisStore } from './exports/redis-store.js';
 import { createKeptAnswers } from './http/answers/kept-answers.js';
 import { createAnswerStore } from './http/answers/store.js';
 import { examples } from './http/examples.js';
+import { createGate } from './http/gate.js';
 import { registerGraphiql } from './http/graphiql.js';
 import { registerGraphql } from './http/graphql.js';
 import { registerHealth } from './http/health.js';
 import { createMetrics, registerMetrics } from './http/metrics.js';
+import { createPressure } from './http/pressure.js';
+import { createRateLimits } from './http/rate-limits.js';
+import { createRequestScope } from './http/request-scope.js';
 import { createServer, dropIdleConnections, largestBody } from './http/server.js';
 import { registerStreams, type StreamDoors } from './http/streams/doors.js';
 import { createReception } from './http/visitor.js';
@@ -121,15 +125,13 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
     origins: config.corsOrigins,
   });
+  const requestScope = createRequestScope(reception, services.scopeOf);
   const answers = !config.keepAnswers
     ? undefined
     : createKeptAnswers({
         store: createAnswerStore({ bytes: memoryBytes, redis, generations, telemetry }),
         largestBody,
-        async scopeOf(request) {
-          const credential = await reception.credentialOf(request);
-          return credential === undefined || credential instanceof Error ? undefined : services.scopeOf(credential);
-        },
+        scopeOf: requestScope,
       });
 
   const { file: manifest, mode } = config.persistedDocuments;
@@ -141,8 +143,17 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     callLimit: config.queryCallLimit,
   });
 
-  const app = await createServer(config.trustProxy, next => answers?.listener(next) ?? next);
-  registerHealth(app);
+  const pressure = createPressure(config.pressure);
+  const gate = createGate({
+    pressure,
+    limits: createRateLimits(config.rateLimits, redis, telemetry),
+    trustProxy: config.trustProxy,
+    scopeOf: requestScope,
+  });
+
+  const app = await createServer(config.trustProxy, door => gate.listener(answers?.listener(door) ?? door, door));
+  gate.guard(app);
+  registerHealth(app, pressure);
   registerMetrics(app, metrics);
   if (introspection) {
     const sdl = printSchemaWithDirectives(schema);
@@ -174,6 +185,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   app.addHook('onClose', async () => {
     await exports.idle();
     await live.close();
+    pressure.close();
     await upstream.close();
     redis?.disconnect();
     await sandbox?.close();

@@ -77,6 +77,10 @@ const environment = z.object({
   KEEP_ANSWERS: withDefault(flag, true),
   INTROSPECTION: withDefault(flag, true),
   QUERY_CALL_LIMIT: withDefault(wholeNumber(1, 1_000_000), 2_000),
+  RATE_LIMIT_PER_CREDENTIAL: withDefault(wholeNumber(0, 1_000_000_000), 600_000),
+  RATE_LIMIT_PER_ADDRESS: withDefault(wholeNumber(0, 1_000_000_000), 1_200_000),
+  MAX_REQUESTS_IN_FLIGHT: withDefault(wholeNumber(1, 1_000_000), 5_000),
+  MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 1_000),
   PERSISTED_DOCUMENTS: optional(z.string()),
   PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),
 });
@@ -140,6 +144,10 @@ export interface Config {
   readonly introspection: boolean;
   /** The most upstream calls that one operation may be able to cause. */
   readonly queryCallLimit: number;
+  /** Requests a minute; 0 is no limit. */
+  readonly rateLimits: { readonly perCredential: number; readonly perAddress: number };
+  /** Past these, new requests are turned away. */
+  readonly pressure: { readonly requestsInFlight: number; readonly eventLoopDelayMs: number };
   /** The manifest of trusted documents, and whether others are run beside them. */
   readonly persistedDocuments: { readonly file: string | undefined; readonly mode: 'off' | 'allow' | 'only' };
 }
@@ -192,6 +200,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     keepAnswers: values.KEEP_ANSWERS,
     introspection: values.INTROSPECTION,
     queryCallLimit: values.QUERY_CALL_LIMIT,
+    rateLimits: { perCredential: values.RATE_LIMIT_PER_CREDENTIAL, perAddress: values.RATE_LIMIT_PER_ADDRESS },
+    pressure: { requestsInFlight: values.MAX_REQUESTS_IN_FLIGHT, eventLoopDelayMs: values.MAX_EVENT_LOOP_DELAY_MS },
     persistedDocuments: { file: values.PERSISTED_DOCUMENTS, mode: values.PERSISTED_DOCUMENTS_MODE },
   };
 }

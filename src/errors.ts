@@ -138,6 +138,20 @@ export class RateLimited extends UpstreamError {
   readonly retryable = true;
 }
 
+/** This gateway has more on its hands than it can bear, and another may not. */
+export class Overloaded extends GatewayError {
+  readonly code = 'RATE_LIMITED';
+  readonly httpStatus = 503;
+
+  constructor() {
+    super('The gateway is overloaded; try again in a moment');
+  }
+
+  override get extensions() {
+    return { code: this.code, retryable: true };
+  }
+}
+
 /** The service turned the query's values down though the gateway had let them pass. */
 export class UpstreamBadInput extends UpstreamError {
   readonly code = 'BAD_USER_INPUT';

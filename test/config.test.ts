@@ -37,6 +37,8 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     exports: { allowPrivateAddresses: undefined, httpsOnly: false },
     introspection: true,
     queryCallLimit: 2_000,
+    rateLimits: { perCredential: 600_000, perAddress: 1_200_000 },
+    pressure: { requestsInFlight: 5_000, eventLoopDelayMs: 1_000 },
     persistedDocuments: { file: undefined, mode: 'off' },
   });
   const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());
@@ -65,6 +67,10 @@ test('every variable that is set is read', () => {
     TRUST_PROXY: 'true',
     INTROSPECTION: 'false',
     QUERY_CALL_LIMIT: '300',
+    RATE_LIMIT_PER_CREDENTIAL: '0',
+    RATE_LIMIT_PER_ADDRESS: '100',
+    MAX_REQUESTS_IN_FLIGHT: '10',
+    MAX_EVENT_LOOP_DELAY_MS: '50',
     PERSISTED_DOCUMENTS: '/etc/documents.json',
     PERSISTED_DOCUMENTS_MODE: 'only',
     NODE_ENV: 'production',
@@ -91,6 +97,8 @@ test('every variable that is set is read', () => {
     trustProxy: true,
     introspection: false,
     queryCallLimit: 300,
+    rateLimits: { perCredential: 0, perAddress: 100 },
+    pressure: { requestsInFlight: 10, eventLoopDelayMs: 50 },
     persistedDocuments: { file: '/etc/documents.json', mode: 'only' },
   });
   expect(config.sessionSecrets.map(secret => secret.reveal())).toEqual([secretOf('a'), secretOf('b')]);
@@ -109,8 +117,8 @@ test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
     'POLL_INTERVAL_MS',
     'CORS_ORIGINS',
   ];
-  const limits = ['QUERY_CALL_LIMIT'];
-  const safety = ['INTROSPECTION', 'PERSISTED_DOCUMENTS'];
+  const limits = ['QUERY_CALL_LIMIT', 'RATE_LIMIT_PER_CREDENTIAL', 'RATE_LIMIT_PER_ADDRESS', 'MAX_REQUESTS_IN_FLIGHT'];
+  const safety = ['MAX_EVENT_LOOP_DELAY_MS', 'INTROSPECTION', 'PERSISTED_DOCUMENTS'];
   const sessionSecrets = expect.anything();
   for (const name of [...names, ...others, ...more, ...limits, ...safety, 'PERSISTED_DOCUMENTS_MODE']) {
     expect({ ...readConfig({ [name]: empty }), sessionSecrets }).toEqual({ ...readConfig({}), sessionSecrets });

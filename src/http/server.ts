@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import cookie from '@fastify/cookie';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { destination, pino } from 'pino';
+import { GatewayError } from '../errors.js';
 import { parseReadBodies } from './answers/body.js';
 
 /** How large a request's body may be, in bytes. */
@@ -42,6 +43,9 @@ export async function createServer(
     return503OnClosing: true,
   });
   app.setErrorHandler((error: { statusCode?: number; message: string }, request, reply) => {
+    if (error instanceof GatewayError) {
+      return reply.code(error.httpStatus).send({ errors: [{ message: error.message, extensions: error.extensions }] });
+    }
     const status = error.statusCode ?? 500;
     if (status >= 500) request.log.error({ err: error, req: request }, 'Unexpected');
     const message = status >= 500 ? 'Internal server error' : error.message;

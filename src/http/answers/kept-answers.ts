@@ -91,7 +91,7 @@ export function createKeptAnswers({ store, scopeOf, largestBody }: KeptAnswersPa
       if (flight === undefined || !keepable) return reply.send(body);
       const bytes = Buffer.from(body);
       const answer: Answer = {
-        headers: { ...(reply.getHeaders() as OutgoingHttpHeaders), vary: 'accept-encoding, origin' },
+        headers: { ...headersFor(reply), vary: 'accept-encoding, origin' },
         body: bytes,
         gzipped: undefined,
         etag: etagOf(bytes),
@@ -117,6 +117,12 @@ async function deliver(answer: Answer, request: IncomingMessage, response: Serve
   const { status, headers, body } = await represent(answer, request.headers);
   response.writeHead(status, body === undefined ? headers : { ...headers, 'content-length': body.length }).end(body);
   return true;
+}
+
+/** What stands in the head already was put there for this one request. */
+function headersFor(reply: FastifyReply): OutgoingHttpHeaders {
+  const own = new Set(reply.raw.getHeaderNames());
+  return Object.fromEntries(Object.entries(reply.getHeaders()).filter(([name]) => !own.has(name)));
 }
 
 function departing(key: AnswerKey): Flight {

@@ -1,0 +1,99 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import proxyAddr from '@fastify/proxy-addr';
+import type { FastifyInstance } from 'fastify';
+import type { Scope } from '../credentials.js';
+import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
+import type { Pressure } from './pressure.js';
+import type { RateLimits, Verdict } from './rate-limits.js';
+
+/** Lets requests in, or turns them away before they cost anything. */
+export interface Gate {
+  /** Sees a request before `next`, which may answer it from what is kept; one that is turned away goes to `door`, which says so. */
+  listener(next: RequestListener, door: RequestListener): RequestListener;
+  /** Makes the door say so, and see to what reaches it by other ways: the upgrades to WebSocket. */
+  guard(app: FastifyInstance): void;
+  /** For an operation that came by a connection, not by a request of its own: undefined lets it in. */
+  admit(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
+}
+
+/** What a gate goes by. */
+export interface GateParts {
+  readonly pressure: Pressure;
+  readonly limits: RateLimits;
+  /** Whose word counts for a client's address: everybody's, nobody's, or that of proxies at these addresses. */
+  readonly trustProxy: boolean | readonly string[];
+  /** Whose request it is; undefined where nobody's. May fail where the credential is none. */
+  scopeOf(request: IncomingMessage): Promise<Scope | undefined>;
+}
+
+/** What those who watch over the gateway ask must be answered most of all when it is in trouble. */
+const open = new Set(['/healthz', '/readyz', '/metrics']);
+const isOpen = ({ url = '' }: IncomingMessage) => open.has(url.split('?', 1)[0] ?? '');
+
+const retryOverloadSeconds = 1;
+
+export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts): Gate {
+  const addressOf = addressReader(trustProxy);
+  const judged = new WeakMap<IncomingMessage, GatewayError | undefined>();
+
+  async function judge(request: IncomingMessage, response: ServerResponse): Promise<GatewayError | undefined> {
+    const reason = pressure.reason();
+    if (reason !== undefined) {
+      response.setHeader('retry-after', retryOverloadSeconds);
+      return new Overloaded();
+    }
+    if (request.headers.upgrade === undefined && !isStream(request)) pressure.enter(response);
+    const scope = await scopeOf(request).catch(() => undefined);
+    const counted = limits.count(addressOf(request), scope);
+    const verdict = counted instanceof Promise ? await counted : counted;
+    if (verdict === undefined) return undefined;
+    writeVerdict(verdict, response);
+    return verdict.isOver ? rateLimited(verdict) : undefined;
+  }
+
+  return {
+    listener: (next, door) => (request, response) => {
+      if (isOpen(request)) return next(request, response);
+      const pass = (refusal?: GatewayError) => {
+        judged.set(request, refusal);
+        (refusal === undefined ? next : door)(request, response);
+      };
+      // A fault of the gate itself is nothing to turn a client away for.
+      judge(request, response).then(pass, () => pass());
+    },
+
+    guard(app) {
+      app.addHook('onRequest', async ({ raw }, reply) => {
+        const isUpgrade = raw.headers.upgrade !== undefined && !judged.has(raw);
+        const refusal = isUpgrade ? await judge(raw, reply.raw) : judged.get(raw);
+        if (refusal !== undefined) throw refusal;
+      });
+    },
+
+    async admit(address, scope) {
+      if (pressure.reason() !== undefined) return new Overloaded();
+      const verdict = await limits.count(address, scope);
+      return verdict?.isOver ? rateLimited(verdict) : undefined;
+    },
+  };
+}
+
+/** Streams stay open for as long as somebody listens, and are bounded by themselves. */
+const isStream = ({ url = '' }: IncomingMessage) => url.startsWith('/graphql/stream');
+
+function writeVerdict({ limit, remaining, resetSeconds, isOver }: Verdict, response: ServerResponse): void {
+  response.setHeader('ratelimit-limit', limit);
+  response.setHeader('ratelimit-remaining', remaining);
+  response.setHeader('ratelimit-reset', resetSeconds);
+  if (isOver) response.setHeader('retry-after', resetSeconds);
+}
+
+function rateLimited({ limit, resetSeconds }: Verdict): RateLimited {
+  return new RateLimited(`More than ${limit} requests in a minute; try again in ${resetSeconds} seconds`);
+}
+
+function addressReader(trustProxy: GateParts['trustProxy']): (request: IncomingMessage) => string {
+  if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? '';
+  const trusts = trustProxy === true ? () => true : proxyAddr.compile([...trustProxy]);
+  return request => proxyAddr(request, trusts);
+}

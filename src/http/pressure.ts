@@ -1,0 +1,80 @@
+import type { ServerResponse } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+
+/** How much this process may have on its hands before it turns new work away. */
+export interface PressureBounds {
+  readonly requestsInFlight: number;
+  /** The mean of a sample, in milliseconds. */
+  readonly eventLoopDelayMs: number;
+}
+
+/** What is measured, so that a test need not fill a heap. */
+export interface Probes {
+  /** The mean since the last time, in milliseconds. */
+  eventLoopDelayMs(): number;
+  /** Of what it may grow to, 0 to 1. */
+  heapShare(): number;
+  close(): void;
+}
+
+/** Whether this process has more on its hands than it can bear. */
+export interface Pressure {
+  /** Why new work is turned away at the moment; undefined: it is not. */
+  reason(): 'event loop' | 'heap' | 'requests in flight' | undefined;
+  /** Counts a request as in flight until its response has been sent or its client has gone. */
+  enter(response: ServerResponse): void;
+  close(): void;
+}
+
+const sampleMs = 500;
+/** One long task, such as a start or a garbage collection, is no pressure; a second sample in a row is. */
+const samplesInARow = 2;
+const fullHeap = 0.92;
+const resolutionMs = 20;
+
+/** Measures twice a second; what it costs a request is a comparison of numbers. */
+export function createPressure(bounds: PressureBounds, probes: Probes = realProbes()): Pressure {
+  let inFlight = 0;
+  let slow = 0;
+  let full = 0;
+  const sample = () => {
+    slow = probes.eventLoopDelayMs() > bounds.eventLoopDelayMs ? slow + 1 : 0;
+    full = probes.heapShare() > fullHeap ? full + 1 : 0;
+  };
+  const timer = setInterval(sample, sampleMs).unref();
+  return {
+    reason() {
+      if (slow >= samplesInARow) return 'event loop';
+      if (full >= samplesInARow) return 'heap';
+      return inFlight >= bounds.requestsInFlight ? 'requests in flight' : undefined;
+    },
+    enter(response) {
+      inFlight += 1;
+      response.once('close', () => {
+        inFlight -= 1;
+      });
+    },
+    close() {
+      clearInterval(timer);
+      probes.close();
+    },
+  };
+}
+
+function realProbes(): Probes {
+  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
+  delay.enable();
+  return {
+    eventLoopDelayMs() {
+      const mean = delay.mean / 1_000_000 - resolutionMs;
+      delay.reset();
+      return Number.isFinite(mean) ? mean : 0;
+    },
+    heapShare() {
+      const { used_heap_size, heap_size_limit } = getHeapStatistics();
+      return used_heap_size / heap_size_limit;
+    },
+    close: () => void delay.disable(),
+  };
+}

@@ -1,0 +1,268 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { createRateLimits, type RateBounds } from '../src/http/rate-limits.js';
+import { connectRedis } from '../src/redis.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+
+const viewer = '{ viewer { authentication } }';
+const telemetry = { redisFault: () => {} };
+const none = { perCredential: 0, perAddress: 0 };
+
+let sandbox: Sandbox;
+let redis: RedisServer;
+beforeAll(async () => {
+  [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
+});
+afterAll(async () => {
+  await Promise.all([sandbox.close(), redis.stop()]);
+});
+
+async function withGateway(
+  env: Record<string, string>,
+  use: (gateway: TestGateway) => Promise<void>,
+  redisUrl?: string,
+): Promise<void> {
+  const gateway = await startGateway({ sandbox, env, ...(redisUrl !== undefined && { redisUrl }) });
+  try {
+    await use(gateway);
+  } finally {
+    await gateway.close();
+  }
+}
+
+const statuses = async (times: number, send: () => Promise<{ status: number }>) => {
+  const found: number[] = [];
+  for (let index = 0; index < times; index += 1) found.push((await send()).status);
+  return found;
+};
+
+describe('a client past its limit', () => {
+  test('is told so with the code, the time to wait and the count, and other clients go on', () =>
+    withGateway({ RATE_LIMIT_PER_CREDENTIAL: '3' }, async gateway => {
+      const remaining: (string | null)[] = [];
+      for (let index = 0; index < 3; index += 1) {
+        const { status, headers } = await gateway.query(viewer);
+        expect(status).toBe(200);
+        expect(headers.get('ratelimit-limit')).toBe('3');
+        remaining.push(headers.get('ratelimit-remaining'));
+      }
+      expect(remaining).toEqual(['2', '1', '0']);
+
+      const { status, headers, errors, data } = await gateway.query(viewer);
+      expect({ status, data }).toEqual({ status: 429, data: undefined });
+      expect(errors).toEqual([
+        { message: expect.stringMatching(/^More than 3 requests/), extensions: { code: 'RATE_LIMITED' } },
+      ]);
+      const wait = Number(headers.get('retry-after'));
+      expect(wait).toBeGreaterThan(0);
+      expect(wait).toBeLessThanOrEqual(60);
+      expect(headers.get('ratelimit-reset')).toBe(String(wait));
+
+      expect((await gateway.query(viewer, {}, { 'x-api-key': 'another-key' })).status).toBe(200);
+      expect((await gateway.query(viewer, {}, { authorization: 'Bearer a-token' })).status).toBe(200);
+    }));
+
+  test('is turned away where its answer is kept, and each answer has its own count', () =>
+    withGateway({ RATE_LIMIT_PER_CREDENTIAL: '4' }, async gateway => {
+      const kept = '{ events(first: 1) { totalCount } }';
+      const remaining: (string | null)[] = [];
+      for (let index = 0; index < 4; index += 1)
+        remaining.push((await gateway.query(kept)).headers.get('ratelimit-remaining'));
+      expect(remaining).toEqual(['3', '2', '1', '0']);
+      sandbox.calls.clear();
+      expect((await gateway.query(kept)).status).toBe(429);
+      expect(sandbox.calls.count()).toBe(0);
+    }));
+
+  test('cannot talk itself out of it with a header', () =>
+    withGateway({ RATE_LIMIT_PER_ADDRESS: '3' }, async gateway => {
+      let asked = 0;
+      const send = () => {
+        asked += 1;
+        const other = `10.0.0.${asked}`;
+        return gateway.query(
+          viewer,
+          {},
+          {
+            'x-api-key': `key-${asked}`,
+            'x-forwarded-for': other,
+            'x-real-ip': other,
+            forwarded: `for=${other}`,
+            'x-client-ip': other,
+          },
+        );
+      };
+      expect(await statuses(5, send)).toEqual([200, 200, 200, 429, 429]);
+    }));
+
+  test('is known by the address that a trusted proxy names, and by no other', () =>
+    withGateway({ RATE_LIMIT_PER_ADDRESS: '2', TRUST_PROXY: '127.0.0.1' }, async gateway => {
+      const from = (forwarded: string) => () =>
+        gateway.query(viewer, {}, { ...demoHeaders, 'x-forwarded-for': forwarded });
+      expect(await statuses(3, from('192.0.2.1'))).toEqual([200, 200, 429]);
+      // What the client itself wrote stands further left.
+      expect(await statuses(3, from('203.0.113.9, 192.0.2.2'))).toEqual([200, 200, 429]);
+      expect(await statuses(1, from('203.0.113.10, 192.0.2.2'))).toEqual([429]);
+    }));
+
+  test('is one client in its whole IPv6 network', async () => {
+    const limits = createRateLimits({ ...none, perAddress: 2 }, undefined, telemetry);
+    const isOver = async (address: string) => (await limits.count(address, undefined))?.isOver;
+    expect(await isOver('2001:db8:1:2::1')).toBe(false);
+    expect(await isOver('2001:db8:1:2:ffff::2')).toBe(false);
+    expect(await isOver('2001:db8:1:2:3::3')).toBe(true);
+    expect(await isOver('2001:db8:1:3::1')).toBe(false);
+    expect(await isOver('::ffff:192.0.2.7')).toBe(false);
+    expect(await isOver('192.0.2.7')).toBe(false);
+    expect(await isOver('::ffff:192.0.2.7')).toBe(true);
+  });
+
+  test('may still be asked about by those who watch over the gateway', () =>
+    withGateway({ RATE_LIMIT_PER_ADDRESS: '1' }, async ({ url }) => {
+      for (const path of ['/healthz', '/readyz', '/metrics']) {
+        expect(await statuses(3, () => fetch(url + path))).toEqual([200, 200, 200]);
+      }
+      expect(await statuses(2, () => fetch(`${url}/schema.graphql`))).toEqual([200, 429]);
+    }));
+
+  test('is not limited where the limit is 0', () =>
+    withGateway({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_CREDENTIAL: '0' }, async gateway => {
+      const { status, headers } = await gateway.query(viewer);
+      expect(status).toBe(200);
+      expect(headers.get('ratelimit-limit')).toBeNull();
+    }));
+});
+
+describe('with Redis', () => {
+  /** Without the time limit on commands, which a busy machine may miss. */
+  const connected = () => new Redis(redis.url);
+
+  /** How many of `times` requests are let in by gateways that share a Redis. */
+  async function letIn(bounds: RateBounds, times: number, gateways: number, key: string): Promise<number> {
+    const clients = Array.from({ length: gateways }, connected);
+    try {
+      const all = clients.map(client => createRateLimits(bounds, client, telemetry));
+      const verdicts = await Promise.all(
+        Array.from({ length: times }, (_, index) => all[index % gateways]?.count('192.0.2.1', key)),
+      );
+      return verdicts.filter(verdict => verdict?.isOver === false).length;
+    } finally {
+      for (const client of clients) client.disconnect();
+    }
+  }
+
+  test.each([
+    [1, 20],
+    [7, 50],
+    [100, 400],
+    [1_000, 3_000],
+  ])('three gateways together let exactly %d of %d requests in', async (perCredential, times) => {
+    expect(await letIn({ ...none, perCredential }, times, 3, `scope-${perCredential}`)).toBe(perCredential);
+  });
+
+  test('a client with a high limit costs Redis a round trip in a hundred requests', async () => {
+    const client = connected();
+    const monitor = new Redis(redis.url);
+    try {
+      const before = commandsIn(await monitor.info('commandstats'));
+      const limits = createRateLimits({ ...none, perCredential: 10_000 }, client, telemetry);
+      let promises = 0;
+      for (let index = 0; index < 5_000; index += 1) {
+        const verdict = limits.count('192.0.2.1', 'scope-busy');
+        if (verdict instanceof Promise) promises += 1;
+        expect((await verdict)?.remaining).toBe(10_000 - index - 1);
+      }
+      expect(promises).toBe(50);
+      const trips = commandsIn(await monitor.info('commandstats')) - before;
+      expect(trips).toBe(50);
+    } finally {
+      client.disconnect();
+      monitor.disconnect();
+    }
+  });
+
+  test('two gateways count one client together, and neither address nor credential is in Redis in clear', async () => {
+    const env = { RATE_LIMIT_PER_CREDENTIAL: '5', SESSION_SECRET: 's'.repeat(32) };
+    await withGateway(
+      env,
+      one =>
+        withGateway(
+          env,
+          async two => {
+            const headers = { 'x-api-key': 'a-key-that-is-secret' };
+            await counting(one);
+            await counting(two);
+            expect(await statuses(3, () => one.query(viewer, {}, headers))).toEqual([200, 200, 200]);
+            expect(await statuses(3, () => two.query(viewer, {}, headers))).toEqual([200, 200, 429]);
+            expect((await one.query(viewer, {}, headers)).status).toBe(429);
+            const client = new Redis(redis.url);
+            const keys = await client.keys('*');
+            client.disconnect();
+            expect(keys.some(key => key.startsWith('mig:rate:scope'))).toBe(true);
+            expect(keys.join()).not.toContain('a-key-that-is-secret');
+          },
+          redis.url,
+        ),
+      redis.url,
+    );
+  });
+
+  test('that comes back counts again, and what was let in meanwhile is not let in twice by one gateway', async () => {
+    const own = await startRedis();
+    const client = connectRedis([own.url], () => {});
+    try {
+      while (client.status !== 'ready') await sleep(5);
+      const limits = createRateLimits({ ...none, perCredential: 300 }, client, telemetry);
+      const count = async () => (await limits.count('192.0.2.1', 'scope'))?.remaining;
+      own.pause();
+      expect(await count()).toBe(299);
+      for (let index = 0; index < 100; index += 1) await count();
+      await sleep(1_100);
+      expect(await count()).toBe(198);
+      own.resume();
+      let remaining = await count();
+      for (let tries = 0; (remaining ?? 0) < 250 && tries < 100; tries += 1) {
+        await sleep(100);
+        remaining = await count();
+      }
+      const counter = new Redis(own.url);
+      expect(await counter.keys('mig:rate:*')).toHaveLength(1);
+      counter.disconnect();
+    } finally {
+      client.disconnect();
+      await own.stop();
+    }
+  });
+
+  test('that dies, each gateway counts for itself and keeps answering', async () => {
+    const own = await startRedis();
+    await withGateway(
+      { RATE_LIMIT_PER_CREDENTIAL: '3' },
+      async gateway => {
+        await own.stop();
+        expect(await statuses(4, () => gateway.query(viewer))).toEqual([200, 200, 200, 429]);
+        expect((await ask(`${gateway.url}/graphql`, viewer, {}, { 'x-api-key': 'other' })).status).toBe(200);
+      },
+      own.url,
+    );
+  });
+});
+
+/** Waits until a gateway counts in Redis: one that has just begun counts for itself. */
+async function counting({ url }: TestGateway): Promise<void> {
+  const client = new Redis(redis.url);
+  const known = async () => (await client.keys('mig:rate:scope*')).length;
+  const before = await known();
+  for (let index = 0; (await known()) === before; index += 1) {
+    await ask(`${url}/graphql`, viewer, {}, { 'x-api-key': `probe-${index}-${url}` });
+  }
+  client.disconnect();
+}
+
+/** How often the script of the counter ran, by its name in `INFO commandstats`. */
+function commandsIn(info: string): number {
+  return [...info.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+}

@@ -28,6 +28,7 @@ import { createRequestScope } from './http/request-scope.js';
 import { createServer, dropIdleConnections, largestBody } from './http/server.js';
 import { registerStreams, type StreamDoors } from './http/streams/doors.js';
 import { createReception } from './http/visitor.js';
+import { registerWebSafety } from './http/web-safety.js';
 import { lifetimesOf } from './lifetimes.js';
 import { createAdmission } from './limits/admission.js';
 import { createTrustedDocuments, readManifest } from './limits/trusted-documents.js';
@@ -152,6 +153,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   });
 
   const app = await createServer(config.trustProxy, door => gate.listener(answers?.listener(door) ?? door, door));
+  await registerWebSafety(app, config.corsOrigins);
   gate.guard(app);
   registerHealth(app, pressure);
   registerMetrics(app, metrics);

@@ -52,8 +52,6 @@ export async function createServer(
     const code = status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST';
     return reply.code(status).send({ errors: [{ message, extensions: { code } }] });
   });
-  // An address may hold a session id, which no other host is to hear of.
-  app.addHook('onRequest', async (_, reply) => void reply.header('referrer-policy', 'no-referrer'));
   parseReadBodies(app, largestBody);
   await app.register(cookie);
   // The framework's own answer would repeat the address, query included.

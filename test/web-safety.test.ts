@@ -1,0 +1,300 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { demoHeaders, startGateway, type TestGateway, wireOrigin } from './support/gateway.js';
+import { fakeWire } from './support/wire.js';
+
+const ours = 'https://app.example';
+const foreign = [
+  'https://evil.example',
+  'https://app.example.evil.example',
+  'https://evil-app.example',
+  'https://sub.app.example',
+  'http://app.example',
+  'https://app.example:8443',
+  'null',
+];
+const document = JSON.stringify({ query: '{ events(first: 1) { totalCount } }' });
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  gateway = await startGateway({
+    sandbox,
+    env: { CORS_ORIGINS: `${ours}, https://other.example`, TRUST_PROXY: 'true' },
+  });
+});
+afterAll(async () => {
+  await gateway.close();
+  await sandbox.close();
+});
+
+const post = (headers: Record<string, string>, body = document, at = gateway) =>
+  fetch(`${at.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...demoHeaders, ...headers },
+    body,
+  });
+
+const preflight = (origin: string) =>
+  fetch(`${gateway.url}/graphql`, {
+    method: 'OPTIONS',
+    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' },
+  });
+
+describe('another origin', () => {
+  test('that is listed may read answers and send cookies', async () => {
+    const allowed = await preflight(ours);
+    expect(allowed.ok).toBe(true);
+    expect(allowed.headers.get('access-control-allow-origin')).toBe(ours);
+    expect(allowed.headers.get('access-control-allow-credentials')).toBe('true');
+    expect(allowed.headers.get('access-control-allow-headers')).toContain('content-type');
+    for (const body of [document, '{ broken']) {
+      const answer = await post({ origin: ours }, body);
+      expect(answer.headers.get('access-control-allow-origin')).toBe(ours);
+      expect(answer.headers.get('access-control-allow-credentials')).toBe('true');
+      expect(answer.headers.get('vary')).toMatch(/origin/i);
+    }
+  });
+
+  test.each(foreign)('such as %s may not', async origin => {
+    for (const { headers } of [await preflight(origin), await post({ origin })]) {
+      expect([null, ours]).not.toContain(origin);
+      expect(headers.get('access-control-allow-origin')).not.toBe(origin);
+      expect(headers.get('access-control-allow-origin')).not.toBe('*');
+    }
+  });
+
+  test('is never given the answer that was kept for another one', async () => {
+    for (const origin of [ours, 'https://other.example', ours]) {
+      expect((await post({ origin })).headers.get('access-control-allow-origin')).toBe(origin);
+    }
+    expect((await post({ origin: 'https://evil.example' })).headers.get('access-control-allow-origin')).toBeNull();
+  });
+
+  test('is told that it asks too often', async () => {
+    const strict = await startGateway({ sandbox, env: { CORS_ORIGINS: ours, RATE_LIMIT_PER_CREDENTIAL: '1' } });
+    try {
+      await post({ origin: ours }, document, strict);
+      const { status, headers } = await post({ origin: ours }, document, strict);
+      expect(status).toBe(429);
+      expect(headers.get('access-control-allow-origin')).toBe(ours);
+      expect(headers.get('access-control-expose-headers')).toContain('retry-after');
+    } finally {
+      await strict.close();
+    }
+  });
+
+  test('is allowed nothing where none is listed', async () => {
+    const closed = await startGateway({ sandbox });
+    try {
+      expect((await post({ origin: ours }, document, closed)).headers.get('access-control-allow-origin')).toBeNull();
+    } finally {
+      await closed.close();
+    }
+  });
+
+  test.each([
+    'application/x-www-form-urlencoded',
+    'multipart/form-data',
+    'text/plain',
+    'text/plain; application/json',
+    '',
+  ])('cannot make a browser post a form of the type "%s"', async type => {
+    const before = sandbox.calls.count();
+    const response = await post({ 'content-type': type, cookie: 'mig_session=anything' }, 'query={viewer{team}}');
+    expect([400, 415]).toContain(response.status);
+    expect(sandbox.calls.count()).toBe(before);
+  });
+
+  test('cannot make a browser get an answer by a link', async () => {
+    const response = await fetch(`${gateway.url}/graphql?query={viewer{team}}`, { headers: { accept: '*/*' } });
+    expect(response.status).toBe(400);
+  });
+});
+
+describe('every answer', () => {
+  test.each([
+    ['an answer', () => post({})],
+    ['a kept answer', () => post({})],
+    ['an error', () => post({}, '{ broken')],
+    ['a page that is not there', () => fetch(`${gateway.url}/nowhere`)],
+    ['the SDL', () => fetch(`${gateway.url}/schema.graphql`)],
+    ['the health', () => fetch(`${gateway.url}/healthz`)],
+    ['the metrics', () => fetch(`${gateway.url}/metrics`)],
+  ])('is data that no browser frames, guesses at or gives away the address of: %s', async (_, send) => {
+    const { headers } = await send();
+    expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('cache-control')).toMatch(/no-store|private/);
+    expect(headers.get('x-powered-by')).toBeNull();
+    expect(headers.get('strict-transport-security')).toBeNull();
+  });
+
+  test('that came by TLS asks for TLS from then on', async () => {
+    const { headers } = await post({ 'x-forwarded-proto': 'https', accept: 'application/json' });
+    expect(headers.get('strict-transport-security')).toBe('max-age=31536000; includeSubDomains');
+  });
+
+  test('but GraphiQL, which has a policy of its own', async () => {
+    const { headers } = await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } });
+    expect(headers.get('content-security-policy')).toContain("script-src 'self'");
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+});
+
+/** What no client may see: stacks, paths, addresses, credentials, and what the service says of itself. */
+function expectMasked(text: string, ...more: string[]): void {
+  for (const secret of [
+    /\n\s*at /,
+    /\\n\s*at /,
+    /\.[jt]s\b/,
+    /node_modules|node:internal/,
+    /E(CONN|NOTFOUND|HOST|PIPE)[A-Z]*/,
+    /127\.0\.0\.1|localhost|service\.test/,
+    /undici|ioredis|fastify/i,
+    ...more,
+  ]) {
+    expect(text).not.toMatch(secret);
+  }
+}
+
+describe('an error', () => {
+  const everything = `query ($sessionId: String = "x") {
+    events(first: 1) { nodes { title } }
+    observation(id: "o-1") { title }
+    market(id: 1) { name esg topics { id } jobs { id } searchCriteria { count } companies { totalCount } }
+    suggestMarkets(keyword: "a")
+  }`.replace('($sessionId: String = "x") ', '');
+  const leak = 'Error: secret-of-the-service at /srv/app/handler.js:12 http://10.1.2.3:8080/internal';
+  const key = 'a-key-nobody-else-may-see';
+
+  test.each<[string, () => { status?: number; body: unknown; headers?: Record<string, string> }]>([
+    ['a fault with a stack', () => ({ status: 500, body: { message: leak, stack: leak, errorCode: leak } })],
+    [
+      'a page in its place',
+      () => ({ status: 502, body: `<html>${leak}</html>`, headers: { 'content-type': 'text/html' } }),
+    ],
+    ['no JSON', () => ({ body: `{"data": [${leak}` })],
+    ['another shape', () => ({ body: { data: leak, meta: { totalItems: leak } } })],
+    ['a refusal of the key', () => ({ status: 401, body: { message: `${key} ${leak}`, errorCode: 'UNAUTHORIZED' } })],
+    ['a refusal for no reason', () => ({ status: 403, body: leak })],
+    ['not found', () => ({ status: 404, body: { message: leak } })],
+    ['too many', () => ({ status: 429, body: { message: leak }, headers: { 'retry-after': '0' } })],
+    ['a way to elsewhere', () => ({ status: 302, body: leak, headers: { location: 'http://10.1.2.3/internal' } })],
+    [
+      'a crash',
+      () => {
+        throw new Error(leak);
+      },
+    ],
+  ])('shows nothing of the service where that answers with %s', async (_, answer) => {
+    const { wire } = fakeWire(answer);
+    const faulty = await startGateway({ wire, env: { EXPLAIN: 'false' } });
+    try {
+      for (const query of [
+        everything,
+        'mutation { publishMarket(input: { marketId: 1 }) { marketId } }',
+        'mutation { signIn(input: { email: "a@b.example", password: "a-password" }) { team } }',
+        'mutation { createEmbedSession { idToken } }',
+      ]) {
+        const { status, errors } = await faulty.query(query, {}, { 'x-api-key': key });
+        expect(status).toBe(200);
+        expect(errors?.length).toBeGreaterThan(0);
+        expectMasked(
+          JSON.stringify(errors),
+          'secret-of-the-service',
+          '10.1.2.3',
+          '/srv/app',
+          key,
+          'a-password',
+          wireOrigin,
+        );
+      }
+    } finally {
+      await faulty.close();
+    }
+  });
+
+  test('shows no address where nobody answers', async () => {
+    const gone = await startSandbox();
+    const faulty = await startGateway({ sandbox: gone });
+    await gone.close();
+    try {
+      const { errors } = await faulty.query(everything);
+      expect(errors?.length).toBeGreaterThan(0);
+      expectMasked(JSON.stringify(errors));
+    } finally {
+      await faulty.close();
+    }
+  });
+
+  test.each<[string, string, RequestInit]>([
+    ['broken JSON', '', { method: 'POST', body: '{"query": "{ viewer' }],
+    ['no JSON', '', { method: 'POST', body: '\u0000\ud800' }],
+    ['nothing', '', { method: 'POST' }],
+    ['null', '', { method: 'POST', body: 'null' }],
+    ['a number', '', { method: 'POST', body: '1' }],
+    ['a prototype', '', { method: 'POST', body: '{"__proto__": {"query": "{ viewer { team } }"}}' }],
+    ['a query that is no text', '', { method: 'POST', body: '{"query": {"kind": "Document"}}' }],
+    ['variables that are none', '', { method: 'POST', body: '{"query": "{ viewer { team } }", "variables": "x"}' }],
+    [
+      'an operation that is not there',
+      '',
+      { method: 'POST', body: '{"query": "query A { viewer { team } }", "operationName": "B"}' },
+    ],
+    ['a field that is not there', '', { method: 'POST', body: '{"query": "{ nothing }"}' }],
+    ['a broken document', '', { method: 'POST', body: '{"query": "{ viewer"}' }],
+    [
+      'a value that does not fit',
+      '',
+      {
+        method: 'POST',
+        body: '{"query": "query ($f: Int!) { events(first: $f) { totalCount } }", "variables": {"f": "x"}}',
+      },
+    ],
+    ['a method that is none of its', '', { method: 'DELETE' }],
+    ['a path that is broken', '/%ff%c0/..%2f..%2fetc', {}],
+    ['a query that is given twice', '?query={a}&query={b}', {}],
+    ['variables that are broken', '?query={a}&variables={', {}],
+    ['two credentials', '?sessionId=abc', { method: 'POST', body: document }],
+    ['a body that is too large', '', { method: 'POST', body: `"${'a'.repeat(1_100_000)}"` }],
+  ])('shows nothing of the gateway for %s', async (_, suffix, init) => {
+    const response = await fetch(`${gateway.url}/graphql${suffix}`, {
+      ...init,
+      headers: { 'content-type': 'application/json', ...demoHeaders },
+    });
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    expect(response.status).toBeLessThan(500);
+    expectMasked(await response.text(), 'demo-key');
+  });
+
+  test.each(['a b', '[::', '%', 'x:99999999', 'ex\tample', '{}'])(
+    'is no fault of the gateway for the host "%s"',
+    async host => {
+      const answer = await raw(
+        `POST /graphql HTTP/1.1\r\nHost: ${host}\r\nx-api-key: demo-key-subscribed\r\nContent-Type: application/json\r\nContent-Length: ${document.length}\r\nConnection: close\r\n\r\n${document}`,
+      );
+      expect(answer).toMatch(/^HTTP\/1.1 (200|400) /);
+      expectMasked(answer.slice(answer.indexOf('\r\n\r\n')));
+    },
+  );
+});
+
+/** Sends bytes as they are, and gives back all that comes. */
+function raw(text: string): Promise<string> {
+  const { hostname, port } = new URL(gateway.url);
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = connect(Number(port), hostname, () => socket.write(text));
+    socket.setEncoding('utf8');
+    socket.on('data', chunk => {
+      answer += chunk;
+    });
+    socket.once('end', () => resolve(answer));
+    socket.once('error', reject);
+  });
+}

@@ -47,7 +47,8 @@ export async function createServer(
       return reply.code(error.httpStatus).send({ errors: [{ message: error.message, extensions: error.extensions }] });
     }
     const status = error.statusCode ?? 500;
-    if (status >= 500) request.log.error({ err: error, req: request }, 'Unexpected');
+    const hasGone = reply.raw.destroyed;
+    if (status >= 500 && !hasGone) request.log.error({ err: error, req: request }, 'Unexpected');
     const message = status >= 500 ? 'Internal server error' : error.message;
     const code = status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST';
     return reply.code(status).send({ errors: [{ message, extensions: { code } }] });

@@ -181,7 +181,16 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     admission,
     introspection,
   });
-  registerStreams(app, { schema, services, deadlineMs, reception, apollo, bounds: seams.streams });
+  registerStreams(app, {
+    schema,
+    services,
+    deadlineMs,
+    reception,
+    admission,
+    introspection,
+    apollo,
+    bounds: seams.streams,
+  });
   dropIdleConnections(app);
 
   app.addHook('onClose', async () => {

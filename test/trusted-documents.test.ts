@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { WebSocket } from 'ws';
 import { buildApp } from '../src/app.js';
 import { readConfig } from '../src/config.js';
 import { createTrustedDocuments } from '../src/limits/trusted-documents.js';
@@ -141,6 +142,59 @@ describe('in the mode only', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+});
+
+/** What a door for streams says last to one request. */
+const streamed = {
+  async 'Server-Sent Events'({ url }: TestGateway, payload: unknown): Promise<string> {
+    const response = await fetch(`${url}/graphql/stream`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...demoHeaders },
+      body: JSON.stringify(payload),
+    });
+    return response.text();
+  },
+  WebSocket({ url }: TestGateway, payload: unknown): Promise<string> {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', {
+      headers: demoHeaders,
+    });
+    return new Promise((resolve, reject) => {
+      socket.on('open', () => socket.send('{"type":"connection_init"}'));
+      socket.on('message', data => {
+        const { type } = JSON.parse(String(data));
+        if (type === 'connection_ack') return socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload }));
+        if (type !== 'next' && type !== 'error') return;
+        resolve(String(data));
+        socket.close();
+      });
+      socket.on('error', reject);
+    });
+  },
+};
+
+describe.each(['Server-Sent Events', 'WebSocket'] as const)('over %s', door => {
+  const send = streamed[door];
+
+  test('only trusted documents are run where nothing else is', async () => {
+    for (const payload of [{ documentId: hashOf(trusted) }, { extensions: persisted(hashOf(trusted)) }]) {
+      expect(await send(gateways.only, payload)).toContain('"totalCount"');
+    }
+    for (const query of [foreign, trusted, 'subscription { eventUpdates { id } }']) {
+      expect(await send(gateways.only, { query })).toContain('"FORBIDDEN"');
+    }
+    expect(await send(gateways.only, { documentId: hashOf(foreign) })).toContain('"PERSISTED_QUERY_NOT_FOUND"');
+  });
+
+  test('the bounds on documents and on their cost hold', async () => {
+    const deep = `${'{ a '.repeat(21)}${'}'.repeat(21)}`;
+    const costly =
+      '{ market(id: 1) { companies(first: 100) { nodes { events(first: 100) { nodes { references { observation { id } } } } } } } }';
+    for (const query of [deep, costly]) {
+      expect(await send(gateways.off, { query })).toContain('"QUERY_TOO_COMPLEX"');
+    }
+    expect(await send(gateways.off, { query: foreign })).toContain('"market"');
+    expect(await send(gateways.off, {})).toContain('"BAD_USER_INPUT"');
   });
 });
 

@@ -8,7 +8,10 @@ import { createStreams, type StreamLimits } from './streams.js';
 import { registerWebsocket } from './websocket.js';
 
 /** What the doors for streams need; limits and times may be other than these in a test. */
-export type StreamDoors = Pick<GraphqlDoor, 'schema' | 'services' | 'deadlineMs' | 'reception'> &
+export type StreamDoors = Pick<
+  GraphqlDoor,
+  'schema' | 'services' | 'deadlineMs' | 'reception' | 'admission' | 'introspection'
+> &
   Pick<ExecutorParts, 'apollo'> & { readonly bounds?: Partial<StreamLimits & StreamTimes> | undefined };
 
 /** A key of an application may have many users behind it, each with a connection. */
@@ -25,10 +28,10 @@ const drain = { mostMs: 5_000, eachMs: 20 };
 
 /** GraphQL over WebSocket at `/graphql` and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. */
 export function registerStreams(app: FastifyInstance, doors: StreamDoors): void {
-  const { schema, services, reception } = doors;
+  const { schema, services, reception, admission } = doors;
   const bounds = { ...defaults, ...doors.bounds };
   const executor = createExecutor({ ...doors, report: error => app.log.error({ err: error }, 'Unexpected') });
-  const streams = createStreams(executor, createOperationReader(schema), {
+  const streams = createStreams(executor, createOperationReader(schema, admission), {
     limits: bounds,
     telemetry: services.telemetry,
     scopeOf: services.scopeOf,

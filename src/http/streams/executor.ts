@@ -10,12 +10,12 @@ import {
 import { type Context, createContext, type Visitor } from '../../context.js';
 import { UpstreamTimeout } from '../../errors.js';
 import type { GraphqlDoor } from '../graphql.js';
-import { maskError } from '../mask-error.js';
+import { maskError, withoutSuggestions } from '../mask-error.js';
 import { noteReceipt } from '../receipt-plugin.js';
 import { type Operation, Refused, withCode } from './operations.js';
 
 /** What the doors for streams need: what the door for requests needs, and its server. */
-export interface ExecutorParts extends Pick<GraphqlDoor, 'schema' | 'services' | 'deadlineMs'> {
+export interface ExecutorParts extends Pick<GraphqlDoor, 'schema' | 'services' | 'deadlineMs' | 'introspection'> {
   readonly apollo: ApolloServer<Context>;
   /** Hears of errors that no client is shown. */
   readonly report: (error: unknown) => void;
@@ -40,8 +40,18 @@ export interface Executor {
   masked(error: unknown): readonly GraphQLFormattedError[];
 }
 
-export function createExecutor({ schema, services, deadlineMs, apollo, report }: ExecutorParts): Executor {
-  const mask = (error: GraphQLError) => maskError(error.toJSON(), error, report);
+export function createExecutor({
+  schema,
+  services,
+  deadlineMs,
+  introspection,
+  apollo,
+  report,
+}: ExecutorParts): Executor {
+  const mask = (error: GraphQLError) => {
+    const masked = maskError(error.toJSON(), error, report);
+    return introspection ? masked : withoutSuggestions(masked);
+  };
 
   /** Runs something with a context whose signal ends with the deadline or with `signal`. */
   async function within<T>(visitor: Visitor, signal: AbortSignal, run: (context: Context) => Promise<T>): Promise<T> {
@@ -60,13 +70,12 @@ export function createExecutor({ schema, services, deadlineMs, apollo, report }:
   }
 
   return {
-    single: ({ query, operationName, variables, extensions }, visitor, signal) =>
+    single: ({ query, operationName, variables }, visitor, signal) =>
       within(visitor, signal, async contextValue => {
         const request = {
           query,
           ...(operationName != null && { operationName }),
           ...(variables != null && { variables }),
-          ...(extensions != null && { extensions }),
         };
         const { body } = await apollo.executeOperation(request, { contextValue });
         if (body.kind !== 'single') throw new Error('Nothing here answers in parts');

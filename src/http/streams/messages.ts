@@ -18,7 +18,8 @@ const members = z.record(z.string(), z.unknown()).nullish();
 
 /** What a client asks to have executed (GraphQL over HTTP: request parameters). */
 export const asked = z.object({
-  query: z.string(),
+  query: z.string().nullish(),
+  documentId: z.string().nullish(),
   operationName: z.string().nullish(),
   variables: members,
   extensions: members,

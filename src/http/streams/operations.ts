@@ -5,20 +5,27 @@ import {
   getOperationAST,
   type OperationTypeNode,
   parse,
+  specifiedRules,
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { BadUserInput } from '../../errors.js';
+import type { Admission } from '../../limits/admission.js';
+import { refusal } from '../mask-error.js';
 
 /** What a client asks to have executed, in the members of GraphQL over HTTP. */
 export interface Asked {
-  readonly query: string;
+  /** Left out where a hash names the document. */
+  readonly query?: string | null | undefined;
+  readonly documentId?: string | null | undefined;
   readonly operationName?: string | null | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
   readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
 /** An operation that may be executed. */
-export interface Operation extends Asked {
+export interface Operation extends Pick<Asked, 'operationName' | 'variables'> {
+  readonly query: string;
   readonly document: DocumentNode;
   readonly type: OperationTypeNode;
 }
@@ -39,33 +46,52 @@ const longestKept = 20_000;
 
 type Checked = DocumentNode | Refused;
 
-/** Reads what clients ask; documents that come again are parsed and validated once. Errors have their code. */
-export function createOperationReader(schema: GraphQLSchema): (asked: Asked) => Operation | Refused {
+/** Reads what clients ask, as far as it is admitted; documents that come again are parsed and validated once. Errors have their code. */
+export function createOperationReader(
+  schema: GraphQLSchema,
+  admission: Admission,
+): (asked: Asked) => Operation | Refused {
   const known = new LRUCache<string, Checked>({ max: mostDocuments });
 
   function checked(query: string): Checked {
     const found = known.get(query);
     if (found !== undefined) return found;
-    const result = check(schema, query);
+    const result = check(schema, query, admission);
     if (query.length <= longestKept) known.set(query, result);
     return result;
   }
 
-  return asked => {
-    const document = checked(asked.query);
+  function admitted(asked: Asked): Operation | Refused {
+    const { operationName, variables } = asked;
+    const query = admission.textOf(asked);
+    if (query === undefined) throw new BadUserInput('query', 'is missing');
+    const document = checked(query);
     if (document instanceof Refused) return document;
-    const operation = getOperationAST(document, asked.operationName);
-    if (operation != null) return { ...asked, document, type: operation.operation };
+    const operation = getOperationAST(document, operationName);
+    if (operation != null) {
+      admission.checkCalls(document, operationName, variables ?? undefined);
+      return { query, operationName, variables, document, type: operation.operation };
+    }
     return new Refused([
       withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE'),
     ]);
+  }
+
+  return asked => {
+    try {
+      return admitted(asked);
+    } catch (error) {
+      const refused = refusal(error);
+      if (refused instanceof GraphQLError) return new Refused([refused]);
+      throw error;
+    }
   };
 }
 
-function check(schema: GraphQLSchema, query: string): Checked {
+function check(schema: GraphQLSchema, query: string, { parseOptions, validationRules }: Admission): Checked {
   try {
-    const document = parse(query);
-    const errors = validate(schema, document);
+    const document = parse(query, parseOptions);
+    const errors = validate(schema, document, [...specifiedRules, ...validationRules]);
     if (errors.length === 0) return document;
     return new Refused(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
   } catch (error) {

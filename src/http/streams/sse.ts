@@ -155,9 +155,10 @@ function readAsked({ method, query, body }: FastifyRequest): Asked {
   throw new BadUserInput(String(result.error.issues[0]?.path[0] ?? 'query'), 'is not what GraphQL over HTTP asks with');
 }
 
-function fromQuery({ query, operationName, variables, extensions }: Record<string, unknown>) {
+function fromQuery({ query, documentId, operationName, variables, extensions }: Record<string, unknown>) {
   return {
     query,
+    documentId,
     operationName,
     variables: parsed('variables', variables),
     extensions: parsed('extensions', extensions),

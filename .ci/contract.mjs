@@ -1,0 +1,56 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { CriticalityLevel, DiffRule, diff } from '@graphql-inspector/core';
+import { makeExecutableSchema } from '@graphql-tools/schema';
+import { buildSchema, printSchema } from 'graphql';
+
+// The promise to clients: what was released, and which breaks of it are declared. Run in the project's folder.
+const released = 'docs/schema.released.graphql';
+const changes = 'docs/changes.md';
+const unreleased = '## Unreleased\n';
+
+const { values } = parseArgs({ options: { release: { type: 'boolean', default: false } } });
+const schema = currentSchema();
+const text = readFileSync(changes, 'utf8');
+const faults = existsSync(released) ? await undeclared() : [];
+if (faults.length > 0) {
+  process.stderr.write(`${faults.join('\n')}\n`);
+  process.exitCode = 1;
+} else if (values.release) {
+  writeFileSync(released, `${printSchema(schema)}\n`);
+  const today = new Date().toISOString().slice(0, 10);
+  if (declarations() !== '') writeFileSync(changes, text.replace(unreleased, `${unreleased}\n## ${today}\n`));
+}
+
+/** How long answers are kept is no promise: without its applied directives the SDL does not change with it. */
+function currentSchema() {
+  const files = readdirSync('schema').filter(file => file.endsWith('.graphql'));
+  return makeExecutableSchema({ typeDefs: files.sort().map(file => readFileSync(`schema/${file}`, 'utf8')) });
+}
+
+/** What stands under "Unreleased". */
+function declarations() {
+  const [, section] = text.split(unreleased);
+  if (section === undefined) throw new Error(`${changes} has no heading "${unreleased.trim()}"`);
+  return section.split('\n## ')[0].trim();
+}
+
+async function undeclared() {
+  const before = buildSchema(readFileSync(released, 'utf8'));
+  const found = await diff(before, schema, [DiffRule.simplifyChanges]);
+  const breaking = found.filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking);
+  const nameOf = ({ type, path }) => `${type} ${path}`;
+  const declared = [...declarations().matchAll(/^- \*\*Breaking\*\* `([^`]+)`/gm)].map(([, name]) => name);
+  const names = new Set(breaking.map(nameOf));
+  return [
+    ...breaking
+      .filter(change => !declared.includes(nameOf(change)))
+      .map(
+        change => `${change.message}: this breaks clients. Keep it, or declare it in ${changes} under "Unreleased":
+  - **Breaking** \`${nameOf(change)}\`: why, and what to use instead`,
+      ),
+    ...declared
+      .filter(name => !names.has(name))
+      .map(name => `${changes} declares \`${name}\`, which the schema does not do`),
+  ];
+}

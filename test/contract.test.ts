@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'contract-'));
+  for (const part of ['schema', 'docs']) cpSync(part, join(folder, part), { recursive: true });
+  contract('--release');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function run(script: string, ...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [resolve(script), ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  return { status, output: stdout + stderr };
+}
+
+const contract = (...args: string[]) => run('.ci/contract.mjs', ...args);
+const lint = () => run('node_modules/eslint/bin/eslint.js', '--config', resolve('.ci/schema.eslint.mjs'), 'schema');
+
+function edit(file: string, from: string | RegExp, to: string) {
+  const text = readFileSync(join(folder, file), 'utf8');
+  expect(text).toMatch(from);
+  writeFileSync(join(folder, file), text.replace(from, to));
+}
+
+const loseSubtitle = () => edit('schema/markets.graphql', / {2}"Short supplementary title."\n.*\n/, '');
+const declareSubtitle = () =>
+  edit(
+    'docs/changes.md',
+    '## Unreleased\n',
+    '## Unreleased\n\n- **Breaking** `FIELD_REMOVED Market.subtitle`: unused.\n',
+  );
+
+test('the schema as it stands breaks no promise of the last release', () => {
+  expect(contract()).toEqual({ status: 0, output: '' });
+});
+
+test('a field may be added', () => {
+  edit('schema/markets.graphql', '  "Short supplementary title."', '  "Its colour."\n  colour: String\n$&');
+  expect(contract()).toEqual({ status: 0, output: '' });
+});
+
+test('how long an answer is kept may change', () => {
+  edit('schema/markets.graphql', 'subtitle: String @cacheControl(maxAge: 60)', 'subtitle: String');
+  expect(contract()).toEqual({ status: 0, output: '' });
+});
+
+test('a field that goes is refused, with what to declare', () => {
+  loseSubtitle();
+  expect(contract()).toEqual({ status: 1, output: expect.stringContaining('`FIELD_REMOVED Market.subtitle`') });
+});
+
+test('a result that may be null now and an argument that must be given now are refused', () => {
+  edit('schema/events.graphql', 'totalCount: Int!', 'totalCount: Int');
+  edit('schema/markets.graphql', 'sort: TopicSort)', 'sort: TopicSort!)');
+  const { status, output } = contract();
+  expect(status).toBe(1);
+  expect(output).toContain('FIELD_TYPE_CHANGED EventConnection.totalCount');
+  expect(output).toContain('FIELD_ARGUMENT_TYPE_CHANGED Market.topics.sort');
+});
+
+test('a break that is declared passes, and is refused as a release while it is not', () => {
+  loseSubtitle();
+  expect(contract('--release').status).toBe(1);
+  declareSubtitle();
+  expect(contract()).toEqual({ status: 0, output: '' });
+});
+
+test('a release makes the schema the last one and dates its declarations', () => {
+  loseSubtitle();
+  declareSubtitle();
+  expect(contract('--release')).toEqual({ status: 0, output: '' });
+  expect(readFileSync(join(folder, 'docs/changes.md'), 'utf8')).toMatch(
+    /## Unreleased\n\n## \d{4}-\d\d-\d\d\n\n- \*\*Breaking\*\* `FIELD_REMOVED Market.subtitle`/,
+  );
+  expect(contract()).toEqual({ status: 0, output: '' });
+});
+
+test('a declaration of what the schema does not do is refused', () => {
+  declareSubtitle();
+  expect(contract()).toEqual({ status: 1, output: expect.stringContaining('which the schema does not do') });
+});
+
+test('the schema follows its rules, and a field without a description does not', () => {
+  expect(lint()).toEqual({ status: 0, output: '' });
+  edit('schema/markets.graphql', '  "Short supplementary title."\n', '');
+  expect(lint()).toEqual({ status: 1, output: expect.stringContaining('require-description') });
+});

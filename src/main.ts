@@ -1,7 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { buildApp, type Gateway } from './app.js';
 import { InvalidConfig, readConfig } from './config.js';
 
 const longestClosingMs = 10_000;
+/** A balancer that looks every second sees in this time that the gateway is not ready. Until then requests are still answered: with 503. */
+const noticeMs = 1_500;
 
 try {
   await run();
@@ -14,8 +17,14 @@ try {
 async function run(): Promise<void> {
   const config = readConfig(process.env);
   const gateway = await buildApp(config);
+  let notice = 0;
+  gateway.app.addHook('preClose', () => pause(notice));
   const address = await gateway.app.listen({ host: config.host, port: config.port });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close(gateway));
+  process.once('SIGINT', () => void close(gateway));
+  process.once('SIGTERM', () => {
+    notice = noticeMs;
+    void close(gateway);
+  });
   process.stdout.write(greeting(address, gateway));
 }
 

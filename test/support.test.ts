@@ -121,6 +121,8 @@ test('Chromium opens a page of a local server', async () => {
 });
 
 describe('the tools of the tests', () => {
+  const others = { haproxy: '', 'docker-compose': '', curl: '', python3: '' };
+
   async function folderWith(programs: Record<string, string>): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'tools-'));
     cleanups.push(() => rm(folder, { recursive: true }));
@@ -138,15 +140,15 @@ describe('the tools of the tests', () => {
   }
 
   test('are found on the path', async () => {
-    const folder = await folderWith({ 'redis-server': '', chromium: '' });
-    expect(ensureTools({ PATH: `/nowhere:${folder}` }, false)).toEqual({
-      'redis-server': join(folder, 'redis-server'),
-      chromium: join(folder, 'chromium'),
-    });
+    const programs = { 'redis-server': '', chromium: '', ...others };
+    const folder = await folderWith(programs);
+    expect(ensureTools({ PATH: `/nowhere:${folder}` }, false)).toEqual(
+      Object.fromEntries(Object.keys(programs).map(command => [command, join(folder, command)])),
+    );
   });
 
   test('are taken from the variable before the path', async () => {
-    const folder = await folderWith({ 'redis-server': '', chromium: '', mine: '' });
+    const folder = await folderWith({ 'redis-server': '', chromium: '', mine: '', ...others });
     const env = { PATH: folder, CHROME_PATH: join(folder, 'mine') };
     expect(ensureTools(env, false)).toHaveProperty('chromium', join(folder, 'mine'));
   });
@@ -160,7 +162,7 @@ describe('the tools of the tests', () => {
   });
 
   test('missing where nothing may be installed end the run in one line that says what to do', async () => {
-    const folder = await folderWith({ 'apt-get': 'touch "$0.called"' });
+    const folder = await folderWith({ ...others, 'apt-get': 'touch "$0.called"' });
     expect(() => ensureTools({ PATH: folder }, false)).toThrow(
       /^npm test needs redis-server, which is not on this machine: install redis-server$/,
     );
@@ -175,6 +177,7 @@ describe('the tools of the tests', () => {
     const said = silenceStderr();
     const folder = await folderWith({
       'redis-server': '',
+      ...others,
       'apt-get': `echo "$DEBIAN_FRONTEND $*" >> "$0.calls"; case "$*" in *chromium*) /bin/cp "$0" "\${0%apt-get}chromium";; esac`,
     });
     expect(ensureTools({ PATH: folder }, true)).toHaveProperty('chromium', join(folder, 'chromium'));
@@ -188,7 +191,7 @@ describe('the tools of the tests', () => {
 
   test('that cannot be installed end the run in one line with the reason', async () => {
     silenceStderr();
-    const folder = await folderWith({ 'apt-get': 'echo "first" >&2; echo "E: no network" >&2; exit 100' });
+    const folder = await folderWith({ ...others, 'apt-get': 'echo "first" >&2; echo "E: no network" >&2; exit 100' });
     expect(() => ensureTools({ PATH: folder }, true)).toThrow(
       /^npm test could not install redis-server and chromium \(apt-get update: E: no network\)$/,
     );

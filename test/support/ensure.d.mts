@@ -6,4 +6,4 @@
 export function ensureTools(
   env?: Record<string, string | undefined>,
   mayInstall?: boolean,
-): Record<'redis-server' | 'chromium', string>;
+): Record<'redis-server' | 'chromium' | 'haproxy' | 'docker-compose' | 'curl' | 'python3', string>;

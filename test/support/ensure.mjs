@@ -6,6 +6,10 @@ import { delimiter, join } from 'node:path';
 const tools = [
   { command: 'redis-server', needs: 'install redis-server' },
   { command: 'chromium', variable: 'CHROME_PATH', needs: 'install chromium or set CHROME_PATH' },
+  { command: 'haproxy', needs: 'install haproxy' },
+  { command: 'docker-compose', needs: 'install docker-compose' },
+  { command: 'curl', needs: 'install curl' },
+  { command: 'python3', needs: 'install python3' },
 ];
 
 /** Typed and described in ensure.d.mts. */

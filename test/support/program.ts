@@ -28,6 +28,8 @@ export interface Running {
 
 /** The gateway as a program, built for one test file. */
 export interface Program {
+  /** Where `main.js` lies. */
+  readonly folder: string;
   /** Runs it, or another script beside it, to its end, with this environment and no more. */
   run(env: Record<string, string>, script?: string, args?: readonly string[], stdin?: string): Promise<Ended>;
   /** Starts it on a free port and waits until it listens. */
@@ -63,6 +65,7 @@ export async function buildProgram(): Promise<Program> {
   }
 
   return {
+    folder: resolve(out),
     run: (...what) => launch(...what).ended,
     async start(env) {
       const { child, written, ended } = launch({ PORT: '0', ...env });

@@ -1,0 +1,228 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { WebSocket, WebSocketServer } from 'ws';
+import { ask } from './support/gateway.js';
+import { buildProgram, type Program } from './support/program.js';
+
+const script = 'docs/operations/fleet.mjs';
+const PATH = process.env.PATH ?? '';
+
+let program: Program;
+beforeAll(async () => {
+  program = await buildProgram();
+}, 60_000);
+afterAll(() => program.remove());
+
+/** A fleet that runs, as it says itself. */
+interface Fleet {
+  readonly balancer: string;
+  readonly gateways: readonly { url: string; pid: number }[];
+  readonly child: ChildProcess;
+  readonly exit: Promise<unknown[]>;
+}
+
+async function startFleet(): Promise<Fleet> {
+  const child = spawn(process.execPath, [script], {
+    env: { PATH, PORT: '0', PROGRAM: program.folder },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exit = once(child, 'exit');
+  let said = '';
+  for await (const line of createInterface({ input: child.stdout })) {
+    said += `${line}\n`;
+    if (line.startsWith('Stop')) break;
+  }
+  const balancer = /balancer +(http:\S+)\/graphql/.exec(said)?.[1];
+  if (balancer === undefined) throw new Error(`The fleet did not start: ${said}`);
+  const gateways = [...said.matchAll(/gateway-\d +(http:\S+) \(process (\d+)\)/g)];
+  return { balancer, gateways: gateways.map(([, url = '', pid]) => ({ url, pid: Number(pid) })), child, exit };
+}
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+/** Events of one more name each time, so that none is kept. */
+let asked = 0;
+const query = (url: string) =>
+  ask(`${url}/graphql`, 'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }', {
+    filter: { impactedEntities: [`Nobody ${++asked}`] },
+  });
+
+const clients = 8;
+
+/** Keeps asking with all clients; no answer may be anything but right. */
+async function askUntil({ balancer }: Fleet, isOver: () => boolean): Promise<void> {
+  const askOn = async () => {
+    while (!isOver()) {
+      const { status, errors } = await query(balancer);
+      expect([status, errors]).toEqual([200, undefined]);
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, askOn));
+}
+
+describe('the fleet', () => {
+  let fleet: Fleet;
+  beforeAll(async () => {
+    fleet = await startFleet();
+  }, 60_000);
+  afterAll(async () => {
+    fleet.child.kill('SIGINT');
+    await fleet.exit;
+  });
+
+  async function lookupsOf(url: string) {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const counts = [...text.matchAll(/^gateway_lookups_total\{.*\} (\d+)$/gm)];
+    return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+
+  test('answers through the balancer, from both gateways', async () => {
+    for (let turn = 0; turn < 10; turn++) {
+      const { status, data } = await query(fleet.balancer);
+      expect([status, data]).toEqual([200, { events: { totalCount: 0 } }]);
+    }
+    const lookups = await Promise.all(fleet.gateways.map(({ url }) => lookupsOf(url)));
+    expect(lookups).toHaveLength(2);
+    for (const count of lookups) expect(count).toBeGreaterThan(0);
+  });
+
+  test('shows no metrics outside, however they are written', async () => {
+    for (const path of ['/metrics', '/metrics?all', '/%6detrics', '/met%72ics']) {
+      expect([path, (await fetch(fleet.balancer + path)).status]).toEqual([path, 404]);
+    }
+  });
+
+  test('loses no request after a gateway was killed', async () => {
+    const [first] = fleet.gateways;
+    if (first === undefined) throw new Error('There is no gateway');
+    // So that connections stand that lead to both.
+    await Promise.all(Array.from({ length: clients }, () => query(fleet.balancer)));
+    process.kill(first.pid, 'SIGKILL');
+    while (isAlive(first.pid)) await pause(5);
+    let turns = 0;
+    await askUntil(fleet, () => ++turns > 25 * clients);
+  }, 30_000);
+
+  test('loses no request while a gateway ends at SIGTERM, and ends whole at SIGINT', async () => {
+    const own = await startFleet();
+    const [first] = own.gateways;
+    if (first === undefined) throw new Error('There is no gateway');
+    const asking = askUntil(own, () => !isAlive(first.pid));
+    await pause(200);
+    process.kill(first.pid, 'SIGTERM');
+    const readiness = async () => (await fetch(`${first.url}/readyz`)).status;
+    while ((await readiness()) === 200) await pause(20);
+    expect(await readiness()).toBe(503);
+    await asking;
+
+    own.child.kill('SIGINT');
+    expect(await own.exit).toEqual([0, null]);
+    expect(own.gateways.filter(({ pid }) => isAlive(pid))).toEqual([]);
+    await expect(fetch(own.balancer)).rejects.toThrow();
+  }, 60_000);
+});
+
+test('without a tool one line says what to install', () => {
+  const { status, stderr } = spawnSync(process.execPath, [script], { env: { PATH: '/nowhere' }, encoding: 'utf8' });
+  expect([status, stderr]).toEqual([
+    1,
+    'npm run fleet needs redis-server, which is not on this machine: install redis-server\n',
+  ]);
+});
+
+describe('the balancer', () => {
+  const cleanups: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  /** Something in a gateway's place. */
+  async function standIn(server: Server): Promise<string> {
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    cleanups.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  async function balance(one: string, two: string): Promise<string> {
+    const address = await standIn(createServer());
+    await cleanups.pop()?.();
+    const child = spawn('haproxy', ['-db', '-f', 'docs/operations/haproxy.cfg'], {
+      env: { PATH, BALANCER: address, GATEWAY_ONE: one, GATEWAY_TWO: two },
+      stdio: 'ignore',
+    });
+    const exit = once(child, 'exit');
+    cleanups.push(async () => {
+      child.kill('SIGKILL');
+      await exit;
+    });
+    const isReady = () =>
+      fetch(`http://${address}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    while (!(await isReady())) await pause(20);
+    return address;
+  }
+
+  test('lets a WebSocket through, with its protocol, and tells who is on the other side', async () => {
+    const server = createServer((_, response) => void response.end());
+    const sockets = new WebSocketServer({ server, path: '/graphql' });
+    sockets.on('connection', (socket, { headers }) => {
+      socket.on('message', text => socket.send(`${headers['x-forwarded-for']}: ${text}`));
+    });
+    const address = await standIn(server);
+    const client = new WebSocket(`ws://${await balance(address, address)}/graphql`, 'graphql-transport-ws');
+    await once(client, 'open');
+    cleanups.push(() => client.terminate());
+    expect(client.protocol).toBe('graphql-transport-ws');
+    client.send('hello');
+    const [answer] = await once(client, 'message');
+    expect(`${answer}`).toBe('127.0.0.1: hello');
+  });
+
+  test('asks another gateway where one turns the request down unseen, and sends nothing twice where one may have begun', async () => {
+    const seen: string[] = [];
+    const closing = await standIn(
+      createServer((request, response) => {
+        if (request.url === '/readyz') return response.end();
+        seen.push(`closing ${request.url}`);
+        if (request.url === '/breaks') return request.socket.destroy();
+        return response.writeHead(503).end();
+      }),
+    );
+    const well = await standIn(
+      createServer((request, response) => {
+        seen.push(`well ${request.url}`);
+        response.end();
+      }),
+    );
+    const address = await balance(closing, well);
+    const post = (path: string) => fetch(`http://${address}${path}`, { method: 'POST', body: '{}' });
+    const statuses = [];
+    for (let turn = 0; turn < 4; turn++) statuses.push((await post('/turned-down')).status);
+    expect(statuses).toEqual([200, 200, 200, 200]);
+    expect(seen).toContain('closing /turned-down');
+
+    seen.length = 0;
+    for (let turn = 0; turn < 4; turn++) await post('/breaks').catch(() => {});
+    const [broken, answered] = ['closing /breaks', 'well /breaks'].map(
+      sight => seen.filter(one => one === sight).length,
+    );
+    expect(broken).toBeGreaterThan(0);
+    expect((broken ?? 0) + (answered ?? 0)).toBe(4);
+  });
+});

@@ -1,0 +1,176 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { readConfig } from '../src/config.js';
+import { startGateway } from './support/gateway.js';
+
+const read = (path: string) => readFileSync(path, 'utf8');
+const folder = 'docs/operations';
+
+describe('docker-compose.yml', () => {
+  function composed(env: Record<string, string> = {}) {
+    const { status, stdout, stderr } = spawnSync('docker-compose', ['config'], {
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(stderr);
+    return parse(stdout);
+  }
+  const { services, networks } = composed();
+  const gateways = ['gateway-1', 'gateway-2'].map(name => services[name]);
+
+  test('is whole: every file that it mounts is there', () => {
+    const mounts: string[] = Object.values<{ volumes?: string[] }>(services)
+      .flatMap(({ volumes = [] }) => volumes)
+      .map(volume => volume.split(':')[0] ?? '')
+      .filter(source => source.startsWith('/'));
+    expect(mounts.length).toBeGreaterThan(5);
+    expect(mounts.filter(path => !existsSync(path))).toEqual([]);
+  });
+
+  test('gives two gateways an environment that they start with in production', () => {
+    for (const { environment } of gateways) {
+      const config = readConfig({ NODE_ENV: 'production', ...environment });
+      expect(config.upstream.base).toBe('http://sandbox:4010');
+      expect(config.redis).toHaveLength(1);
+    }
+    expect(gateways[0].environment).toEqual(gateways[1].environment);
+  });
+
+  test('lets the balancer alone say which address a client has', () => {
+    expect(gateways[0].environment.TRUST_PROXY).toBe(networks.front.ipam.config[0].subnet);
+    const onFront = Object.keys(services).filter(name => 'front' in services[name].networks);
+    expect(onFront).toEqual(['balancer', 'gateway-1', 'gateway-2']);
+  });
+
+  test('runs the gateways read-only and without privileges, and publishes to this machine alone', () => {
+    for (const gateway of gateways) {
+      expect(gateway).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+    }
+    const ports = Object.values<{ ports?: string[] }>(services).flatMap(({ ports = [] }) => ports);
+    expect(ports.filter(port => !port.startsWith('127.0.0.1:'))).toEqual([]);
+    expect(services.redis).not.toHaveProperty('ports');
+  });
+
+  test('takes its secrets from the environment', () => {
+    const { services } = composed({
+      REDIS_PASSWORD: 'of-redis',
+      SESSION_SECRET: 'x'.repeat(32),
+      GRAFANA_PASSWORD: 'g',
+    });
+    expect(services['gateway-2'].environment).toMatchObject({
+      REDIS_URL: 'redis://:of-redis@redis:6379',
+      SESSION_SECRET: 'x'.repeat(32),
+    });
+    expect(services.redis.command).toContain('of-redis');
+    expect(services.grafana.environment.GF_SECURITY_ADMIN_PASSWORD).toBe('g');
+  });
+});
+
+describe('the Dockerfile', () => {
+  const lines = read('Dockerfile').replaceAll('\\\n', ' ').split('\n');
+  const valuesOf = (word: string) =>
+    lines.filter(line => line.startsWith(`${word} `)).map(line => line.slice(word.length + 1));
+
+  test('copies what is there and what .dockerignore lets in', () => {
+    const sources = valuesOf('COPY')
+      .filter(copy => !copy.startsWith('--from'))
+      .flatMap(copy => copy.split(' ').slice(0, -1))
+      .map(source => source.replace(/^\.\//, ''));
+    const admitted = read('.dockerignore')
+      .split('\n')
+      .filter(line => line.startsWith('!'));
+    expect(sources.filter(source => !existsSync(source))).toEqual([]);
+    expect(admitted.map(line => line.slice(1)).sort()).toEqual(sources.sort());
+  });
+
+  test('starts the program as npm start does, with the same flags', () => {
+    const writesStart = valuesOf('RUN').find(command => command.includes('> start'));
+    const target = mkdtempSync(join(tmpdir(), 'image-'));
+    try {
+      const script = `cp ${resolve('package.json')} . && ${writesStart}`;
+      expect(spawnSync('sh', ['-c', script], { cwd: target }).status).toBe(0);
+      expect(read(join(target, 'start'))).toBe(`#!/bin/sh\nexec ${JSON.parse(read('package.json')).scripts.start}\n`);
+    } finally {
+      rmSync(target, { recursive: true });
+    }
+    expect(valuesOf('CMD')).toEqual(['["./start"]']);
+  });
+
+  test('leaves root', () => {
+    expect(lines.slice(lines.lastIndexOf('USER node')).some(line => /^(RUN|USER root)/.test(line))).toBe(false);
+    expect(valuesOf('USER')).toEqual(['node']);
+  });
+
+  test('has a health check that tells a gateway that answers from none', async () => {
+    const [command, ...args]: string[] = JSON.parse(/CMD (\[.*\])/.exec(valuesOf('HEALTHCHECK')[0] ?? '')?.[1] ?? '[]');
+    const check = async (port: string) => {
+      const child = spawn(command ?? '', args, { env: { PATH: process.env.PATH, PORT: port } });
+      const [code] = await once(child, 'exit');
+      return code;
+    };
+    const gateway = await startGateway();
+    const { port } = new URL(gateway.url);
+    try {
+      expect(await check(port)).toBe(0);
+    } finally {
+      await gateway.close();
+    }
+    expect(await check(port)).toBe(1);
+  });
+});
+
+describe('what watches the gateway', () => {
+  const dashboard = JSON.parse(read(`${folder}/grafana/dashboard.json`));
+  const rules: { alert: string; expr: string }[] = parse(read(`${folder}/alerts.yml`)).groups.flatMap(
+    (group: { rules: unknown[] }) => group.rules,
+  );
+  const expressions: string[] = [
+    ...dashboard.panels.flatMap((panel: { targets: { expr: string }[] }) => panel.targets.map(({ expr }) => expr)),
+    ...rules.map(({ expr }) => expr),
+  ];
+
+  let metrics = '';
+  beforeAll(async () => {
+    const gateway = await startGateway();
+    metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    await gateway.close();
+  });
+
+  test('names only metrics that a gateway shows', () => {
+    const known = [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
+      type === 'histogram' || type === 'summary' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    );
+    const named = expressions.flatMap(expr => expr.match(/\b(gateway|nodejs|process)_\w+/g) ?? []);
+    expect(named.length).toBeGreaterThan(expressions.length / 2);
+    expect(named.filter(name => !known.includes(name))).toEqual([]);
+  });
+
+  test('shows every metric of the gateway’s own on the dashboard', () => {
+    const own = [...metrics.matchAll(/^# TYPE (gateway_\S+) /gm)].map(([, name = '']) => name);
+    const shown = JSON.stringify(dashboard);
+    expect(own.filter(name => !shown.includes(name))).toEqual([]);
+  });
+
+  test('is what Grafana and Prometheus are given', () => {
+    const [source] = parse(read(`${folder}/grafana/datasource.yml`)).datasources;
+    const uids = dashboard.panels.map((panel: { datasource: { uid: string } }) => panel.datasource.uid);
+    expect(new Set(uids)).toEqual(new Set([source.uid]));
+    const prometheus = parse(read(`${folder}/prometheus.yml`));
+    expect(prometheus.rule_files).toEqual(['alerts.yml']);
+    expect(prometheus.scrape_configs[0].job_name).toBe('gateway');
+  });
+
+  test('each alert says what it means and what to do', () => {
+    for (const rule of rules) {
+      expect(rule).toMatchObject({
+        labels: { severity: expect.stringMatching(/^(page|warn|info)$/) },
+        annotations: { summary: expect.any(String), action: expect.any(String) },
+      });
+    }
+  });
+});

@@ -1,7 +1,18 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { readConfig } from '../src/config.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
-import { follow, type Step } from './support/guide.js';
+import { blocksOf, follow, type Step } from './support/guide.js';
+import { startRedis } from './support/redis.js';
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
@@ -49,3 +60,123 @@ test.each(['frontends', 'partners'])(
   },
   120_000,
 );
+
+describe('docs/operators.md', () => {
+  const guide = 'docs/operators.md';
+
+  test('does what it says, and its teams file makes a team', async () => {
+    const steps = await follow(guide, gateway.url, { API_KEY: demoHeaders['x-api-key'] });
+    for (const step of steps) asPromised(step);
+    const folder = await mkdtemp(join(tmpdir(), 'teams-'));
+    const file = join(folder, 'teams.json');
+    await writeFile(file, steps.find(({ command }) => command.includes('teams.json'))?.stdout ?? '');
+    const own = await startGateway({ sandbox, env: { TEAMS_FILE: file } });
+    try {
+      const { data } = await own.query('{ viewer { team } }');
+      expect(data).toEqual({ viewer: { team: 'research' } });
+      const [secret] = steps
+        .filter(({ command }) => command.includes('randomBytes'))
+        .map(({ stdout }) => stdout.trim());
+      expect(readConfig({ SESSION_SECRET: secret ?? '' }).sessionSecrets).toHaveLength(1);
+    } finally {
+      await own.close();
+      await rm(folder, { recursive: true });
+    }
+  }, 60_000);
+
+  const rows = [...readFileSync(guide, 'utf8').matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)].map(
+    ([, name = '', value]) => ({ name, value }),
+  );
+
+  test('has every variable that the configuration reads, and no other', () => {
+    const read = new Set<string>();
+    const spy = new Proxy<Record<string, string>>({}, { get: (_, name) => void read.add(String(name)) });
+    readConfig(spy);
+    expect(rows.map(({ name }) => name).sort()).toEqual([...read].sort());
+  });
+
+  test('has the defaults that the configuration has', () => {
+    const SESSION_SECRET = 's'.repeat(32);
+    const stated = rows.filter(({ value }) => value !== undefined);
+    expect(stated.length).toBeGreaterThan(4);
+    for (const { name, value = '' } of stated) {
+      expect([name, readConfig({ SESSION_SECRET, [name]: value })]).toEqual([name, readConfig({ SESSION_SECRET })]);
+    }
+    for (const { name } of rows.filter(({ value }) => value === undefined)) {
+      expect([name, JSON.stringify(readConfig({ [name]: '' }))]).toEqual([name, JSON.stringify(readConfig({}))]);
+    }
+  });
+
+  test('brings a gateway over a failover of Redis, through the balancer that it shows', async () => {
+    const password = 'of-redis';
+    const secured = ['--requirepass', password, '--masterauth', password];
+    const cleanups: (() => unknown)[] = [];
+    try {
+      const one = await startRedis({ args: secured });
+      cleanups.push(() => one.stop());
+      const two = await startRedis({ args: [...secured, '--replicaof', '127.0.0.1', `${one.port}`] });
+      cleanups.push(() => two.stop());
+      const folder = await mkdtemp(join(tmpdir(), 'primary-'));
+      cleanups.push(() => rm(folder, { recursive: true }));
+      const file = join(folder, 'redis-primary.cfg');
+      await writeFile(file, blocksOf(guide).find(({ name }) => name === 'redis-primary.cfg')?.text ?? '');
+      const address = await freeAddress();
+      const balancer = spawn('haproxy', ['-db', '-f', file], {
+        env: {
+          PATH: process.env.PATH,
+          REDIS_PRIMARY: address,
+          REDIS_ONE: `127.0.0.1:${one.port}`,
+          REDIS_TWO: `127.0.0.1:${two.port}`,
+          REDIS_PASSWORD: password,
+        },
+        stdio: 'ignore',
+      });
+      const exit = once(balancer, 'exit');
+      cleanups.push(async () => {
+        balancer.kill('SIGKILL');
+        await exit;
+      });
+      const own = await startGateway({ sandbox, redisUrl: `redis://:${password}@${address}` });
+      cleanups.push(() => own.close());
+
+      let asked = 0;
+      /** Asks for something new until this Redis holds more than before; each answer on the way must be right. */
+      const askUntilKept = async (port: number) => {
+        const client = new Redis(port, { password, disconnectTimeout: 50 });
+        try {
+          const before = await client.dbsize();
+          while ((await client.dbsize()) <= before) {
+            const filter = { impactedEntities: [`Nobody ${++asked}`] };
+            const { data, errors } = await own.query(
+              'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }',
+              {
+                filter,
+              },
+            );
+            expect([data, errors]).toEqual([{ events: { totalCount: 0 } }, undefined]);
+            await pause(50);
+          }
+        } finally {
+          client.disconnect();
+        }
+      };
+      await askUntilKept(one.port);
+      await one.kill();
+      const promoted = new Redis(two.port, { password, disconnectTimeout: 50 });
+      await promoted.replicaof('NO', 'ONE');
+      promoted.disconnect();
+      await askUntilKept(two.port);
+    } finally {
+      for (const cleanup of cleanups.reverse()) await cleanup();
+    }
+  }, 60_000);
+});
+
+async function freeAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `127.0.0.1:${port}`;
+}

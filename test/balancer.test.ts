@@ -15,7 +15,7 @@ const PATH = process.env.PATH ?? '';
 let program: Program;
 beforeAll(async () => {
   program = await buildProgram();
-}, 60_000);
+});
 afterAll(() => program.remove());
 
 /** A fleet that runs, as it says itself. */
@@ -75,7 +75,7 @@ describe('the fleet', () => {
   let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startFleet();
-  }, 60_000);
+  });
   afterAll(async () => {
     fleet.child.kill('SIGINT');
     await fleet.exit;
@@ -112,7 +112,7 @@ describe('the fleet', () => {
     while (isAlive(first.pid)) await pause(5);
     let turns = 0;
     await askUntil(fleet, () => ++turns > 25 * clients);
-  }, 30_000);
+  });
 
   test('loses no request while a gateway ends at SIGTERM, and ends whole at SIGINT', async () => {
     const own = await startFleet();
@@ -130,7 +130,7 @@ describe('the fleet', () => {
     expect(await own.exit).toEqual([0, null]);
     expect(own.gateways.filter(({ pid }) => isAlive(pid))).toEqual([]);
     await expect(fetch(own.balancer)).rejects.toThrow();
-  }, 60_000);
+  });
 });
 
 test('without a tool one line says what to install', () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { readConfig } from '../src/config.js';
+import { createReceiver } from '../src/receiver/server.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { blocksOf, follow, type Step } from './support/guide.js';
@@ -16,13 +17,16 @@ import { startRedis } from './support/redis.js';
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
+let data = '';
 beforeAll(async () => {
   sandbox = await startSandbox();
-  gateway = await startGateway({ sandbox });
+  data = await mkdtemp(join(tmpdir(), 'data-'));
+  gateway = await startGateway({ sandbox, env: { DATA_DIR: data, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' } });
 });
 afterAll(async () => {
   await gateway.close();
   await sandbox.close();
+  await rm(data, { recursive: true });
 });
 
 /** Node as a browser in one regard: what a site sets as a cookie, `fetch` sends it. */
@@ -45,21 +49,42 @@ function asPromised({ code, stdout, stderr, promised, command }: Step) {
   else expect(stdout).toBe(promised);
 }
 
-test.each(['frontends', 'partners'])(
-  'docs/%s.md does what it says, from its first line to its last',
-  async guide => {
-    const [user] = sandbox.demo.users;
+test.each(['frontends', 'partners'])('docs/%s.md does what it says, from its first line to its last', async guide => {
+  const [user] = sandbox.demo.users;
+  const receiver = createReceiver('accept', () => {});
+  await once(receiver.listen(0, '127.0.0.1'), 'listening');
+  try {
     const steps = await follow(`docs/${guide}.md`, gateway.url, {
       API_KEY: demoHeaders['x-api-key'],
       EMAIL: user?.email ?? '',
       PASSWORD: user?.password ?? '',
+      RECEIVER: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`,
       NODE_OPTIONS: `--import=${cookieJar}`,
     });
     expect(steps.length).toBeGreaterThan(1);
     for (const step of steps) asPromised(step);
-  },
-  120_000,
-);
+  } finally {
+    receiver.closeAllConnections();
+    receiver.close();
+  }
+});
+
+test('the guides and README name only scripts and files that there are', () => {
+  const text = [
+    'README.md',
+    ...readdirSync('docs')
+      .filter(file => file.endsWith('.md'))
+      .map(file => `docs/${file}`),
+  ]
+    .map(file => readFileSync(file, 'utf8'))
+    .join('\n');
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const namedScripts = [...text.matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name);
+  expect(namedScripts.filter(name => !(name in scripts))).toEqual([]);
+  const namedFiles = [...text.matchAll(/`(docs\/[\w./-]+)`/g)].map(([, name = '']) => name);
+  expect(namedFiles.length).toBeGreaterThan(5);
+  expect(namedFiles.filter(name => !existsSync(name))).toEqual([]);
+});
 
 describe('docs/operators.md', () => {
   const guide = 'docs/operators.md';
@@ -82,7 +107,7 @@ describe('docs/operators.md', () => {
       await own.close();
       await rm(folder, { recursive: true });
     }
-  }, 60_000);
+  });
 
   const rows = [...readFileSync(guide, 'utf8').matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)].map(
     ([, name = '', value]) => ({ name, value }),
@@ -169,7 +194,7 @@ describe('docs/operators.md', () => {
     } finally {
       for (const cleanup of cleanups.reverse()) await cleanup();
     }
-  }, 60_000);
+  });
 });
 
 async function freeAddress(): Promise<string> {

@@ -150,8 +150,9 @@ describe('docs/operators.md', () => {
         env: {
           PATH: process.env.PATH,
           REDIS_PRIMARY: address,
-          REDIS_ONE: `127.0.0.1:${one.port}`,
-          REDIS_TWO: `127.0.0.1:${two.port}`,
+          // The first in turn is the replica, which only its role tells apart.
+          REDIS_ONE: `127.0.0.1:${two.port}`,
+          REDIS_TWO: `127.0.0.1:${one.port}`,
           REDIS_PASSWORD: password,
         },
         stdio: 'ignore',
@@ -170,7 +171,9 @@ describe('docs/operators.md', () => {
         const client = new Redis(port, { password, disconnectTimeout: 50 });
         try {
           const before = await client.dbsize();
+          const last = Date.now() + 10_000;
           while ((await client.dbsize()) <= before) {
+            if (Date.now() > last) throw new Error(`Nothing was kept at ${port}`);
             const filter = { impactedEntities: [`Nobody ${++asked}`] };
             const { data, errors } = await own.query(
               'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }',

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
-import { ask } from './support/gateway.js';
+import { ask, demoHeaders } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
 
 const script = 'docs/operations/fleet.mjs';
@@ -95,6 +95,26 @@ describe('the fleet', () => {
     const lookups = await Promise.all(fleet.gateways.map(({ url }) => lookupsOf(url)));
     expect(lookups).toHaveLength(2);
     for (const count of lookups) expect(count).toBeGreaterThan(0);
+  });
+
+  test('lets a subscription through', async () => {
+    const client = new WebSocket(`${fleet.balancer.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    try {
+      await once(client, 'open');
+      client.send(JSON.stringify({ type: 'connection_init', payload: demoHeaders }));
+      const [acknowledged] = await once(client, 'message');
+      expect(JSON.parse(`${acknowledged}`)).toMatchObject({ type: 'connection_ack' });
+      const query = 'subscription { jobProgress(marketId: 3, phase: PUBLISH) { marketId } }';
+      client.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
+      const [first] = await once(client, 'message');
+      expect(JSON.parse(`${first}`)).toEqual({
+        id: '1',
+        type: 'next',
+        payload: { data: { jobProgress: { marketId: '3' } } },
+      });
+    } finally {
+      client.terminate();
+    }
   });
 
   test('shows no metrics outside, however they are written', async () => {

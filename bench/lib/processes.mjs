@@ -1,0 +1,113 @@
+// Server processes on one core, the stub beside the load on the other, and what the system says about them.
+import { execFileSync, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const serverCore = 0;
+const loadCore = availableParallelism() > 1 ? 1 : 0;
+const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK']));
+
+/** Puts this process, all of its threads, on the core of the load. */
+export function settle() {
+  execFileSync('taskset', ['-acp', String(loadCore), String(process.pid)], { stdio: 'ignore' });
+}
+
+/**
+ * @typedef {object} Server
+ * @property {string} origin
+ * @property {number} pid
+ * @property {() => Promise<void>} stop
+ * @property {(message: object) => Promise<any>} tell over IPC; resolves with the next message
+ */
+
+/**
+ * Starts a Node process and waits until it says where it listens: over IPC as `{origin}`, or in what it prints.
+ * @param {{ args: string[], env?: Record<string, string>, core?: 'server' | 'load', cwd?: string, origin?: string }} plan `origin` is where it
+ *   will listen, if it cannot say so itself
+ * @returns {Promise<Server>}
+ */
+export async function start({ args, env = {}, core = 'server', cwd, origin }) {
+  const cpu = core === 'server' ? serverCore : loadCore;
+  const child = spawn('taskset', ['-c', String(cpu), process.execPath, ...args], {
+    cwd,
+    env: { ...process.env, NODE_ENV: 'production', ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', text => {
+      printed = (printed + text).slice(-20_000);
+    });
+  }
+  const ended = new Promise(resolve => child.once('exit', resolve));
+  const dead = ended.then(code => {
+    throw new Error(`${args.join(' ')} ended with ${code}:\n${printed}`);
+  });
+  dead.catch(() => {});
+  const told = new Promise(resolve => child.once('message', message => resolve(message.origin)));
+  const server = {
+    origin: await Promise.race([dead, told, origin === undefined ? printedOrigin(() => printed) : reachable(origin)]),
+    pid: child.pid ?? 0,
+    async stop() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+    tell: message =>
+      new Promise(resolve => {
+        child.once('message', resolve);
+        child.send(message);
+      }),
+  };
+  return server;
+}
+
+const startMs = 60_000;
+
+async function printedOrigin(printed) {
+  for (let waited = 0; waited < startMs; waited += 20) {
+    const found = /http:\/\/127\.0\.0\.1:[1-9]\d*/.exec(printed());
+    if (found) return found[0];
+    await sleep(20);
+  }
+  throw new Error(`Not started within ${startMs} ms:\n${printed()}`);
+}
+
+async function reachable(origin) {
+  for (let waited = 0; waited < startMs; waited += 100) {
+    const up = await fetch(origin).then(
+      response => response.arrayBuffer(),
+      () => undefined,
+    );
+    if (up) return origin;
+    await sleep(100);
+  }
+  throw new Error(`${origin} could not be reached within ${startMs} ms`);
+}
+
+/** CPU time that a process has used, in microseconds, with that of its children. @param {number} pid */
+export function cpuOf(pid) {
+  return family(pid).reduce((sum, each) => {
+    const fields = afterName(readFileSync(`/proc/${each}/stat`, 'utf8'));
+    return sum + ((Number(fields[11]) + Number(fields[12])) / ticksPerSecond) * 1_000_000;
+  }, 0);
+}
+
+/** Resident memory of a process with its children, in MiB. @param {number} pid */
+export function memoryOf(pid) {
+  return family(pid).reduce((sum, each) => {
+    const [, kib = 0] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${each}/status`, 'utf8')) ?? [];
+    return sum + Number(kib) / 1_024;
+  }, 0);
+}
+
+/** @param {number} pid @returns {number[]} */
+function family(pid) {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap(task =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+  );
+  return [pid, ...children.flatMap(family)];
+}
+
+/** The fields of /proc/<pid>/stat from the state on; the name before them may hold anything. */
+const afterName = stat => stat.slice(stat.lastIndexOf(')') + 2).split(' ');

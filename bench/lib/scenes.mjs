@@ -1,0 +1,188 @@
+// What cannot be said as CPU per request of a busy server.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { references } from './answer.mjs';
+import { Connection, load, post } from './load.mjs';
+import { memoryOf } from './processes.mjs';
+import { median } from './ratios.mjs';
+import { startFlags, variants } from './variants.mjs';
+import { stranger } from './workloads.mjs';
+
+/**
+ * @typedef {object} Bench
+ * @property {import('./processes.mjs').Server} stub
+ * @property {number} rounds
+ * @property {boolean} quick
+ * @property {(line: string) => void} say
+ */
+/** @typedef {{ title: string, columns: string[], rows: (string | number)[][], ratios: { what: string, value: number, atMost?: number }[] }} Scene */
+
+async function open(name, { stub }, delayMs) {
+  await stub.tell({ delayMs });
+  return variants[name].launch({ upstream: `${stub.origin}/full`, flags: startFlags });
+}
+
+/** 64 identical queries at once on a cold cache. @param {Bench} bench @returns {Promise<Scene>} */
+export async function stampede(bench) {
+  const connections = 64;
+  const rows = [];
+  const ratios = [];
+  for (const name of ['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache']) {
+    bench.say(`stampede: ${name}`);
+    const server = await open(name, bench, 20);
+    const lanes = Array.from({ length: connections }, () => new Connection(server.origin));
+    const shares = [];
+    for (let round = 0; round < bench.rounds; round += 1) {
+      const { flagship } = variants[name];
+      await lanes[0]?.ask(stranger(flagship, `before-${round}`));
+      await bench.stub.tell({ reset: true });
+      const answers = await Promise.all(lanes.map(lane => lane.ask(stranger(flagship, `stampede-${round}`))));
+      const { calls, urls } = await bench.stub.tell({});
+      if (answers.some(({ status }) => status !== 200)) throw new Error(`stampede: ${name} failed`);
+      shares.push(calls / urls);
+    }
+    for (const lane of lanes) lane.close();
+    await server.stop();
+    rows.push([variants[name].title, median(shares).toFixed(2)]);
+    if (name === 'ours') {
+      ratios.push({ what: 'stampede: upstream calls / distinct urls', value: median(shares), atMost: 1 });
+    }
+  }
+  return {
+    title: 'Stampede: 64 identical queries at once, nothing kept',
+    columns: ['', 'upstream calls per distinct url'],
+    rows,
+    ratios,
+  };
+}
+
+/** `first: 100` with 400 observations of their own, each call taking 20 ms. @param {Bench} bench @returns {Promise<Scene>} */
+export async function manyReferences(bench) {
+  const delayMs = 20;
+  const observations = 400;
+  const rows = [];
+  const ratios = [];
+  const { readConfig } = await import('../../dist/config.js');
+  const preset = readConfig({}).upstream.connections;
+  for (const connections of [...new Set([64, 128, 256, preset])].sort((a, b) => a - b)) {
+    bench.say(`references: ${connections} connections`);
+    await bench.stub.tell({ delayMs });
+    const server = await variants.ours.launch({
+      upstream: `${bench.stub.origin}/full`,
+      flags: startFlags,
+      env: { UPSTREAM_CONNECTIONS: String(connections) },
+    });
+    const connection = new Connection(server.origin);
+    const times = [];
+    const warmUps = 20;
+    for (let run = 0; run < warmUps + bench.rounds * 2; run += 1) {
+      await bench.stub.tell({ reset: true });
+      const startedAt = performance.now();
+      const { status, body } = await connection.ask(stranger(references, `references-${run}`));
+      const milliseconds = performance.now() - startedAt;
+      const { calls } = await bench.stub.tell({});
+      if (status !== 200 || body().includes('"errors"') || calls !== observations + 1) {
+        throw new Error(`references: ${status} after ${calls} calls`);
+      }
+      if (run >= warmUps) times.push(milliseconds);
+    }
+    connection.close();
+    await server.stop();
+    const least = delayMs * (1 + Math.ceil(observations / connections));
+    const ratio = median(times) / least;
+    rows.push([connections, median(times).toFixed(0), least, ratio.toFixed(2)]);
+    if (connections === preset) {
+      ratios.push({ what: 'references: wall time / the least with these connections', value: ratio, atMost: 1.3 });
+    }
+  }
+  return {
+    title: `100 events with 400 observations of their own, ${delayMs} ms for each upstream call (the gateway's default: ${preset} connections)`,
+    columns: ['connections', 'wall time, ms', 'the least, ms', 'ratio'],
+    rows,
+    ratios,
+  };
+}
+
+/** An upstream that slows down and comes back. @param {Bench} bench @returns {Promise<Scene>} */
+export async function slowdown(bench) {
+  const rows = [];
+  for (const name of ['hand-cut', 'ours']) {
+    const server = await open(name, bench, 0);
+    let asked = 0;
+    const requestOf = () => {
+      asked += 1;
+      return stranger(variants[name].flagship, `slow-${asked}`);
+    };
+    await load({ origin: server.origin, connections: 16, seconds: bench.quick ? 1 : 6, requestOf });
+    for (const delayMs of [0, 50, 250, 0]) {
+      bench.say(`slowdown: ${name}: ${delayMs} ms`);
+      await bench.stub.tell({ delayMs });
+      const seconds = bench.quick ? 1 : 4;
+      const result = await load({ origin: server.origin, connections: 16, seconds, requestOf });
+      const { count, perSecond, p50, p99, wrong } = result;
+      const memory = memoryOf(server.pid).toFixed(0);
+      rows.push([
+        variants[name].title,
+        delayMs,
+        count,
+        perSecond.toFixed(1),
+        p50.toFixed(0),
+        p99.toFixed(0),
+        wrong,
+        memory,
+      ]);
+    }
+    await server.stop();
+  }
+  return {
+    title: 'An upstream that slows down and comes back: 16 connections, cold queries',
+    columns: ['', 'upstream delay, ms', 'answers', 'requests/s', 'p50, ms', 'p99, ms', 'not 200', 'memory, MiB'],
+    rows,
+    ratios: [],
+  };
+}
+
+/**
+ * Memory after many distinct queries. The first thousand are asked over and over, so that what the heap grows by in any busy process is
+ * there before the comparison.
+ * @param {Bench} bench @returns {Promise<Scene>}
+ */
+export async function memory(bench) {
+  const few = 1_000;
+  const many = bench.quick ? 10_000 : 100_000;
+  const server = await open('ours', bench, 0);
+  const requestOf = number =>
+    post(
+      '/graphql',
+      JSON.stringify({ query: `query Q${number} { events(first: 1) { totalCount nodes { id title } } }` }),
+      {
+        'x-api-key': 'bench-key',
+      },
+    );
+  const settled = async () => {
+    await sleep(2_000);
+    return memoryOf(server.pid);
+  };
+  const plan = { origin: server.origin, connections: 16 };
+  bench.say(`memory: ${few} distinct queries`);
+  const first = await load({ ...plan, requests: many / 5, requestOf: number => requestOf(number % few) });
+  const afterFew = await settled();
+  bench.say(`memory: ${many} distinct queries`);
+  const rest = await load({ ...plan, requests: many - few, requestOf: number => requestOf(few + number) });
+  const afterMany = await settled();
+  await server.stop();
+  if (first.wrong + rest.wrong > 0) throw new Error(`memory: ${first.wrong + rest.wrong} answers failed`);
+  return {
+    title: 'Memory after distinct queries',
+    columns: ['distinct queries', 'resident memory, MiB'],
+    rows: [
+      [few, afterFew.toFixed(0)],
+      [many, afterMany.toFixed(0)],
+    ],
+    ratios: [
+      { what: `memory: after ${many} distinct queries / after ${few}`, value: afterMany / afterFew, atMost: 1.5 },
+    ],
+  };
+}
+
+/** @type {Record<string, (bench: Bench) => Promise<Scene>>} */
+export const scenes = { stampede, references: manyReferences, slowdown, memory };

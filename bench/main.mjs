@@ -1,0 +1,88 @@
+// npm run bench [-- --gate] [--only <workload>] [--rounds <number>] [--quick]
+import { execFileSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { plot } from './lib/plot.mjs';
+import { settle, start } from './lib/processes.mjs';
+import { kept, ratiosOf } from './lib/ratios.mjs';
+import { partOf, ratioTable, results as resultsOf } from './lib/report.mjs';
+import { scenes } from './lib/scenes.mjs';
+import { runSteady } from './lib/steady.mjs';
+import { steady } from './lib/workloads.mjs';
+
+const { values } = parseArgs({
+  options: {
+    gate: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    rounds: { type: 'string', default: '5' },
+    quick: { type: 'boolean', default: false },
+  },
+});
+const here = new URL('.', import.meta.url).pathname;
+const rounds = Number(values.rounds);
+/** Benches that are commands of their own, and need a process to themselves. */
+const commands = { listeners: 'listeners.mjs' };
+
+const names = [...steady.map(({ name }) => name), ...Object.keys(scenes), ...Object.keys(commands)];
+const unknown = (values.only ?? []).find(name => !names.includes(name));
+if (unknown !== undefined || !Number.isInteger(rounds) || rounds < 1) {
+  process.stderr.write(
+    `${unknown === undefined ? '--rounds takes a whole number from 1' : `--only takes one of ${names.join(', ')}`}\n`,
+  );
+  process.exit(2);
+}
+const isWanted = name => values.only === undefined || values.only.includes(name);
+const print = text => process.stdout.write(`${text}\n`);
+const say = line => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+
+/** @type {import('./lib/steady.mjs').Pace} */
+const pace = values.quick
+  ? { rounds, warmSeconds: 2, warmRequests: 0, warmMostSeconds: 2, againSeconds: 0.3, windowSeconds: 1 }
+  : { rounds, warmSeconds: 8, warmRequests: 1_500, warmMostSeconds: 25, againSeconds: 1, windowSeconds: 2.5 };
+
+if (!existsSync(`${here}node_modules`)) execFileSync('npm', ['ci', '--prefix', here], { stdio: 'inherit' });
+settle();
+const stub = await start({ args: [`${here}lib/stub.mjs`], core: 'load' });
+const parts = [];
+const ratios = [];
+const missing = [];
+
+async function attempt(name, run) {
+  if (!isWanted(name)) return;
+  try {
+    const part = await run();
+    parts.push(part);
+    ratios.push(...part.ratios);
+    print(partOf(part));
+  } catch (error) {
+    missing.push(`${name}: ${error.message}`);
+    say(`${name} could not be measured: ${error.message}`);
+  }
+}
+
+for (const workload of steady) {
+  await attempt(workload.name, async () => {
+    const { results, absent } = await runSteady(workload, { stub, pace, say });
+    missing.push(...absent);
+    return { name: workload.name, title: workload.title, results, ratios: ratiosOf(workload.name, results) };
+  });
+}
+for (const [name, scene] of Object.entries(scenes)) {
+  await attempt(name, () => scene({ stub, rounds, quick: values.quick, say }));
+}
+await stub.stop();
+for (const [name, file] of Object.entries(commands)) {
+  if (!isWanted(name)) continue;
+  if (existsSync(here + file)) execFileSync(process.execPath, [here + file], { stdio: 'inherit' });
+  else say(`${name}: there is no bench/${file}`);
+}
+
+print(ratioTable(ratios));
+for (const line of missing) print(`not measured: ${line}`);
+// Only a whole run, at its full length, is worth keeping.
+if (values.only === undefined && !values.quick) {
+  writeFileSync(`${here}RESULTS.md`, resultsOf({ parts, ratios, missing, rounds }));
+  writeFileSync(`${here}results.svg`, plot(parts.filter(({ results }) => results !== undefined)));
+}
+const missed = ratios.filter(ratio => !kept(ratio));
+process.exit(values.gate && (missed.length > 0 || missing.length > 0) ? 1 : 0);

@@ -1,0 +1,11 @@
+// Hive Gateway as its manual has it; with its response cache where BENCH_CACHE is set.
+import { defineConfig } from '@graphql-hive/gateway';
+
+export const gatewayConfig = defineConfig({
+  logging: false,
+  graphiql: false,
+  landingPage: false,
+  ...(process.env.BENCH_CACHE && {
+    responseCaching: { session: request => request.headers.get('x-api-key'), ttl: 30_000 },
+  }),
+});

@@ -19,6 +19,8 @@ app.register(mercurius, {
 if (process.argv.includes('--cache')) {
   const perCaller = { ttl: 30, extendKey: (_source, _args, { key }) => key };
   app.register(cache, {
+    // Its own bound of 1,024 would not hold 64 callers.
+    storage: { type: 'memory', options: { size: 100_000 } },
     policy: { Query: { events: perCaller, observation: perCaller }, EventReference: { observation: perCaller } },
   });
 }

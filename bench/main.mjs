@@ -1,6 +1,7 @@
 // npm run bench [-- --gate] [--only <workload>] [--rounds <number>] [--quick]
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { plot } from './lib/plot.mjs';
 import { settle, start } from './lib/processes.mjs';
@@ -41,6 +42,9 @@ const pace = values.quick
   : { rounds, warmSeconds: 8, warmRequests: 1_500, warmMostSeconds: 25, againSeconds: 1, windowSeconds: 2.5 };
 
 if (!existsSync(`${here}node_modules`)) execFileSync('npm', ['ci', '--prefix', here], { stdio: 'inherit' });
+const [busy = 0] = loadavg();
+if (busy > cpus().length / 2)
+  say(`The machine is busy (load ${busy.toFixed(1)}): wall times will say little, ratios of CPU still something`);
 settle();
 const stub = await start({ args: [`${here}lib/stub.mjs`], core: 'load' });
 const parts = [];
@@ -81,7 +85,7 @@ print(ratioTable(ratios));
 for (const line of missing) print(`not measured: ${line}`);
 // Only a whole run, at its full length, is worth keeping.
 if (values.only === undefined && !values.quick) {
-  writeFileSync(`${here}RESULTS.md`, resultsOf({ parts, ratios, missing, rounds }));
+  writeFileSync(`${here}RESULTS.md`, resultsOf({ parts, ratios, missing, rounds, busy }));
   writeFileSync(`${here}results.svg`, plot(parts.filter(({ results }) => results !== undefined)));
 }
 const missed = ratios.filter(ratio => !kept(ratio));

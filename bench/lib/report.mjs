@@ -53,14 +53,15 @@ export function partOf({ title, results, columns, rows }) {
 
 /**
  * The whole of a run.
- * @param {{ parts: any[], ratios: any[], missing: string[], rounds: number }} run
+ * @param {{ parts: any[], ratios: any[], missing: string[], rounds: number, busy: number }} run `busy`: the machine's load before it began
  */
-export function results({ parts, ratios, missing, rounds }) {
+export function results({ parts, ratios, missing, rounds, busy }) {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
   return `# What a request costs
 
 Written by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)} at ${commit}: Node ${process.version}, ${cpus().length} cores
-(${cpus()[0]?.model.trim()}), \`node ${startFlags.join(' ')}\` for every server. How it is measured: [README.md](README.md).
+(${cpus()[0]?.model.trim()}), \`node ${startFlags.join(' ')}\` for every server; load of the machine before the run: ${busy.toFixed(1)}.
+How it is measured: [README.md](README.md).
 
 ![CPU per request, by workload](results.svg)
 

@@ -41,9 +41,7 @@ export async function runSteady(workload, { stub, pace, say }) {
     for (const name of workload.variants) {
       say(`${workload.name}: ${name}: starting, warming up`);
       try {
-        const entrant = await enter(name, workload, { upstream, flags: startFlags });
-        entrants.push(entrant);
-        await warmUp(entrant, workload, pace);
+        entrants.push(await enter(name, workload, pace, { upstream, flags: startFlags }));
       } catch (error) {
         if (name === 'ours') throw error;
         absent.push(`${workload.name}: ${name}: ${error.message}`);
@@ -63,10 +61,13 @@ export async function runSteady(workload, { stub, pace, say }) {
   if (workload.defaults && speedFlags.length > 0) {
     for (const name of workload.variants.filter(name => name !== 'ours')) {
       say(`${workload.name}: ${name} with Node's defaults`);
-      const entrant = await enter(name, workload, { upstream, flags: [] });
-      await warmUp(entrant, workload, pace);
-      withDefaults.set(name, (await measure(entrant, workload, pace, stub)).cpu);
-      await entrant.server.stop();
+      try {
+        const entrant = await enter(name, workload, pace, { upstream, flags: [] });
+        withDefaults.set(name, (await measure(entrant, workload, pace, stub)).cpu);
+        await entrant.server.stop();
+      } catch (error) {
+        absent.push(`${workload.name}: ${name} with Node's defaults: ${error.message}`);
+      }
     }
   }
   const results = entrants
@@ -75,20 +76,32 @@ export async function runSteady(workload, { stub, pace, say }) {
   return { results, absent };
 }
 
-/** Starts a variant and has it prove that it answers right. */
-async function enter(name, workload, plan) {
+/** Starts a variant, has it prove that it answers right, and warms it up. */
+async function enter(name, workload, pace, plan) {
   const variant = variants[name];
   const server = await variant.launch(plan);
-  const requestOf = workload.requests(variant);
+  try {
+    const requestOf = workload.requests(variant);
+    const length = await prove(server, requestOf(0, 0), workload.answer);
+    const entrant = { name, server, requestOf, asked: 1, length, windows: [] };
+    await warmUp(entrant, workload, pace);
+    return entrant;
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+/** @returns the length of the right answer's body, in this server's words */
+async function prove(server, request, expected) {
   const connection = new Connection(server.origin);
-  const { status, body, length } = await connection.ask(requestOf(0, 0));
+  const { status, body, length } = await connection.ask(request);
   const answer = body();
   connection.close();
-  if (status !== 200 || normalised(answer) !== workload.answer) {
-    await server.stop();
-    throw new Error(`${workload.name}: ${name} does not give the right answer (${status}): ${answer.slice(0, 1_000)}`);
+  if (status !== 200 || normalised(answer) !== expected) {
+    throw new Error(`not the right answer (${status}): ${answer.slice(0, 1_000)}`);
   }
-  return { name, server, requestOf, asked: 1, length, windows: [] };
+  return length;
 }
 
 function ask(entrant, workload, bounds) {

@@ -7,7 +7,10 @@ const key = 'bench-key';
 const observations = new Map(
   Array.from({ length: 41 }, (_, number) => [observationId(number), observationOf(number, false)]),
 );
-const flagshipIs = normalised(JSON.stringify(flagshipAnswer(eventPageOf(10, false), id => observations.get(id))));
+/** What everyone must answer to the flagship, normalised. */
+export const flagshipIs = normalised(
+  JSON.stringify(flagshipAnswer(eventPageOf(10, false), id => observations.get(id))),
+);
 const embeddingsAre = () => {
   const nodes = eventPageOf(100, true).data.map(({ _id, vectorIndex: { embeddings: vector } }) => ({
     id: _id,

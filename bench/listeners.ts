@@ -1,0 +1,188 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import WebSocket from 'ws';
+
+/**
+ * What 10,000 WebSocket listeners on one market cost one gateway: memory for each, CPU for each message, and the time from the answer of
+ * the poll to the first and the last delivery. The gateway, the service and the listeners are processes of their own. Listeners take their
+ * messages as bytes and note when. With `--gate`, ends with status 1 where a target is missed.
+ */
+
+const intervalMs = 2_000;
+const measured = 4;
+const targets = { kilobytes: 14, microseconds: 40, lastMs: 1_000 };
+const processes = 2;
+const key = 'demo-key-subscribed';
+const query =
+  'subscription { jobProgress(marketId: 5) { marketId finished observedAt jobs { id workflowName progress status } } }';
+
+interface Usage {
+  readonly cpuMicros: number;
+  readonly rss: number;
+}
+
+interface Round {
+  readonly count: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Listeners; tells of each round of messages when it is over. Times are milliseconds since 1970. */
+async function listen(url: string, count: number): Promise<void> {
+  let round = { count: 0, first: 0, last: 0 };
+  let acknowledged = 0;
+  const subscribe = JSON.stringify({
+    id: 'a-fairly-long-id-as-clients-make-them',
+    type: 'subscribe',
+    payload: { query },
+  });
+  for (let index = 0; index < count; index += 1) {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    socket.once('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload: { 'x-api-key': key } })));
+    socket.once('message', () => {
+      socket.send(subscribe);
+      socket.on('message', () => {
+        const now = performance.timeOrigin + performance.now();
+        if (round.count === 0) round.first = now;
+        round.count += 1;
+        round.last = now;
+        if (round.count < count) return;
+        process.send?.(round satisfies Round);
+        round = { count: 0, first: 0, last: 0 };
+      });
+      acknowledged += 1;
+    });
+    if (index % 100 === 99) while (acknowledged < index - 400) await sleep(5);
+  }
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { gate: { type: 'boolean' }, listeners: { type: 'string', default: '10000' } },
+  });
+  const count = Math.floor(Number(values.listeners) / processes) * processes;
+  const service = fork(program('sandbox/main.js'), ['--port', '0'], { silent: true });
+  const origin = await addressOf(service);
+  const env = { UPSTREAM_BASE_URL: origin, POLL_INTERVAL_MS: String(intervalMs), PORT: '0' };
+  const execArgv = ['--expose-gc', '--import', new URL('./usage.js', import.meta.url).href];
+  const gateway = fork(program('main.js'), [], { env, execArgv, silent: true });
+  const url = await addressOf(gateway);
+  const usage = async (): Promise<Usage> => {
+    gateway.send('usage');
+    return ((await once(gateway, 'message')) as [Usage])[0];
+  };
+  const callsOf = async () => {
+    const calls = (await (await fetch(`${origin}/_sandbox/calls`)).json()) as { path: string; at: string }[];
+    return calls.filter(({ path }) => path.endsWith('/jobs'));
+  };
+
+  await usage();
+  await sleep(1_000);
+  const empty = await usage();
+  const args = ['listen', url, String(count / processes)];
+  const clients = Array.from({ length: processes }, () => fork(process.argv[1] ?? '', args));
+  await nextRound(clients);
+  await sleep(1_000);
+  const full = await usage();
+
+  await fetch(`${origin}/v2/discovery/5/start`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify({ searchCriteria: criteria, pipelineChoices: { skipDiscoveryReview: true } }),
+  });
+  await nextRound(clients);
+  const startedAt = Date.now();
+  const callsBefore = (await callsOf()).length;
+  const rounds: { micros: number; first: number; last: number; otherMs: number }[] = [];
+  for (let index = 0; index < measured; index += 1) {
+    const before = await usage();
+    const others = probe(url);
+    const told = await nextRound(clients);
+    await sleep(200);
+    const after = await usage();
+    const otherMs = await others.stop();
+    const askedAt = Date.parse((await callsOf()).at(-1)?.at ?? '');
+    rounds.push({
+      micros: (after.cpuMicros - before.cpuMicros) / count,
+      first: Math.min(...told.map(round => round.first)) - askedAt,
+      last: Math.max(...told.map(round => round.last)) - askedAt,
+      otherMs,
+    });
+  }
+  const calls = (await callsOf()).length - callsBefore;
+  const seconds = (Date.now() - startedAt) / 1_000;
+  for (const child of [...clients, gateway, service]) child.kill('SIGKILL');
+
+  const kilobytes = (full.rss - empty.rss) / 1_024 / count;
+  const micros = median(rounds.map(round => round.micros));
+  const lastMs = median(rounds.map(round => round.last));
+  const lines = [
+    `${count} listeners, medians of ${measured} rounds`,
+    `memory for each: ${kilobytes.toFixed(1)} KB (at most ${targets.kilobytes})`,
+    `CPU for each message, all that the process did: ${micros.toFixed(1)} us (at most ${targets.microseconds})`,
+    `from the poll to the first delivery: ${median(rounds.map(round => round.first)).toFixed(0)} ms`,
+    `from the poll to the last delivery: ${lastMs.toFixed(0)} ms (at most ${targets.lastMs})`,
+    `slowest other request meanwhile: ${median(rounds.map(round => round.otherMs)).toFixed(0)} ms`,
+    `calls of the service: ${calls} in ${seconds.toFixed(1)} s, at an interval of ${intervalMs / 1_000} s`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+  const missed = kilobytes > targets.kilobytes || micros > targets.microseconds || lastMs > targets.lastMs;
+  process.exit(values.gate && missed ? 1 : 0);
+}
+
+const program = (path: string) => new URL(`../${path}`, import.meta.url).pathname;
+
+/** Where a program listens, from the first line that says so. */
+async function addressOf(child: ChildProcess): Promise<string> {
+  child.stderr?.pipe(process.stderr);
+  for await (const chunk of child.stdout ?? []) {
+    const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(String(chunk)) ?? [];
+    if (address !== undefined) return address;
+  }
+  throw new Error('A program did not start');
+}
+
+/** Asks for something small all the time; `stop` gives the longest that it took. */
+function probe(url: string) {
+  let longest = 0;
+  let stopped = false;
+  const asking = (async () => {
+    while (!stopped) {
+      const at = performance.now();
+      await (await fetch(`${url}/healthz`)).text();
+      longest = Math.max(longest, performance.now() - at);
+      await sleep(20);
+    }
+  })();
+  return {
+    async stop() {
+      stopped = true;
+      await asking;
+      return longest;
+    },
+  };
+}
+
+const nextRound = (clients: readonly ChildProcess[]) =>
+  Promise.all(clients.map(async client => ((await once(client, 'message')) as [Round])[0]));
+
+const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
+
+const criteria = {
+  userPrompt: 'Steel',
+  marketName: 'Steel',
+  marketType: 'service',
+  marketRole: 'serviceProvider',
+  keywords: { features: [], user: [], synonyms: [], irrelevant: [] },
+  seedDomains: [],
+  projectKind: 'first_pass',
+  locations: [],
+  count: 5,
+  performSearch: true,
+};
+
+const [, , role = '', url = '', count = ''] = process.argv;
+if (role === 'listen') await listen(url, Number(count));
+else await main();

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { FastifyInstance } from 'fastify';
 import type { Dispatcher } from 'undici';
@@ -64,6 +65,8 @@ export interface Gateway {
   readonly app: FastifyInstance;
   /** The service's double, where none is configured. */
   readonly sandbox: Sandbox | undefined;
+  /** Closes everything. For `noticeMs` before the server goes, it turns new requests down with 503, so that a balancer can look elsewhere. */
+  close(noticeMs?: number): Promise<void>;
 }
 
 /** For what was read, and as much again for whole answers. */
@@ -191,6 +194,8 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     apollo,
     bounds: seams.streams,
   });
+  let notice = 0;
+  app.addHook('preClose', () => pause(notice));
   dropIdleConnections(app);
 
   app.addHook('onClose', async () => {
@@ -201,7 +206,14 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     redis?.disconnect();
     await sandbox?.close();
   });
-  return { app, sandbox };
+  return {
+    app,
+    sandbox,
+    close(noticeMs = 0) {
+      notice = noticeMs;
+      return app.close();
+    },
+  };
 }
 
 function pointedAt(sandbox: Sandbox, config: Config): Config {

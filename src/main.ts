@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { buildApp, type Gateway } from './app.js';
 import { InvalidConfig, readConfig } from './config.js';
 
@@ -17,20 +16,15 @@ try {
 async function run(): Promise<void> {
   const config = readConfig(process.env);
   const gateway = await buildApp(config);
-  let notice = 0;
-  gateway.app.addHook('preClose', () => pause(notice));
   const address = await gateway.app.listen({ host: config.host, port: config.port });
   process.once('SIGINT', () => void close(gateway));
-  process.once('SIGTERM', () => {
-    notice = noticeMs;
-    void close(gateway);
-  });
+  process.once('SIGTERM', () => void close(gateway, noticeMs));
   process.stdout.write(greeting(address, gateway));
 }
 
-async function close({ app }: Gateway): Promise<void> {
+async function close(gateway: Gateway, notice = 0): Promise<void> {
   setTimeout(() => process.exit(1), longestClosingMs).unref();
-  await app.close();
+  await gateway.close(notice);
   process.exit(0);
 }
 

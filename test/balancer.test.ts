@@ -71,6 +71,15 @@ async function askUntil({ balancer }: Fleet, isOver: () => boolean): Promise<voi
   await Promise.all(Array.from({ length: clients }, askOn));
 }
 
+/** What a gateway says of its readiness once it no longer says this. */
+async function readinessAfter(url: string, before: number): Promise<number> {
+  for (;;) {
+    const { status } = await fetch(`${url}/readyz`, { headers: { connection: 'close' } });
+    if (status !== before) return status;
+    await pause(20);
+  }
+}
+
 describe('the fleet', () => {
   let fleet: Fleet;
   beforeAll(async () => {
@@ -137,16 +146,17 @@ describe('the fleet', () => {
   test('loses no request while a gateway ends at SIGTERM, and ends whole at SIGINT', async () => {
     const own = await startFleet();
     const [first] = own.gateways;
-    if (first === undefined) throw new Error('There is no gateway');
-    const asking = askUntil(own, () => !isAlive(first.pid));
-    await pause(200);
-    process.kill(first.pid, 'SIGTERM');
-    const readiness = async () => (await fetch(`${first.url}/readyz`)).status;
-    while ((await readiness()) === 200) await pause(20);
-    expect(await readiness()).toBe(503);
-    await asking;
-
-    own.child.kill('SIGINT');
+    try {
+      if (first === undefined) throw new Error('There is no gateway');
+      const asking = askUntil(own, () => !isAlive(first.pid));
+      await pause(200);
+      process.kill(first.pid, 'SIGTERM');
+      const [readiness] = await Promise.all([readinessAfter(first.url, 200), asking]);
+      expect(readiness).toBe(503);
+    } finally {
+      own.child.kill('SIGINT');
+      await own.exit;
+    }
     expect(await own.exit).toEqual([0, null]);
     expect(own.gateways.filter(({ pid }) => isAlive(pid))).toEqual([]);
     await expect(fetch(own.balancer)).rejects.toThrow();

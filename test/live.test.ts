@@ -456,8 +456,12 @@ describe('A board in a Redis that fails', () => {
     const { live, redis } = await member();
     const watching = Array.from({ length: 20 }, () => listen(live, scope(), source()));
     await until(() => watching.every(({ heard }) => heard.length === 1));
-    const clients = String(await redis.client('LIST'));
-    expect(clients.split('\n').filter(line => / sub=[1-9]/.test(line)).length).toBe(1);
+    const subscribers = async () =>
+      String(await redis.client('LIST'))
+        .split('\n')
+        .filter(line => / sub=[1-9]/.test(line)).length;
+    await until(async () => (await subscribers()) > 0);
+    expect(await subscribers()).toBe(1);
     for (const { leave } of watching) leave();
     await until(async () => ((await redis.pubsub('CHANNELS', '*')) as string[]).length === 0);
     await live.close();

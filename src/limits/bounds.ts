@@ -4,7 +4,7 @@
  */
 export const bounds = {
   /** Names, numbers, strings and punctuators; the parser stops at the first one more. */
-  tokens: 2_000,
+  tokens: 5_000,
   operations: 20,
   fragments: 100,
   /** Fields inside of fields, fragments not counted. */

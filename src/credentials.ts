@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 import { BadUserInput } from './errors.js';
 import { Secret } from './secret.js';
 
@@ -77,7 +77,9 @@ export function carry(credential: Credential): { headers: Record<string, string>
 
 /** A function from credential to scope, keyed with the gateway's secret, so that a scope gives nothing away about its credential. */
 export function createScoper(secret: Secret): (credential: Credential) => Scope {
-  const key = Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'market-intelligence-gateway scope', 32));
+  const key = createSecretKey(
+    Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'market-intelligence-gateway scope', 32)),
+  );
   return ({ kind, secret: value }) =>
     createHmac('sha256', key).update(`${kind}\n${value.reveal()}`).digest('base64url').slice(0, 32) as Scope;
 }

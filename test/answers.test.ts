@@ -114,6 +114,28 @@ describe.each([
     expect(sandbox.calls.count('/v2/events-monitor/events')).toBe(1);
   });
 
+  test('equal writes of one moment are two, however they are spelled', async () => {
+    const review = 'reviewCompanies(input: { marketId: 4, reviewStatus: INCLUDE, target: { all: true } }) { marketId }';
+    const bodies = [
+      `{"query":"\\u006dutation { ${review} }"}`,
+      `{"query":"mutation Q { ${review} } query R { viewer { team } }","operationName":"Q"}`,
+    ];
+    for (const body of bodies) {
+      sandbox.reset();
+      sandbox.tell({ path: /reviews$/, delayMs: 200 });
+      const send = () =>
+        request(`${at().url}/graphql`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...key },
+          body,
+        }).then(({ body: received }) => received.json());
+      expect(await Promise.all([send(), send()])).toEqual(
+        Array(2).fill({ data: { reviewCompanies: { marketId: '4' } } }),
+      );
+      expect(sandbox.calls.count(/reviews$/)).toBe(2);
+    }
+  });
+
   test('a write to a market drops the answers that hold it', async () => {
     const query = '{ market(id: 4) { reviewStatus } }';
     expect(await isKept(at(), query)).toBe(true);

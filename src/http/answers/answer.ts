@@ -33,16 +33,22 @@ export function etagOf(body: Buffer): string {
 
 /** An answer as a client asked for it: compressed where it takes gzip, which is done once, and nothing but 304 where it has it already. */
 export async function represent(answer: Answer, asked: IncomingHttpHeaders): Promise<Representation> {
-  const seconds = Math.floor((answer.keepUntil - Date.now()) / 1_000);
-  const headers: OutgoingHttpHeaders = {
-    ...answer.headers,
-    etag: answer.etag,
-    'cache-control': seconds > 0 ? `private, max-age=${seconds}` : 'private, no-cache',
-  };
-  if (holds(asked['if-none-match'], answer.etag)) return { status: 304, headers, body: undefined };
-  if (answer.body.length < worthCompressing || !takesGzip(asked)) return { status: 200, headers, body: answer.body };
-  answer.gzipped ??= await compress(answer.body);
-  return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: answer.gzipped };
+  if (holds(asked['if-none-match'], answer.etag)) return { status: 304, headers: headersOf(answer), body: undefined };
+  const { body } = answer;
+  if (body.length < worthCompressing || !takesGzip(asked)) return shown(headersOf(answer), body);
+  answer.gzipped ??= await compress(body);
+  return shown({ ...headersOf(answer), 'content-encoding': 'gzip' }, answer.gzipped);
+}
+
+const shown = (headers: OutgoingHttpHeaders, body: Buffer): Representation => ({
+  status: 200,
+  headers: { ...headers, 'content-length': body.length },
+  body,
+});
+
+function headersOf({ headers, etag, keepUntil }: Answer): OutgoingHttpHeaders {
+  const seconds = Math.floor((keepUntil - Date.now()) / 1_000);
+  return { ...headers, etag, 'cache-control': seconds > 0 ? `private, max-age=${seconds}` : 'private, no-cache' };
 }
 
 function holds(given: string | undefined, etag: string): boolean {

@@ -38,27 +38,16 @@ export function createKeptAnswers({ store, scopeOf, largestBody }: KeptAnswersPa
   const flights = new Map<string, Flight>();
   const flightOf = new WeakMap<IncomingMessage, Flight>();
 
-  async function keyOf(request: IncomingMessage): Promise<{ key: AnswerKey; shareable: boolean } | undefined> {
-    const scope = await scopeOf(request);
-    if (scope === undefined) return undefined;
-    const body = request.method === 'GET' ? '' : (await readBody(request, largestBody)).toString('latin1');
-    const address = (request.url ?? '').replace(/([?&])sessionId=[^&]*/g, '$1');
-    const headers = shaping.map(name => request.headers[name] ?? '');
-    return {
-      key: { scope, request: [request.method, address, ...headers, body].join('\n') },
-      // Of a document that is only named by its hash it is not known whether it writes.
-      shareable: `${address}${body}`.includes('query') && !/mutation|subscription/.test(`${address}${body}`),
-    };
-  }
-
   async function answered(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const found = await keyOf(request);
-    if (found === undefined) return false;
-    const { key, shareable } = found;
+    const scope = await scopeOf(request);
+    if (scope === undefined) return false;
+    const body = request.method === 'GET' ? undefined : await readBody(request, largestBody);
+    const key: AnswerKey = { scope, request: requestKey(request, body) };
     const kept = await store.get(key);
     if (kept !== undefined) return deliver(kept, request, response);
 
-    const name = `${key.scope} ${key.request}`;
+    const name = `${scope} ${key.request}`;
+    const shareable = onlyReads(request.url ?? '', body);
     const underWay = shareable ? flights.get(name) : undefined;
     if (underWay !== undefined) {
       const landed = await underWay.landing;
@@ -106,6 +95,28 @@ export function createKeptAnswers({ store, scopeOf, largestBody }: KeptAnswersPa
   };
 }
 
+function requestKey({ method, url = '', headers }: IncomingMessage, body: Buffer | undefined): string {
+  const address = url.includes('sessionId') ? url.replace(/([?&])sessionId=[^&]*/g, '$1') : url;
+  const values = shaping.map(name => headers[name] ?? '');
+  return `${method} ${address}\n${values.join('\n')}\n${body?.toString('latin1') ?? ''}`;
+}
+
+const plainMembers = new Set(['query', 'variables', 'operationName', 'sessionId']);
+
+/** Whether it is certain that a request writes nothing: its document is there in clear, and has no word for writing in it. */
+function onlyReads(url: string, body: Buffer | undefined): boolean {
+  try {
+    const asked: Record<string, unknown> =
+      body === undefined
+        ? Object.fromEntries(new URL(url, 'http://any').searchParams)
+        : { ...JSON.parse(body.toString()) };
+    const isPlain = Object.keys(asked).every(member => plainMembers.has(member));
+    return isPlain && typeof asked.query === 'string' && !/mutation|subscription/.test(asked.query);
+  } catch {
+    return false;
+  }
+}
+
 function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
   if (headers['x-explain'] !== undefined || headers.upgrade !== undefined) return false;
   if (url !== '/graphql' && !url.startsWith('/graphql?')) return false;
@@ -115,7 +126,7 @@ function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
 
 async function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): Promise<true> {
   const { status, headers, body } = await represent(answer, request.headers);
-  response.writeHead(status, body === undefined ? headers : { ...headers, 'content-length': body.length }).end(body);
+  response.writeHead(status, headers).end(body);
   return true;
 }
 

@@ -48,3 +48,9 @@ test.each(['2027-01-01T00:00:01.000Z', '2028-02-29T23:59:59.000Z'])('it gives th
 test('README shows the table of calls as it is tested', () => {
   expect(section('calls')).toBe(callsTableAsMarkdown());
 });
+
+test('docs/decisions.md says why each dependency is there', () => {
+  const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
+  const [decisions, { dependencies }] = [read('docs/decisions.md'), JSON.parse(read('package.json'))];
+  expect(Object.keys(dependencies).filter(name => !decisions.includes(`\`${name}\``))).toEqual([]);
+});

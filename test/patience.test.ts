@@ -1,0 +1,70 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { until } from './support/until.js';
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  sandbox = await startSandbox();
+});
+afterAll(() => sandbox.close());
+
+beforeEach(async () => {
+  sandbox.reset();
+  gateway = await startGateway({ sandbox, env: { UPSTREAM_TIMEOUT_MS: '600', UPSTREAM_CONNECTIONS: '1' } });
+});
+afterEach(() => gateway.close());
+
+const events = '/v2/events-monitor/events';
+
+/** Asks for events, and hangs up when the signal says so. */
+const ask = (first: number, signal?: AbortSignal) =>
+  fetch(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...demoHeaders },
+    body: JSON.stringify({ query: `{ events(first: ${first}) { totalCount } }` }),
+    ...(signal && { signal }),
+  }).then(response => response.json());
+
+const abandonedCalls = async (): Promise<number> => {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const counts = [...text.matchAll(/^gateway_upstream_call_seconds_count\{.*outcome="abandoned".*\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+};
+
+describe('a client that hangs up', () => {
+  test('ends the upstream call that it alone waits for', async () => {
+    sandbox.tell({ path: events, hang: true });
+    const client = new AbortController();
+    const asked = ask(1, client.signal);
+    await until(() => sandbox.calls.count(events) === 1);
+    client.abort();
+    await expect(asked).rejects.toThrow();
+    await until(async () => (await abandonedCalls()) === 1);
+  });
+
+  test('leaves it to the others who wait for it', async () => {
+    sandbox.tell({ path: events, delayMs: 400 });
+    const client = new AbortController();
+    const left = ask(2, client.signal);
+    await until(() => sandbox.calls.count(events) === 1);
+    const stays = ask(2);
+    await new Promise(resolve => setTimeout(resolve, 100));
+    client.abort();
+    await expect(left).rejects.toThrow();
+    expect(await stays).toEqual({ data: { events: { totalCount: expect.any(Number) } } });
+    expect(sandbox.calls.count(events)).toBeLessThanOrEqual(2);
+  });
+});
+
+test('a service that does not answer is UPSTREAM_TIMEOUT after the time of one call, also for who waits in the queue', async () => {
+  sandbox.tell({ path: events, hang: true });
+  const startedAt = performance.now();
+  const answers = await Promise.all([ask(3), ask(4), ask(5)]);
+  expect(performance.now() - startedAt).toBeLessThan(3_000);
+  for (const { errors } of answers as { errors: { extensions: object }[] }[]) {
+    expect(errors[0]?.extensions).toMatchObject({ code: 'UPSTREAM_TIMEOUT', retryable: true });
+  }
+});

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
-/** Stands around a vector's numbers until they are out of their quotes; nobody can guess it, so no text of the service can hold it. */
+/** Marks the place of a vector until its numbers are put there; nobody can guess it, so no text of the service can hold it. */
 const mark = randomBytes(12).toString('hex');
-const opening = `"${mark}`;
-const closing = `${mark}"`;
+const places = new RegExp(`"${mark}:(\\d+)"`, 'g');
 
-let splicing = false;
+/** The vectors of the result that is being written; undefined while nothing is. */
+let collected: string[] | undefined;
 
 /** A vector on its way into an answer: known to be numbers, and never made into any. */
 export class VectorText {
@@ -17,17 +17,19 @@ export class VectorText {
   }
 
   toJSON(): unknown {
-    return splicing ? mark + this.#numbers + mark : JSON.parse(`[${this.#numbers}]`);
+    if (collected === undefined) return JSON.parse(`[${this.#numbers}]`);
+    return `${mark}:${collected.push(this.#numbers) - 1}`;
   }
 }
 
 /** The JSON of a result, in which vectors are copied as text; for any other serialiser they are arrays of numbers. */
 export function stringifyResult(result: unknown): string {
-  splicing = true;
+  const vectors: string[] = [];
+  collected = vectors;
   try {
     const text = JSON.stringify(result);
-    return text.includes(opening) ? text.replaceAll(opening, '[').replaceAll(closing, ']') : text;
+    return vectors.length === 0 ? text : text.replace(places, (_, index) => `[${vectors[index]}]`);
   } finally {
-    splicing = false;
+    collected = undefined;
   }
 }

@@ -1,6 +1,7 @@
 const code = (character: string) => character.charCodeAt(0);
 const [quote, backslash, colon, space] = [code('"'), code('\\'), code(':'), code(' ')] as const;
 const [opening, closing, brace] = [code('['), code(']'), code('{')] as const;
+const controls = [code('\n'), code('\r'), code('\t')];
 const nothing = Buffer.from('null');
 
 interface Found {
@@ -31,8 +32,11 @@ export function quoteNumberArrays(body: Buffer, member: string): Buffer {
   for (const { from, to } of flatArrays(body, member)) {
     body[from] = quote;
     body[to] = quote;
-    // A line break is white space between numbers, and not allowed inside a string.
-    for (let at = from + 1; at < to; at += 1) if ((body[at] ?? 0) < space) body[at] = space;
+    // Between numbers these are white space; inside a string they are not allowed.
+    const inside = body.subarray(from + 1, to);
+    for (const control of controls) {
+      for (let at = inside.indexOf(control); at !== -1; at = inside.indexOf(control, at)) inside[at] = space;
+    }
   }
   return body;
 }

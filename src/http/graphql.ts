@@ -15,6 +15,7 @@ import { stringifyResult } from '../vector-text.js';
 import { admitted, asApollo } from './admitted.js';
 import type { KeptAnswers } from './answers/kept-answers.js';
 import { callLimitPlugin } from './call-limit-plugin.js';
+import { createDocumentStore } from './documents.js';
 import { maskError, refusal, withoutSuggestions } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
 import { sessionPlugin } from './session-plugin.js';
@@ -49,6 +50,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     introspection: true,
     parseOptions: door.admission.parseOptions,
     validationRules: [...door.admission.validationRules],
+    documentStore: createDocumentStore(),
     // The admission knows the documents that clients persisted.
     persistedQueries: false,
     csrfPrevention: true,

@@ -42,13 +42,18 @@ export interface AdmissionParts {
   readonly callLimit: number;
 }
 
-/** Texts whose shape was found good, in characters together. */
+/** Texts whose shape was found good, in bytes together. */
 const mostRemembered = 4 * 1024 * 1024;
+/** What a text costs besides its characters. */
+const overheadBytes = 200;
 
 /** The one gate that documents pass at every door. */
 export function createAdmission({ schema, documents, introspection, callLimit }: AdmissionParts): Admission {
   const parseOptions = { maxTokens: bounds.tokens };
-  const good = new LRUCache<string, true>({ maxSize: mostRemembered, sizeCalculation: (_, text) => text.length + 1 });
+  const good = new LRUCache<string, true>({
+    maxSize: mostRemembered,
+    sizeCalculation: (_, text) => text.length + overheadBytes,
+  });
 
   function checkText(text: string): void {
     if (good.has(text)) return;

@@ -27,8 +27,10 @@ export interface TrustedDocuments {
   textOf(params: DocumentParams): string | undefined;
 }
 
-/** Texts that clients registered by their hash, in characters together. */
+/** Texts that clients registered by their hash, in bytes together. */
 const mostRegistered = 8 * 1024 * 1024;
+/** What a text costs besides its characters. */
+const overheadBytes = 300;
 
 const manifestShape = z.record(z.string().min(1), z.string().min(1));
 
@@ -44,7 +46,10 @@ export function readManifest(path: string): ReadonlyMap<string, string> {
 
 /** @param manifest the trusted documents by their hash. */
 export function createTrustedDocuments(mode: TrustMode, manifest: ReadonlyMap<string, string>): TrustedDocuments {
-  const registered = new LRUCache<string, string>({ maxSize: mostRegistered, sizeCalculation: text => text.length });
+  const registered = new LRUCache<string, string>({
+    maxSize: mostRegistered,
+    sizeCalculation: text => text.length + overheadBytes,
+  });
 
   function registeredText(hash: unknown, query: unknown): string {
     if (typeof hash !== 'string' || !/^[\da-f]{64}$/.test(hash)) {

@@ -11,6 +11,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { BadUserInput } from '../../errors.js';
 import type { Admission } from '../../limits/admission.js';
+import { mostDocumentText } from '../documents.js';
 import { refusal } from '../mask-error.js';
 
 /** What a client asks to have executed, in the members of GraphQL over HTTP. */
@@ -41,9 +42,6 @@ export class Refused extends Error {
   }
 }
 
-const mostDocuments = 500;
-const longestKept = 20_000;
-
 type Checked = DocumentNode | Refused;
 
 /** Reads what clients ask, as far as it is admitted; documents that come again are parsed and validated once. Errors have their code. */
@@ -51,13 +49,16 @@ export function createOperationReader(
   schema: GraphQLSchema,
   admission: Admission,
 ): (asked: Asked) => Operation | Refused {
-  const known = new LRUCache<string, Checked>({ max: mostDocuments });
+  const known = new LRUCache<string, Checked>({
+    maxSize: mostDocumentText,
+    sizeCalculation: (_, query) => query.length + 1,
+  });
 
   function checked(query: string): Checked {
     const found = known.get(query);
     if (found !== undefined) return found;
     const result = check(schema, query, admission);
-    if (query.length <= longestKept) known.set(query, result);
+    known.set(query, result);
     return result;
   }
 

@@ -12,6 +12,8 @@ export interface Write<T> {
   readonly request: UpstreamRequest & { readonly safe: false };
   /** The market about which everything that is kept becomes stale. */
   readonly market?: string;
+  /** The tag of what it begins anew, of which nothing that was known before is of use any more. */
+  readonly begins?: string;
   /** @throws anything, where the body is none that the specification promises. */
   parse(body: unknown): T;
 }
@@ -36,9 +38,10 @@ const never = new AbortController().signal;
 
 export function createWriter({ upstream, cache, telemetry }: WriterParts, caller: Caller): Writer {
   return {
-    async write({ request, market, parse }) {
+    async write({ request, market, begins, parse }) {
       const renew = async () => {
-        if (market !== undefined) await cache.renew(`market:${market}`);
+        const tags = [market && `market:${market}`, begins].filter(tag => tag !== undefined);
+        await Promise.all(tags.map(tag => cache.renew(tag)));
       };
       try {
         const reply = await upstream.send(request, caller, never);

@@ -18,7 +18,7 @@ import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
 const intervalMs = 300;
-const times = { leaseMs: 600, keepMs: 900 };
+const times = { leaseMs: 600, keepMs: { state: 900, final: 300, refused: 0 } };
 
 const counts = () => {
   const counted = { pollers: 0, taken: 0, lost: 0, released: 0 };
@@ -42,11 +42,13 @@ function source(initial = 1) {
   const of: {
     value: number | Error;
     delayMs: number;
+    generation: string | undefined;
     readonly asked: typeof asked;
     readonly watched: Watched<number>;
   } = {
     value: initial,
     delayMs: 0,
+    generation: 'first',
     asked,
     watched: {
       async ask(previous, signal) {
@@ -58,6 +60,7 @@ function source(initial = 1) {
       },
       same: (one, other) => one === other,
       isFinal: state => state >= 100,
+      generation: async () => of.generation,
     },
   };
   return of;
@@ -72,7 +75,7 @@ function listen(live: Live, whose: Scope, from: { watched: Watched<number> }) {
   const times: number[] = [];
   const ended = (async () => {
     try {
-      for await (const { state, observedAt } of live.watch(whose, 'one', from.watched, leaving.signal)) {
+      for await (const { state, observedAt } of await live.watch(whose, 'one', from.watched, leaving.signal)) {
         heard.push(state);
         times.push(observedAt);
       }
@@ -86,7 +89,10 @@ function listen(live: Live, whose: Scope, from: { watched: Watched<number> }) {
 
 describe('A topic', () => {
   test('gives a slow reader the newest value, and not a queue', async () => {
-    const topic = new Topic<number>(() => {});
+    const topic = new Topic<number>(
+      () => {},
+      async () => {},
+    );
     const reading = topic.read(new AbortController().signal);
     for (const value of [1, 2, 3]) topic.tell(value);
     expect(await reading.next()).toEqual({ value: 3, done: false });
@@ -98,7 +104,10 @@ describe('A topic', () => {
   });
 
   test('gives the last value before its end, and the end only once', async () => {
-    const topic = new Topic<number>(() => {});
+    const topic = new Topic<number>(
+      () => {},
+      async () => {},
+    );
     const reading = topic.read(new AbortController().signal);
     topic.tell(1);
     topic.end(new Error('over'));
@@ -109,9 +118,12 @@ describe('A topic', () => {
 
   test('says when the last reader has left, whichever way', async () => {
     let emptied = 0;
-    const topic = new Topic<number>(() => {
-      emptied += 1;
-    });
+    const topic = new Topic<number>(
+      () => {
+        emptied += 1;
+      },
+      async () => {},
+    );
     const leaving = new AbortController();
     const one = topic.read(leaving.signal);
     const other = topic.read(new AbortController().signal);
@@ -258,7 +270,7 @@ describe.each(['of one process', 'in Redis'] as const)('A board %s', place => {
     end();
   });
 
-  test('keeps the last word for who comes later, and nothing after the end', async () => {
+  test('keeps the last word for who comes later, the end for as long as it is to be kept, and no refusal', async () => {
     const [one, other] = await readyBoards();
     const topic = randomUUID();
     const { lease } = await one.take(topic, 'a');
@@ -267,8 +279,21 @@ describe.each(['of one process', 'in Redis'] as const)('A board %s', place => {
     expect((await other.take(topic, 'b')).kept?.word).toEqual(word(lease.fence, 1));
     await one.announce(topic, lease, word(lease.fence, 2, 100, 'final'));
     const after = await other.take(topic, 'b');
-    expect(after.kept).toBeUndefined();
-    expect(after.lease).toBeDefined();
+    expect(after.kept?.word).toMatchObject({ kind: 'final', state: 100 });
+    expect(await one.read(topic)).toEqual(after.kept?.word);
+    if (after.lease === undefined) throw new Error('no lease');
+    await sleep(times.keepMs.final + 200);
+    expect(await one.read(topic)).toBeUndefined();
+    const refused = {
+      kind: 'refused',
+      code: 'NOT_FOUND',
+      message: 'No',
+      upstream: null,
+      fence: after.lease.fence,
+    } as const;
+    await other.announce(topic, after.lease, { ...refused, seq: 1 });
+    expect(await one.read(topic)).toBeUndefined();
+    expect((await one.take(topic, 'a')).lease).toBeDefined();
   });
 
   function fleet() {
@@ -342,16 +367,116 @@ describe.each(['of one process', 'in Redis'] as const)('A board %s', place => {
     await close();
   });
 
-  test('asks anew for who comes after the end', async () => {
-    const { first, close } = await readyFleet();
+  test('tells the end to all who come after it, anywhere, with one call in an interval', async () => {
+    const { first, second, counted, close } = await readyFleet();
     const whose = scope();
     const from = source(100);
-    expect(await listen(first, whose, from).ended).toBeUndefined();
-    from.value = 1;
-    const next = listen(first, whose, from);
-    await until(() => next.heard.length === 1);
-    expect(next.heard).toEqual([1]);
+    const begunAt = performance.now();
+    for (let round = 0; performance.now() - begunAt < 2 * intervalMs + 200; round += 1) {
+      const listener = listen(round % 2 === 0 ? first : second, whose, from);
+      expect(await listener.ended).toBeUndefined();
+      expect(listener.heard).toEqual([100]);
+      await sleep(5);
+    }
+    const gaps = from.asked.slice(1).map(({ at }, index) => at - (from.asked[index]?.at ?? 0));
+    expect(gaps.length).toBeGreaterThan(0);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 2);
     await close();
+    expect(counted.pollers).toBe(0);
+  });
+
+  test('tells nobody who comes after a write what was before it, be it the end or not', async () => {
+    const { first, second, close } = await readyFleet();
+    for (const former of [100, 7]) {
+      const whose = scope();
+      const from = source(former);
+      const early = listen(first, whose, from);
+      await until(() => early.heard.length === 1);
+      from.generation = 'second';
+      from.value = 1;
+      const late = [listen(first, whose, from), listen(second, whose, from)];
+      await until(() => late.every(({ heard }) => heard.length === 1));
+      expect(late.map(({ heard }) => heard)).toEqual([[1], [1]]);
+      from.value = 100;
+      await Promise.all([early, ...late].map(({ ended }) => ended));
+      for (const { heard } of late) expect(heard).toEqual([1, 100]);
+    }
+    await close();
+  });
+
+  test('lets those who listened before a write go on with what is found after it, with one poller', async () => {
+    const { first, second, counted, close } = await readyFleet();
+    const whose = scope();
+    const from = source(7);
+    const early = [listen(first, whose, from), listen(second, whose, from)];
+    await until(() => early.every(({ heard }) => heard.length === 1));
+    from.generation = 'second';
+    from.value = 1;
+    await until(() => early.every(({ heard }) => heard.at(-1) === 1));
+    const late = listen(second, whose, from);
+    await until(() => late.heard.length === 1);
+    await until(() => counted.pollers === 1);
+    from.value = 100;
+    await Promise.all([...early, late].map(({ ended }) => ended));
+    for (const { heard } of early) expect(heard).toEqual([7, 1, 100]);
+    await close();
+    expect(counted.pollers).toBe(0);
+  });
+
+  test('tells nobody what was being asked for when a write came', async () => {
+    const { first, close } = await readyFleet();
+    const from = source(7);
+    from.delayMs = 400;
+    const whose = scope();
+    const early = listen(first, whose, from);
+    await until(() => from.asked.length === 1);
+    from.delayMs = 0;
+    from.generation = 'second';
+    from.value = 1;
+    const late = listen(first, whose, from);
+    await until(() => late.heard.length === 1 && early.heard.length === 1);
+    await sleep(600);
+    expect([early.heard, late.heard]).toEqual([[1], [1]]);
+    early.leave();
+    late.leave();
+    await close();
+  });
+
+  test('goes on alone while the generation is not to be had, and together when it is', async () => {
+    const { first, second, counted, close } = await readyFleet();
+    const whose = scope();
+    const from = source();
+    from.generation = undefined;
+    const listeners = [listen(first, whose, from), listen(first, whose, from), listen(second, whose, from)];
+    await until(() => listeners.every(({ heard }) => heard.length === 1));
+    expect(counted.pollers).toBe(2);
+    from.generation = 'first';
+    await until(() => counted.pollers === 1);
+    from.value = 100;
+    await Promise.all(listeners.map(({ ended }) => ended));
+    for (const { heard } of listeners) expect([...new Set(heard)]).toEqual([1, 100]);
+    await close();
+  });
+
+  test('begins a late listener with the newest of the fleet, where its own process has not heard of it', async () => {
+    const [one, other] = await readyBoards();
+    // Its beat is so slow that it learns nothing by that either.
+    const deaf: Board = { ...other, leaseMs: 60_000, listen: () => () => {} };
+    const lives = [one, deaf].map(board => createLive({ board, intervalMs, telemetry: silentTelemetry }));
+    const [first, second] = lives as [Live, Live];
+    const whose = scope();
+    const from = source();
+    const early = listen(first, whose, from);
+    await until(() => early.heard.length === 1);
+    const lagging = listen(second, whose, from);
+    await until(() => lagging.heard.length === 1);
+    from.value = 2;
+    await until(() => early.heard.at(-1) === 2);
+    const late = listen(second, whose, from);
+    await until(() => late.heard.length === 1);
+    expect(late.heard).toEqual([2]);
+    for (const { leave } of [early, lagging, late]) leave();
+    await Promise.all(lives.map(live => live.close()));
   });
 
   test('ends every listener of the fleet with the refusal, after one call', async () => {
@@ -470,6 +595,6 @@ describe('A board in a Redis that fails', () => {
 });
 
 test('A lease is shorter than it takes to notice, within bounds', () => {
-  expect(timesFor(30_000)).toEqual({ leaseMs: 10_000, keepMs: 90_000 });
-  expect(timesFor(1_000)).toEqual({ leaseMs: 1_000, keepMs: 3_000 });
+  expect(timesFor(30_000)).toEqual({ leaseMs: 10_000, keepMs: { state: 90_000, final: 30_000, refused: 0 } });
+  expect(timesFor(1_000)).toEqual({ leaseMs: 1_000, keepMs: { state: 3_000, final: 1_000, refused: 0 } });
 });

@@ -26,6 +26,11 @@ export class Cache {
     return tags.length === 0 ? none : this.#generations.current(tags);
   }
 
+  /** The generation of one tag; see `Generations`. */
+  async generationOf(tag: string): Promise<string | undefined> {
+    return (await this.#generations.current([tag])).get(tag);
+  }
+
   /** Voids whatever is kept under a tag, for every scope and in every process. */
   async renew(tag: string): Promise<void> {
     await this.#generations.renew(tag);

@@ -14,6 +14,9 @@ export type JobPhase = 'DISCOVERY' | 'PUBLISH';
 
 const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const;
 
+/** What changes with every write that begins jobs of a market. Their end, which changes the market too, leaves it as it is. */
+export const jobsTag = (marketId: string): string => `jobs:${marketId}`;
+
 /** GET /v2/discovery/{id}/jobs, or GET /v2/markets/{id}/jobs after publishing. */
 export function jobsRead(marketId: string, phase: JobPhase): Read<readonly Job[]> {
   return {
@@ -83,6 +86,7 @@ export function startWrite(marketId: string, criteria: object, skipDiscoveryRevi
       pipelineChoices: { skipDiscoveryReview },
     }),
     market: marketId,
+    begins: jobsTag(marketId),
     parse: body => jobs.parse(body),
   };
 }
@@ -104,6 +108,7 @@ export function publishWrite(marketId: string): Write<readonly Job[]> {
   return {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,
+    begins: jobsTag(marketId),
     parse: body => jobs.parse(body),
   };
 }

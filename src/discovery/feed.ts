@@ -4,7 +4,7 @@ import type { Reading } from '../live/topic.js';
 import type { Observed } from '../live/word.js';
 import { type ReaderParts, readAnew } from '../reader.js';
 import { type LeftOut, Receipt } from '../receipt.js';
-import { type JobPhase, jobsRead } from './client.js';
+import { type JobPhase, jobsRead, jobsTag } from './client.js';
 import type { Job } from './model.js';
 
 /** How the jobs of one phase of a market stand. */
@@ -21,7 +21,7 @@ export interface JobProgress {
 /** What the discovery room can be listened to for. */
 export interface DiscoveryFeed {
   /** The jobs of a phase until the last has ended (spec.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND. */
-  jobProgress(marketId: string, phase: JobPhase): Reading<Observed<JobProgress>>;
+  jobProgress(marketId: string, phase: JobPhase): Promise<Reading<Observed<JobProgress>>>;
 }
 
 /** The feed of one caller, until the caller's signal aborts. */
@@ -52,6 +52,7 @@ export function createDiscoveryFeed(
           ask: (last, until) => ask(marketId, phase, last, until),
           same: (one, other) => JSON.stringify(one) === JSON.stringify(other),
           isFinal: ({ finished }) => finished,
+          generation: () => parts.cache.generationOf(jobsTag(marketId)),
         },
         signal,
       ),

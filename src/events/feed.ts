@@ -12,9 +12,9 @@ export interface EventsFeed {
   /**
    * Events that are new or updated from now on, each once for each update, the oldest update first (spec.md: GET events).
    * @param vectors whether embeddings are wanted.
-   * @throws NotConfigured at once; while reading: UNAUTHENTICATED, FORBIDDEN.
+   * @throws NotConfigured; while reading: UNAUTHENTICATED, FORBIDDEN.
    */
-  eventUpdates(query: EventQuery, vectors: boolean): AsyncIterable<Event>;
+  eventUpdates(query: EventQuery, vectors: boolean): Promise<AsyncIterable<Event>>;
 }
 
 /** The feed of one caller, until the caller's signal aborts. */
@@ -34,9 +34,9 @@ export function createEventsFeed(
   };
 
   return {
-    eventUpdates(query, vectors) {
+    async eventUpdates(query, vectors) {
       const { request } = parts.events.page(query, 1, 1, vectors);
-      const tails = parts.live.watch<Tail>(
+      const tails = await parts.live.watch<Tail>(
         scope,
         `events ${vectors} ${request.query}`,
         {

@@ -28,14 +28,16 @@ export interface Taken {
 export interface Board {
   /** How long a lease lasts after it was taken or renewed. */
   readonly leaseMs: number;
+  /** The last word. */
+  read(topic: string): Promise<Word<unknown> | undefined>;
   /** Takes the lease of a topic, unless another holder has it. Reads the last word on the way. */
   take(topic: string, holder: string): Promise<Taken>;
   /** Begins the lease's time anew; false where it is somebody else's by now, or nobody's. */
   renew(topic: string, lease: Lease): Promise<boolean>;
   release(topic: string, lease: Lease): Promise<void>;
   /**
-   * Keeps a word and tells it to all who listen, in this process too. After a `final` or `refused` one nothing is kept and the lease
-   * is free. False, and nothing done, where the lease is gone.
+   * Keeps a word and tells it to all who listen, in this process too. After a `final` or `refused` one the lease is free; a refusal
+   * is not kept. False, and nothing done, where the lease is gone.
    */
   announce(topic: string, lease: Lease, word: Word<unknown>): Promise<boolean>;
   /** Calls back for each word that is told; one may be missed, and is then read by the next `take`. Returns what ends it. */
@@ -43,12 +45,23 @@ export interface Board {
   close(): void;
 }
 
-/** The kept word outlives this many intervals without a new one. */
-const keptIntervals = 3;
+/** How many intervals a word is kept without a new one. A final one is, as if it were asked for again on the beat of a poller. */
+const keptIntervals = { state: 3, final: 1, refused: 0 };
 const lease = { share: 1 / 3, least: 1_000, most: 10_000 };
 
-/** The times of a board, in milliseconds, for pollers that ask once in an interval. */
-export function timesFor(intervalMs: number): { readonly leaseMs: number; readonly keepMs: number } {
+/** The times of a board, in milliseconds. */
+export interface BoardTimes {
+  readonly leaseMs: number;
+  /** How long a word of each kind is kept. */
+  readonly keepMs: Readonly<Record<Word<unknown>['kind'], number>>;
+}
+
+/** The times of a board for pollers that ask once in an interval. */
+export function timesFor(intervalMs: number): BoardTimes {
   const leaseMs = Math.round(Math.min(Math.max(intervalMs * lease.share, lease.least), lease.most));
-  return { leaseMs, keepMs: intervalMs * keptIntervals };
+  const { state, final, refused } = keptIntervals;
+  return {
+    leaseMs,
+    keepMs: { state: intervalMs * state, final: intervalMs * final, refused: intervalMs * refused },
+  };
 }

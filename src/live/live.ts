@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Scope } from '../credentials.js';
 import type { Reading } from './topic.js';
 import { type Watched, Watcher, type WatcherParts } from './watcher.js';
@@ -8,13 +8,21 @@ import type { Observed } from './word.js';
 export interface Live {
   /**
    * The state at once where anybody knows it, then each change, until it is final or the signal aborts. Where the source fails, the last
-   * state comes again once it is older than three intervals, and a fresh one when there is one.
+   * state comes again once it is older than three intervals, and a fresh one when there is one. What was found before a write that changed
+   * the generation is told to nobody who comes after it; who was there before goes on with what is found from then on.
    * @param scope whose view of it: only who listens with the credential of a scope ever asks for that scope.
    * @throws Unauthenticated, Forbidden or NotFound while reading, where the source refuses.
    */
-  watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal): Reading<Observed<S>>;
+  watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal): Promise<Reading<Observed<S>>>;
   /** Ends asking, gives the leases back and lets the board go. */
   close(): Promise<void>;
+}
+
+/** What is watched, for whom. */
+interface Subject {
+  readonly scope: Scope;
+  readonly key: string;
+  readonly watched: Watched<unknown>;
 }
 
 /** @param parts with the board of the fleet, or of this process alone, and the time between two asks in milliseconds. */
@@ -22,6 +30,8 @@ export function createLive(parts: WatcherParts): Live {
   const watchers = new Map<string, Watcher>();
   /** A topic begins anew only after it has given its lease back. */
   const stopping = new Map<string, Promise<void>>();
+  /** Stands for a generation that is not to be had: this process asks for itself until it is. */
+  const unknown = randomUUID();
 
   function stop(name: string, watcher: Watcher): void {
     if (watchers.get(name) !== watcher) return;
@@ -32,8 +42,12 @@ export function createLive(parts: WatcherParts): Live {
     stopping.set(name, stopped);
   }
 
-  function begin(name: string, watched: Watched<unknown>): Watcher {
-    const watcher: Watcher = new Watcher(name, watched, parts, () => stop(name, watcher));
+  /** Its listeners must come before anybody else has a turn: without any it would not end. */
+  function begin(name: string, subject: Subject, generation: string): Watcher {
+    const watcher: Watcher = new Watcher(name, subject.watched, parts, {
+      onEmpty: () => stop(name, watcher),
+      moveOn: () => moveOn(watcher, name, subject, generation),
+    });
     watchers.set(name, watcher);
     void Promise.resolve(stopping.get(name)).then(() => {
       if (watchers.get(name) === watcher) watcher.start();
@@ -41,11 +55,29 @@ export function createLive(parts: WatcherParts): Live {
     return watcher;
   }
 
+  const generationNow = async ({ watched }: Subject): Promise<string> =>
+    watched.generation === undefined ? 'the only one' : ((await watched.generation()) ?? unknown);
+
+  async function moveOn(watcher: Watcher, name: string, subject: Subject, generation: string): Promise<void> {
+    const current = await generationNow(subject);
+    if (current === unknown || current === generation || watchers.get(name) !== watcher) return;
+    const next = nameOf(subject, current);
+    watcher.topic.handOver((watchers.get(next) ?? begin(next, subject, current)).topic);
+  }
+
   return {
-    watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal) {
-      const name = `${scope} ${createHash('sha256').update(key).digest('base64url')}`;
-      const watcher = watchers.get(name) ?? begin(name, watched);
-      return watcher.topic.read(signal) as Reading<Observed<S>>;
+    async watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal) {
+      const subject: Subject = { scope, key, watched };
+      for (;;) {
+        const generation = await generationNow(subject);
+        const name = nameOf(subject, generation);
+        const running = watchers.get(name);
+        await running?.catchUp();
+        // It may have ended, or begun, meanwhile.
+        if (watchers.get(name) !== running) continue;
+        const watcher = running ?? begin(name, subject, generation);
+        return watcher.topic.read(signal) as Reading<Observed<S>>;
+      }
     },
     async close() {
       for (const [name, watcher] of watchers) stop(name, watcher);
@@ -53,4 +85,9 @@ export function createLive(parts: WatcherParts): Live {
       parts.board.close();
     },
   };
+}
+
+function nameOf({ scope, key }: Subject, generation: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([key, generation]));
+  return `${scope} ${hash.digest('base64url')}`;
 }

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import type { Board, Kept, Lease } from './board.js';
+import type { Board, BoardTimes, Kept, Lease } from './board.js';
 import type { Word } from './word.js';
 
 const mostKept = 1_000;
 
 /** The board of a process that is alone: the same rules, in memory. */
-export function localBoard({ leaseMs, keepMs }: { leaseMs: number; keepMs: number }): Board {
+export function localBoard({ leaseMs, keepMs }: BoardTimes): Board {
   const leases = new Map<string, { lease: Lease; until: number }>();
-  const words = new LRUCache<string, { word: Word<unknown>; at: number }>({ max: mostKept, ttl: keepMs });
+  const words = new LRUCache<string, { word: Word<unknown>; at: number }>({ max: mostKept });
   const listeners = new Map<string, Set<(word: Word<unknown>) => void>>();
   let lastFence = 0;
 
@@ -23,6 +23,7 @@ export function localBoard({ leaseMs, keepMs }: { leaseMs: number; keepMs: numbe
 
   return {
     leaseMs,
+    read: async topic => words.get(topic)?.word,
     async take(topic, holder) {
       const kept = keptOf(topic);
       const held = running(topic);
@@ -42,11 +43,10 @@ export function localBoard({ leaseMs, keepMs }: { leaseMs: number; keepMs: numbe
     },
     async announce(topic, lease, word) {
       if (running(topic)?.fence !== lease.fence) return false;
-      if (word.kind === 'state') words.set(topic, { word, at: performance.now() });
-      else {
-        words.delete(topic);
-        leases.delete(topic);
-      }
+      const ttl = keepMs[word.kind];
+      if (ttl > 0) words.set(topic, { word, at: performance.now() }, { ttl });
+      else words.delete(topic);
+      if (word.kind !== 'state') leases.delete(topic);
       for (const hear of [...(listeners.get(topic) ?? [])]) hear(word);
       return true;
     },

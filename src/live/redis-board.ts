@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
 import type { RedisClient } from '../redis.js';
-import type { Board, Lease } from './board.js';
+import type { Board, BoardTimes, Lease } from './board.js';
 import { scripts } from './scripts.js';
 import type { Word } from './word.js';
 
@@ -9,7 +9,7 @@ import type { Word } from './word.js';
  * listens, however many topics there are; it is a second one, since a connection that listens takes no commands (a Cluster client
  * has its own for it).
  */
-export function redisBoard(redis: RedisClient, { leaseMs, keepMs }: { leaseMs: number; keepMs: number }): Board {
+export function redisBoard(redis: RedisClient, { leaseMs, keepMs }: BoardTimes): Board {
   const listeners = new Map<string, Set<(word: Word<unknown>) => void>>();
   const ear = redis instanceof Cluster ? redis : redis.duplicate({ autoResubscribe: false });
   // What cannot be subscribed to now is, as soon as the connection is there again.
@@ -30,6 +30,7 @@ export function redisBoard(redis: RedisClient, { leaseMs, keepMs }: { leaseMs: n
 
   return {
     leaseMs,
+    read: async topic => wordIn((await redis.get(keyOf(topic, 'word'))) ?? ''),
     async take(topic, holder) {
       const [held, text, leftMs] = (await run(scripts.take, topic, holder, leaseMs)) as [string, string, number];
       const [, digits = '', itsHolder] = /^(\d+) (.*)$/.exec(held) ?? [];
@@ -38,7 +39,7 @@ export function redisBoard(redis: RedisClient, { leaseMs, keepMs }: { leaseMs: n
       return {
         lease: itsHolder === holder ? { holder, fence } : undefined,
         fence,
-        kept: word && { word, ageMs: Math.max(keepMs - leftMs, 0) },
+        kept: word && { word, ageMs: Math.max(keepMs[word.kind] - leftMs, 0) },
       };
     },
     renew: async (topic, lease) => (await run(scripts.renew, topic, textOf(lease), leaseMs)) === 1,
@@ -46,8 +47,8 @@ export function redisBoard(redis: RedisClient, { leaseMs, keepMs }: { leaseMs: n
       await run(scripts.release, topic, textOf(lease));
     },
     async announce(topic, lease, word) {
-      const lives = word.kind === 'state' ? keepMs : 0;
-      return (await run(scripts.announce, topic, textOf(lease), JSON.stringify(word), lives, channelOf(topic))) === 1;
+      const values = [JSON.stringify(word), keepMs[word.kind], channelOf(topic), word.kind];
+      return (await run(scripts.announce, topic, textOf(lease), ...values)) === 1;
     },
     listen(topic, told) {
       const channel = channelOf(topic);

@@ -31,10 +31,11 @@ export const scripts = {
     if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
     return redis.call('DEL', KEYS[1])`,
 
-  /** ARGV: the lease's value, the word, how many ms it is kept (0: nothing is, and the lease ends), the channel. */
+  /** ARGV: the lease's value, the word, how many ms it is kept (0: nothing is), the channel, its kind: all but a `state` end the lease. */
   announce: `
     if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-    if ARGV[3] == '0' then redis.call('DEL', KEYS[1], KEYS[3])
+    if ARGV[5] ~= 'state' then redis.call('DEL', KEYS[1]) end
+    if ARGV[3] == '0' then redis.call('DEL', KEYS[3])
     else redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3]) end
     redis.call('PUBLISH', ARGV[4], ARGV[2])
     return 1`,

@@ -3,7 +3,7 @@
  * Ends when its signal aborts, and as the topic ends.
  */
 export class Reading<T> implements AsyncIterableIterator<T> {
-  readonly #topic: Topic<T>;
+  #topic: Topic<T>;
   #waiting: PromiseWithResolvers<IteratorResult<T>> | undefined;
   #unread: { value: T } | undefined;
   #end: { error?: Error } | undefined;
@@ -15,6 +15,21 @@ export class Reading<T> implements AsyncIterableIterator<T> {
   /** What a listener who came now would get, which may be newer than what was told. */
   get newest(): T | undefined {
     return this.#topic.newest;
+  }
+
+  /** Brings the newest up to date with all that happened before, as far as that can be known now. Never rejects. */
+  async refresh(): Promise<void> {
+    let refreshed: Topic<T>;
+    do {
+      refreshed = this.#topic;
+      await refreshed.refresh();
+    } while (refreshed !== this.#topic);
+  }
+
+  /** Goes on with another topic, which makes what was not read of this one superfluous. */
+  moveTo(topic: Topic<T>): void {
+    this.#topic = topic;
+    this.#unread = undefined;
   }
 
   put(value: T): void {
@@ -74,10 +89,13 @@ export class Topic<T> {
   readonly #readings = new Set<Reading<T>>();
   readonly #onEmpty: () => void;
   #newest: { value: T } | undefined;
+  /** As `Reading.refresh` has it. */
+  readonly refresh: () => Promise<void>;
 
   /** @param onEmpty is called when the last listener has left. */
-  constructor(onEmpty: () => void) {
+  constructor(onEmpty: () => void, refresh: () => Promise<void>) {
     this.#onEmpty = onEmpty;
+    this.refresh = refresh;
   }
 
   get newest(): T | undefined {
@@ -103,11 +121,21 @@ export class Topic<T> {
     this.#onEmpty();
   }
 
+  /** Leaves all listeners to another topic. */
+  handOver(to: Topic<T>): void {
+    const readings = [...this.#readings];
+    this.#readings.clear();
+    for (const reading of readings) {
+      reading.moveTo(to);
+      to.#take(reading);
+    }
+    this.#onEmpty();
+  }
+
   /** Listens until the signal aborts; the newest value comes first. */
   read(signal: AbortSignal): Reading<T> {
     const reading = new Reading(this);
-    this.#readings.add(reading);
-    if (this.#newest !== undefined) reading.put(this.#newest.value);
+    this.#take(reading);
     if (signal.aborted) void reading.return();
     else signal.addEventListener('abort', () => void reading.return(), { once: true });
     return reading;
@@ -115,6 +143,11 @@ export class Topic<T> {
 
   leave(reading: Reading<T>): void {
     if (this.#readings.delete(reading) && this.#readings.size === 0) this.#onEmpty();
+  }
+
+  #take(reading: Reading<T>): void {
+    this.#readings.add(reading);
+    if (this.#newest !== undefined) reading.put(this.#newest.value);
   }
 }
 

@@ -13,12 +13,25 @@ export interface Watched<S> {
   same(one: S, other: S): boolean;
   /** Whether nothing can follow. */
   isFinal(state: S): boolean;
+  /**
+   * A token that changes with every write after which earlier states are of no use to who comes; undefined where it is not to be had now.
+   * Left out: there is no such write.
+   */
+  generation?(): Promise<string | undefined>;
 }
 
 export interface WatcherParts {
   readonly board: Board;
   readonly intervalMs: number;
   readonly telemetry: Telemetry;
+}
+
+/** What a watcher depends on its owner for. */
+export interface WatcherHooks {
+  /** Is called when the last listener has left, or the topic has ended. */
+  onEmpty(): void;
+  /** Hands the listeners over, and empties the topic, where the generation of what is watched is another by now. */
+  moveOn(): Promise<void>;
 }
 
 /** How often a lease is renewed, or tried for, within its time. */
@@ -35,6 +48,7 @@ export class Watcher {
   readonly #name: string;
   readonly #watched: Watched<unknown>;
   readonly #parts: WatcherParts;
+  readonly #hooks: WatcherHooks;
   readonly #holder = randomUUID();
   #word: Word<unknown> | undefined;
   #lease: (Lease & { until: number }) | undefined;
@@ -49,17 +63,27 @@ export class Watcher {
   #toldStale = false;
   #stopped = false;
 
-  /** @param onEmpty is called when the last listener has left, or the topic has ended. */
-  constructor(name: string, watched: Watched<unknown>, parts: WatcherParts, onEmpty: () => void) {
+  constructor(name: string, watched: Watched<unknown>, parts: WatcherParts, hooks: WatcherHooks) {
     this.#name = name;
     this.#watched = watched;
     this.#parts = parts;
-    this.topic = new Topic(onEmpty);
+    this.#hooks = hooks;
+    this.topic = new Topic(hooks.onEmpty, async () => {
+      await hooks.moveOn();
+      await this.catchUp();
+    });
   }
 
   start(): void {
     this.#unlisten = this.#parts.board.listen(this.#name, word => this.#overhear(word));
     this.#beat();
+  }
+
+  /** Takes over the board's last word, which may not have been heard here yet: a listener may have heard it elsewhere. Never rejects. */
+  async catchUp(): Promise<void> {
+    if (this.#stopped) return;
+    const word = await this.#parts.board.read(this.#name).catch(() => undefined);
+    if (word !== undefined) this.#hear(word);
   }
 
   /** Ends asking and listening, and gives the lease back. */
@@ -76,7 +100,9 @@ export class Watcher {
   }
 
   #beat(): void {
-    this.#beating = this.#tryBeat().catch(() => this.#withoutBoard());
+    this.#beating = this.#tryBeat()
+      .catch(() => this.#withoutBoard())
+      .then(() => this.#hooks.moveOn());
     void this.#beating.then(() => {
       if (this.#stopped) return;
       const pause = this.#parts.board.leaseMs / beatsPerLease;
@@ -163,6 +189,9 @@ export class Watcher {
   }
 
   async #announce(news: News<unknown>): Promise<void> {
+    // What was found before a write is told before what is found after it, or not at all.
+    await this.#hooks.moveOn();
+    if (this.#stopped) return;
     const lease = this.#lease;
     const fence = lease?.fence ?? this.#word?.fence ?? 0;
     const seq = this.#word?.fence === fence ? this.#word.seq + 1 : 1;

@@ -41,6 +41,7 @@ export class Broadcast {
   readonly #onOver: () => void;
   readonly #leaving = new AbortController();
   readonly #seats = new Set<Seat>();
+  #opening: Promise<AsyncIterable<unknown>> | undefined;
   #states: Reading<unknown> | undefined;
   #rendering: Rendering | undefined;
   #over = false;
@@ -51,11 +52,21 @@ export class Broadcast {
     this.#onOver = onOver;
   }
 
-  /** Listens; returns what ends it. */
+  /** Where its values are states, lets the newest have all that happened before, for who joins then. It may be over then. Never rejects. */
+  async refresh(): Promise<void> {
+    await this.#opening?.catch(() => {});
+    if (this.#states === undefined) return;
+    await this.#states.refresh();
+    // Until then, what was read before is rendered, and is known by its number.
+    await nextTurn();
+  }
+
+  /** Listens; returns what ends it. What was rendered before is for others, but for the newest state. */
   join(listener: Listener): () => void {
-    const seat: Seat = { listener, heard: 0 };
+    const seat: Seat = { listener, heard: this.#rendering?.order ?? 0 };
     this.#seats.add(seat);
-    if (this.#states !== undefined) void this.#catchUp(seat, this.#states).catch(() => {});
+    const newest = this.#states?.newest;
+    if (newest !== undefined) void this.#catchUp(seat, newest).catch(() => {});
     return () => {
       if (this.#seats.delete(seat) && this.#seats.size === 0) this.#end();
     };
@@ -64,8 +75,8 @@ export class Broadcast {
   /** Runs to its end. Never rejects. */
   async run(): Promise<void> {
     try {
-      const source = await this.#programme.open(this.#leaving.signal);
-      if (source instanceof Reading) this.#states = source;
+      this.#opening = this.#open();
+      const source = await this.#opening;
       for await (const value of source) {
         const rendering = this.#render(value);
         await this.#tell(rendering, await rendering.text);
@@ -79,6 +90,12 @@ export class Broadcast {
     }
   }
 
+  async #open(): Promise<AsyncIterable<unknown>> {
+    const source = await this.#programme.open(this.#leaving.signal);
+    if (source instanceof Reading) this.#states = source;
+    return source;
+  }
+
   #end(): void {
     if (this.#over) return;
     this.#over = true;
@@ -86,9 +103,9 @@ export class Broadcast {
     this.#onOver();
   }
 
-  async #catchUp(seat: Seat, states: Reading<unknown>): Promise<void> {
-    if (states.newest === undefined) return;
-    const rendering = this.#render(states.newest);
+  async #catchUp(seat: Seat, newest: unknown): Promise<void> {
+    const rendering = this.#render(newest);
+    seat.heard = rendering.order - 1;
     this.#give(seat, rendering, await rendering.text, true);
   }
 

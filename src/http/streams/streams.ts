@@ -86,7 +86,23 @@ export function createStreams(
     subscribe(operation, guest, subscriber) {
       const { query, operationName, variables } = operation;
       const key = JSON.stringify([scopeOf(guest.credential), query, operationName ?? null, variables ?? null]);
-      return (broadcasts.get(key) ?? begin(key, operation, guest)).join(subscriber);
+      let leave = () => {};
+      let hasLeft = false;
+      const join = async () => {
+        for (let running = broadcasts.get(key); running !== undefined; running = broadcasts.get(key)) {
+          await running.refresh();
+          if (hasLeft) return;
+          if (broadcasts.get(key) !== running) continue;
+          leave = running.join(subscriber);
+          return;
+        }
+        leave = begin(key, operation, guest).join(subscriber);
+      };
+      void join();
+      return () => {
+        hasLeft = true;
+        leave();
+      };
     },
     masked: error => executor.masked(error),
   };

@@ -107,6 +107,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     ),
     after: seams.after ?? realAfter,
     httpsOnly: config.exports.httpsOnly,
+    telemetry,
     report: error => app.log.error({ err: error }, 'The outcome of an export could not be recorded'),
   });
   const services: Services = {
@@ -133,6 +134,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const answers = !config.keepAnswers
     ? undefined
     : createKeptAnswers({
+        telemetry,
         store: createAnswerStore({ bytes: memoryBytes, redis, generations, telemetry }),
         largestBody,
         scopeOf: requestScope,

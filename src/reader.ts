@@ -78,6 +78,7 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
 
   const lookupFor = ({ read, lifetime }: Ask) => ({
     key: requestLine(read.request),
+    family: read.request.family,
     tag: read.market === undefined ? undefined : `market:${read.market}`,
     heavy: read.request.vectors?.wanted ?? false,
     lifetime,

@@ -3,12 +3,16 @@ import type { Source } from './receipt.js';
 /** How an upstream call ended: a reply of any status, or none. */
 export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 
+/** What an export can come to. */
+export type ExportOutcome = 'DELIVERED' | 'REJECTED' | 'FAILED';
+
 /** What the ground floor tells whoever counts. A function is called once for each thing that happened, and must not throw. */
 export interface Telemetry {
   upstreamCall(call: { family: string; outcome: CallOutcome; status: number | null; milliseconds: number }): void;
-  lookup(source: Source): void;
-  /** A whole answer that was kept, and where it was found. */
-  keptAnswer(tier: 'memory' | 'redis'): void;
+  /** A read of an endpoint family, and who answered it. */
+  lookup(family: string, source: Source): void;
+  /** A request that was not executed: whole answers were kept, or one for an equal request was under way. */
+  keptAnswer(tier: 'memory' | 'redis' | 'flight'): void;
   /** One field or record in which the service strayed from its specification: `Event.lastUpdated`. */
   drift(name: string): void;
   redisFault(command: string): void;
@@ -18,4 +22,6 @@ export interface Telemetry {
   leaseChange(change: 'taken' | 'lost' | 'released'): void;
   /** A stream began at a door, or ended. */
   listeners(door: 'websocket' | 'sse', change: 1 | -1): void;
+  /** An export has come to its end. */
+  exported(outcome: ExportOutcome): void;
 }

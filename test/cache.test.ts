@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 const telemetry: Telemetry = {
   ...silentTelemetry,
-  lookup: source => lookedUp.push(source),
+  lookup: (_, source) => lookedUp.push(source),
   redisFault: command => faults.push(command),
 };
 
@@ -81,6 +81,7 @@ function sourceOf(heavyText = 'numbers') {
   const asked: string[] = [];
   const lookup = (key: string, change: Change = {}): Lookup<Found, string> => ({
     key,
+    family: 'things',
     heavy: false,
     lifetime,
     async load(): Promise<Loaded<Found, string>> {

@@ -11,6 +11,7 @@ import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
+import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
 
 const marketOne = () => sandbox.data.markets.find(({ record }) => record.id === 1);
@@ -833,6 +834,16 @@ describe('the memory of exports', () => {
     await send({ idempotencyKey });
     expect(fault(await send({ idempotencyKey, ...change }))).toBe('CONFLICT');
     expect(endpoint.arrivals).toHaveLength(1);
+  });
+
+  test('is counted by what they came to, each once', async () => {
+    await alone();
+    const { url } = await startEndpoint(json(207, { title: 'No', message: 'No', references: [] }));
+    await register(url);
+    await send({ idempotencyKey: 'counted' });
+    await send({ idempotencyKey: 'counted' });
+    expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'REJECTED' })).toBe(1);
+    expect(await counted(gateway.url, 'gateway_exports_total')).toBe(1);
   });
 
   test('takes the key again after an export that was refused before it began', async () => {

@@ -45,7 +45,7 @@ export class Cache {
     if (lookup.tag !== undefined && generation === undefined) return undefined;
     const fresh = whole(this.#remembered(scope, lookup), generation, 'freshUntil');
     if (fresh === undefined) return undefined;
-    this.#telemetry.lookup('memory');
+    this.#telemetry.lookup(lookup.family, 'memory');
     return answerOf(fresh, 'memory') as Answer<T, H>;
   }
 
@@ -90,9 +90,9 @@ export class Cache {
 
     const settled = Promise.allSettled(outcomes);
     try {
-      return (await unlessAborted(settled, signal)).map(result => {
+      return (await unlessAborted(settled, signal)).map((result, index) => {
         if (result.status === 'rejected') return result.reason as Error;
-        this.#telemetry.lookup(result.value.source);
+        this.#telemetry.lookup(lookups[index]?.family ?? '', result.value.source);
         return result.value as Answer<T, H>;
       });
     } finally {

@@ -21,6 +21,8 @@ export interface Loaded<T, H> {
 /** One thing to look up, and how to get it from the source where it is not kept. */
 export interface Lookup<T, H> {
   readonly key: string;
+  /** The endpoint family it belongs to, for the metrics: `events`. */
+  readonly family: string;
   /** What a write makes stale: `market:7`. */
   readonly tag?: string | undefined;
   /** Whether the heavy part is wanted too. */

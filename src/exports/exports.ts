@@ -3,6 +3,7 @@ import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import { z } from 'zod';
 import { BadUserInput, Conflict } from '../errors.js';
 import type { Sealer } from '../seal.js';
+import type { Telemetry } from '../telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { type After, beginAttempt, deliver, longestDeliveryMs, type OutboundCall } from './delivery.js';
 import type { Header } from './endpoint-headers.js';
@@ -68,6 +69,7 @@ export interface ExportsParts {
   readonly guard: AddressGuard;
   readonly after: After;
   readonly httpsOnly: boolean;
+  readonly telemetry: Pick<Telemetry, 'exported'>;
   /** Hears of an outcome that could not be recorded. */
   readonly report: (error: unknown) => void;
 }
@@ -83,7 +85,7 @@ const insisting = retry(handleAll, {
 
 const sealedHeaders = z.object({ for: z.string(), headers: z.record(z.string(), z.string()) });
 
-export function createExports({ store, sealer, guard, after, httpsOnly, report }: ExportsParts): Exports {
+export function createExports({ store, sealer, guard, after, httpsOnly, telemetry, report }: ExportsParts): Exports {
   const running = new Set<Promise<unknown>>();
 
   async function sealed(team: string, { name, url, headers }: Registration): Promise<string | null> {
@@ -108,6 +110,7 @@ export function createExports({ store, sealer, guard, after, httpsOnly, report }
         store.change(team, state => ({ state: withProgress(state, call.id, change), result: undefined })),
       );
     const { attempts, outcome } = await deliver(call, { guard, after }, attempts => progress({ attempts }));
+    telemetry.exported(outcome.kind);
     const end = { attempts, outcome, finishedAt: new Date().toISOString() };
     await progress(end).catch(report);
     return { ...record, ...end };

@@ -22,13 +22,13 @@ export function createMetrics(): Metrics {
   });
   const lookups = new Counter({
     name: 'gateway_lookups_total',
-    help: 'Reads, by who answered them',
-    labelNames: ['source'],
+    help: 'Reads, by endpoint family and who answered them',
+    labelNames: ['family', 'source'],
     registers,
   });
   const keptAnswers = new Counter({
     name: 'gateway_kept_answers_total',
-    help: 'Requests answered with a whole answer that was kept, by the tier that had it',
+    help: 'Requests that were not executed: answered with a whole answer from a tier, or with that to an equal request (flight)',
     labelNames: ['tier'],
     registers,
   });
@@ -61,18 +61,25 @@ export function createMetrics(): Metrics {
     labelNames: ['door'],
     registers,
   });
+  const exports = new Counter({
+    name: 'gateway_exports_total',
+    help: 'Exports that came to their end, by outcome',
+    labelNames: ['outcome'],
+    registers,
+  });
   return {
     registry,
     telemetry: {
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
         calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
-      lookup: source => lookups.inc({ source }),
+      lookup: (family, source) => lookups.inc({ family, source }),
       keptAnswer: tier => keptAnswers.inc({ tier }),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
       pollers: change => pollers.inc(change),
       leaseChange: change => leases.inc({ change }),
       listeners: (door, change) => listeners.inc({ door }, change),
+      exported: outcome => exports.inc({ outcome }),
     },
   };
 }

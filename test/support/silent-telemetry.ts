@@ -10,4 +10,5 @@ export const silentTelemetry: Telemetry = {
   pollers() {},
   leaseChange() {},
   listeners() {},
+  exported() {},
 };

@@ -2,6 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerRespo
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../credentials.js';
 import type { Receipt } from '../../receipt.js';
+import type { Telemetry } from '../../telemetry.js';
 import { type Answer, etagOf, represent } from './answer.js';
 import { readBody } from './body.js';
 import type { AnswerKey, AnswerStore } from './store.js';
@@ -20,6 +21,7 @@ export interface KeptAnswers {
 /** What kept answers need. */
 export interface KeptAnswersParts {
   readonly store: AnswerStore;
+  readonly telemetry: Pick<Telemetry, 'keptAnswer'>;
   /** Whose answer it would be; undefined: it is not to be found here. @throws anything, for a request that is to be refused later. */
   scopeOf(request: IncomingMessage): Promise<Scope | undefined> | Scope | undefined;
   /** In bytes. */
@@ -34,7 +36,7 @@ interface Flight {
 }
 
 /** Keeps answers at `/graphql`. */
-export function createKeptAnswers({ store, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
+export function createKeptAnswers({ store, telemetry, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
   const flights = new Map<string, Flight>();
   const flightOf = new WeakMap<IncomingMessage, Flight>();
 
@@ -52,7 +54,9 @@ export function createKeptAnswers({ store, scopeOf, largestBody }: KeptAnswersPa
     if (underWay !== undefined) {
       const landed = await underWay.landing;
       // What failed, or was overtaken by a write, is for everybody to find out anew.
-      return landed !== undefined && (await store.holds(landed)) ? deliver(landed, request, response) : false;
+      if (landed === undefined || !(await store.holds(landed))) return false;
+      telemetry.keptAnswer('flight');
+      return deliver(landed, request, response);
     }
     const flight = departing(key);
     flightOf.set(request, flight);

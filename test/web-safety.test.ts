@@ -114,11 +114,41 @@ describe('another origin', () => {
   });
 });
 
+/** A stream that ends with its first answer. */
+const stream = (headers: Record<string, string> = {}) =>
+  fetch(`${gateway.url}/graphql/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...demoHeaders, ...headers },
+    body: document,
+  });
+
+describe('a stream', () => {
+  test('may be read by the origins that are listed, and by no other', async () => {
+    const { status, headers } = await stream({ origin: ours });
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toContain('text/event-stream');
+    expect(headers.get('access-control-allow-origin')).toBe(ours);
+    expect(headers.get('access-control-allow-credentials')).toBe('true');
+    expect(headers.get('vary')).toMatch(/origin/i);
+    for (const origin of foreign) {
+      expect((await stream({ origin })).headers.get('access-control-allow-origin')).toBeNull();
+    }
+  });
+
+  test('is held back by no proxy, and says how much may still be asked', async () => {
+    const { headers } = await stream();
+    expect(headers.get('x-accel-buffering')).toBe('no');
+    expect(headers.get('cache-control')).toContain('no-transform');
+    expect(Number(headers.get('ratelimit-remaining'))).toBeGreaterThan(0);
+  });
+});
+
 describe('every answer', () => {
   test.each([
     ['an answer', () => post({})],
     ['a kept answer', () => post({})],
     ['an error', () => post({}, '{ broken')],
+    ['a stream', () => stream()],
     ['a page that is not there', () => fetch(`${gateway.url}/nowhere`)],
     ['the SDL', () => fetch(`${gateway.url}/schema.graphql`)],
     ['the health', () => fetch(`${gateway.url}/healthz`)],

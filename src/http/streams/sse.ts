@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../../errors.js';
 import { stringifyResult } from '../../vector-text.js';
@@ -14,6 +14,15 @@ const wording: Wording = {
   next: text => `event: next\ndata: ${text}\n\n`,
   fail: errors => `${wording.next(`{"errors":${errors}}`)}${wording.complete()}`,
   complete: () => 'event: complete\ndata: \n\n',
+};
+
+const head = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  // What ends the stream ends the connection, for which a closing server would wait otherwise.
+  connection: 'close',
+  // Proxies such as nginx would hold the events back.
+  'x-accel-buffering': 'no',
 };
 
 /**
@@ -46,8 +55,10 @@ export function registerSse(
         const { status, body } = refusalBody(error);
         return reply.code(status).send(body);
       }
+      reply.headers(head);
       reply.hijack();
-      const stream = new Stream(reply.raw, leave);
+      // What a browser has to be told is set by the server's hooks, as for any other answer.
+      const stream = new Stream(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, leave);
       open.add(stream);
       reply.raw.on('close', () => {
         open.delete(stream);
@@ -71,20 +82,12 @@ class Stream implements Wire {
   #stop = () => {};
   #over = false;
 
-  constructor(response: ServerResponse, leave: () => void) {
+  constructor(response: ServerResponse, headers: OutgoingHttpHeaders, leave: () => void) {
     this.#response = response;
     this.#leave = leave;
     response.on('error', () => response.destroy());
     response.socket?.setKeepAlive(true);
-    response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache, no-transform',
-      'referrer-policy': 'no-referrer',
-      // What ends the stream ends the connection, for which a closing server would wait otherwise.
-      connection: 'close',
-      // Proxies such as nginx would hold the events back.
-      'x-accel-buffering': 'no',
-    });
+    response.writeHead(200, headers);
     response.write(':\n\n');
   }
 

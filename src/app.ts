@@ -194,6 +194,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     admission,
     introspection,
     apollo,
+    gate,
     bounds: seams.streams,
   });
   let notice = 0;

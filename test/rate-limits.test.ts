@@ -6,6 +6,8 @@ import { connectRedis } from '../src/redis.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisServer, startRedis } from './support/redis.js';
+import { rawSocket } from './support/streams.js';
+import { until } from './support/until.js';
 
 const viewer = '{ viewer { authentication } }';
 const telemetry = { redisFault: () => {} };
@@ -126,6 +128,39 @@ describe('a client past its limit', () => {
         expect(await statuses(3, () => fetch(url + path))).toEqual([200, 200, 200]);
       }
       expect(await statuses(2, () => fetch(`${url}/schema.graphql`))).toEqual([200, 429]);
+    }));
+
+  test('is told so on an open WebSocket, for each operation past it, and the connection stays', () =>
+    withGateway({ RATE_LIMIT_PER_CREDENTIAL: '3' }, async gateway => {
+      const raw = rawSocket(gateway.url);
+      await raw.introduce();
+      const outcomeOf = async (id: string, query: string) => {
+        raw.send({ id, type: 'subscribe', payload: { query } });
+        await until(() => raw.messages.some(message => message.id === id));
+        return raw.messages.find(message => message.id === id);
+      };
+      const listen = 'subscription { jobProgress(marketId: 5) { finished } }';
+      for (const [id, query] of [
+        ['a', viewer],
+        ['b', listen],
+        ['c', viewer],
+      ] as const) {
+        expect(await outcomeOf(id, query)).toMatchObject({ type: 'next' });
+      }
+      for (const [id, query] of [
+        ['d', viewer],
+        ['e', listen],
+        ['f', '{ broken'],
+      ] as const) {
+        expect(await outcomeOf(id, query)).toMatchObject({
+          type: 'error',
+          payload: [{ message: expect.stringMatching(/^More than 3 requests/), extensions: { code: 'RATE_LIMITED' } }],
+        });
+      }
+      // What came by the socket counts with what comes by requests.
+      expect((await gateway.query(viewer)).status).toBe(429);
+      expect(raw.socket.readyState).toBe(raw.socket.OPEN);
+      raw.socket.terminate();
     }));
 
   test('is not limited where the limit is 0', () =>

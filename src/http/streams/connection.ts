@@ -153,11 +153,27 @@ export class Connection implements Wire {
       this.close(closeCodes.tooMany, 'Too many operations on one connection');
       return;
     }
+    void this.#run(id, asked, guest);
+  }
+
+  /** Never rejects. */
+  async #run(id: string, asked: Asked, guest: Guest): Promise<void> {
+    const { streams } = this.#parts;
+    // The id is taken, and may be given back, while it is found out whether there may be one more.
+    let isOver = false;
+    const giveUp = () => {
+      isOver = true;
+    };
+    this.#running.set(id, giveUp);
     try {
+      await streams.count(guest);
+      if (isOver) return;
       const operation = streams.read(asked);
       if (operation.type === 'subscription') this.#listen(id, operation, guest);
       else void this.#answer(id, operation, guest);
     } catch (error) {
+      if (isOver) return;
+      this.#running.delete(id);
       this.send(wordingFor(id).fail(JSON.stringify(streams.masked(error))));
     }
   }

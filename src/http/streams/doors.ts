@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Gate } from '../gate.js';
 import type { GraphqlDoor } from '../graphql.js';
 import type { StreamTimes } from './connection.js';
 import { createExecutor, type ExecutorParts } from './executor.js';
@@ -12,7 +13,10 @@ export type StreamDoors = Pick<
   GraphqlDoor,
   'schema' | 'services' | 'deadlineMs' | 'reception' | 'admission' | 'introspection'
 > &
-  Pick<ExecutorParts, 'apollo'> & { readonly bounds?: Partial<StreamLimits & StreamTimes> | undefined };
+  Pick<ExecutorParts, 'apollo'> & {
+    readonly gate: Pick<Gate, 'admit'>;
+    readonly bounds?: Partial<StreamLimits & StreamTimes> | undefined;
+  };
 
 /** A key of an application may have many users behind it, each with a connection. */
 const defaults: StreamLimits & StreamTimes = {
@@ -34,6 +38,7 @@ export function registerStreams(app: FastifyInstance, doors: StreamDoors): void 
   const streams = createStreams(executor, createOperationReader(schema, admission), {
     limits: bounds,
     telemetry: services.telemetry,
+    gate: doors.gate,
     scopeOf: services.scopeOf,
   });
   const partings = [

@@ -4,6 +4,7 @@ import type { Credential, Scope } from '../../credentials.js';
 import { Forbidden } from '../../errors.js';
 import type { Telemetry } from '../../telemetry.js';
 import { stringifyResult } from '../../vector-text.js';
+import type { Gate } from '../gate.js';
 import type { Guest } from '../visitor.js';
 import { Broadcast } from './broadcast.js';
 import type { Executor, Outcome } from './executor.js';
@@ -26,6 +27,8 @@ export interface Streams {
   readonly open: number;
   /** Counts a connection; undefined where the credential has too many. Returns what ends it. */
   enter(guest: Guest): (() => void) | undefined;
+  /** Counts an operation that came by a connection, and not by a request of its own. @throws RateLimited, Overloaded */
+  count(guest: Guest): Promise<void>;
   /** @throws Refused */
   read(asked: Asked): Operation;
   /** Executes a query or a mutation. */
@@ -39,11 +42,16 @@ export interface Streams {
 export function createStreams(
   executor: Executor,
   read: (asked: Asked) => Operation | Refused,
-  parts: { readonly limits: StreamLimits; readonly telemetry: Telemetry; scopeOf(credential: Credential): Scope },
+  parts: {
+    readonly limits: StreamLimits;
+    readonly telemetry: Telemetry;
+    readonly gate: Pick<Gate, 'admit'>;
+    scopeOf(credential: Credential): Scope;
+  },
 ): Streams {
   const broadcasts = new Map<string, Broadcast>();
   const connections = new Map<Scope, number>();
-  const { limits, telemetry, scopeOf } = parts;
+  const { limits, telemetry, gate, scopeOf } = parts;
 
   function begin(key: string, operation: Operation, guest: Guest): Broadcast {
     const visitor = visitorOf(guest);
@@ -76,6 +84,10 @@ export function createStreams(
         if (left === 0) connections.delete(scope);
         else connections.set(scope, left);
       };
+    },
+    async count({ address, credential }) {
+      const refusal = await gate.admit(address, scopeOf(credential));
+      if (refusal !== undefined) throw refusal;
     },
     read(asked) {
       const operation = read(asked);

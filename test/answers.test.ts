@@ -3,27 +3,28 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { request } from 'undici';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
-import { type RedisServer, startRedis } from './support/redis.js';
+import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 
 const env = { SESSION_SECRET: 'k'.repeat(40), KEEP_ANSWERS: 'true' };
 const key = { 'x-api-key': 'demo-key-subscribed' };
 
 let sandbox: Sandbox;
-let redis: RedisServer;
-let gateway: TestGateway;
+let places: readonly RedisPlace[];
+/** One over each place. */
+let gateways: readonly TestGateway[];
 let alone: TestGateway;
 
 beforeAll(async () => {
   sandbox = await startSandbox();
-  redis = await startRedis();
-  gateway = await startGateway({ sandbox, redisUrl: redis.url, env });
+  places = await Promise.all(redisPlaces.map(([, start]) => start()));
+  gateways = await Promise.all(places.map(({ url }) => startGateway({ sandbox, redisUrl: url, env })));
   alone = await startGateway({ sandbox, env });
 });
 
 afterAll(async () => {
-  await Promise.all([gateway.close(), alone.close()]);
+  await Promise.all([alone, ...gateways].map(each => each.close()));
   await sandbox.close();
-  await redis.stop();
+  await Promise.all(places.map(place => place.stop()));
 });
 
 beforeEach(() => sandbox.reset());
@@ -59,10 +60,13 @@ let size = 5;
 /** A query that nobody has asked yet. */
 const fresh = () => `{ events(first: ${++size}) { totalCount nodes { title summary } } }`;
 
+/** A gateway by the number of its place. */
+const over = (index: number): TestGateway => gateways[index] ?? alone;
+
 describe.each([
   ['in memory', () => alone],
-  ['in memory over Redis', () => gateway],
-])('kept %s', (_, at) => {
+  ...redisPlaces.map(([name], index) => [`in memory over ${name}`, () => over(index)] as const),
+] as const)('kept %s', (_, at) => {
   test('an answer is given again byte for byte, without any work', async () => {
     const query = fresh();
     const first = await post(at(), query);
@@ -161,23 +165,26 @@ describe.each([
   });
 });
 
-test('what one gateway keeps in Redis another gives', async () => {
-  const other = await startGateway({ sandbox, redisUrl: redis.url, env });
-  try {
-    // Its first requests may come before its connection.
-    for (let tries = 0; tries < 50 && (await keptBy(other)) === 0; tries += 1) {
-      const query = fresh();
-      await post(gateway, query);
-      await new Promise(resolve => setTimeout(resolve, 50));
-      sandbox.calls.clear();
-      await post(other, query);
+test.each(redisPlaces.map(([name], index) => ({ name, index })))(
+  'what one gateway keeps in $name another gives',
+  async ({ index }) => {
+    const other = await startGateway({ sandbox, redisUrl: places[index]?.url ?? '', env });
+    try {
+      // Its first requests may come before its connection.
+      for (let tries = 0; tries < 50 && (await keptBy(other)) === 0; tries += 1) {
+        const query = fresh();
+        await post(over(index), query);
+        await new Promise(resolve => setTimeout(resolve, 50));
+        sandbox.calls.clear();
+        await post(other, query);
+      }
+      expect(await keptBy(other)).toBe(1);
+      expect(sandbox.calls.list()).toEqual([]);
+    } finally {
+      await other.close();
     }
-    expect(await keptBy(other)).toBe(1);
-    expect(sandbox.calls.list()).toEqual([]);
-  } finally {
-    await other.close();
-  }
-});
+  },
+);
 
 test('a query by GET is kept too, and not without the header that keeps foreign pages away', async () => {
   const address = `${alone.url}/graphql?query=${encodeURIComponent(fresh())}`;
@@ -190,9 +197,9 @@ test('a query by GET is kept too, and not without the header that keeps foreign 
 });
 
 test('a session id in the address shapes the scope alone', async () => {
-  const made = await gateway.query('mutation { createEmbedSession { accessToken } }');
+  const made = await alone.query('mutation { createEmbedSession { accessToken } }');
   const { accessToken } = made.data.createEmbedSession;
-  const { statusCode } = await request(`${gateway.url}/graphql?sessionId=${accessToken}`, {
+  const { statusCode } = await request(`${alone.url}/graphql?sessionId=${accessToken}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ query: fresh() }),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Cache } from '../src/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/cache/generations.js';
@@ -20,6 +20,7 @@ import {
 import { connectRedis, type RedisClient } from '../src/redis.js';
 import type { Telemetry } from '../src/telemetry.js';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
+import { type RedisPlace, startCluster } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
 const cleanups: (() => unknown)[] = [];
@@ -45,8 +46,8 @@ const second = 1_000;
 const lifetime = { maxAge: 60 * second, grace: 600 * second, absent: 30 * second };
 const never = new AbortController().signal;
 
-function connection(url: string): RedisClient {
-  const redis = connectRedis([url], () => {});
+function connection(...urls: readonly string[]): RedisClient {
+  const redis = connectRedis(urls, () => {});
   // Several processes of a test share one connection.
   redis.setMaxListeners(0);
   cleanups.push(() => redis.disconnect());
@@ -54,8 +55,8 @@ function connection(url: string): RedisClient {
 }
 
 /** A connection that is ready for commands. */
-async function connected(url: string): Promise<RedisClient> {
-  const redis = connection(url);
+async function connected(...urls: readonly string[]): Promise<RedisClient> {
+  const redis = connection(...urls);
   await once(redis, 'ready');
   return redis;
 }
@@ -132,8 +133,14 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-describe.each(['memory', 'memory over Redis'])('a cache of %s', tiers => {
-  const cacheHere = async () => cacheOver(tiers === 'memory' ? undefined : await connected(sharedRedisUrl()));
+describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a cache of %s', tiers => {
+  let cluster: RedisPlace | undefined;
+  beforeAll(async () => {
+    if (tiers === 'memory over a Redis Cluster') cluster = await startCluster();
+  });
+  afterAll(() => cluster?.stop());
+  const cacheHere = async () =>
+    cacheOver(tiers === 'memory' ? undefined : await connected(...(cluster?.urls ?? [sharedRedisUrl()])));
 
   test('asks the source once, and then answers by itself', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];

@@ -17,14 +17,15 @@ import {
 } from '../src/exports/team-state.js';
 import { connectRedis } from '../src/redis.js';
 import type { Telemetry } from '../src/telemetry.js';
-import { type RedisServer, startRedis } from './support/redis.js';
+import { startRedis } from './support/redis.js';
+import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 
 // Of its own, because the registry's keys do not expire.
-let server: RedisServer;
+let places: ReadonlyMap<string, RedisPlace>;
 beforeAll(async () => {
-  server = await startRedis();
+  places = new Map(await Promise.all(redisPlaces.map(async ([name, start]) => [name, await start()] as const)));
 });
-afterAll(() => server.stop());
+afterAll(() => Promise.all([...places.values()].map(place => place.stop())));
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -74,11 +75,15 @@ async function folder(): Promise<string> {
   return path;
 }
 
-async function redisAt(url: string) {
-  const client = connectRedis([url], () => {});
+async function redisAt(...urls: readonly string[]) {
+  const client = connectRedis(urls, () => {});
   cleanups.push(() => client.disconnect());
   if (client.status !== 'ready') await new Promise(resolve => client.once('ready', resolve));
   return client;
+}
+
+async function storeIn(name: string): Promise<TeamStore> {
+  return createRedisStore(await redisAt(...(places.get(name)?.urls ?? [])), telemetry);
 }
 
 /** Opens stores that keep one and the same state, as processes of one fleet, or one after the other. */
@@ -87,7 +92,7 @@ const kinds: Record<string, () => Promise<() => Promise<TeamStore>>> = {
     const path = join(await folder(), 'made', 'when needed');
     return () => openFileStore(path);
   },
-  Redis: async () => async () => createRedisStore(await redisAt(server.url), telemetry),
+  ...Object.fromEntries(redisPlaces.map(([name]) => [name, async () => () => storeIn(name)])),
 };
 
 const register = (store: TeamStore, team: string, name: string) =>
@@ -302,9 +307,9 @@ describe('the file of the registry', () => {
   });
 });
 
-describe('the registry in Redis', () => {
+describe.each(redisPlaces)('the registry in %s', name => {
   test('lets no process come between what another reads and writes', async () => {
-    const stores = await Promise.all([1, 2, 3].map(async () => createRedisStore(await redisAt(server.url), telemetry)));
+    const stores = await Promise.all([1, 2, 3].map(() => storeIn(name)));
     const team = `team ${randomUUID()}`;
     const wanted = Array.from({ length: 30 }, (_, index) => `endpoint ${index}`);
     const register = (name: string, index: number) =>

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
-import { type RedisServer, startRedis } from './support/redis.js';
+import { startRedis } from './support/redis.js';
+import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
 
 const market = '4';
@@ -12,30 +13,38 @@ const read = `{ market(id: ${market}) { reviewStatus jobs(phase: PUBLISH) { id }
 const publish = `mutation { publishMarket(input: { marketId: ${market} }) { jobs { id } } }`;
 
 let sandbox: Sandbox;
-let redis: RedisServer;
 let one: TestGateway;
 let other: TestGateway;
 
 beforeAll(async () => {
   sandbox = await startSandbox({ publishMs: 60_000 });
-  redis = await startRedis();
-  [one, other] = await Promise.all([
-    startGateway({ sandbox, redisUrl: redis.url, env }),
-    startGateway({ sandbox, redisUrl: redis.url, env }),
-  ]);
 });
 
-afterAll(async () => {
-  await Promise.all([one.close(), other.close()]);
-  await sandbox.close();
-  await redis.stop();
-});
+afterAll(() => sandbox.close());
 
 beforeEach(() => sandbox.reset());
 
+/** Two gateways, which `one` and `other` are from now on. */
+async function startPair(redisUrl: string): Promise<void> {
+  [one, other] = await Promise.all([
+    startGateway({ sandbox, redisUrl, env }),
+    startGateway({ sandbox, redisUrl, env }),
+  ]);
+}
+
 const recordCalls = () => sandbox.calls.count(new RegExp(`/dev/markets/${market}$`));
 
-describe('after a write through one gateway', () => {
+describe.each(redisPlaces)('over %s, after a write through one gateway', (_, startPlace) => {
+  let place: RedisPlace;
+  beforeAll(async () => {
+    place = await startPlace();
+    await startPair(place.url);
+  });
+  afterAll(async () => {
+    await Promise.all([one.close(), other.close()]);
+    await place.stop();
+  });
+
   test('the next read through another is fresh, for every credential', async () => {
     for (const gateway of [one, other]) {
       await gateway.query(read);
@@ -80,6 +89,15 @@ describe('after a write through one gateway', () => {
     expect(recordCalls()).toBe(1);
     expect((await early).errors).toBeUndefined();
   });
+
+  test('whose outcome is unknown, what was kept is stale', async () => {
+    await one.query(read);
+    sandbox.tell({ path: /publish$/, breakConnection: 'after-headers', times: 1 });
+    await one.query(publish);
+    sandbox.calls.clear();
+    await other.query(read);
+    expect(recordCalls()).toBe(1);
+  });
 });
 
 test('when the end of a publication is told, what it changed is to be seen', async () => {
@@ -105,30 +123,28 @@ test('when the end of a publication is told, what it changed is to be seen', asy
   }
 });
 
-test('a write whose outcome is unknown makes stale what was kept', async () => {
-  await one.query(read);
-  sandbox.tell({ path: /publish$/, breakConnection: 'after-headers', times: 1 });
-  await one.query(publish);
-  sandbox.calls.clear();
-  await other.query(read);
-  expect(recordCalls()).toBe(1);
-});
-
 test('while Redis is away reads come from the service, and a write in that time is not forgotten when it is back', async () => {
-  await one.query(read);
-  await redis.kill();
-  sandbox.calls.clear();
-  expect((await one.query(read)).errors).toBeUndefined();
-  expect((await other.query(read)).errors).toBeUndefined();
-  expect(recordCalls()).toBe(2);
-  expect((await one.query(publish)).errors).toBeUndefined();
-  await redis.restart();
-  await eventually(async () => {
-    sandbox.calls.clear();
+  const redis = await startRedis();
+  await startPair(redis.url);
+  try {
     await one.query(read);
-    await other.query(read);
-    expect(recordCalls()).toBe(0);
-  });
+    await redis.kill();
+    sandbox.calls.clear();
+    expect((await one.query(read)).errors).toBeUndefined();
+    expect((await other.query(read)).errors).toBeUndefined();
+    expect(recordCalls()).toBe(2);
+    expect((await one.query(publish)).errors).toBeUndefined();
+    await redis.restart();
+    await eventually(async () => {
+      sandbox.calls.clear();
+      await one.query(read);
+      await other.query(read);
+      expect(recordCalls()).toBe(0);
+    });
+  } finally {
+    await Promise.all([one.close(), other.close()]);
+    await redis.stop();
+  }
 }, 20_000);
 
 async function eventually(check: () => Promise<void>, milliseconds = 10_000): Promise<void> {

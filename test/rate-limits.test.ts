@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
 import { createRateLimits, type RateBounds } from '../src/http/rate-limits.js';
 import { connectRedis } from '../src/redis.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { createSignInAttempts } from '../src/sessions/attempts.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisServer, startRedis } from './support/redis.js';
+import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { rawSocket } from './support/streams.js';
 import { until } from './support/until.js';
 
@@ -171,22 +173,32 @@ describe('a client past its limit', () => {
     }));
 });
 
-describe('with Redis', () => {
+describe.each(redisPlaces)('over %s', (name, startPlace) => {
+  let place: RedisPlace;
+  const clients: (Redis | Cluster)[] = [];
+  beforeAll(async () => {
+    place = await startPlace();
+  });
+  afterEach(() => {
+    for (const client of clients.splice(0)) client.disconnect();
+  });
+  afterAll(() => place.stop());
+
   /** Without the time limit on commands, which a busy machine may miss. */
-  const connected = () => new Redis(redis.url);
+  function connected(): Redis | Cluster {
+    const [url = '', ...others] = place.urls;
+    const client = others.length === 0 ? new Redis(url) : new Cluster([...place.urls]);
+    clients.push(client);
+    return client;
+  }
 
   /** How many of `times` requests are let in by gateways that share a Redis. */
   async function letIn(bounds: RateBounds, times: number, gateways: number, key: string): Promise<number> {
-    const clients = Array.from({ length: gateways }, connected);
-    try {
-      const all = clients.map(client => createRateLimits(bounds, client, telemetry));
-      const verdicts = await Promise.all(
-        Array.from({ length: times }, (_, index) => all[index % gateways]?.count('192.0.2.1', key)),
-      );
-      return verdicts.filter(verdict => verdict?.isOver === false).length;
-    } finally {
-      for (const client of clients) client.disconnect();
-    }
+    const all = Array.from({ length: gateways }, () => createRateLimits(bounds, connected(), telemetry));
+    const verdicts = await Promise.all(
+      Array.from({ length: times }, (_, index) => all[index % gateways]?.count('192.0.2.1', key)),
+    );
+    return verdicts.filter(verdict => verdict?.isOver === false).length;
   }
 
   test.each([
@@ -197,6 +209,24 @@ describe('with Redis', () => {
   ])('three gateways together let exactly %d of %d requests in', async (perCredential, times) => {
     expect(await letIn({ ...none, perCredential }, times, 3, `scope-${perCredential}`)).toBe(perCredential);
   });
+
+  test('two gateways count the attempts to sign in together, and forgive them together', async () => {
+    const [one, other] = [createSignInAttempts(connected()), createSignInAttempts(connected())];
+    const email = `${name}@team.example`;
+    for (let index = 0; index < 5; index += 1) {
+      await one.count(email, '192.0.2.1');
+      await other.count(email, '192.0.2.2');
+    }
+    const limited = { code: 'RATE_LIMITED' };
+    await expect(one.count(email, '192.0.2.1')).rejects.toMatchObject(limited);
+    await expect(other.count(email, '192.0.2.2')).rejects.toMatchObject(limited);
+    await one.forgive(email);
+    await other.count(email, '192.0.2.2');
+  });
+});
+
+describe('with Redis', () => {
+  const connected = () => new Redis(redis.url);
 
   test('a client with a high limit costs Redis a round trip in a hundred requests', async () => {
     const client = connected();

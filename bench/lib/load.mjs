@@ -1,6 +1,7 @@
 // A closed loop: so many connections, each of which asks again as soon as it was answered. On plain sockets, so that the
 // generator costs less than the fastest server.
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const headEnd = Buffer.from('\r\n\r\n');
 const lastChunk = Buffer.from('\r\n0\r\n\r\n');
@@ -104,10 +105,21 @@ function bodyOf(bytes, chunked) {
 /**
  * Runs a closed loop until so many requests are answered or so many seconds are over; every request that was sent is waited for.
  * @param {{ origin: string, connections: number, requests?: number, seconds?: number, requestOf: (number: number, connection: number) => string,
- *   length?: number }} plan `length`: that of the right answer's body
+ *   length?: number, pauseMs?: number, accepts?: (body: string) => boolean, onAnswer?: () => void }} plan `length`: that of the right answer's
+ *   body; `pauseMs`: how long a connection rests after an answer; `accepts`: whether a body is right
  * @returns what was answered, in milliseconds where it is a time; `wrong` counts answers with another status or length
  */
-export async function load({ origin, connections, requests = Number.POSITIVE_INFINITY, seconds, requestOf, length }) {
+export async function load({
+  origin,
+  connections,
+  requests = Number.POSITIVE_INFINITY,
+  seconds,
+  requestOf,
+  length,
+  pauseMs = 0,
+  accepts,
+  onAnswer,
+}) {
   const startedAt = performance.now();
   const until = seconds === undefined ? Number.POSITIVE_INFINITY : startedAt + seconds * 1_000;
   /** @type {number[]} */
@@ -123,7 +135,10 @@ export async function load({ origin, connections, requests = Number.POSITIVE_INF
       sent += 1;
       const answer = await connection.ask(requestOf(number, lane));
       latencies.push(performance.now() - sentAt);
-      if (answer.status !== 200 || (length !== undefined && answer.length !== length)) wrong += 1;
+      onAnswer?.();
+      const isRight = answer.status === 200 && (length === undefined || answer.length === length);
+      if (!isRight || accepts?.(answer.body()) === false) wrong += 1;
+      if (pauseMs > 0) await sleep(pauseMs);
     }
     connection.close();
   });

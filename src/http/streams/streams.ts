@@ -39,6 +39,12 @@ export interface Streams {
   masked(error: unknown): readonly GraphQLFormattedError[];
 }
 
+/** Where a subscriber is: on its way to a seat, in one, or gone. */
+interface Place {
+  hasLeft: boolean;
+  leave(): void;
+}
+
 export function createStreams(
   executor: Executor,
   read: (asked: Asked) => Operation | Refused,
@@ -66,6 +72,24 @@ export function createStreams(
     broadcasts.set(key, broadcast);
     void broadcast.run();
     return broadcast;
+  }
+
+  /** A function of its own: what is kept for each subscriber must not hold what it asked with. */
+  async function findSeat(
+    place: Place,
+    key: string,
+    operation: Operation,
+    guest: Guest,
+    subscriber: Subscriber,
+  ): Promise<void> {
+    for (let running = broadcasts.get(key); running !== undefined; running = broadcasts.get(key)) {
+      await running.refresh();
+      if (place.hasLeft) return;
+      if (broadcasts.get(key) !== running) continue;
+      place.leave = running.join(subscriber);
+      return;
+    }
+    place.leave = begin(key, operation, guest).join(subscriber);
   }
 
   return {
@@ -98,22 +122,11 @@ export function createStreams(
     subscribe(operation, guest, subscriber) {
       const { query, operationName, variables } = operation;
       const key = JSON.stringify([scopeOf(guest.credential), query, operationName ?? null, variables ?? null]);
-      let leave = () => {};
-      let hasLeft = false;
-      const join = async () => {
-        for (let running = broadcasts.get(key); running !== undefined; running = broadcasts.get(key)) {
-          await running.refresh();
-          if (hasLeft) return;
-          if (broadcasts.get(key) !== running) continue;
-          leave = running.join(subscriber);
-          return;
-        }
-        leave = begin(key, operation, guest).join(subscriber);
-      };
-      void join();
+      const place: Place = { hasLeft: false, leave() {} };
+      void findSeat(place, key, operation, guest, subscriber);
       return () => {
-        hasLeft = true;
-        leave();
+        place.hasLeft = true;
+        place.leave();
       };
     },
     masked: error => executor.masked(error),

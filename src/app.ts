@@ -22,13 +22,16 @@ import { createGate } from './http/gate.js';
 import { registerGraphiql } from './http/graphiql.js';
 import { registerGraphql } from './http/graphql.js';
 import { registerHealth } from './http/health.js';
+import { createLogger } from './http/logger.js';
 import { createMetrics, registerMetrics } from './http/metrics.js';
+import { createOperationNames } from './http/operation-names.js';
 import { createPressure } from './http/pressure.js';
 import { createRateLimits } from './http/rate-limits.js';
 import { createRequestScope } from './http/request-scope.js';
 import { createServer, dropIdleConnections, largestBody } from './http/server.js';
 import { registerStreams, type StreamDoors } from './http/streams/doors.js';
 import { createReception } from './http/visitor.js';
+import { createVisits } from './http/visits.js';
 import { registerWebSafety } from './http/web-safety.js';
 import { lifetimesOf } from './lifetimes.js';
 import { createAdmission } from './limits/admission.js';
@@ -79,6 +82,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const sandbox = configured.upstream.base === undefined ? await startSandbox() : undefined;
   const config = sandbox === undefined ? configured : pointedAt(sandbox, configured);
   const demoKey = sandbox && demoKeyOf(sandbox);
+  const log = createLogger(config.logLevel);
   const explains = config.explain ?? sandbox !== undefined;
   const metrics = createMetrics();
   const { telemetry } = metrics;
@@ -108,7 +112,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     after: seams.after ?? realAfter,
     httpsOnly: config.exports.httpsOnly,
     telemetry,
-    report: error => app.log.error({ err: error }, 'The outcome of an export could not be recorded'),
+    report: error => log.error({ err: error }, 'The outcome of an export could not be recorded'),
   });
   const services: Services = {
     upstream,
@@ -124,6 +128,10 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
   };
 
+  const { file: manifest, mode } = config.persistedDocuments;
+  const trusted = manifest === undefined ? new Map<string, string>() : readManifest(manifest);
+  const visits = createVisits({ log, telemetry, nameOf: createOperationNames(trusted) });
+
   const reception = createReception({
     sessions,
     behindProxy: config.trustProxy !== false,
@@ -135,16 +143,16 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     ? undefined
     : createKeptAnswers({
         telemetry,
+        visits,
         store: createAnswerStore({ bytes: memoryBytes, redis, generations, telemetry }),
         largestBody,
         scopeOf: requestScope,
       });
 
-  const { file: manifest, mode } = config.persistedDocuments;
   const { introspection } = config;
   const admission = createAdmission({
     schema,
-    documents: createTrustedDocuments(mode, manifest === undefined ? new Map() : readManifest(manifest)),
+    documents: createTrustedDocuments(mode, trusted),
     introspection,
     callLimit: config.queryCallLimit,
   });
@@ -157,7 +165,12 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     scopeOf: requestScope,
   });
 
-  const app = await createServer(config.trustProxy, door => gate.listener(answers?.listener(door) ?? door, door));
+  const app = await createServer({
+    log,
+    visits,
+    trustProxy: config.trustProxy,
+    before: door => visits.listener(gate.listener(answers?.listener(door) ?? door, door)),
+  });
   await registerWebSafety(app, config.corsOrigins);
   gate.guard(app);
   registerHealth(app, pressure);
@@ -184,6 +197,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     reception,
     answers,
     admission,
+    visits,
     introspection,
   });
   registerStreams(app, {
@@ -192,6 +206,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     deadlineMs,
     reception,
     admission,
+    visits,
     introspection,
     apollo,
     gate,

@@ -54,6 +54,9 @@ const origins = list.refine(
   'must be origins such as https://app.example, with commas between them',
 );
 
+/** From nothing to everything; what is at least so grave is logged. */
+const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+
 const environment = z.object({
   HOST: withDefault(z.string(), '127.0.0.1'),
   PORT: withDefault(wholeNumber(0, 65_535), 4000),
@@ -70,6 +73,7 @@ const environment = z.object({
   DATA_DIR: withDefault(z.string(), './data'),
   EXPORT_ALLOW_PRIVATE_ADDRESSES: optional(flag),
   NODE_ENV: optional(z.string()),
+  LOG_LEVEL: withDefault(z.enum(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
   TRUST_PROXY: withDefault(proxies, false),
   POLL_INTERVAL_MS: optional(wholeNumber(100, 3_600_000)),
   CORS_ORIGINS: withDefault(origins, []),
@@ -131,6 +135,7 @@ export interface Config {
     readonly allowPrivateAddresses: boolean | undefined;
     readonly httpsOnly: boolean;
   };
+  readonly logLevel: (typeof logLevels)[number];
   readonly trustProxy: boolean | readonly string[];
   /** Between two polls of one thing, in milliseconds. */
   readonly pollIntervalMs: number;
@@ -192,6 +197,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       allowPrivateAddresses: values.EXPORT_ALLOW_PRIVATE_ADDRESSES,
       httpsOnly: values.NODE_ENV === 'production',
     },
+    logLevel: values.LOG_LEVEL,
     trustProxy: values.TRUST_PROXY,
     pollIntervalMs:
       values.POLL_INTERVAL_MS ?? (values.UPSTREAM_BASE_URL === undefined ? pollMs.sandbox : pollMs.service),

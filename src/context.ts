@@ -15,6 +15,7 @@ import { createReader, type ReaderParts } from './reader.js';
 import { Receipt } from './receipt.js';
 import type { Sessions } from './sessions/sessions.js';
 import type { Teams } from './teams.js';
+import type { Trail } from './trail.js';
 import { createWriter, type Writer } from './writer.js';
 
 /** What lives as long as the process. */
@@ -80,10 +81,11 @@ export interface Context {
 
 /**
  * The context of one request.
+ * @param trail of the request; undefined for an event of a subscription, which is answered for all who listen.
  * @param signal aborts when the client has gone or the request's deadline has passed; its reason is the error to answer with.
  */
-export function createContext(services: Services, visitor: Visitor, signal: AbortSignal): Context {
-  return new RequestContext({ services, visitor, signal, loaders: undefined });
+export function createContext(services: Services, visitor: Visitor, signal: AbortSignal, trail?: Trail): Context {
+  return new RequestContext({ services, visitor, signal, loaders: undefined }, new Receipt(trail));
 }
 
 /**
@@ -91,7 +93,7 @@ export function createContext(services: Services, visitor: Visitor, signal: Abor
  * copies share one state.
  */
 class RequestContext implements Context {
-  readonly receipt = new Receipt();
+  readonly receipt: Receipt;
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
@@ -103,8 +105,9 @@ class RequestContext implements Context {
     loaders: Loaders | undefined;
   };
 
-  constructor(state: RequestContext['state']) {
+  constructor(state: RequestContext['state'], receipt: Receipt) {
     this.state = state;
+    this.receipt = receipt;
     this.teams = state.services.teams;
     this.exports = state.services.exports;
     this.keywordSuggestionPath = state.services.keywordSuggestionPath;

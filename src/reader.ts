@@ -5,10 +5,11 @@ import type { Caller } from './caller.js';
 import { after, type MaybePromise } from './maybe-promise.js';
 import type { LeftOut } from './receipt.js';
 import type { Telemetry } from './telemetry.js';
+import type { Asker } from './upstream/asker.js';
 import { forbidsKeeping, jsonOf } from './upstream/body.js';
 import { understood } from './upstream/drift.js';
 import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
-import type { Asker, Upstream } from './upstream/upstream.js';
+import type { Upstream } from './upstream/upstream.js';
 
 /** What a body means. The heavy part is there where the request wanted vectors. */
 export interface Parsed<T, H> {

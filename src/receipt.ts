@@ -1,3 +1,5 @@
+import { newTrail, type Trail } from './trail.js';
+
 /** Who answered a read: a memory of this process, Redis, a call that another reader had under way, or a call of its own. */
 export type Source = 'memory' | 'redis' | 'flight' | 'network';
 
@@ -23,6 +25,8 @@ export interface LeftOut {
 
 /** What an answer was made of; one for each request. */
 export class Receipt {
+  /** What it is made out for. */
+  readonly trail: Trail;
   readonly lines: ReceiptLine[] = [];
   readonly leftOut: LeftOut[] = [];
   /** Whether anything in the answer is older than it may be, because the service failed. */
@@ -31,6 +35,10 @@ export class Receipt {
   keepUntil = Number.POSITIVE_INFINITY;
   /** The generations that the answer belongs to, by their tags. */
   readonly generations = new Map<string, string>();
+
+  constructor(trail: Trail = newTrail()) {
+    this.trail = trail;
+  }
 
   /** The answer holds something that must be asked for anew each time. */
   forbidKeeping(): void {

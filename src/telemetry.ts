@@ -3,12 +3,20 @@ import type { Source } from './receipt.js';
 /** How an upstream call ended: a reply of any status, or none. */
 export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 
+/** Where operations come in. */
+export type Door = 'http' | 'websocket' | 'sse';
+
 /** What an export can come to. */
 export type ExportOutcome = 'DELIVERED' | 'REJECTED' | 'FAILED';
 
 /** What the ground floor tells whoever counts. A function is called once for each thing that happened, and must not throw. */
 export interface Telemetry {
   upstreamCall(call: { family: string; outcome: CallOutcome; status: number | null; milliseconds: number }): void;
+  /**
+   * A request or operation was answered. `outcome` is `ok`, the code of its first error, or `ABANDONED`; a subscription took as long as
+   * somebody listened, which is no matter of milliseconds.
+   */
+  request(door: Door, operation: string, outcome: string, milliseconds: number | undefined): void;
   /** A read of an endpoint family, and who answered it. */
   lookup(family: string, source: Source): void;
   /** A request that was not executed: whole answers were kept, or one for an equal request was under way. */
@@ -21,7 +29,7 @@ export interface Telemetry {
   /** A lease that this process took, lost to the clock or to another, or gave back. */
   leaseChange(change: 'taken' | 'lost' | 'released'): void;
   /** A stream began at a door, or ended. */
-  listeners(door: 'websocket' | 'sse', change: 1 | -1): void;
+  listeners(door: Exclude<Door, 'http'>, change: 1 | -1): void;
   /** An export has come to its end. */
   exported(outcome: ExportOutcome): void;
 }

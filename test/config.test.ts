@@ -22,6 +22,7 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
   expect(config).toEqual({
     host: '127.0.0.1',
     port: 4000,
+    logLevel: 'warn',
     upstream: { base: undefined, api: undefined, dev: undefined, timeoutMs: 10_000, connections: expect.any(Number) },
     redis: undefined,
     sessionSecrets: [expect.anything()],
@@ -62,6 +63,7 @@ test('every variable that is set is read', () => {
     TEAMS_FILE: '/etc/teams.json',
     POLL_INTERVAL_MS: '45000',
     CORS_ORIGINS: 'https://app.example, http://localhost:3000',
+    LOG_LEVEL: 'info',
     EXPLAIN: 'false',
     KEEP_ANSWERS: 'false',
     TRUST_PROXY: 'true',
@@ -92,6 +94,7 @@ test('every variable that is set is read', () => {
     teamsFile: '/etc/teams.json',
     pollIntervalMs: 45_000,
     corsOrigins: ['https://app.example', 'http://localhost:3000'],
+    logLevel: 'info',
     explain: false,
     keepAnswers: false,
     trustProxy: true,
@@ -116,6 +119,7 @@ test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
     'TRUST_PROXY',
     'POLL_INTERVAL_MS',
     'CORS_ORIGINS',
+    'LOG_LEVEL',
   ];
   const limits = ['QUERY_CALL_LIMIT', 'RATE_LIMIT_PER_CREDENTIAL', 'RATE_LIMIT_PER_ADDRESS', 'MAX_REQUESTS_IN_FLIGHT'];
   const safety = ['MAX_EVENT_LOOP_DELAY_MS', 'INTROSPECTION', 'PERSISTED_DOCUMENTS'];
@@ -157,6 +161,7 @@ describe('what is not right', () => {
     ['UPSTREAM_DEV_URL', 'http://service.test/#part'],
     ['REDIS_URL', 'http://redis.test'],
     ['REDIS_URL', 'redis://one,'],
+    ['LOG_LEVEL', 'loud'],
     ['SESSION_SECRET', 'x'.repeat(31)],
     ['SESSION_SECRET', `${'x'.repeat(32)},short`],
     ['EVENTS_SEARCH_PARAM', 'a=b&c'],

@@ -292,7 +292,7 @@ test('no method, header or path of a client goes upstream with its query', async
     },
   );
   expect(service.calls.map(({ method, headers }) => ({ method, names: Object.keys(headers).sort() }))).toEqual([
-    { method: 'GET', names: ['accept', 'x-api-key'] },
+    { method: 'GET', names: ['accept', 'x-api-key', 'x-request-id'] },
   ]);
 });
 

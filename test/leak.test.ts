@@ -309,6 +309,7 @@ describe('over the sandbox', () => {
       UPSTREAM_DEV_URL: sandbox.addresses.dev,
       REDIS_URL: redis.url,
       EXPLAIN: 'true',
+      LOG_LEVEL: 'trace',
     });
     const address = `${running.url}/graphql`;
     const signedIn = await ask(
@@ -372,6 +373,7 @@ describe('over the sandbox', () => {
     expect(kept).toContain('mig:{');
     const { stdout, stderr, code } = await running.stop();
     expect(code).toBe(0);
+    expect(stderr).toContain('"path":"/graphql"');
 
     const everywhere = [...told, kept, stdout, stderr].join('\n');
     const own = cookie.replace('mig_session=', '');

@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createOperationNames } from '../src/http/operation-names.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
+import { overSse, overWebsocket } from './support/streams.js';
+import { until } from './support/until.js';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -38,4 +41,85 @@ test('requests that are answered with the answer to an equal one are counted by 
   expect(await kept('flight')).toBe(2);
   await gateway.query(query);
   expect(await kept('memory')).toBe(1);
+});
+
+describe('operations are counted', () => {
+  const answered = (labels: Record<string, string>, at = gateway) => counted(at.url, 'gateway_requests_total', labels);
+  const send = (query: string, headers: Record<string, string> = demoHeaders) => gateway.query(query, {}, headers);
+
+  test('by name and outcome, also where the answer was kept', async () => {
+    const query = 'query Newest { events(first: 5) { totalCount } }';
+    for (let times = 0; times < 3; times += 1) await send(query);
+    await until(async () => (await answered({ door: 'http', operation: 'Newest', outcome: 'ok' })) === 3);
+    expect(await counted(gateway.url, 'gateway_request_seconds_count', { operation: 'Newest' })).toBe(3);
+    await send('{ viewer { authentication } }');
+    await until(async () => (await answered({ operation: 'unnamed', outcome: 'ok' })) > 0);
+  });
+
+  test.each([
+    ['UNAUTHENTICATED', 'Refused', 'query Refused { events { totalCount } }', { 'x-api-key': 'nobody' }],
+    ['GRAPHQL_PARSE_FAILED', 'none', '{', demoHeaders],
+    ['GRAPHQL_VALIDATION_FAILED', 'none', '{ nothing }', demoHeaders],
+    ['BAD_USER_INPUT', 'none', '{ viewer { email } }', { ...demoHeaders, authorization: 'Bearer token' }],
+    ['BAD_REQUEST', 'none', '', demoHeaders],
+  ])('as %s of %s', async (outcome, operation, query, headers) => {
+    const before = await answered({ door: 'http', operation, outcome });
+    await send(query, headers);
+    await until(async () => (await answered({ door: 'http', operation, outcome })) === before + 1);
+  });
+
+  test('as ABANDONED where the client did not wait', async () => {
+    gateway.sandbox?.tell({ path: /events$/, delayMs: 2_000, times: 1 });
+    const leaving = new AbortController();
+    const body = JSON.stringify({ query: 'query Slow { events(first: 7) { totalCount } }' });
+    const headers = { ...demoHeaders, 'content-type': 'application/json' };
+    const asked = fetch(`${gateway.url}/graphql`, { method: 'POST', body, headers, signal: leaving.signal });
+    await until(() => (gateway.sandbox?.calls.count(/ageSize=7\b/) ?? 0) > 0);
+    leaving.abort();
+    await expect(asked).rejects.toThrow();
+    await until(async () => (await answered({ operation: 'Slow', outcome: 'ABANDONED' })) === 1);
+  });
+
+  test('at the doors for streams, subscriptions without a time', async () => {
+    const query = 'query Streamed { viewer { authentication } }';
+    await overWebsocket(gateway.url, { query }).ended;
+    await overSse(gateway.url, { query }).ended;
+    const progress = overWebsocket(gateway.url, {
+      query: 'subscription Progress { jobProgress(marketId: 1) { finished } }',
+    });
+    await until(() => progress.results.length > 0);
+    progress.stop();
+    await overSse(gateway.url, { query: 'subscription Lost { jobProgress(marketId: 999) { finished } }' }).ended;
+    await until(async () => (await answered({ door: 'websocket', operation: 'Streamed', outcome: 'ok' })) === 1);
+    await until(async () => (await answered({ door: 'sse', operation: 'Streamed', outcome: 'ok' })) === 1);
+    await until(async () => (await answered({ door: 'websocket', operation: 'Progress', outcome: 'ok' })) === 1);
+    await until(async () => (await answered({ door: 'sse', operation: 'Lost', outcome: 'NOT_FOUND' })) === 1);
+    expect(await counted(gateway.url, 'gateway_request_seconds_count', { operation: 'Progress' })).toBe(0);
+  });
+
+  test('under a hundred names at most, whatever clients think of', async () => {
+    const crowded = await startGateway();
+    try {
+      for (let number = 0; number < 120; number += 1) await crowded.query(`query Q${number} { __typename }`);
+      await until(async () => (await answered({}, crowded)) === 120);
+      expect(await answered({ operation: 'Q99' }, crowded)).toBe(1);
+      expect(await answered({ operation: 'Q100' }, crowded)).toBe(0);
+      expect(await answered({ operation: 'other' }, crowded)).toBe(20);
+    } finally {
+      await crowded.close();
+    }
+  });
+
+  test('under the names of trusted documents alone where there are some', () => {
+    const nameOf = createOperationNames(new Map([['1', 'query Known { __typename } query Other { __typename }']]));
+    expect(['Known', 'Other', 'Unknown', undefined].map(nameOf)).toEqual(['Known', 'Other', 'other', 'unnamed']);
+  });
+
+  test('and nothing else is', async () => {
+    const before = await answered({});
+    await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } });
+    await fetch(`${gateway.url}/healthz`);
+    await fetch(`${gateway.url}/nowhere`);
+    expect(await answered({})).toBe(before);
+  });
 });

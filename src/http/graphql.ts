@@ -8,7 +8,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../context.js';
-import { Abandoned, UpstreamTimeout } from '../errors.js';
+import { Abandoned, GatewayError, UpstreamTimeout } from '../errors.js';
 import type { Admission } from '../limits/admission.js';
 import type { Receipt } from '../receipt.js';
 import { stringifyResult } from '../vector-text.js';
@@ -20,7 +20,9 @@ import { maskError, refusal, withoutSuggestions } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
 import { sessionPlugin } from './session-plugin.js';
 import { subscriptionPlugin } from './subscription-plugin.js';
+import { trailPlugin } from './trail-plugin.js';
 import type { Reception } from './visitor.js';
+import type { Visits } from './visits.js';
 
 /** What the door to GraphQL needs. */
 export interface GraphqlDoor {
@@ -34,14 +36,19 @@ export interface GraphqlDoor {
   /** Undefined: no answer is kept. */
   readonly answers: Pick<KeptAnswers, 'finish'> | undefined;
   readonly admission: Admission;
+  readonly visits: Visits;
   /** Whether the schema may be asked for, and is spoken of in errors. */
   readonly introspection: boolean;
 }
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. Returns what executes it. */
 export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): Promise<ApolloServer<Context>> {
+  const culprits = new WeakMap<object, string>();
   const mask = (formatted: GraphQLFormattedError, error: unknown) => {
-    const masked = maskError(formatted, error, cause => app.log.error({ err: cause }, 'Unexpected'));
+    const masked = maskError(formatted, error, cause => {
+      const requestId = cause instanceof Error ? culprits.get(cause) : undefined;
+      app.log.error({ err: cause, requestId }, 'Unexpected');
+    });
     return door.introspection ? masked : withoutSuggestions(masked);
   };
   const apollo = new ApolloServer<Context>({
@@ -66,6 +73,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       ApolloServerPluginUsageReportingDisabled(),
       callLimitPlugin(door.admission),
       receiptPlugin(door.explains),
+      trailPlugin(door.visits.nameOf, culprits),
       sessionPlugin,
       subscriptionPlugin,
     ],
@@ -74,14 +82,23 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
   app.addHook('onClose', () => apollo.stop());
 
   const receipts = new WeakMap<FastifyRequest, Receipt>();
+  const refused = (request: FastifyRequest, error: unknown) => {
+    if (error instanceof GatewayError) door.visits.of(request.raw).outcome = error.code;
+    return refusal(error);
+  };
   const context = async (request: FastifyRequest, reply: FastifyReply): Promise<Context> => {
     try {
       const visitor = await door.reception.receive(request, reply);
-      const made = createContext(door.services, visitor, lifetimeOf(reply, door.deadlineMs));
+      const made = createContext(
+        door.services,
+        visitor,
+        lifetimeOf(reply, door.deadlineMs),
+        door.visits.of(request.raw),
+      );
       receipts.set(request, made.receipt);
       return made;
     } catch (error) {
-      throw refusal(error);
+      throw refused(request, error);
     }
   };
   /** What is not admitted goes the way of all errors, after the check against forged requests. */
@@ -89,7 +106,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     try {
       return { httpGraphQLRequest: admitted(request, door.admission), context: () => context(request, reply) };
     } catch (error) {
-      return { httpGraphQLRequest: asApollo(request), context: () => Promise.reject(refusal(error)) };
+      return { httpGraphQLRequest: asApollo(request), context: () => Promise.reject(refused(request, error)) };
     }
   };
   app.route({

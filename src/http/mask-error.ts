@@ -42,7 +42,7 @@ export function withoutSuggestions(error: GraphQLFormattedError): GraphQLFormatt
 }
 
 /** What was thrown: by a resolver, or by a door that refused the whole request. */
-function causeOf(error: unknown): unknown {
+export function causeOf(error: unknown): unknown {
   const cause = unwrapResolverError(error);
   const refused = cause instanceof GraphQLError && cause.originalError instanceof GatewayError;
   return refused ? cause.originalError : cause;

@@ -13,6 +13,19 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'gateway_requests_total',
+    help: 'Operations, by door, name and outcome: ok, the code of the first error, or ABANDONED',
+    labelNames: ['door', 'operation', 'outcome'],
+    registers,
+  });
+  const requestTimes = new Histogram({
+    name: 'gateway_request_seconds',
+    help: 'How long queries and mutations took, by name',
+    labelNames: ['operation'],
+    buckets: [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10],
+    registers,
+  });
   const calls = new Histogram({
     name: 'gateway_upstream_call_seconds',
     help: 'Calls to the service, by endpoint family, outcome and status',
@@ -70,6 +83,10 @@ export function createMetrics(): Metrics {
   return {
     registry,
     telemetry: {
+      request: (door, operation, outcome, milliseconds) => {
+        requests.inc({ door, operation, outcome });
+        if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
+      },
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
         calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
       lookup: (family, source) => lookups.inc({ family, source }),

@@ -1,49 +1,42 @@
-import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import cookie from '@fastify/cookie';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
-import { destination, pino } from 'pino';
 import { GatewayError } from '../errors.js';
 import { parseReadBodies } from './answers/body.js';
+import type { Visits } from './visits.js';
 
 /** How large a request's body may be, in bytes. */
 export const largestBody = 1024 * 1024;
 /** How long a client may take to send a request. */
 const slowestRequestMs = 30_000;
 
-/**
- * The HTTP server without its doors. Logs go to stderr, one JSON object a line; addresses are logged without their query, which may
- * hold a credential.
- * @param before sees each request before the server does.
- * @param trustProxy whose word counts for a client's address: everybody's, nobody's, or that of proxies at these addresses.
- */
-export async function createServer(
-  trustProxy: boolean | readonly string[],
-  before: (next: RequestListener) => RequestListener,
-): Promise<FastifyInstance> {
-  const logger: FastifyBaseLogger = pino(
-    {
-      level: 'warn',
-      serializers: {
-        req: ({ id, method, url }) => ({ id, method, path: String(url).split('?')[0] }),
-      },
-    },
-    destination(2),
-  );
+/** What the server is made of. */
+export interface ServerParts {
+  readonly log: FastifyBaseLogger;
+  readonly visits: Visits;
+  /** Whose word counts for a client's address: everybody's, nobody's, or that of proxies at these addresses. */
+  readonly trustProxy: boolean | readonly string[];
+  /** Sees each request before the server does. */
+  before(next: RequestListener): RequestListener;
+}
+
+/** The HTTP server without its doors. */
+export async function createServer({ log, visits, trustProxy, before }: ServerParts): Promise<FastifyInstance> {
   const app = fastify({
-    loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true }),
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: largestBody,
     requestTimeout: slowestRequestMs,
     serverFactory: (handler, options) => createHttpServer(options, before(handler as RequestListener)),
     trustProxy: typeof trustProxy === 'boolean' ? trustProxy : [...trustProxy],
-    genReqId: () => randomUUID(),
+    genReqId: request => visits.of(request).id,
     forceCloseConnections: 'idle',
     return503OnClosing: true,
   });
   app.setErrorHandler((error: { statusCode?: number; message: string }, request, reply) => {
     if (error instanceof GatewayError) {
+      visits.of(request.raw).outcome = error.code;
       return reply.code(error.httpStatus).send({ errors: [{ message: error.message, extensions: error.extensions }] });
     }
     const status = error.statusCode ?? 500;

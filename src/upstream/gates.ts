@@ -1,7 +1,7 @@
 import { type Dispatcher, Pool } from 'undici';
-import type { Credential } from '../credentials.js';
 import { carry } from '../credentials.js';
 import { NotConfigured } from '../errors.js';
+import type { Asker } from './asker.js';
 import { Bulkhead } from './bulkhead.js';
 import { exchange, type Reply } from './exchange.js';
 import { type Address, pathAndQuery, type UpstreamRequest } from './request.js';
@@ -21,7 +21,7 @@ export interface UpstreamOptions {
 export interface Gate {
   readonly bulkhead: Bulkhead;
   /** @throws BrokenExchange where no whole reply came. */
-  exchange(request: UpstreamRequest, credential: Credential | undefined, signal: AbortSignal): Promise<Reply>;
+  exchange(request: UpstreamRequest, asker: Asker, signal: AbortSignal): Promise<Reply>;
 }
 
 const waitingPerConnection = 32;
@@ -67,8 +67,8 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
       const { dispatcher, bulkhead } = open(origin);
       const gate: Gate = {
         bulkhead,
-        exchange: (request, credential, signal) =>
-          exchange(dispatcher, { origin, ...wireForm(request, credential, prefix) }, signal),
+        exchange: (request, asker, signal) =>
+          exchange(dispatcher, { origin, ...wireForm(request, asker, prefix) }, signal),
       };
       gates.set(address, gate);
       return gate;
@@ -83,16 +83,14 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
 
 const anonymous = { headers: {}, query: undefined };
 
-function wireForm(request: UpstreamRequest, credential: Credential | undefined, prefix: string) {
+function wireForm(request: UpstreamRequest, { credential, receipt }: Asker, prefix: string) {
   const { headers, query } = credential === undefined ? anonymous : carry(credential);
+  const common = { accept: 'application/json', 'x-request-id': receipt.trail.id, ...headers };
   const path = prefix + pathAndQuery(request);
   return {
     method: request.method,
     path: query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
-    headers:
-      request.body === undefined
-        ? { accept: 'application/json', ...headers }
-        : { accept: 'application/json', 'content-type': 'application/json', ...headers },
+    headers: request.body === undefined ? common : { 'content-type': 'application/json', ...common },
     body: request.body === undefined ? null : JSON.stringify(request.body),
   };
 }

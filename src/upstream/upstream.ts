@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import type { Credential } from '../credentials.js';
 import { UpstreamTimeout } from '../errors.js';
-import type { Receipt } from '../receipt.js';
 import type { Telemetry } from '../telemetry.js';
+import type { Asker } from './asker.js';
 import { createBreakers } from './breakers.js';
 import { withDeadline } from './deadline.js';
 import type { Reply } from './exchange.js';
@@ -12,12 +11,6 @@ import { createGates, type UpstreamOptions } from './gates.js';
 import { refusalOf } from './refusal.js';
 import { pathAndQuery, type UpstreamRequest } from './request.js';
 import { RetryBudget } from './retry-budget.js';
-
-/** Who a call is made for; nobody known, when a user signs in. */
-export interface Asker {
-  readonly credential: Credential | undefined;
-  readonly receipt: Receipt;
-}
 
 /** The whole of the service, as seen from a room. */
 export interface Upstream {
@@ -63,7 +56,7 @@ export function createUpstream(options: UpstreamOptions, telemetry: Telemetry, w
     const gate = gates.to(request.address);
     return gate.bulkhead.run(deadline, () =>
       runInFamily(request.family, async () => {
-        const reply = await recorded(request, asker, gate.exchange(request, asker.credential, deadline));
+        const reply = await recorded(request, asker, gate.exchange(request, asker, deadline));
         if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request.safe);
         return reply;
       }),

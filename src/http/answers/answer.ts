@@ -10,6 +10,9 @@ export interface Answer {
   /** The same, compressed, once a client has asked for it so. */
   gzipped: Buffer | undefined;
   readonly etag: string;
+  /** What is counted when it is given: the operation's name, and the outcome. */
+  readonly operation: string | undefined;
+  readonly outcome: string | undefined;
   /** Until when it holds, in milliseconds since 1970; 0: not beyond this moment. */
   readonly keepUntil: number;
   /** The generations that it belongs to, by their tags. */

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../credentials.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
+import type { Visits } from '../visits.js';
 import { type Answer, etagOf, represent } from './answer.js';
 import { readBody } from './body.js';
 import type { AnswerKey, AnswerStore } from './store.js';
@@ -22,6 +23,7 @@ export interface KeptAnswers {
 export interface KeptAnswersParts {
   readonly store: AnswerStore;
   readonly telemetry: Pick<Telemetry, 'keptAnswer'>;
+  readonly visits: Pick<Visits, 'of'>;
   /** Whose answer it would be; undefined: it is not to be found here. @throws anything, for a request that is to be refused later. */
   scopeOf(request: IncomingMessage): Promise<Scope | undefined> | Scope | undefined;
   /** In bytes. */
@@ -36,9 +38,18 @@ interface Flight {
 }
 
 /** Keeps answers at `/graphql`. */
-export function createKeptAnswers({ store, telemetry, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
+export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
   const flights = new Map<string, Flight>();
   const flightOf = new WeakMap<IncomingMessage, Flight>();
+
+  async function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): Promise<true> {
+    const trail = visits.of(request);
+    trail.operation = answer.operation;
+    trail.outcome = answer.outcome;
+    const { status, headers, body } = await represent(answer, request.headers);
+    response.writeHead(status, headers).end(body);
+    return true;
+  }
 
   async function answered(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     const scope = await scopeOf(request);
@@ -88,6 +99,8 @@ export function createKeptAnswers({ store, telemetry, scopeOf, largestBody }: Ke
         body: bytes,
         gzipped: undefined,
         etag: etagOf(bytes),
+        operation: receipt.trail.operation,
+        outcome: receipt.trail.outcome,
         keepUntil: Number.isFinite(receipt.keepUntil) ? receipt.keepUntil : 0,
         generations: [...receipt.generations],
       };
@@ -126,12 +139,6 @@ function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
   if (url !== '/graphql' && !url.startsWith('/graphql?')) return false;
   if (method === 'GET') return !headers.accept?.includes('text/html');
   return method === 'POST' && headers['content-type']?.startsWith('application/json') === true;
-}
-
-async function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): Promise<true> {
-  const { status, headers, body } = await represent(answer, request.headers);
-  response.writeHead(status, headers).end(body);
-  return true;
 }
 
 /** What stands in the head already was put there for this one request. */

@@ -1,7 +1,9 @@
 import type { WebSocket } from 'ws';
 import type { Presented } from '../../credentials.js';
 import { Abandoned, BadUserInput, Forbidden, RateLimited, Unauthenticated } from '../../errors.js';
+import type { Trail } from '../../trail.js';
 import { stringifyResult } from '../../vector-text.js';
+import { outcomeOf } from '../trail-plugin.js';
 import type { Arrival, Guest } from '../visitor.js';
 import { closeCodes, type Message, messageIn } from './messages.js';
 import type { Asked, Operation } from './operations.js';
@@ -165,47 +167,56 @@ export class Connection implements Wire {
       isOver = true;
     };
     this.#running.set(id, giveUp);
+    const trail = streams.visits.begin();
     try {
       await streams.count(guest);
-      if (isOver) return;
-      const operation = streams.read(asked);
-      if (operation.type === 'subscription') this.#listen(id, operation, guest);
-      else void this.#answer(id, operation, guest);
+      if (isOver) return streams.visits.end(abandoned(trail), undefined);
+      const operation = streams.read(asked, trail);
+      if (operation.type === 'subscription') this.#listen(id, operation, guest, trail);
+      else void this.#answer(id, operation, guest, trail);
     } catch (error) {
+      const errors = streams.worded(error, trail);
+      streams.visits.end(trail, undefined);
       if (isOver) return;
       this.#running.delete(id);
-      this.send(wordingFor(id).fail(JSON.stringify(streams.masked(error))));
+      this.send(wordingFor(id).fail(errors));
     }
   }
 
-  #listen(id: string, operation: Operation, guest: Guest): void {
+  #listen(id: string, operation: Operation, guest: Guest, trail: Trail): void {
     const { streams } = this.#parts;
-    const subscriber = new Subscriber(this, wordingFor(id), tooSlow => {
+    const subscriber = new Subscriber(this, wordingFor(id), (tooSlow, told) => {
+      if (told !== undefined) trail.outcome = outcomeOf(JSON.parse(told));
+      const errors = tooSlow ? streams.worded(new RateLimited('Too slow a reader'), trail) : undefined;
       this.#stop(id);
-      if (tooSlow) this.send(wordingFor(id).fail(JSON.stringify(streams.masked(new RateLimited('Too slow a reader')))));
+      if (errors !== undefined) this.send(wordingFor(id).fail(errors));
     });
     streams.telemetry.listeners('websocket', 1);
     const leave = streams.subscribe(operation, guest, subscriber);
     this.#running.set(id, () => {
       leave();
       streams.telemetry.listeners('websocket', -1);
+      streams.visits.end(trail, undefined);
     });
   }
 
-  async #answer(id: string, operation: Operation, guest: Guest): Promise<void> {
+  async #answer(id: string, operation: Operation, guest: Guest, trail: Trail): Promise<void> {
     const { streams } = this.#parts;
+    const startedAt = performance.now();
     const stopping = new AbortController();
     const stop = () => stopping.abort(new Abandoned('The client has gone'));
     this.#running.set(id, stop);
     const wording = wordingFor(id);
-    const frames = await streams.single(operation, guest, stopping.signal).then(
+    const frames = await streams.single(operation, guest, stopping.signal, trail).then(
       outcome =>
         'errors' in outcome
           ? [wording.fail(JSON.stringify(outcome.errors))]
           : [wording.next(stringifyResult(outcome.answer)), wording.complete()],
-      error => [wording.fail(JSON.stringify(streams.masked(error)))],
+      error => [wording.fail(streams.worded(error, trail))],
     );
-    if (this.#running.get(id) !== stop) return;
+    const isWanted = this.#running.get(id) === stop;
+    streams.visits.end(isWanted ? trail : abandoned(trail), performance.now() - startedAt);
+    if (!isWanted) return;
     this.#running.delete(id);
     for (const frame of frames) this.send(frame);
   }
@@ -215,6 +226,11 @@ export class Connection implements Wire {
     this.#running.delete(id);
     stop?.();
   }
+}
+
+function abandoned(trail: Trail): Trail {
+  trail.outcome = 'ABANDONED';
+  return trail;
 }
 
 function wordingFor(id: string): Wording {

@@ -11,7 +11,7 @@ import { registerWebsocket } from './websocket.js';
 /** What the doors for streams need; limits and times may be other than these in a test. */
 export type StreamDoors = Pick<
   GraphqlDoor,
-  'schema' | 'services' | 'deadlineMs' | 'reception' | 'admission' | 'introspection'
+  'schema' | 'services' | 'deadlineMs' | 'reception' | 'admission' | 'introspection' | 'visits'
 > &
   Pick<ExecutorParts, 'apollo'> & {
     readonly gate: Pick<Gate, 'admit'>;
@@ -32,13 +32,17 @@ const drain = { mostMs: 5_000, eachMs: 20 };
 
 /** GraphQL over WebSocket at `/graphql` and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. */
 export function registerStreams(app: FastifyInstance, doors: StreamDoors): void {
-  const { schema, services, reception, admission } = doors;
+  const { schema, services, reception, admission, visits } = doors;
   const bounds = { ...defaults, ...doors.bounds };
-  const executor = createExecutor({ ...doors, report: error => app.log.error({ err: error }, 'Unexpected') });
+  const executor = createExecutor({
+    ...doors,
+    report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),
+  });
   const streams = createStreams(executor, createOperationReader(schema, admission), {
     limits: bounds,
     telemetry: services.telemetry,
     gate: doors.gate,
+    visits,
     scopeOf: services.scopeOf,
   });
   const partings = [

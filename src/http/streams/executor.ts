@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 import { type Context, createContext, type Visitor } from '../../context.js';
 import { UpstreamTimeout } from '../../errors.js';
+import { newTrail, type Trail } from '../../trail.js';
 import type { GraphqlDoor } from '../graphql.js';
 import { maskError, withoutSuggestions } from '../mask-error.js';
 import { noteReceipt } from '../receipt-plugin.js';
@@ -18,7 +19,7 @@ import { type Operation, Refused, withCode } from './operations.js';
 export interface ExecutorParts extends Pick<GraphqlDoor, 'schema' | 'services' | 'deadlineMs' | 'introspection'> {
   readonly apollo: ApolloServer<Context>;
   /** Hears of errors that no client is shown. */
-  readonly report: (error: unknown) => void;
+  readonly report: (error: unknown, requestId?: string) => void;
 }
 
 /** What came of an operation: an answer, or errors before there could be one. */
@@ -31,7 +32,7 @@ type ExecutionOutcome = Pick<ExecutionResult, 'data' | 'extensions'> & {
 /** Executes operations under the rules of the door for requests: the same masking, the same receipts, the same deadline. */
 export interface Executor {
   /** A query or a mutation. */
-  single(operation: Operation, visitor: Visitor, signal: AbortSignal): Promise<Outcome>;
+  single(operation: Operation, visitor: Visitor, signal: AbortSignal, trail: Trail): Promise<Outcome>;
   /** The source of a subscription, which ends when the signal aborts. @throws what the source is refused for. */
   source(operation: Operation, visitor: Visitor, signal: AbortSignal): Promise<AsyncIterable<unknown>>;
   /** The answer to one event of a subscription, with loaders of its own. */
@@ -48,13 +49,18 @@ export function createExecutor({
   apollo,
   report,
 }: ExecutorParts): Executor {
-  const mask = (error: GraphQLError) => {
-    const masked = maskError(error.toJSON(), error, report);
+  const mask = (error: GraphQLError, requestId?: string) => {
+    const masked = maskError(error.toJSON(), error, cause => report(cause, requestId));
     return introspection ? masked : withoutSuggestions(masked);
   };
 
   /** Runs something with a context whose signal ends with the deadline or with `signal`. */
-  async function within<T>(visitor: Visitor, signal: AbortSignal, run: (context: Context) => Promise<T>): Promise<T> {
+  async function within<T>(
+    visitor: Visitor,
+    signal: AbortSignal,
+    trail: Trail,
+    run: (context: Context) => Promise<T>,
+  ): Promise<T> {
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
     const late = () => controller.abort(new UpstreamTimeout(`The request took longer than ${deadlineMs} ms`));
@@ -62,7 +68,7 @@ export function createExecutor({
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      return await run(createContext(services, visitor, controller.signal));
+      return await run(createContext(services, visitor, controller.signal, trail));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
@@ -70,8 +76,8 @@ export function createExecutor({
   }
 
   return {
-    single: ({ query, operationName, variables }, visitor, signal) =>
-      within(visitor, signal, async contextValue => {
+    single: ({ query, operationName, variables }, visitor, signal, trail) =>
+      within(visitor, signal, trail, async contextValue => {
         const request = {
           query,
           ...(operationName != null && { operationName }),
@@ -96,7 +102,7 @@ export function createExecutor({
     },
 
     event: ({ document, operationName, variables }, event, visitor, signal) =>
-      within(visitor, signal, async contextValue => {
+      within(visitor, signal, newTrail(), async contextValue => {
         const { data, errors } = await execute({
           schema,
           document,
@@ -105,13 +111,16 @@ export function createExecutor({
           variableValues: variables,
           operationName,
         });
-        const answer: ExecutionOutcome = { data: data ?? null, ...(errors && { errors: errors.map(mask) }) };
+        const answer: ExecutionOutcome = {
+          data: data ?? null,
+          ...(errors && { errors: errors.map(error => mask(error, contextValue.receipt.trail.id)) }),
+        };
         noteReceipt(answer, contextValue.receipt, false);
         return answer;
       }),
 
     masked(error) {
-      if (error instanceof Refused) return error.errors.map(mask);
+      if (error instanceof Refused) return error.errors.map(each => mask(each));
       const message = error instanceof Error ? error.message : 'Unknown';
       return [
         mask(error instanceof GraphQLError ? error : new GraphQLError(message, { originalError: error as Error })),

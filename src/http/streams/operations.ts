@@ -28,6 +28,7 @@ export interface Asked {
 export interface Operation extends Pick<Asked, 'operationName' | 'variables'> {
   readonly query: string;
   readonly document: DocumentNode;
+  readonly name: string | undefined;
   readonly type: OperationTypeNode;
 }
 
@@ -71,7 +72,7 @@ export function createOperationReader(
     const operation = getOperationAST(document, operationName);
     if (operation != null) {
       admission.checkCalls(document, operationName, variables ?? undefined);
-      return { query, operationName, variables, document, type: operation.operation };
+      return { query, operationName, variables, document, type: operation.operation, name: operation.name?.value };
     }
     return new Refused([
       withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE'),

@@ -1,8 +1,10 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../../errors.js';
+import type { Trail } from '../../trail.js';
 import { stringifyResult } from '../../vector-text.js';
 import { refusalBody } from '../mask-error.js';
+import { outcomeOf } from '../trail-plugin.js';
 import type { Guest, Reception } from '../visitor.js';
 import { asked } from './messages.js';
 import type { Asked, Operation } from './operations.js';
@@ -64,7 +66,7 @@ export function registerSse(
         open.delete(stream);
         stream.end();
       });
-      stream.run(() => readAsked(request), request.method === 'GET', guest, streams);
+      stream.run(() => readAsked(request), request.method === 'GET', guest, streams, streams.visits.of(request.raw));
     },
   });
 
@@ -114,20 +116,23 @@ class Stream implements Wire {
     this.#response.end();
   }
 
-  run(read: () => Asked, isGet: boolean, guest: Guest, streams: Streams): void {
+  run(read: () => Asked, isGet: boolean, guest: Guest, streams: Streams, trail: Trail): void {
     try {
-      const operation = streams.read(read());
+      const operation = streams.read(read(), trail);
       if (isGet && operation.type === 'mutation') throw new BadUserInput('query', 'send a mutation with POST');
-      if (operation.type === 'subscription') this.#listen(operation, guest, streams);
-      else void this.#answer(operation, guest, streams);
+      if (operation.type === 'subscription') this.#listen(operation, guest, streams, trail);
+      else void this.#answer(operation, guest, streams, trail);
     } catch (error) {
-      this.send(wording.fail(JSON.stringify(streams.masked(error))));
+      this.send(wording.fail(streams.worded(error, trail)));
       this.end();
     }
   }
 
-  #listen(operation: Operation, guest: Guest, streams: Streams): void {
-    const subscriber = new Subscriber(this, wording, () => this.end());
+  #listen(operation: Operation, guest: Guest, streams: Streams, trail: Trail): void {
+    const subscriber = new Subscriber(this, wording, (_, told) => {
+      if (told !== undefined) trail.outcome = outcomeOf(JSON.parse(told));
+      this.end();
+    });
     const leave = streams.subscribe(operation, guest, subscriber);
     streams.telemetry.listeners('sse', 1);
     this.#stop = () => {
@@ -136,15 +141,15 @@ class Stream implements Wire {
     };
   }
 
-  async #answer(operation: Operation, guest: Guest, streams: Streams): Promise<void> {
+  async #answer(operation: Operation, guest: Guest, streams: Streams, trail: Trail): Promise<void> {
     const stopping = new AbortController();
     this.#stop = () => stopping.abort(new Abandoned('The client has gone'));
     try {
-      const outcome = await streams.single(operation, guest, stopping.signal);
+      const outcome = await streams.single(operation, guest, stopping.signal, trail);
       if ('errors' in outcome) this.send(wording.fail(JSON.stringify(outcome.errors)));
       else this.send(wording.next(stringifyResult(outcome.answer)) + wording.complete());
     } catch (error) {
-      this.send(wording.fail(JSON.stringify(streams.masked(error))));
+      this.send(wording.fail(streams.worded(error, trail)));
     }
     this.end();
   }

@@ -1,11 +1,13 @@
-import type { GraphQLFormattedError } from 'graphql';
 import type { Visitor } from '../../context.js';
 import type { Credential, Scope } from '../../credentials.js';
 import { Forbidden } from '../../errors.js';
 import type { Telemetry } from '../../telemetry.js';
+import type { Trail } from '../../trail.js';
 import { stringifyResult } from '../../vector-text.js';
 import type { Gate } from '../gate.js';
+import { outcomeOf } from '../trail-plugin.js';
 import type { Guest } from '../visitor.js';
+import type { Visits } from '../visits.js';
 import { Broadcast } from './broadcast.js';
 import type { Executor, Outcome } from './executor.js';
 import { type Asked, type Operation, Refused } from './operations.js';
@@ -23,6 +25,7 @@ export interface StreamLimits {
 export interface Streams {
   readonly limits: StreamLimits;
   readonly telemetry: Telemetry;
+  readonly visits: Visits;
   /** How many connections were admitted and have not gone. */
   readonly open: number;
   /** Counts a connection; undefined where the credential has too many. Returns what ends it. */
@@ -30,13 +33,13 @@ export interface Streams {
   /** Counts an operation that came by a connection, and not by a request of its own. @throws RateLimited, Overloaded */
   count(guest: Guest): Promise<void>;
   /** @throws Refused */
-  read(asked: Asked): Operation;
+  read(asked: Asked, trail: Trail): Operation;
   /** Executes a query or a mutation. */
-  single(operation: Operation, guest: Guest, signal: AbortSignal): Promise<Outcome>;
+  single(operation: Operation, guest: Guest, signal: AbortSignal, trail: Trail): Promise<Outcome>;
   /** Listens to a subscription, which whoever asked for the same shares. Returns what ends it. */
   subscribe(operation: Operation, guest: Guest, subscriber: Subscriber): () => void;
-  /** Errors as a client may see them. */
-  masked(error: unknown): readonly GraphQLFormattedError[];
+  /** What is told of an error: JSON of errors as a client may see them. */
+  worded(error: unknown, trail: Trail): string;
 }
 
 /** Where a subscriber is: on its way to a seat, in one, or gone. */
@@ -52,12 +55,13 @@ export function createStreams(
     readonly limits: StreamLimits;
     readonly telemetry: Telemetry;
     readonly gate: Pick<Gate, 'admit'>;
+    readonly visits: Visits;
     scopeOf(credential: Credential): Scope;
   },
 ): Streams {
   const broadcasts = new Map<string, Broadcast>();
   const connections = new Map<Scope, number>();
-  const { limits, telemetry, gate, scopeOf } = parts;
+  const { limits, telemetry, gate, visits, scopeOf } = parts;
 
   function begin(key: string, operation: Operation, guest: Guest): Broadcast {
     const visitor = visitorOf(guest);
@@ -95,6 +99,7 @@ export function createStreams(
   return {
     limits,
     telemetry,
+    visits,
     get open() {
       return [...connections.values()].reduce((sum, count) => sum + count, 0);
     },
@@ -113,12 +118,13 @@ export function createStreams(
       const refusal = await gate.admit(address, scopeOf(credential));
       if (refusal !== undefined) throw refusal;
     },
-    read(asked) {
+    read(asked, trail) {
       const operation = read(asked);
       if (operation instanceof Refused) throw operation;
+      trail.operation = visits.nameOf(operation.name);
       return operation;
     },
-    single: (operation, guest, signal) => executor.single(operation, visitorOf(guest), signal),
+    single: (operation, guest, signal, trail) => executor.single(operation, visitorOf(guest), signal, trail),
     subscribe(operation, guest, subscriber) {
       const { query, operationName, variables } = operation;
       const key = JSON.stringify([scopeOf(guest.credential), query, operationName ?? null, variables ?? null]);
@@ -129,7 +135,11 @@ export function createStreams(
         place.leave();
       };
     },
-    masked: error => executor.masked(error),
+    worded(error, trail) {
+      const errors = executor.masked(error);
+      trail.outcome = outcomeOf(errors);
+      return JSON.stringify(errors);
+    },
   };
 }
 

@@ -23,11 +23,11 @@ const mostWaiting = 1_000;
 export class Subscriber implements Listener {
   readonly #wire: Wire;
   readonly #wording: Wording;
-  readonly #onOver: (tooSlow: boolean) => void;
+  readonly #onOver: (tooSlow: boolean, errors?: string) => void;
   #waiting: string[] | undefined;
 
-  /** @param onOver is called when the last was sent, or cannot be since the client is too slow. */
-  constructor(wire: Wire, wording: Wording, onOver: (tooSlow: boolean) => void) {
+  /** @param onOver is called when the last was sent, with the errors if these were the last, or cannot be since the client is too slow. */
+  constructor(wire: Wire, wording: Wording, onOver: (tooSlow: boolean, errors?: string) => void) {
     this.#wire = wire;
     this.#wording = wording;
     this.#onOver = onOver;
@@ -41,18 +41,18 @@ export class Subscriber implements Listener {
   }
 
   fail(errors: string): void {
-    this.#last(this.#wording.fail(errors));
+    this.#last(this.#wording.fail(errors), errors);
   }
 
   complete(): void {
     this.#last(this.#wording.complete());
   }
 
-  #last(frame: string): void {
+  #last(frame: string, errors?: string): void {
     for (const text of this.#waiting ?? []) this.#wire.send(this.#wording.next(text));
     this.#waiting = undefined;
     this.#wire.send(frame);
-    this.#onOver(false);
+    this.#onOver(false, errors);
   }
 
   #send(text: string): void {

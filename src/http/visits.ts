@@ -1,0 +1,93 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { Door, Telemetry } from '../telemetry.js';
+import { newTrail, type Trail } from '../trail.js';
+import type { OperationNames } from './operation-names.js';
+
+/** Tells requests and operations apart, and tells those who watch how each of them went. */
+export interface Visits {
+  /** Sees each request before anybody else, and its response to the end. */
+  listener(next: RequestListener): RequestListener;
+  of(request: IncomingMessage): Trail;
+  /** The name that an operation is counted under. */
+  readonly nameOf: OperationNames;
+  /** An operation that came by a connection. */
+  begin(): Trail;
+  /** @param milliseconds how long it took; undefined for a subscription, which takes as long as somebody listens. */
+  end(trail: Trail, milliseconds: number | undefined): void;
+}
+
+/** What a client may call its request: nothing that could break a line of a log or a header. */
+const sane = /^[\w.:+/=@-]{1,128}$/;
+
+/** What visits are told to, and how operations are called there. */
+export interface VisitsParts {
+  readonly log: Logger;
+  readonly telemetry: Pick<Telemetry, 'request'>;
+  readonly nameOf: OperationNames;
+}
+
+/** Each request has an id, the client's own where it is sane; the client is told it. */
+export function createVisits({ log, telemetry, nameOf }: VisitsParts): Visits {
+  const trails = new WeakMap<IncomingMessage, Trail>();
+
+  function of(request: IncomingMessage): Trail {
+    const found = trails.get(request);
+    if (found !== undefined) return found;
+    const given = request.headers['x-request-id'];
+    const trail = newTrail(typeof given === 'string' && sane.test(given) ? given : undefined);
+    trails.set(request, trail);
+    return trail;
+  }
+
+  function left(request: IncomingMessage, response: ServerResponse, startedAt: number): void {
+    const { method, url = '' } = request;
+    const { statusCode: status } = response;
+    const trail = of(request);
+    const path = pathOf(url);
+    const milliseconds = performance.now() - startedAt;
+    const door = doors.get(path);
+    if (door === 'http' && !response.writableFinished) trail.outcome = 'ABANDONED';
+    trail.outcome ??= outcomeOf(status);
+    const { id: requestId, operation, outcome } = trail;
+    if (door !== undefined && (operation !== undefined || outcome !== 'ok')) {
+      telemetry.request(door, operation ?? 'none', outcome, door === 'http' ? milliseconds : undefined);
+    }
+    if (log.isLevelEnabled('info')) {
+      log.info({ requestId, method, path, status, milliseconds, operation, outcome }, 'Answered');
+    }
+  }
+
+  return {
+    of,
+    nameOf,
+    listener: next => (request, response) => {
+      const startedAt = performance.now();
+      response.setHeader('x-request-id', of(request).id);
+      response.once('close', () => left(request, response, startedAt));
+      next(request, response);
+    },
+    begin: () => newTrail(),
+    end({ id: requestId, operation = 'none', outcome = 'ok' }, milliseconds) {
+      telemetry.request('websocket', operation, outcome, milliseconds);
+      log.info({ requestId, door: 'websocket', milliseconds, operation, outcome }, 'Answered');
+    },
+  };
+}
+
+const doors: ReadonlyMap<string, Door> = new Map([
+  ['/graphql', 'http'],
+  ['/graphql/stream', 'sse'],
+]);
+
+/** Without the query, which may hold a credential. */
+function pathOf(url: string): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}
+
+/** For what no execution has told the outcome of. */
+function outcomeOf(status: number): string {
+  if (status < 400) return 'ok';
+  return status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR';
+}

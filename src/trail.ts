@@ -1,0 +1,16 @@
+import { randomUUID } from 'node:crypto';
+
+/** How something that was asked is followed from outside: a request, an operation that came by a connection, or a poll. */
+export interface Trail {
+  /** The same in the logs, to the client and to the service: `x-request-id`. */
+  readonly id: string;
+  /** The operation as it is counted; undefined while it is not known, and where there is none. */
+  operation: string | undefined;
+  /** `ok`, or the code of the first error; undefined while it is not known. */
+  outcome: string | undefined;
+}
+
+/** @param id what the client calls it. */
+export function newTrail(id: string = randomUUID()): Trail {
+  return { id, operation: undefined, outcome: undefined };
+}

@@ -19,6 +19,7 @@ import { createDocumentStore } from './documents.js';
 import { maskError, refusal, withoutSuggestions } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
 import { sessionPlugin } from './session-plugin.js';
+import { statusFor } from './status.js';
 import { subscriptionPlugin } from './subscription-plugin.js';
 import { trailPlugin } from './trail-plugin.js';
 import type { Reception } from './visitor.js';
@@ -114,9 +115,10 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     method: ['GET', 'POST'],
     handler: async (request, reply) => {
       const { headers, body, status } = await apollo.executeHTTPGraphQLRequest(asked(request, reply));
-      reply.code(status ?? 200).headers(Object.fromEntries(headers));
-      if (body.kind !== 'complete') return reply.send(Readable.from(body.asyncIterator));
       const receipt = receipts.get(request);
+      const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
+      reply.code(statusFor(status ?? 200, receipt?.trail.outcome, types)).headers(Object.fromEntries(headers));
+      if (body.kind !== 'complete') return reply.send(Readable.from(body.asyncIterator));
       return receipt === undefined || door.answers === undefined
         ? body.string
         : door.answers.finish(request, reply, body.string, receipt);

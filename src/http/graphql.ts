@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { ApolloServer } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
@@ -8,18 +7,17 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../context.js';
-import { Abandoned, GatewayError, UpstreamTimeout } from '../errors.js';
+import { Abandoned, UpstreamTimeout } from '../errors.js';
 import type { Admission } from '../limits/admission.js';
 import type { Receipt } from '../receipt.js';
 import { stringifyResult } from '../vector-text.js';
-import { admitted, asApollo } from './admitted.js';
 import type { KeptAnswers } from './answers/kept-answers.js';
 import { callLimitPlugin } from './call-limit-plugin.js';
 import { createDocumentStore } from './documents.js';
-import { maskError, refusal, withoutSuggestions } from './mask-error.js';
+import { maskError, withoutSuggestions } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
+import { serveGraphql } from './serve-graphql.js';
 import { sessionPlugin } from './session-plugin.js';
-import { statusFor } from './status.js';
 import { subscriptionPlugin } from './subscription-plugin.js';
 import { trailPlugin } from './trail-plugin.js';
 import type { Reception } from './visitor.js';
@@ -83,45 +81,22 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
   app.addHook('onClose', () => apollo.stop());
 
   const receipts = new WeakMap<FastifyRequest, Receipt>();
-  const refused = (request: FastifyRequest, error: unknown) => {
-    if (error instanceof GatewayError) door.visits.of(request.raw).outcome = error.code;
-    return refusal(error);
-  };
-  const context = async (request: FastifyRequest, reply: FastifyReply): Promise<Context> => {
-    try {
+  serveGraphql(app, '/graphql', {
+    apollo,
+    admission: door.admission,
+    visits: door.visits,
+    async context(request, reply) {
       const visitor = await door.reception.receive(request, reply);
-      const made = createContext(
-        door.services,
-        visitor,
-        lifetimeOf(reply, door.deadlineMs),
-        door.visits.of(request.raw),
-      );
+      const lifetime = lifetimeOf(reply, door.deadlineMs);
+      const made = createContext(door.services, visitor, lifetime, door.visits.of(request.raw));
       receipts.set(request, made.receipt);
       return made;
-    } catch (error) {
-      throw refused(request, error);
-    }
-  };
-  /** What is not admitted goes the way of all errors, after the check against forged requests. */
-  const asked = (request: FastifyRequest, reply: FastifyReply) => {
-    try {
-      return { httpGraphQLRequest: admitted(request, door.admission), context: () => context(request, reply) };
-    } catch (error) {
-      return { httpGraphQLRequest: asApollo(request), context: () => Promise.reject(refused(request, error)) };
-    }
-  };
-  app.route({
-    url: '/graphql',
-    method: ['GET', 'POST'],
-    handler: async (request, reply) => {
-      const { headers, body, status } = await apollo.executeHTTPGraphQLRequest(asked(request, reply));
+    },
+    finish(request, reply, body) {
       const receipt = receipts.get(request);
-      const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
-      reply.code(statusFor(status ?? 200, receipt?.trail.outcome, types)).headers(Object.fromEntries(headers));
-      if (body.kind !== 'complete') return reply.send(Readable.from(body.asyncIterator));
       return receipt === undefined || door.answers === undefined
-        ? body.string
-        : door.answers.finish(request, reply, body.string, receipt);
+        ? body
+        : door.answers.finish(request, reply, body, receipt);
     },
   });
   return apollo;

@@ -8,6 +8,8 @@ import type { Visits } from './visits.js';
 
 /** How large a request's body may be, in bytes. */
 export const largestBody = 1024 * 1024;
+/** Errors of the framework that are put into words that clients know. */
+const wordsFor: Readonly<Record<string, string>> = { FST_ERR_CTP_INVALID_JSON_BODY: 'Invalid JSON in the body' };
 /** How long a client may take to send a request. */
 const slowestRequestMs = 30_000;
 
@@ -34,7 +36,7 @@ export async function createServer({ log, visits, trustProxy, before }: ServerPa
     forceCloseConnections: 'idle',
     return503OnClosing: true,
   });
-  app.setErrorHandler((error: { statusCode?: number; message: string }, request, reply) => {
+  app.setErrorHandler((error: { statusCode?: number; code?: string; message: string }, request, reply) => {
     if (error instanceof GatewayError) {
       visits.of(request.raw).outcome = error.code;
       return reply.code(error.httpStatus).send({ errors: [{ message: error.message, extensions: error.extensions }] });
@@ -42,7 +44,7 @@ export async function createServer({ log, visits, trustProxy, before }: ServerPa
     const status = error.statusCode ?? 500;
     const hasGone = reply.raw.destroyed;
     if (status >= 500 && !hasGone) request.log.error({ err: error, req: request }, 'Unexpected');
-    const message = status >= 500 ? 'Internal server error' : error.message;
+    const message = status >= 500 ? 'Internal server error' : (wordsFor[error.code ?? ''] ?? error.message);
     const code = status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST';
     return reply.code(status).send({ errors: [{ message, extensions: { code } }] });
   });

@@ -1,0 +1,63 @@
+import { Readable } from 'node:stream';
+import type { ApolloServer, BaseContext } from '@apollo/server';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../errors.js';
+import type { Admission } from '../limits/admission.js';
+import { admitted, asApollo } from './admitted.js';
+import { refusal } from './mask-error.js';
+import { statusFor } from './status.js';
+import type { Visits } from './visits.js';
+
+/** What executes the requests that come in, and what is done before and after. */
+export interface Served<C extends BaseContext> {
+  readonly apollo: ApolloServer<C>;
+  readonly admission: Admission;
+  readonly visits: Pick<Visits, 'of'>;
+  /** The context of a request. @throws what it is refused for. */
+  context(request: FastifyRequest, reply: FastifyReply): Promise<C>;
+  /** Sends a whole answer, or gives back what is to be sent. */
+  finish(request: FastifyRequest, reply: FastifyReply, body: string): unknown;
+}
+
+/** GraphQL over HTTP between Fastify and Apollo's server. */
+export function serveGraphql<C extends BaseContext>(
+  app: FastifyInstance,
+  url: string,
+  { apollo, admission, visits, context, finish }: Served<C>,
+): void {
+  const refused = (request: FastifyRequest, error: unknown) => {
+    if (error instanceof GatewayError) visits.of(request.raw).outcome = error.code;
+    return refusal(error);
+  };
+  /** What is not admitted goes the way of all errors, after the check against forged requests. */
+  const asked = (request: FastifyRequest, context: () => Promise<C>) => {
+    try {
+      return { httpGraphQLRequest: admitted(request, admission), context };
+    } catch (error) {
+      return { httpGraphQLRequest: asApollo(request), context: () => Promise.reject(refused(request, error)) };
+    }
+  };
+  app.route({
+    url,
+    method: ['GET', 'POST'],
+    handler: async (request, reply) => {
+      let isExecuted = false;
+      const made = async () => {
+        try {
+          const value = await context(request, reply);
+          isExecuted = true;
+          return value;
+        } catch (error) {
+          throw refused(request, error);
+        }
+      };
+      const { headers, body, status = 200 } = await apollo.executeHTTPGraphQLRequest(asked(request, made));
+      const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
+      const outcome = isExecuted ? visits.of(request.raw).outcome : undefined;
+      reply.code(statusFor(status, outcome, types)).headers(Object.fromEntries(headers));
+      return body.kind === 'complete'
+        ? finish(request, reply, body.string)
+        : reply.send(Readable.from(body.asyncIterator));
+    },
+  });
+}

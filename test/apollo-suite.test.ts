@@ -1,0 +1,61 @@
+/** @jest-environment ./test/support/differing-environment.mjs */
+import type { AddressInfo } from 'node:net';
+import { ApolloServer } from '@apollo/server';
+import { defineIntegrationTestSuite } from '@apollo/server-integration-testsuite';
+import { buildSchema } from 'graphql';
+import { pino } from 'pino';
+import { serveGraphql } from '../src/http/serve-graphql.js';
+import { createServer } from '../src/http/server.js';
+import { createVisits } from '../src/http/visits.js';
+import { registerWebSafety } from '../src/http/web-safety.js';
+import { createAdmission } from '../src/limits/admission.js';
+import { createTrustedDocuments } from '../src/limits/trusted-documents.js';
+
+/** What is not to hold here, and why. */
+const ownDocuments =
+  'hashes are resolved before Apollo sees them, by the rules for trusted documents, which every door shares';
+const badUserInput =
+  'what is wrong with a hash is BAD_USER_INPUT and names the argument, as the contract has it for all input';
+const noStore = 'what is not kept is no-store';
+Object.assign(globalThis, {
+  differences: {
+    'apolloServerTests.ts › Persisted Queries › returns error when hash does not match': badUserInput,
+    'returns PersistedQueryNotSupported to a GET request if PQs disabled': ownDocuments,
+    'returns PersistedQueryNotSupported to a POST request if PQs disabled': ownDocuments,
+    'returns PersistedQueryNotFound to a GET request': noStore,
+    'returns PersistedQueryNotFound to a POST request': noStore,
+    'cache-control › runs when cache-control is disabled': noStore,
+    'cache-control not set without any hints with if-cacheable': noStore,
+    'when ttlSeconds is set, passes ttl to the apq cache set call': ownDocuments,
+    'when ttlSeconds is unset, ttl is not passed to apq cache': ownDocuments,
+    'errors when version is not specified': badUserInput,
+    'errors when version is unsupported': badUserInput,
+    'errors when hash is mismatched': badUserInput,
+    'httpServerTests.ts › Persisted Queries › returns PersistedQueryNotFound on the first try': ownDocuments,
+    'httpServerTests.ts › Persisted Queries › returns result on the second try': ownDocuments,
+    'httpServerTests.ts › Persisted Queries › returns error when hash does not match': badUserInput,
+  },
+});
+
+const schema = buildSchema('type Query { unused: ID }');
+
+// Apollo's own suite for what binds its server to an HTTP framework, on what the gateway has for that.
+defineIntegrationTestSuite(async (config, options) => {
+  const apollo = new ApolloServer(config);
+  await apollo.start();
+  const log = pino({ level: 'silent' });
+  const visits = createVisits({ log, telemetry: { request() {} }, nameOf: name => name ?? 'unnamed' });
+  const app = await createServer({ log, visits, trustProxy: false, before: next => visits.listener(next) });
+  const documents = createTrustedDocuments('off', new Map());
+  await registerWebSafety(app, []);
+  serveGraphql(app, '/', {
+    apollo,
+    admission: createAdmission({ schema, documents, introspection: true, callLimit: 1 }),
+    visits,
+    context: async () => (await options?.context?.()) ?? {},
+    finish: (_, __, body) => body,
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  return { server: apollo, url: `http://127.0.0.1:${port}`, extraCleanup: () => app.close() };
+});

@@ -87,7 +87,8 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const metrics = createMetrics();
   const { telemetry } = metrics;
 
-  const upstream = createUpstream(config.upstream, telemetry, seams.wire);
+  const tracing = config.traces ? (await import('./open-telemetry.js')).startTracing() : undefined;
+  const upstream = createUpstream(config.upstream, telemetry, seams.wire, tracing);
   const redis = config.redis && connectRedis(config.redis, () => telemetry.redisFault('connect'));
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry);
   const tiers = { memory: new MemoryTier(memoryBytes), redis: redis && new RedisTier(redis, telemetry) };
@@ -130,7 +131,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
 
   const { file: manifest, mode } = config.persistedDocuments;
   const trusted = manifest === undefined ? new Map<string, string>() : readManifest(manifest);
-  const visits = createVisits({ log, telemetry, nameOf: createOperationNames(trusted) });
+  const visits = createVisits({ log, telemetry, tracing, nameOf: createOperationNames(trusted) });
 
   const reception = createReception({
     sessions,
@@ -223,6 +224,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     await upstream.close();
     redis?.disconnect();
     await sandbox?.close();
+    await tracing?.close();
   });
   return {
     app,

@@ -65,6 +65,7 @@ const environment = z.object({
   UPSTREAM_DEV_URL: optional(httpAddress),
   UPSTREAM_TIMEOUT_MS: withDefault(wholeNumber(1, 600_000), 10_000),
   UPSTREAM_CONNECTIONS: withDefault(wholeNumber(1, 10_000), 128),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(httpAddress),
   REDIS_URL: optional(redisAddresses),
   SESSION_SECRET: optional(secrets),
   EVENTS_SEARCH_PARAM: optional(z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter')),
@@ -136,6 +137,8 @@ export interface Config {
     readonly httpsOnly: boolean;
   };
   readonly logLevel: (typeof logLevels)[number];
+  /** Whether traces are sent; OpenTelemetry itself reads where to and how. */
+  readonly traces: boolean;
   readonly trustProxy: boolean | readonly string[];
   /** Between two polls of one thing, in milliseconds. */
   readonly pollIntervalMs: number;
@@ -198,6 +201,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       httpsOnly: values.NODE_ENV === 'production',
     },
     logLevel: values.LOG_LEVEL,
+    traces: values.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
     trustProxy: values.TRUST_PROXY,
     pollIntervalMs:
       values.POLL_INTERVAL_MS ?? (values.UPSTREAM_BASE_URL === undefined ? pollMs.sandbox : pollMs.service),

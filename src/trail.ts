@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { Span } from './tracing.js';
 
 /** How something that was asked is followed from outside: a request, an operation that came by a connection, or a poll. */
 export interface Trail {
   /** The same in the logs, to the client and to the service: `x-request-id`. */
   readonly id: string;
+  /** Its part in a trace; undefined where nothing is traced. */
+  readonly span: Span | undefined;
   /** The operation as it is counted; undefined while it is not known, and where there is none. */
   operation: string | undefined;
   /** `ok`, or the code of the first error; undefined while it is not known. */
@@ -11,6 +14,6 @@ export interface Trail {
 }
 
 /** @param id what the client calls it. */
-export function newTrail(id: string = randomUUID()): Trail {
-  return { id, operation: undefined, outcome: undefined };
+export function newTrail(id: string = randomUUID(), span?: Span): Trail {
+  return { id, span, operation: undefined, outcome: undefined };
 }

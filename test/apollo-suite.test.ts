@@ -44,7 +44,12 @@ defineIntegrationTestSuite(async (config, options) => {
   const apollo = new ApolloServer(config);
   await apollo.start();
   const log = pino({ level: 'silent' });
-  const visits = createVisits({ log, telemetry: { request() {} }, nameOf: name => name ?? 'unnamed' });
+  const visits = createVisits({
+    log,
+    telemetry: { request() {} },
+    tracing: undefined,
+    nameOf: name => name ?? 'unnamed',
+  });
   const app = await createServer({ log, visits, trustProxy: false, before: next => visits.listener(next) });
   const documents = createTrustedDocuments('off', new Map());
   await registerWebSafety(app, []);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Door, Telemetry } from '../telemetry.js';
+import type { Tracing } from '../tracing.js';
 import { newTrail, type Trail } from '../trail.js';
 import type { OperationNames } from './operation-names.js';
 
@@ -24,18 +25,20 @@ const sane = /^[\w.:+/=@-]{1,128}$/;
 export interface VisitsParts {
   readonly log: Logger;
   readonly telemetry: Pick<Telemetry, 'request'>;
+  readonly tracing: Tracing | undefined;
   readonly nameOf: OperationNames;
 }
 
 /** Each request has an id, the client's own where it is sane; the client is told it. */
-export function createVisits({ log, telemetry, nameOf }: VisitsParts): Visits {
+export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): Visits {
   const trails = new WeakMap<IncomingMessage, Trail>();
 
   function of(request: IncomingMessage): Trail {
     const found = trails.get(request);
     if (found !== undefined) return found;
     const given = request.headers['x-request-id'];
-    const trail = newTrail(typeof given === 'string' && sane.test(given) ? given : undefined);
+    const span = doors.has(pathOf(request.url ?? '')) ? tracing?.operation(request.headers) : undefined;
+    const trail = newTrail(typeof given === 'string' && sane.test(given) ? given : undefined, span);
     trails.set(request, trail);
     return trail;
   }
@@ -52,6 +55,7 @@ export function createVisits({ log, telemetry, nameOf }: VisitsParts): Visits {
     const { id: requestId, operation, outcome } = trail;
     if (door !== undefined && (operation !== undefined || outcome !== 'ok')) {
       telemetry.request(door, operation ?? 'none', outcome, door === 'http' ? milliseconds : undefined);
+      endSpan(trail, status);
     }
     if (log.isLevelEnabled('info')) {
       log.info({ requestId, method, path, status, milliseconds, operation, outcome }, 'Answered');
@@ -67,8 +71,10 @@ export function createVisits({ log, telemetry, nameOf }: VisitsParts): Visits {
       response.once('close', () => left(request, response, startedAt));
       next(request, response);
     },
-    begin: () => newTrail(),
-    end({ id: requestId, operation = 'none', outcome = 'ok' }, milliseconds) {
+    begin: () => newTrail(undefined, tracing?.operation({})),
+    end(trail, milliseconds) {
+      const { id: requestId, operation = 'none', outcome = 'ok' } = trail;
+      endSpan(trail, undefined);
       telemetry.request('websocket', operation, outcome, milliseconds);
       log.info({ requestId, door: 'websocket', milliseconds, operation, outcome }, 'Answered');
     },
@@ -79,6 +85,15 @@ const doors: ReadonlyMap<string, Door> = new Map([
   ['/graphql', 'http'],
   ['/graphql/stream', 'sse'],
 ]);
+
+function endSpan({ id, span, operation, outcome }: Trail, status: number | undefined): void {
+  const attributes = {
+    'graphql.operation.name': operation,
+    'http.response.status_code': status,
+    'gateway.request_id': id,
+  };
+  span?.end(operation ?? 'GraphQL', attributes, outcome === 'ok' ? undefined : outcome);
+}
 
 /** Without the query, which may hold a credential. */
 function pathOf(url: string): string {

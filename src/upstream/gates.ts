@@ -1,6 +1,7 @@
 import { type Dispatcher, Pool } from 'undici';
 import { carry } from '../credentials.js';
 import { NotConfigured } from '../errors.js';
+import type { Span } from '../tracing.js';
 import type { Asker } from './asker.js';
 import { Bulkhead } from './bulkhead.js';
 import { exchange, type Reply } from './exchange.js';
@@ -21,7 +22,7 @@ export interface UpstreamOptions {
 export interface Gate {
   readonly bulkhead: Bulkhead;
   /** @throws BrokenExchange where no whole reply came. */
-  exchange(request: UpstreamRequest, asker: Asker, signal: AbortSignal): Promise<Reply>;
+  exchange(request: UpstreamRequest, asker: Asker, span: Span | undefined, signal: AbortSignal): Promise<Reply>;
 }
 
 const waitingPerConnection = 32;
@@ -67,8 +68,8 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
       const { dispatcher, bulkhead } = open(origin);
       const gate: Gate = {
         bulkhead,
-        exchange: (request, asker, signal) =>
-          exchange(dispatcher, { origin, ...wireForm(request, asker, prefix) }, signal),
+        exchange: (request, asker, span, signal) =>
+          exchange(dispatcher, { origin, ...wireForm(request, asker, span, prefix) }, signal),
       };
       gates.set(address, gate);
       return gate;
@@ -83,9 +84,9 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
 
 const anonymous = { headers: {}, query: undefined };
 
-function wireForm(request: UpstreamRequest, { credential, receipt }: Asker, prefix: string) {
+function wireForm(request: UpstreamRequest, { credential, receipt }: Asker, span: Span | undefined, prefix: string) {
   const { headers, query } = credential === undefined ? anonymous : carry(credential);
-  const common = { accept: 'application/json', 'x-request-id': receipt.trail.id, ...headers };
+  const common = { accept: 'application/json', 'x-request-id': receipt.trail.id, ...span?.headers, ...headers };
   const path = prefix + pathAndQuery(request);
   return {
     method: request.method,

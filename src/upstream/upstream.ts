@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { UpstreamTimeout } from '../errors.js';
 import type { Telemetry } from '../telemetry.js';
+import type { Span, Tracing } from '../tracing.js';
 import type { Asker } from './asker.js';
 import { createBreakers } from './breakers.js';
 import { withDeadline } from './deadline.js';
@@ -26,24 +27,41 @@ export interface Upstream {
 
 const retryPauseMs = { least: 20, most: 120 };
 
-/** @param wire takes the place of the connection pools: the seam where a test fakes the service. */
-export function createUpstream(options: UpstreamOptions, telemetry: Telemetry, wire?: Dispatcher): Upstream {
+/**
+ * @param wire takes the place of the connection pools: the seam where a test fakes the service.
+ * @param tracing undefined: nothing is traced.
+ */
+export function createUpstream(
+  options: UpstreamOptions,
+  telemetry: Telemetry,
+  wire?: Dispatcher,
+  tracing?: Tracing,
+): Upstream {
   const gates = createGates(options, wire);
   const runInFamily = createBreakers();
   const budget = new RetryBudget();
   const tooLate = () => new UpstreamTimeout(`The service did not answer within ${options.timeoutMs} ms`);
 
-  /** Writes a call that went out onto the asker's receipt, and into the metrics. */
-  async function recorded(request: UpstreamRequest, asker: Asker, call: Promise<Reply>): Promise<Reply> {
+  /** Writes a call that went out onto the asker's receipt, and into the metrics and the trace. */
+  async function recorded(
+    request: UpstreamRequest,
+    asker: Asker,
+    call: (span: Span | undefined) => Promise<Reply>,
+  ): Promise<Reply> {
+    const span = tracing?.call(asker.receipt.trail.span);
     const startedAt = performance.now();
     const record = (status: number | null, failure?: unknown) => {
       const { method, family } = request;
       const milliseconds = performance.now() - startedAt;
-      telemetry.upstreamCall({ family, status, milliseconds, outcome: outcomeOf(failure) });
+      const outcome = outcomeOf(failure);
+      telemetry.upstreamCall({ family, status, milliseconds, outcome });
+      const attributes = { 'http.request.method': method, 'http.response.status_code': status ?? undefined };
+      const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
+      span?.end(`${method} ${family}`, attributes, error);
       asker.receipt.lines.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
     };
     try {
-      const reply = await call;
+      const reply = await call(span);
       record(reply.status);
       return reply;
     } catch (error) {
@@ -56,7 +74,7 @@ export function createUpstream(options: UpstreamOptions, telemetry: Telemetry, w
     const gate = gates.to(request.address);
     return gate.bulkhead.run(deadline, () =>
       runInFamily(request.family, async () => {
-        const reply = await recorded(request, asker, gate.exchange(request, asker, deadline));
+        const reply = await recorded(request, asker, span => gate.exchange(request, asker, span, deadline));
         if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request.safe);
         return reply;
       }),

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Context,
+  defaultTextMapGetter,
+  defaultTextMapSetter,
+  type Span as OpenSpan,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
+import type { Span, Tracing } from './tracing.js';
+
+const serviceName = 'market-intelligence-gateway';
+/** Nobody waits longer for a collector when the gateway closes. */
+const longestFlushMs = 2_000;
+
+/**
+ * Tracing by OpenTelemetry, which reads its own variables (`OTEL_*`). Imported only where traces are wanted: it is large. Only the trace context is
+ * passed on, and no baggage, which would carry whatever a client likes to the service.
+ */
+export function startTracing(): Tracing {
+  const named = resources.defaultResource().merge(resources.resourceFromAttributes({ 'service.name': serviceName }));
+  const sdk = new NodeSDK({
+    resource: named,
+    resourceDetectors: [resources.envDetector],
+    textMapPropagator: null,
+    metricReaders: [],
+    logRecordProcessors: [],
+  });
+  sdk.start();
+  const tracer = trace.getTracer(serviceName);
+  const propagator = new core.W3CTraceContextPropagator();
+  const contexts = new WeakMap<Span, Context>();
+
+  function begin(kind: SpanKind, parent: Context): Span {
+    const span = tracer.startSpan('GraphQL', { kind }, parent);
+    const context = trace.setSpan(parent, span);
+    const headers: Record<string, string> = {};
+    propagator.inject(context, headers, defaultTextMapSetter);
+    const begun = { headers, end: ending(span) };
+    contexts.set(begun, context);
+    return begun;
+  }
+
+  return {
+    operation: headers => begin(SpanKind.SERVER, propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)),
+    call: parent => begin(SpanKind.CLIENT, (parent && contexts.get(parent)) ?? ROOT_CONTEXT),
+    async close() {
+      await Promise.race([sdk.shutdown().catch(() => {}), sleep(longestFlushMs, undefined, { ref: false })]);
+    },
+  };
+}
+
+const ending =
+  (span: OpenSpan): Span['end'] =>
+  (name, attributes, error) => {
+    span.updateName(name);
+    span.setAttributes(attributes);
+    if (error !== undefined) {
+      span.setAttribute('error.type', error);
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    span.end();
+  };

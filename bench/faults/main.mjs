@@ -1,0 +1,304 @@
+// Causes faults under load and counts what clients get: `npm run faults`. `--only <words>` runs the faults with these words in their names.
+// Prints a table, which a whole run keeps in docs/faults.md. Ends with status 1 where an answer was wrong or lost.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Redis } from 'ioredis';
+import { rightAnswers, startLoad } from './load.mjs';
+import { answers, endAll, freePort, Process, until } from './processes.mjs';
+
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
+const top = new URL('../..', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'faults-'));
+const quietMs = 1_000;
+const faultMs = 4_000;
+/** A breaker rests for five seconds. */
+const afterMs = 9_000;
+
+async function startSandbox() {
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const sandbox = new Process({
+    command: process.execPath,
+    args: [`${top}dist/sandbox/main.js`, '--port', String(port)],
+    ready: () => answers(`${origin}/_sandbox/calls`),
+  });
+  await sandbox.start();
+  const control = (method, path, body) =>
+    fetch(`${origin}/_sandbox/${path}`, {
+      method,
+      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    });
+  return {
+    process: sandbox,
+    origin,
+    tell: rule => control('POST', 'rules', { pathPattern: '^/(?!_sandbox)', ...rule }),
+    forget: () => control('DELETE', 'rules'),
+  };
+}
+
+async function startRedis(...args) {
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  const admin = new Redis(url, { retryStrategy: () => 50 });
+  admin.on('error', () => {});
+  const server = new Process({
+    command: 'redis-server',
+    args: [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--dir',
+      mkdtempSync(join(folder, 'redis-')),
+      ...args,
+    ],
+    ready: () => admin.ping().then(Boolean, () => false),
+  });
+  await server.start();
+  return { process: server, url, port, admin };
+}
+
+async function startGateway(sandbox, redisUrl, flags = []) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const gateway = new Process({
+    command: process.execPath,
+    args: [...flags, `${top}dist/main.js`],
+    env: {
+      PORT: String(port),
+      UPSTREAM_BASE_URL: sandbox.origin,
+      UPSTREAM_API_URL: `${sandbox.origin}/api`,
+      UPSTREAM_DEV_URL: `${sandbox.origin}/stage`,
+      UPSTREAM_TIMEOUT_MS: '1000',
+      SESSION_SECRET: 'a secret of the bench with 32 characters',
+      TRUST_PROXY: '127.0.0.1',
+      ...(redisUrl && { REDIS_URL: redisUrl }),
+    },
+    ready: () => answers(`${url}/readyz`),
+  });
+  await gateway.start();
+  return { process: gateway, url };
+}
+
+/** The balancer of docs/operations before three gateways. */
+async function startBalancer(gateways) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const file = join(folder, 'haproxy.cfg');
+  const config = readFileSync(`${top}docs/operations/haproxy.cfg`, 'utf8');
+  writeFileSync(file, `${config.trimEnd()}\n  server three "\${GATEWAY_THREE}"\n`);
+  const [one, two, three] = gateways.map(gateway => new URL(gateway.url).host);
+  const balancer = new Process({
+    command: 'haproxy',
+    args: ['-db', '-f', file],
+    env: { BALANCER: `127.0.0.1:${port}`, GATEWAY_ONE: one, GATEWAY_TWO: two, GATEWAY_THREE: three },
+    ready: () => answers(`${url}/readyz`),
+  });
+  await balancer.start();
+  return url;
+}
+
+async function startCluster() {
+  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
+  const nodes = await Promise.all([1, 2, 3, 4].map(() => startRedis(...args)));
+  const [first, , , replica] = nodes;
+  const edge = at => Math.round((at * 16_384) / 3);
+  const primaries = nodes.slice(0, 3);
+  await Promise.all(primaries.map(({ admin }, at) => admin.cluster('ADDSLOTSRANGE', edge(at), edge(at + 1) - 1)));
+  await Promise.all(nodes.slice(1).map(({ admin }) => admin.cluster('MEET', '127.0.0.1', first.port)));
+  const infos = () => Promise.all(nodes.map(({ admin }) => admin.cluster('INFO')));
+  await until(async () => (await infos()).every(info => /state:ok/.test(info) && /known_nodes:4/.test(info)));
+  await replica.admin.cluster('REPLICATE', await first.admin.cluster('MYID'));
+  await until(async () => /master_link_status:up/.test(await replica.admin.info('replication')));
+  return nodes;
+}
+
+const one = async () => {
+  const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
+  const gateway = await startGateway(sandbox, redis.url);
+  return { sandbox, redis, gateway, url: gateway.url };
+};
+const fleet = async () => {
+  const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
+  const gateways = await Promise.all([1, 2, 3].map(() => startGateway(sandbox, redis.url)));
+  return { sandbox, redis, gateways, url: await startBalancer(gateways) };
+};
+const overCluster = async () => {
+  const [sandbox, nodes] = await Promise.all([startSandbox(), startCluster()]);
+  const gateway = await startGateway(sandbox, nodes.map(({ url }) => url).join(','));
+  return { sandbox, nodes, gateway, url: gateway.url };
+};
+const withClock = async () => {
+  const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
+  const gateway = await startGateway(sandbox, redis.url, ['--import', `${top}bench/faults/clock.mjs`]);
+  return { sandbox, redis, gateway, url: gateway.url };
+};
+
+/** How many commands failed, by the gateway's own count: whether a fault of Redis was felt at all. */
+async function redisFaultsOf({ url }) {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const counts = text.matchAll(/^gateway_redis_faults_total\{.*\} (\d+)$/gm);
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+const told =
+  rule =>
+  async ({ sandbox }) => {
+    await sandbox.tell(rule);
+    await sleep(faultMs);
+    await sandbox.forget();
+  };
+
+/** Each fault runs from its beginning to its end. `repeats`: a read whose connection broke is asked once more. */
+const faults = [
+  { name: 'service slow (800 ms)', place: one, run: told({ delayMs: 800 }) },
+  { name: 'service silent', place: one, run: told({ hang: true }) },
+  {
+    name: 'service refusing connections',
+    place: one,
+    async run({ sandbox }) {
+      await sandbox.process.end('SIGKILL');
+      await sleep(faultMs);
+      await sandbox.process.start();
+    },
+  },
+  { name: 'service cutting bodies', place: one, run: told({ breakConnection: 'mid-body' }) },
+  { name: 'service sending garbage', place: one, run: told({ status: 200, body: '<html>\u0000{]' }) },
+  {
+    name: 'service flapping (503 every other 300 ms)',
+    place: one,
+    async run({ sandbox }) {
+      for (const end = performance.now() + faultMs; performance.now() < end; ) {
+        await sandbox.tell({ status: 503 });
+        await sleep(300);
+        await sandbox.forget();
+        await sleep(300);
+      }
+    },
+  },
+  {
+    name: 'Redis killed',
+    place: one,
+    async run({ redis }) {
+      await redis.process.end('SIGKILL');
+      await sleep(faultMs);
+      await redis.process.start();
+    },
+  },
+  {
+    name: 'Redis paused',
+    place: one,
+    async run({ redis }) {
+      redis.process.signal('SIGSTOP');
+      await sleep(faultMs);
+      redis.process.signal('SIGCONT');
+    },
+  },
+  {
+    name: 'Redis full',
+    place: one,
+    async run({ redis }) {
+      await redis.admin.config('SET', 'maxmemory', '1');
+      await sleep(faultMs);
+      await redis.admin.config('SET', 'maxmemory', '0');
+    },
+  },
+  {
+    name: 'Redis flushed every 100 ms',
+    place: one,
+    async run({ redis }) {
+      for (const end = performance.now() + faultMs; performance.now() < end; await sleep(100))
+        await redis.admin.flushall();
+    },
+  },
+  {
+    name: 'Redis Cluster failing over (a primary killed)',
+    place: overCluster,
+    async run({ nodes: [first, , , replica] }) {
+      await first.process.end('SIGKILL');
+      await until(async () => /role:master/.test(await replica.admin.info('replication')));
+    },
+  },
+  {
+    name: 'clock of the gateway stepped by +1 h, back, -1 h, back',
+    place: withClock,
+    async run({ gateway }) {
+      for (let step = 0; step < 4; step += 1) {
+        gateway.process.signal('SIGUSR2');
+        await sleep(faultMs / 4);
+      }
+    },
+  },
+  {
+    name: 'one of three gateways ended with SIGTERM',
+    place: fleet,
+    async run({ gateways: [first] }) {
+      await first.process.end('SIGTERM');
+      await sleep(faultMs);
+    },
+  },
+  {
+    name: 'one of three gateways killed with SIGKILL (reads asked again by the client)',
+    place: fleet,
+    repeats: true,
+    async run({ gateways: [first] }) {
+      await first.process.end('SIGKILL');
+      await sleep(faultMs);
+    },
+  },
+  {
+    name: 'rolling restart of three gateways',
+    place: fleet,
+    async run({ gateways }) {
+      for (const gateway of gateways) {
+        await gateway.process.end('SIGTERM');
+        await gateway.process.start();
+        // The balancer looks once a second.
+        await sleep(2_000);
+      }
+    },
+  },
+];
+
+const rows = [];
+try {
+  for (const { name, place, run, repeats = false } of faults.filter(each => each.name.includes(values.only))) {
+    const made = await place();
+    const right = await rightAnswers(made.url);
+    const load = startLoad(made.url, right, repeats);
+    await sleep(quietMs);
+    await run(made);
+    const liftedAt = performance.now();
+    await sleep(afterMs);
+    const result = await load.stop(liftedAt);
+    const redisFaults = made.gateway && (await redisFaultsOf(made.gateway));
+    for (const { admin } of [made.redis ?? [], made.nodes ?? []].flat()) admin.disconnect();
+    await endAll();
+    rows.push({ name, ...result });
+    process.stderr.write(`${name}: ${JSON.stringify({ ...result, redisFaults })}\n`);
+  }
+} finally {
+  await endAll();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+const table = [
+  '| Fault, for four seconds or until it is over | sent | right | typed error | asked again | wrong or lost | recovered after |',
+  '|---|---:|---:|---:|---:|---:|---:|',
+  ...rows.map(
+    ({ name, sent, right, typed, repeated, lost, recoveredMs }) =>
+      `| ${name} | ${sent} | ${right} | ${typed} | ${repeated} | ${lost} | ${(recoveredMs / 1_000).toFixed(1)} s |`,
+  ),
+].join('\n');
+process.stdout.write(`${table}\n`);
+if (values.only === '') {
+  const file = `${top}docs/faults.md`;
+  const intro = readFileSync(file, 'utf8').split('\n|')[0]?.trimEnd();
+  writeFileSync(file, `${intro}\n\n${table}\n`);
+}
+process.exit(rows.some(({ lost }) => lost > 0) ? 1 : 0);

@@ -1,0 +1,143 @@
+import { printSchemaWithDirectives } from '@graphql-tools/utils';
+import type { FastifyInstance } from 'fastify';
+import type { GraphQLSchema } from 'graphql';
+import type { Logger } from 'pino';
+import type { Generations } from '../cache/generations.js';
+import type { Config } from '../config.js';
+import type { Services } from '../context.js';
+import { createAdmission } from '../limits/admission.js';
+import { createTrustedDocuments, readManifest } from '../limits/trusted-documents.js';
+import type { RedisClient } from '../redis.js';
+import { Secret } from '../secret.js';
+import type { Tracing } from '../tracing.js';
+import { createKeptAnswers } from './answers/kept-answers.js';
+import { createAnswerStore } from './answers/store.js';
+import { examples } from './examples.js';
+import { createGate } from './gate.js';
+import { registerGraphiql } from './graphiql.js';
+import { registerGraphql } from './graphql.js';
+import { registerHealth } from './health.js';
+import { type Metrics, registerMetrics } from './metrics.js';
+import { createOperationNames } from './operation-names.js';
+import { createPressure } from './pressure.js';
+import { createRateLimits } from './rate-limits.js';
+import { createRequestScope } from './request-scope.js';
+import { createServer, largestBody } from './server.js';
+import { registerStreams, type StreamDoors } from './streams/doors.js';
+import { createReception } from './visitor.js';
+import { createVisits } from './visits.js';
+import { registerWebSafety } from './web-safety.js';
+
+/** What stands behind the doors, and what they are made with. */
+export interface DoorsParts {
+  readonly config: Config;
+  readonly schema: GraphQLSchema;
+  readonly services: Services;
+  readonly redis: RedisClient | undefined;
+  readonly generations: Generations;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly tracing: Tracing | undefined;
+  /** The key that whoever sends no credential is taken to have; undefined: none. */
+  readonly demoKey: string | undefined;
+  /** Other limits and times for streams, in tests. */
+  readonly streams: StreamDoors['bounds'];
+}
+
+/** For whole answers. */
+const answerBytes = 64 * 1024 * 1024;
+/** A request may need one call after another, and each may use its whole time. */
+const callsInARow = 3;
+
+/** The server with all its doors, which does not listen yet. */
+export async function createDoors(parts: DoorsParts): Promise<FastifyInstance> {
+  const { config, schema, services, redis, generations, metrics, log, tracing, demoKey } = parts;
+  const { telemetry } = services;
+  const { introspection } = config;
+  const explains = config.explain ?? false;
+  const { file: manifest, mode } = config.persistedDocuments;
+  const trusted = manifest === undefined ? new Map<string, string>() : readManifest(manifest);
+  const visits = createVisits({ log, telemetry, tracing, nameOf: createOperationNames(trusted) });
+
+  const reception = createReception({
+    sessions: services.sessions,
+    behindProxy: config.trustProxy !== false,
+    fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
+    origins: config.corsOrigins,
+  });
+  const requestScope = createRequestScope(reception, services.scopeOf);
+  const answers = !config.keepAnswers
+    ? undefined
+    : createKeptAnswers({
+        telemetry,
+        visits,
+        store: createAnswerStore({ bytes: answerBytes, redis, generations, telemetry }),
+        largestBody,
+        scopeOf: requestScope,
+      });
+
+  const admission = createAdmission({
+    schema,
+    documents: createTrustedDocuments(mode, trusted),
+    introspection,
+    callLimit: config.queryCallLimit,
+  });
+
+  const pressure = createPressure(config.pressure);
+  const gate = createGate({
+    pressure,
+    limits: createRateLimits(config.rateLimits, redis, telemetry),
+    trustProxy: config.trustProxy,
+    scopeOf: requestScope,
+  });
+
+  const app = await createServer({
+    log,
+    visits,
+    trustProxy: config.trustProxy,
+    before: door => visits.listener(gate.listener(answers?.listener(door) ?? door, door)),
+  });
+  await registerWebSafety(app, config.corsOrigins);
+  gate.guard(app);
+  registerHealth(app, pressure);
+  registerMetrics(app, metrics);
+  if (introspection) {
+    const sdl = printSchemaWithDirectives(schema);
+    app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
+  }
+  registerGraphiql(app, {
+    path: '/graphql',
+    tabs: [...examples],
+    defaultHeaders: JSON.stringify(
+      { ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) },
+      null,
+      2,
+    ),
+  });
+  const deadlineMs = config.upstream.timeoutMs * callsInARow;
+  const apollo = await registerGraphql(app, {
+    schema,
+    services,
+    deadlineMs,
+    explains,
+    reception,
+    answers,
+    admission,
+    visits,
+    introspection,
+  });
+  registerStreams(app, {
+    schema,
+    services,
+    deadlineMs,
+    reception,
+    admission,
+    visits,
+    introspection,
+    apollo,
+    gate,
+    bounds: parts.streams,
+  });
+  app.addHook('onClose', async () => pressure.close());
+  return app;
+}

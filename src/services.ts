@@ -1,0 +1,108 @@
+import type { GraphQLSchema } from 'graphql';
+import type { Dispatcher } from 'undici';
+import { Cache } from './cache/cache.js';
+import { type Generations, localGenerations, sharedGenerations } from './cache/generations.js';
+import { MemoryTier } from './cache/memory-tier.js';
+import { RedisTier } from './cache/redis-tier.js';
+import type { Config } from './config.js';
+import type { Services } from './context.js';
+import { createScoper } from './credentials.js';
+import { createEventsClient } from './events/client.js';
+import { createAddressGuard, type Resolve, systemResolve } from './exports/address-guard.js';
+import { type After, realAfter } from './exports/delivery.js';
+import { createExports } from './exports/exports.js';
+import { openFileStore } from './exports/file-store.js';
+import { createRedisStore } from './exports/redis-store.js';
+import { lifetimesOf } from './lifetimes.js';
+import { timesFor } from './live/board.js';
+import { createLive } from './live/live.js';
+import { localBoard } from './live/local-board.js';
+import { redisBoard } from './live/redis-board.js';
+import { connectRedis, type RedisClient } from './redis.js';
+import { createSealer } from './seal.js';
+import { createSignInAttempts } from './sessions/attempts.js';
+import { createSessions } from './sessions/sessions.js';
+import type { Teams } from './teams.js';
+import type { Telemetry } from './telemetry.js';
+import type { Tracing } from './tracing.js';
+import { createUpstream } from './upstream/upstream.js';
+
+/** What a test may put in the place of the world outside. */
+export interface WorldSeams {
+  /** The wire to the service. */
+  readonly wire?: Dispatcher;
+  /** What names resolve to for exports. */
+  readonly resolve?: Resolve;
+  /** What ends an attempt of an export. */
+  readonly after?: After;
+}
+
+/** What the services are made with. */
+export interface ServicesParts {
+  readonly schema: GraphQLSchema;
+  readonly teams: Teams;
+  readonly telemetry: Telemetry;
+  /** Undefined: nothing is traced. */
+  readonly tracing: Tracing | undefined;
+  readonly seams: WorldSeams;
+  /** Hears of what went wrong with nobody to tell. */
+  report(error: unknown, message: string): void;
+}
+
+/** Everything behind the doors, and what the doors share with it. */
+export interface Built {
+  readonly services: Services;
+  readonly redis: RedisClient | undefined;
+  readonly generations: Generations;
+  /** Lets what runs end, and closes every connection. */
+  close(): Promise<void>;
+}
+
+/** For what was read. */
+const memoryBytes = 64 * 1024 * 1024;
+
+/** Builds everything behind the doors, in the order of need. */
+export async function createServices(config: Config, parts: ServicesParts): Promise<Built> {
+  const { schema, teams, telemetry, tracing, seams } = parts;
+  const upstream = createUpstream(config.upstream, telemetry, seams.wire, tracing);
+  const redis = config.redis && connectRedis(config.redis, () => telemetry.redisFault('connect'));
+  const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry);
+  const tiers = { memory: new MemoryTier(memoryBytes), redis: redis && new RedisTier(redis, telemetry) };
+  const sealer = createSealer(config.sessionSecrets);
+  const times = timesFor(config.pollIntervalMs);
+  const board = redis === undefined ? localBoard(times) : redisBoard(redis, times);
+  const live = createLive({ board, intervalMs: config.pollIntervalMs, telemetry });
+  const exports = createExports({
+    store: redis === undefined ? await openFileStore(config.dataDir) : createRedisStore(redis, telemetry),
+    sealer,
+    guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? systemResolve),
+    after: seams.after ?? realAfter,
+    httpsOnly: config.exports.httpsOnly,
+    telemetry,
+    report: error => parts.report(error, 'The outcome of an export could not be recorded'),
+  });
+  const services: Services = {
+    upstream,
+    cache: new Cache(tiers, generations, telemetry),
+    telemetry,
+    scopeOf: createScoper(config.sessionSecrets[0]),
+    events: createEventsClient(config.eventsSearchParam),
+    lifetimes: lifetimesOf(schema),
+    sessions: createSessions({ upstream, sealer, attempts: createSignInAttempts(redis) }),
+    exports,
+    keywordSuggestionPath: config.keywordSuggestionPath,
+    live,
+    teams,
+  };
+  return {
+    services,
+    redis,
+    generations,
+    async close() {
+      await exports.idle();
+      await live.close();
+      await upstream.close();
+      redis?.disconnect();
+    },
+  };
+}

@@ -8,7 +8,7 @@ import type { EventsClient } from './events/client.js';
 import { createEventsFeed, type EventsFeed } from './events/feed.js';
 import { createEventsLoaders, type EventsLoaders } from './events/loaders.js';
 import type { Exports } from './exports/exports.js';
-import type { Lifetimes } from './lifetimes.js';
+import type { Lifetimes } from './graphql/lifetimes.js';
 import type { Live } from './live/live.js';
 import { createMarketsLoaders, type MarketsLoaders } from './markets/loaders.js';
 import { createReader, type ReaderParts } from './reader.js';

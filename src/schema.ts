@@ -5,8 +5,8 @@ import { companiesResolvers } from './companies/resolvers.js';
 import { discoveryResolvers } from './discovery/resolvers.js';
 import { eventsResolvers } from './events/resolvers.js';
 import { exportsResolvers } from './exports/resolvers.js';
+import { scalars } from './graphql/scalars.js';
 import { marketsResolvers } from './markets/resolvers.js';
-import { scalars } from './scalars.js';
 import { sessionsResolvers } from './sessions/resolvers.js';
 
 const directory = new URL('../schema/', import.meta.url);

@@ -13,7 +13,7 @@ import { type After, realAfter } from './exports/delivery.js';
 import { createExports } from './exports/exports.js';
 import { openFileStore } from './exports/file-store.js';
 import { createRedisStore } from './exports/redis-store.js';
-import { lifetimesOf } from './lifetimes.js';
+import { lifetimesOf } from './graphql/lifetimes.js';
 import { timesFor } from './live/board.js';
 import { createLive } from './live/live.js';
 import { localBoard } from './live/local-board.js';

@@ -1,6 +1,6 @@
-import { connectionOf, offsetAfter } from '../connection.js';
 import { checkedDomains } from '../domains.js';
 import type { Resolvers } from '../generated/schema-types.js';
+import { connectionOf, offsetAfter } from '../graphql/connection.js';
 import { marketId, pageSize, plainText } from '../input.js';
 import { after } from '../maybe-promise.js';
 import { exportCsvWrite } from './client.js';

@@ -1,8 +1,8 @@
-import { connectionOf, offsetAfter } from '../connection.js';
 import { BadUserInput, UpstreamInvalidResponse } from '../errors.js';
 import type { Resolvers } from '../generated/schema-types.js';
+import { connectionOf, offsetAfter } from '../graphql/connection.js';
+import { asksFor } from '../graphql/selection.js';
 import { isOpaqueId, opaqueId, pageSize } from '../input.js';
-import { asksFor } from '../selection.js';
 import { entityName, queryOf } from './filter.js';
 import type { Event } from './model.js';
 import type { EventWindow } from './window.js';

@@ -1,4 +1,3 @@
-import { connectionOf, offsetAfter } from '../connection.js';
 import type { Context } from '../context.js';
 import { checkedDomains } from '../domains.js';
 import { BadUserInput, Conflict, Forbidden } from '../errors.js';
@@ -8,6 +7,7 @@ import type {
   Resolvers,
   ResolversTypes,
 } from '../generated/schema-types.js';
+import { connectionOf, offsetAfter } from '../graphql/connection.js';
 import { marketId, pageSize, plainText } from '../input.js';
 import { memberName } from '../teams.js';
 import { checkedHeaders } from './endpoint-headers.js';

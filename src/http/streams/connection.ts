@@ -1,8 +1,8 @@
 import type { WebSocket } from 'ws';
 import type { Presented } from '../../credentials.js';
 import { Abandoned, BadUserInput, Forbidden, RateLimited, Unauthenticated } from '../../errors.js';
+import { stringifyResult } from '../../graphql/vector-text.js';
 import type { Trail } from '../../trail.js';
-import { stringifyResult } from '../../vector-text.js';
 import { outcomeOf } from '../trail-plugin.js';
 import type { Arrival, Guest } from '../visitor.js';
 import { closeCodes, type Message, messageIn } from './messages.js';

@@ -1,8 +1,8 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../../errors.js';
+import { stringifyResult } from '../../graphql/vector-text.js';
 import type { Trail } from '../../trail.js';
-import { stringifyResult } from '../../vector-text.js';
 import { refusalBody } from '../mask-error.js';
 import { outcomeOf } from '../trail-plugin.js';
 import type { Guest, Reception } from '../visitor.js';

@@ -1,9 +1,9 @@
 import type { Visitor } from '../../context.js';
 import type { Credential, Scope } from '../../credentials.js';
 import { Forbidden } from '../../errors.js';
+import { stringifyResult } from '../../graphql/vector-text.js';
 import type { Telemetry } from '../../telemetry.js';
 import type { Trail } from '../../trail.js';
-import { stringifyResult } from '../../vector-text.js';
 import type { Gate } from '../gate.js';
 import { outcomeOf } from '../trail-plugin.js';
 import type { Guest } from '../visitor.js';

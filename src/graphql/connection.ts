@@ -1,4 +1,4 @@
-import { BadUserInput } from './errors.js';
+import { BadUserInput } from '../errors.js';
 
 /** One page of a list, in the shape of a Relay connection. */
 export interface Connection<T> {

@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader';
 import type { Cache } from './cache/cache.js';
-import type { Answer, Lifetime, Loaded } from './cache/lookup.js';
+import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
 import type { Caller } from './caller.js';
 import { after, type MaybePromise } from './maybe-promise.js';
 import type { LeftOut } from './receipt.js';
@@ -51,8 +51,8 @@ interface Kept {
 type KeptAnswer = Answer<Kept, unknown>;
 
 interface Ask {
-  readonly read: Read<unknown, unknown>;
-  readonly lifetime: Lifetime;
+  readonly request: UpstreamRequest;
+  readonly lookup: Lookup<Kept, unknown>;
 }
 
 /**
@@ -77,13 +77,13 @@ export async function readAnew<T, H>(
 export function createReader(parts: ReaderParts, caller: Caller): Reader {
   const { scope, signal, receipt } = caller;
 
-  const lookupFor = ({ read, lifetime }: Ask) => ({
+  const lookupFor = (read: Read<unknown, unknown>, lifetime: Lifetime): Lookup<Kept, unknown> => ({
     key: requestLine(read.request),
     family: read.request.family,
     tag: read.market === undefined ? undefined : `market:${read.market}`,
     heavy: read.request.vectors?.wanted ?? false,
     lifetime,
-    load: (flight: AbortSignal): Promise<Loaded<Kept, unknown>> => readAnew(parts, read, caller, flight),
+    load: flight => readAnew(parts, read, caller, flight),
   });
 
   function record(request: UpstreamRequest, tag: string | undefined, answer: KeptAnswer, milliseconds: number): void {
@@ -99,30 +99,28 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
 
   async function readMany(asks: readonly Ask[]): Promise<(KeptAnswer | Error)[]> {
     const startedAt = performance.now();
-    const lookups = asks.map(lookupFor);
+    const lookups = asks.map(({ lookup }) => lookup);
     const answers = await parts.cache.loadMany(scope, lookups, signal);
     const milliseconds = performance.now() - startedAt;
-    for (const [index, answer] of answers.entries()) {
-      const request = asks[index]?.read.request;
-      if (request === undefined || answer instanceof Error) continue;
-      record(request, lookups[index]?.tag, answer, milliseconds);
+    for (const [index, { request, lookup }] of asks.entries()) {
+      const answer = answers[index];
+      if (answer === undefined || answer instanceof Error) continue;
+      record(request, lookup.tag, answer, milliseconds);
     }
     return answers;
   }
 
-  const nameOf = ({ read: { request } }: Ask) => `${request.vectors?.wanted ?? false} ${requestLine(request)}`;
   // Its own memory is not needed: `answers` has them all.
   const loader = new DataLoader(readMany, { cache: false });
   const answers = new Map<string, MaybePromise<KeptAnswer>>();
 
-  function answerTo(ask: Ask): MaybePromise<KeptAnswer> {
-    const name = nameOf(ask);
+  function answerTo({ request, lookup }: Ask): MaybePromise<KeptAnswer> {
+    const name = `${lookup.heavy} ${lookup.key}`;
     const before = answers.get(name);
     if (before !== undefined) return before;
-    const lookup = lookupFor(ask);
     const remembered = parts.cache.peek(scope, lookup);
-    if (remembered !== undefined) record(ask.read.request, lookup.tag, remembered, 0);
-    const answer = remembered ?? loader.load(ask);
+    if (remembered !== undefined) record(request, lookup.tag, remembered, 0);
+    const answer = remembered ?? loader.load({ request, lookup });
     answers.set(name, answer);
     return answer;
   }
@@ -130,7 +128,7 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
   return {
     read<T, H>(read: Read<T, H>, lifetime: Lifetime) {
       const contents = ({ value, heavy }: KeptAnswer) => ({ value: value.value as T, heavy: heavy as H | undefined });
-      return after(answerTo({ read, lifetime }), contents);
+      return after(answerTo({ request: read.request, lookup: lookupFor(read, lifetime) }), contents);
     },
   };
 }

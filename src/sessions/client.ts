@@ -3,6 +3,7 @@ import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, UpstreamInvalid
 import type { Receipt } from '../receipt.js';
 import { jsonOf } from '../upstream/body.js';
 import type { Reply } from '../upstream/exchange.js';
+import type { UpstreamRequest } from '../upstream/request.js';
 import type { Upstream } from '../upstream/upstream.js';
 import type { Write } from '../writer.js';
 import { type EmbedSession, embedSession, type Session, signedInName } from './model.js';
@@ -41,7 +42,11 @@ export async function signIn(upstream: Upstream, receipt: Receipt, email: string
   const cookies = cookiesOf(reply);
   if (cookies.length === 0) throw new UpstreamInvalidResponse('The service began no session', undefined, false);
   return {
-    session: { cookies: cookies.map(({ name, value }) => `${name}=${value}`).join('; '), email, name: nameIn(reply) },
+    session: {
+      cookies: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
+      email,
+      name: nameIn(reply, request),
+    },
     lifetimeMs: shortest(cookies),
   };
 }
@@ -68,11 +73,9 @@ function shortest(cookies: readonly ServiceCookie[]): number | undefined {
   return lifetimes.length === 0 ? undefined : Math.min(...lifetimes);
 }
 
-function nameIn(reply: Reply): string | null {
+function nameIn(reply: Reply, request: UpstreamRequest): string | null {
   try {
-    return signedInName.parse(
-      jsonOf(reply, { family: 'auth', address: 'base', method: 'POST', path: '', safe: false }).json,
-    );
+    return signedInName.parse(jsonOf(reply, request).json);
   } catch {
     return null;
   }

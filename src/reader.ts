@@ -2,6 +2,8 @@ import DataLoader from 'dataloader';
 import type { Cache } from './cache/cache.js';
 import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
 import type { Caller } from './caller.js';
+import { Cancellation } from './cancellation.js';
+import { Abandoned } from './errors.js';
 import { after, type MaybePromise } from './maybe-promise.js';
 import type { LeftOut } from './receipt.js';
 import type { Telemetry } from './telemetry.js';
@@ -55,22 +57,45 @@ interface Ask {
   readonly lookup: Lookup<Kept, unknown>;
 }
 
-/**
- * Asks the service itself, whatever is kept.
- * @throws GatewayError
- */
-export async function readAnew<T, H>(
-  { upstream, telemetry }: Pick<ReaderParts, 'upstream' | 'telemetry'>,
+/** What the service itself said of a read, and what of that had to be left out. */
+type Fetched<T, H> = Loaded<{ readonly value: T; readonly leftOut: readonly LeftOut[] }, H>;
+
+type Source = Pick<ReaderParts, 'upstream' | 'telemetry'>;
+
+async function fetched<T, H>(
+  { upstream, telemetry }: Source,
   { request, parse }: Read<T, H>,
   asker: Asker,
-  signal: AbortSignal,
-): Promise<Loaded<{ readonly value: T; readonly leftOut: readonly LeftOut[] }, H>> {
-  const reply = await upstream.send(request, asker, signal);
+  cancellation: Cancellation,
+): Promise<Fetched<T, H>> {
+  const reply = await upstream.send(request, asker, cancellation);
   const { json, bytes } = jsonOf(reply, request);
   const { value: parsed, drift } = understood(() => parse(json));
   for (const field of drift.fields) telemetry.drift(field);
   const value = { value: parsed.value, leftOut: drift.leftOut };
   return { value, bytes, heavy: parsed.heavy, noStore: forbidsKeeping(reply) };
+}
+
+/**
+ * Asks the service itself, whatever is kept.
+ * @param until aborts when nobody wants to know any more.
+ * @throws GatewayError
+ */
+export async function readAnew<T, H>(
+  source: Source,
+  read: Read<T, H>,
+  asker: Asker,
+  until: AbortSignal,
+): Promise<Fetched<T, H>> {
+  const cancellation = new Cancellation();
+  const abandon = () => cancellation.cancel(new Abandoned('Nobody listens any more'));
+  if (until.aborted) abandon();
+  until.addEventListener('abort', abandon);
+  try {
+    return await fetched(source, read, asker, cancellation);
+  } finally {
+    until.removeEventListener('abort', abandon);
+  }
 }
 
 /** Memory at once, else a DataLoader over the cache over the service; for one request. */
@@ -83,7 +108,7 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
     tag: read.market === undefined ? undefined : `market:${read.market}`,
     heavy: read.request.vectors?.wanted ?? false,
     lifetime,
-    load: flight => readAnew(parts, read, caller, flight),
+    load: cancellation => fetched(parts, read, caller, cancellation),
   });
 
   function record(request: UpstreamRequest, tag: string | undefined, answer: KeptAnswer, milliseconds: number): void {

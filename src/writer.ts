@@ -34,8 +34,6 @@ export interface WriterParts {
   readonly telemetry: Telemetry;
 }
 
-const never = new AbortController().signal;
-
 export function createWriter({ upstream, cache, telemetry }: WriterParts, caller: Caller): Writer {
   return {
     async write({ request, market, begins, parse }) {
@@ -44,7 +42,7 @@ export function createWriter({ upstream, cache, telemetry }: WriterParts, caller
         await Promise.all(tags.map(tag => cache.renew(tag)));
       };
       try {
-        const reply = await upstream.send(request, caller, never);
+        const reply = await upstream.send(request, caller);
         await renew();
         const { value, drift } = understood(() => parse(jsonOf(reply, request).json));
         for (const field of drift.fields) telemetry.drift(field);

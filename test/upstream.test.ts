@@ -1,8 +1,8 @@
-import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Dispatcher } from 'undici';
+import { Cancellation } from '../src/cancellation.js';
 import type { Credential } from '../src/credentials.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
 import { Receipt } from '../src/receipt.js';
@@ -45,17 +45,17 @@ function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections 
     upstream,
     receipt,
     outcomes,
-    read: (path = '/thing', part: Partial<UpstreamRequest> = {}, signal = new AbortController().signal) =>
+    read: (path = '/thing', part: Partial<UpstreamRequest> = {}, cancellation?: Cancellation) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true, ...part },
         { credential: apiKey, receipt },
-        signal,
+        cancellation,
       ),
-    write: (path = '/thing', signal = new AbortController().signal) =>
+    write: (path = '/thing', cancellation?: Cancellation) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'POST', path, body: { a: 1 }, safe: false },
         { credential: apiKey, receipt },
-        signal,
+        cancellation,
       ),
   };
 }
@@ -137,7 +137,7 @@ describe('what goes over the wire', () => {
     const { upstream, receipt } = upstreamAt(`${service.origin}/v1`);
     const query = new URLSearchParams({ a: '1' });
     const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', query, safe: true } as const;
-    await upstream.send(request, { credential, receipt }, new AbortController().signal);
+    await upstream.send(request, { credential, receipt });
     expect(headers).toMatchObject(expected);
     const ways = ['x-api-key', 'authorization', 'cookie'].filter(name => name in headers);
     expect(ways).toEqual(Object.keys(expected));
@@ -206,10 +206,10 @@ describe('the bulkhead', () => {
     const running = read('/running');
     await service.arrived(1);
     const queued = times(perConnection - 1, () => read('/queued'));
-    const leaving = new AbortController();
-    const left = read('/left', {}, leaving.signal);
+    const leaving = new Cancellation();
+    const left = read('/left', {}, leaving);
     const reason = new Abandoned('Nobody waits');
-    leaving.abort(reason);
+    leaving.cancel(reason);
     expect(await failureOf(left)).toBe(reason);
     queued.push(read('/instead'));
     release();
@@ -262,10 +262,10 @@ describe('an abort', () => {
       },
       { connections: 1 },
     );
-    const leaving = new AbortController();
-    const call = read('/thing', {}, leaving.signal);
+    const leaving = new Cancellation();
+    const call = read('/thing', {}, leaving);
     await service.arrived(1);
-    leaving.abort(new Abandoned('Nobody waits'));
+    leaving.cancel(new Abandoned('Nobody waits'));
     expect(await failureOf(call)).toBeInstanceOf(Abandoned);
     await closed;
     expect((await read()).status).toBe(200);
@@ -275,19 +275,20 @@ describe('an abort', () => {
 
   test('before the call keeps it from being sent', async () => {
     const { service, read } = await serviceThat(ok);
-    const gone = AbortSignal.abort(new Abandoned('Nobody waits'));
+    const gone = new Cancellation();
+    gone.cancel(new Abandoned('Nobody waits'));
     expect(await failureOf(read('/thing', {}, gone))).toBeInstanceOf(Abandoned);
     expect(service.calls).toEqual([]);
   });
 
   test('in the pause before a second try ends the call', async () => {
     const { service, read } = await serviceThat((_, response) => reply(response, 503));
-    const leaving = new AbortController();
+    const leaving = new Cancellation();
     service.handle = (_, response) => {
       reply(response, 503);
-      response.once('finish', () => setTimeout(() => leaving.abort(new Abandoned('Nobody waits')), 5));
+      response.once('finish', () => setTimeout(() => leaving.cancel(new Abandoned('Nobody waits')), 5));
     };
-    expect(await failureOf(read('/thing', {}, leaving.signal))).toBeInstanceOf(Abandoned);
+    expect(await failureOf(read('/thing', {}, leaving))).toBeInstanceOf(Abandoned);
     expect(service.calls).toHaveLength(1);
   });
 });
@@ -375,9 +376,9 @@ describe('a write', () => {
     const { service, read, write } = await serviceThat(silence, { connections: 1, timeoutMs: 300 });
     const first = failureOf(read('/first'));
     await service.arrived(1);
-    const leaving = new AbortController();
-    const queued = write('/queued', leaving.signal);
-    leaving.abort(new Abandoned('Nobody waits'));
+    const leaving = new Cancellation();
+    const queued = write('/queued', leaving);
+    leaving.cancel(new Abandoned('Nobody waits'));
     expect(await failureOf(queued)).toBeInstanceOf(Abandoned);
     await first;
     expect(service.calls).toEqual(['GET /first']);
@@ -451,11 +452,10 @@ describe('the circuit breaker', () => {
 
   test('does not count calls that nobody waited for any more', async () => {
     const { service, read } = await serviceThat(silence, { connections: 64 });
-    const leaving = new AbortController();
-    setMaxListeners(0, leaving.signal);
-    const calls = times(enough, () => failureOf(read('/thing', {}, leaving.signal)));
+    const leaving = times(enough, () => new Cancellation());
+    const calls = leaving.map(each => failureOf(read('/thing', {}, each)));
     await service.arrived(enough);
-    leaving.abort(new Abandoned('Nobody waits'));
+    for (const each of leaving) each.cancel(new Abandoned('Nobody waits'));
     await Promise.all(calls);
     service.handle = ok;
     expect((await read()).status).toBe(200);
@@ -463,11 +463,10 @@ describe('the circuit breaker', () => {
 
   test('does not count calls that found no room', async () => {
     const { service, read } = await serviceThat(silence, { connections: 1 });
-    const leaving = new AbortController();
-    setMaxListeners(0, leaving.signal);
-    const calls = times(33 + enough, () => failureOf(read('/thing', {}, leaving.signal)));
+    const leaving = times(33 + enough, () => new Cancellation());
+    const calls = leaving.map(each => failureOf(read('/thing', {}, each)));
     await service.arrived(1);
-    leaving.abort(new Abandoned('Nobody waits'));
+    for (const each of leaving) each.cancel(new Abandoned('Nobody waits'));
     await Promise.all(calls);
     service.handle = ok;
     expect((await read()).status).toBe(200);

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../cancellation.js';
 import type { Scope } from '../credentials.js';
 import { Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../errors.js';
 import { type Entry, whole } from './entry.js';
@@ -20,6 +21,9 @@ export interface Missing {
   readonly generation: string | undefined;
 }
 
+/** What a tier that is not there has under any key. */
+const nothing: readonly undefined[] = [undefined];
+
 /**
  * The look-ups of one scope and one moment that memory could not answer: together they cost one read of Redis, and one
  * pipeline of writes when the last of them has come back.
@@ -38,51 +42,42 @@ export class Batch {
   }
 
   /** From Redis, else from the source, else from what is still usable. All of a batch must be fetched within one tick. */
-  async fetch(missing: Missing, signal: AbortSignal): Promise<Answer<unknown, unknown>> {
+  async fetch(
+    { lookup, remembered, generation }: Missing,
+    cancellation: Cancellation,
+  ): Promise<Answer<unknown, unknown>> {
+    const keys = keysOf(lookup);
+    const { redis, memory } = this.#tiers;
     this.#underWay += 1;
     try {
-      return await this.#fetch(missing, signal);
+      const shared = redis === undefined ? nothing : await this.#inRedis(redis, keys);
+      const fresh = whole(shared, generation, 'freshUntil');
+      if (fresh !== undefined) {
+        for (const [index, entry] of fresh.entries()) memory.set(this.#scope, keys[index] ?? '', entry);
+        return answerOf(fresh, 'redis');
+      }
+      try {
+        const { value, heavy, bytes, noStore } = await lookup.load(cancellation);
+        const freshUntil = noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
+        if (!noStore) this.#keep(lookup, generation, { value, heavy, bytes }, freshUntil);
+        return { value, heavy: heavy?.value, source: 'network', stale: false, freshUntil, generation };
+      } catch (error) {
+        if (error instanceof NotFound) this.#keepRefusal(lookup, generation, lookup.lifetime.absent, error.upstream);
+        if (error instanceof Forbidden || error instanceof Unauthenticated) this.#keepRefusal(lookup, generation, 0);
+        if (!(error instanceof UpstreamFailure)) throw error;
+        const inRedis = whole(shared, generation, 'usableUntil');
+        if (inRedis !== undefined) return answerOf(inRedis, 'redis', true);
+        const inMemory = whole(remembered, generation, 'usableUntil');
+        if (inMemory === undefined) throw error;
+        return answerOf(inMemory, 'memory', true);
+      }
     } finally {
       this.#underWay -= 1;
-      if (this.#underWay === 0 && this.#writes.length > 0) void this.#tiers.redis?.setMany(this.#scope, this.#writes);
+      if (this.#underWay === 0 && this.#writes.length > 0) void redis?.setMany(this.#scope, this.#writes);
     }
   }
 
-  async #fetch({ lookup, remembered, generation }: Missing, signal: AbortSignal): Promise<Answer<unknown, unknown>> {
-    const keys = keysOf(lookup);
-    const shared = await this.#inRedis(keys);
-    const fresh = whole(shared, generation, 'freshUntil');
-    if (fresh !== undefined) {
-      for (const [index, entry] of fresh.entries()) this.#tiers.memory.set(this.#scope, keys[index] ?? '', entry);
-      return answerOf(fresh, 'redis');
-    }
-    try {
-      const loaded = await lookup.load(signal);
-      const freshUntil = loaded.noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
-      if (!loaded.noStore) this.#keep(lookup, generation, loaded, freshUntil);
-      return {
-        value: loaded.value,
-        heavy: loaded.heavy?.value,
-        source: 'network',
-        stale: false,
-        freshUntil,
-        generation,
-      };
-    } catch (error) {
-      if (error instanceof NotFound) this.#keepRefusal(lookup, generation, lookup.lifetime.absent, error.upstream);
-      if (error instanceof Forbidden || error instanceof Unauthenticated) this.#keepRefusal(lookup, generation, 0);
-      if (!(error instanceof UpstreamFailure)) throw error;
-      const inRedis = whole(shared, generation, 'usableUntil');
-      if (inRedis !== undefined) return answerOf(inRedis, 'redis', true);
-      const inMemory = whole(remembered, generation, 'usableUntil');
-      if (inMemory === undefined) throw error;
-      return answerOf(inMemory, 'memory', true);
-    }
-  }
-
-  async #inRedis(keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
-    const { redis } = this.#tiers;
-    if (redis === undefined) return [undefined];
+  async #inRedis(redis: RedisTier, keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
     const first = this.#keys.push(...keys) - keys.length;
     // The keys of the whole batch are there when the microtask runs.
     this.#found ??= Promise.resolve().then(() => redis.getMany(this.#scope, this.#keys));
@@ -92,7 +87,7 @@ export class Batch {
   #keep(
     lookup: Lookup<unknown, unknown>,
     generation: string | undefined,
-    loaded: Loaded<unknown, unknown>,
+    loaded: Omit<Loaded<unknown, unknown>, 'noStore'>,
     freshUntil: number,
   ): void {
     const times = { freshUntil, usableUntil: freshUntil + lookup.lifetime.grace, generation };
@@ -116,6 +111,6 @@ export class Batch {
 
   #set(key: string, entry: Entry): void {
     this.#tiers.memory.set(this.#scope, key, entry);
-    this.#writes.push({ key, entry });
+    if (this.#tiers.redis !== undefined) this.#writes.push({ key, entry });
   }
 }

@@ -1,8 +1,10 @@
+import type { Cancellation } from '../cancellation.js';
 import type { Scope } from '../credentials.js';
+import type { MaybePromise } from '../maybe-promise.js';
 import type { Telemetry } from '../telemetry.js';
 import { Batch, type Tiers } from './batch.js';
 import { type Entry, whole } from './entry.js';
-import { Flights } from './flights.js';
+import { type Flight, Flights } from './flights.js';
 import type { Generations } from './generations.js';
 import { type Answer, answerOf, keysOf, type Lookup } from './lookup.js';
 
@@ -68,35 +70,33 @@ export class Cache {
     const generations = await this.generationsOf([...new Set(lookups.flatMap(({ tag }) => tag ?? []))]);
     signal.throwIfAborted();
     const batch = new Batch(scope, this.#tiers);
-    const leavers: (() => void)[] = [];
+    const boarded: Flight<AnyAnswer>[] = [];
 
-    const outcomes = lookups.map(async (lookup): Promise<AnyAnswer> => {
+    const board = (lookup: Lookup<T, H>): MaybePromise<AnyAnswer | Error> => {
       const { tag } = lookup;
       const generation = tag === undefined ? undefined : generations.get(tag);
       // Without its generation nothing kept can be trusted: the source is asked, and its answer not kept.
       const keepable = tag === undefined || generation !== undefined;
       const remembered = keepable ? this.#remembered(scope, lookup) : [undefined];
       const fresh = whole(remembered, generation, 'freshUntil');
-      if (fresh !== undefined) return answerOf(fresh, 'memory');
+      if (fresh !== undefined) return answerOrError(fresh);
 
-      const name = `${scope} ${generation ?? ''} ${lookup.heavy} ${lookup.key}`;
-      const seat = this.#flights.board(name, flight =>
-        keepable ? batch.fetch({ lookup, remembered, generation }, flight) : straight(lookup, flight),
+      const flight = this.#flights.to(`${scope} ${generation ?? ''} ${lookup.heavy} ${lookup.key}`, cancellation =>
+        keepable ? batch.fetch({ lookup, remembered, generation }, cancellation) : straight(lookup, cancellation),
       );
-      leavers.push(seat.leave);
-      const answer = await seat.landing;
-      return seat.shared ? { ...answer, source: 'flight' } : answer;
-    });
+      boarded.push(flight);
+      return flight.board() ? flight.landing.then(asShared, asError) : flight.landing.catch(asError);
+    };
 
-    const settled = Promise.allSettled(outcomes);
     try {
-      return (await unlessAborted(settled, signal)).map((result, index) => {
-        if (result.status === 'rejected') return result.reason as Error;
-        this.#telemetry.lookup(lookups[index]?.family ?? '', result.value.source);
-        return result.value as Answer<T, H>;
-      });
+      const answers = await unlessAborted(Promise.all(lookups.map(board)), signal);
+      for (const [index, { family }] of lookups.entries()) {
+        const answer = answers[index];
+        if (answer !== undefined && !(answer instanceof Error)) this.#telemetry.lookup(family, answer.source);
+      }
+      return answers as (Answer<T, H> | Error)[];
     } finally {
-      for (const leave of leavers) leave();
+      for (const flight of boarded) flight.leave();
     }
   }
 
@@ -107,8 +107,19 @@ export class Cache {
 
 const none: ReadonlyMap<string, string | undefined> = new Map();
 
-async function straight(lookup: Lookup<unknown, unknown>, signal: AbortSignal): Promise<AnyAnswer> {
-  const { value, heavy } = await lookup.load(signal);
+const asError = (reason: unknown) => reason as Error;
+const asShared = (answer: AnyAnswer): AnyAnswer => ({ ...answer, source: 'flight' });
+
+function answerOrError(entries: readonly Entry[]): AnyAnswer | Error {
+  try {
+    return answerOf(entries, 'memory');
+  } catch (error) {
+    return asError(error);
+  }
+}
+
+async function straight(lookup: Lookup<unknown, unknown>, cancellation: Cancellation): Promise<AnyAnswer> {
+  const { value, heavy } = await lookup.load(cancellation);
   const unkept = { stale: false, freshUntil: 0, generation: undefined };
   return { value, heavy: heavy?.value, source: 'network', ...unkept };
 }

@@ -1,49 +1,47 @@
+import { Cancellation } from '../cancellation.js';
 import { Abandoned } from '../errors.js';
 
-interface Flight<T> {
+/** Work under way. Who boarded it leaves it once; a flight that all have left is cancelled. */
+export class Flight<T> {
   readonly landing: Promise<T>;
-  readonly controller: AbortController;
-  passengers: number;
-}
+  readonly #cancellation = new Cancellation();
+  readonly #end: (flight: Flight<T>) => void;
+  #passengers = 0;
 
-/** A seat in a flight. `leave` gives it back; the flight that nobody is in any more is aborted. */
-export interface Seat<T> {
-  readonly landing: Promise<T>;
-  /** Whether another had started the flight. */
-  readonly shared: boolean;
-  leave(): void;
+  constructor(start: (cancellation: Cancellation) => Promise<T>, end: (flight: Flight<T>) => void) {
+    this.#end = end;
+    this.landing = start(this.#cancellation);
+    const landed = () => end(this);
+    // Passengers hear of a failure; a flight without passengers has nobody to tell.
+    this.landing.then(landed, landed);
+  }
+
+  /** Whether another was in it before. */
+  board(): boolean {
+    this.#passengers += 1;
+    return this.#passengers > 1;
+  }
+
+  leave(): void {
+    this.#passengers -= 1;
+    if (this.#passengers > 0) return;
+    this.#end(this);
+    this.#cancellation.cancel(new Abandoned('Nobody waits for this any more'));
+  }
 }
 
 /** Work under way, by key: who asks for what is being fetched already waits for that, and does not fetch it again. */
 export class Flights<T> {
   readonly #flights = new Map<string, Flight<T>>();
 
-  /** @param start does the work, unless it is under way; it should end early when its signal aborts. */
-  board(key: string, start: (signal: AbortSignal) => Promise<T>): Seat<T> {
+  /** The flight of a key. @param start does the work, unless it is under way; it should end early when it is cancelled. */
+  to(key: string, start: (cancellation: Cancellation) => Promise<T>): Flight<T> {
     const found = this.#flights.get(key);
-    const flight = found ?? this.#depart(key, start);
-    flight.passengers += 1;
-    let seated = true;
-    const leave = () => {
-      if (!seated) return;
-      seated = false;
-      flight.passengers -= 1;
-      if (flight.passengers > 0 || this.#flights.get(key) !== flight) return;
-      this.#flights.delete(key);
-      flight.controller.abort(new Abandoned('Nobody waits for this any more'));
-    };
-    return { landing: flight.landing, shared: found !== undefined, leave };
-  }
-
-  #depart(key: string, start: (signal: AbortSignal) => Promise<T>): Flight<T> {
-    const controller = new AbortController();
-    const landing = start(controller.signal).finally(() => {
-      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+    if (found !== undefined) return found;
+    const flight = new Flight(start, ended => {
+      if (this.#flights.get(key) === ended) this.#flights.delete(key);
     });
-    const flight: Flight<T> = { landing, controller, passengers: 0 };
     this.#flights.set(key, flight);
-    // Passengers hear of a failure; a flight without passengers has nobody to tell.
-    landing.catch(() => {});
     return flight;
   }
 }

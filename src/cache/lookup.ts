@@ -1,3 +1,4 @@
+import type { Cancellation } from '../cancellation.js';
 import { NotFound } from '../errors.js';
 import type { Source } from '../receipt.js';
 import type { Entry } from './entry.js';
@@ -29,7 +30,7 @@ export interface Lookup<T, H> {
   readonly heavy: boolean;
   readonly lifetime: Lifetime;
   /** @throws NotFound, which may be kept; UpstreamFailure, for which a kept entry may stand in; anything else goes to who asked. */
-  load(signal: AbortSignal): Promise<Loaded<T, H>>;
+  load(cancellation: Cancellation): Promise<Loaded<T, H>>;
 }
 
 /** What a look-up gave, and who gave it. */

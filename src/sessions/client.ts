@@ -21,8 +21,6 @@ export interface SignedIn {
   readonly lifetimeMs: number | undefined;
 }
 
-const never = new AbortController().signal;
-
 /**
  * POST /v2/auth/sign-in.
  * @throws Unauthenticated, with one and the same text, however the service turns the attempt down.
@@ -36,7 +34,7 @@ export async function signIn(upstream: Upstream, receipt: Receipt, email: string
     body: { email, password },
     safe: false,
   } as const;
-  const reply = await upstream.send(request, { credential: undefined, receipt }, never).catch(error => {
+  const reply = await upstream.send(request, { credential: undefined, receipt }).catch(error => {
     throw refuses(error) ? new Unauthenticated('Wrong e-mail address or password') : error;
   });
   const cookies = cookiesOf(reply);

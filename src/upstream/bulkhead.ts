@@ -1,11 +1,14 @@
+import type { Cancellation } from '../cancellation.js';
+import type { MaybePromise } from '../maybe-promise.js';
+
 /** A bulkhead without room: the bound of calls in flight is reached, and so is that of calls waiting. */
 export class BulkheadFull extends Error {
   override readonly name = 'BulkheadFull';
 }
 
 /**
- * Bounds how many tasks run at once, and how many wait for it. A freed slot goes straight to who waits longest;
- * who gives up (its signal aborts) leaves the queue.
+ * Bounds how many calls are in flight at once, and how many wait for it. A freed slot goes straight to who waits longest;
+ * who gives up leaves the queue.
  */
 export class Bulkhead {
   #free: number;
@@ -17,40 +20,28 @@ export class Bulkhead {
     this.#room = room;
   }
 
-  /** @throws BulkheadFull at once where there is no room; the signal's reason where it aborts in the queue. */
-  async run<T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else await this.#turn(signal);
-    try {
-      return await task();
-    } finally {
-      this.#handOn();
+  /** Takes a slot, at once where one is free. @throws BulkheadFull where there is no room; the reason of who is cancelled in the queue. */
+  enter(cancellation: Cancellation): MaybePromise<void> {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return;
     }
-  }
-
-  #turn(signal: AbortSignal): Promise<void> {
     if (this.#waiting.size >= this.#room) throw new BulkheadFull('No room left');
     return new Promise((resolve, reject) => {
-      const enter = () => {
-        signal.removeEventListener('abort', leave);
-        resolve();
-      };
-      const leave = () => {
-        this.#waiting.delete(enter);
-        reject(signal.reason);
-      };
-      this.#waiting.add(enter);
-      signal.addEventListener('abort', leave, { once: true });
+      this.#waiting.add(resolve);
+      cancellation.onCancel(() => {
+        if (this.#waiting.delete(resolve)) reject(cancellation.reason);
+      });
     });
   }
 
-  #handOn(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#free += 1;
-    } else {
+  /** Gives a slot back. */
+  leave(): void {
+    for (const next of this.#waiting) {
       this.#waiting.delete(next);
       next();
+      return;
     }
+    this.#free += 1;
   }
 }

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import type { Cancellation } from '../cancellation.js';
 
 /** What came back over the wire, whatever its status. */
 export interface Reply {
@@ -20,12 +21,12 @@ export class BrokenExchange extends Error {
 
 /**
  * Sends one request and collects the whole reply. `dispatch` and not `request`, because no stream is needed.
- * @throws BrokenExchange where no whole reply came; its cause is the signal's reason after an abort.
+ * @throws BrokenExchange where no whole reply came; its cause is the reason of a cancellation.
  */
 export function exchange(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
-  signal: AbortSignal,
+  cancellation: Cancellation,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -34,20 +35,21 @@ export function exchange(
     let controller: Dispatcher.DispatchController | undefined;
 
     const fail = (cause: unknown) => {
-      signal.removeEventListener('abort', abort);
+      cancellation.onCancel(undefined);
       reject(new BrokenExchange(controller !== undefined, cause));
     };
     // The caller is told at once; undici learns of it now, or when it takes the request up.
-    const abort = () => {
-      fail(signal.reason);
-      controller?.abort(signal.reason);
+    const cancel = () => {
+      const { reason } = cancellation;
+      fail(reason);
+      if (reason !== undefined) controller?.abort(reason);
     };
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
+    if (cancellation.reason !== undefined) return cancel();
+    cancellation.onCancel(cancel);
 
     dispatcher.dispatch(options, {
       onRequestStart(started) {
-        if (signal.aborted) started.abort(signal.reason);
+        if (cancellation.reason !== undefined) started.abort(cancellation.reason);
         else controller = started;
       },
       onResponseStart(_, statusCode, received) {
@@ -58,7 +60,7 @@ export function exchange(
         chunks.push(chunk);
       },
       onResponseEnd() {
-        signal.removeEventListener('abort', abort);
+        cancellation.onCancel(undefined);
         const [only] = chunks;
         resolve({ status, headers, body: chunks.length === 1 && only ? only : Buffer.concat(chunks) });
       },

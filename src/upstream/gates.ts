@@ -1,4 +1,5 @@
 import { type Dispatcher, Pool } from 'undici';
+import type { Cancellation } from '../cancellation.js';
 import { carry } from '../credentials.js';
 import { NotConfigured } from '../errors.js';
 import type { Span } from '../tracing.js';
@@ -22,7 +23,7 @@ export interface UpstreamOptions {
 export interface Gate {
   readonly bulkhead: Bulkhead;
   /** @throws BrokenExchange where no whole reply came. */
-  exchange(request: UpstreamRequest, asker: Asker, span: Span | undefined, signal: AbortSignal): Promise<Reply>;
+  exchange(request: UpstreamRequest, asker: Asker, span: Span | undefined, cancellation: Cancellation): Promise<Reply>;
 }
 
 const waitingPerConnection = 32;
@@ -68,8 +69,8 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
       const { dispatcher, bulkhead } = open(origin);
       const gate: Gate = {
         bulkhead,
-        exchange: (request, asker, span, signal) =>
-          exchange(dispatcher, { origin, ...wireForm(request, asker, span, prefix) }, signal),
+        exchange: (request, asker, span, cancellation) =>
+          exchange(dispatcher, wireForm(request, asker, span, { origin, prefix }), cancellation),
       };
       gates.set(address, gate);
       return gate;
@@ -84,11 +85,17 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
 
 const anonymous = { headers: {}, query: undefined };
 
-function wireForm(request: UpstreamRequest, { credential, receipt }: Asker, span: Span | undefined, prefix: string) {
+function wireForm(
+  request: UpstreamRequest,
+  { credential, receipt }: Asker,
+  span: Span | undefined,
+  { origin, prefix }: { readonly origin: string; readonly prefix: string },
+): Dispatcher.DispatchOptions {
   const { headers, query } = credential === undefined ? anonymous : carry(credential);
   const common = { accept: 'application/json', 'x-request-id': receipt.trail.id, ...span?.headers, ...headers };
   const path = prefix + pathAndQuery(request);
   return {
+    origin,
     method: request.method,
     path: query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
     headers: request.body === undefined ? common : { 'content-type': 'application/json', ...common },

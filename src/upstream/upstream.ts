@@ -1,14 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
+import { Cancellation } from '../cancellation.js';
 import { UpstreamTimeout } from '../errors.js';
 import type { Telemetry } from '../telemetry.js';
-import type { Span, Tracing } from '../tracing.js';
+import type { Tracing } from '../tracing.js';
 import type { Asker } from './asker.js';
 import { createBreakers } from './breakers.js';
-import { withDeadline } from './deadline.js';
 import type { Reply } from './exchange.js';
 import { faultOf, mayPass, outcomeOf } from './fault.js';
-import { createGates, type UpstreamOptions } from './gates.js';
+import { createGates, type Gate, type UpstreamOptions } from './gates.js';
 import { refusalOf } from './refusal.js';
 import { pathAndQuery, type UpstreamRequest } from './request.js';
 import { RetryBudget } from './retry-budget.js';
@@ -18,10 +17,10 @@ export interface Upstream {
   /**
    * One call under the policy of the house: a place in the bulkhead, one deadline over everything, a circuit breaker for its family,
    * one retry for a safe request. Resolves with a reply of status 200-299.
-   * @param signal aborts the call when nobody waits for it any more.
+   * @param cancellation of its own: ends the call when nobody waits for it any more, and is told of the deadline. Without one the call goes on to its end.
    * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED.
    */
-  send(request: UpstreamRequest, asker: Asker, signal: AbortSignal): Promise<Reply>;
+  send(request: UpstreamRequest, asker: Asker, cancellation?: Cancellation): Promise<Reply>;
   close(): Promise<void>;
 }
 
@@ -40,14 +39,11 @@ export function createUpstream(
   const gates = createGates(options, wire);
   const runInFamily = createBreakers();
   const budget = new RetryBudget();
-  const tooLate = () => new UpstreamTimeout(`The service did not answer within ${options.timeoutMs} ms`);
+  const expire = (cancellation: Cancellation) =>
+    cancellation.cancel(new UpstreamTimeout(`The service did not answer within ${options.timeoutMs} ms`));
 
-  /** Writes a call that went out onto the asker's receipt, and into the metrics and the trace. */
-  async function recorded(
-    request: UpstreamRequest,
-    asker: Asker,
-    call: (span: Span | undefined) => Promise<Reply>,
-  ): Promise<Reply> {
+  /** One exchange, written onto the asker's receipt and into the metrics and the trace. @throws the service's refusal; BrokenExchange */
+  async function call(gate: Gate, request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
     const span = tracing?.call(asker.receipt.trail.span);
     const startedAt = performance.now();
     const record = (status: number | null, failure?: unknown) => {
@@ -60,49 +56,62 @@ export function createUpstream(
       span?.end(`${method} ${family}`, attributes, error);
       asker.receipt.lines.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
     };
+    let reply: Reply;
     try {
-      const reply = await call(span);
-      record(reply.status);
-      return reply;
+      reply = await gate.exchange(request, asker, span, cancellation);
     } catch (error) {
       record(null, error);
       throw error;
     }
+    record(reply.status);
+    if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request.safe);
+    return reply;
   }
 
-  async function attempt(request: UpstreamRequest, asker: Asker, deadline: AbortSignal): Promise<Reply> {
+  async function attempt(request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
     const gate = gates.to(request.address);
-    return gate.bulkhead.run(deadline, () =>
-      runInFamily(request.family, async () => {
-        const reply = await recorded(request, asker, span => gate.exchange(request, asker, span, deadline));
-        if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request.safe);
-        return reply;
-      }),
-    );
+    const turn = gate.bulkhead.enter(cancellation);
+    if (turn !== undefined) await turn;
+    try {
+      return await runInFamily(request.family, () => call(gate, request, asker, cancellation));
+    } finally {
+      gate.bulkhead.leave();
+    }
   }
 
-  async function attemptTwice(request: UpstreamRequest, asker: Asker, deadline: AbortSignal): Promise<Reply> {
+  async function attemptTwice(request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
     budget.earn();
     try {
-      return await attempt(request, asker, deadline);
+      return await attempt(request, asker, cancellation);
     } catch (error) {
       if (!request.safe || !mayPass(error) || !budget.spend()) throw error;
-      const pause = retryPauseMs.least + Math.random() * (retryPauseMs.most - retryPauseMs.least);
-      await sleep(pause, undefined, { signal: deadline }).catch(() => deadline.throwIfAborted());
-      return attempt(request, asker, deadline);
+      await pause(retryPauseMs.least + Math.random() * (retryPauseMs.most - retryPauseMs.least), cancellation);
+      return attempt(request, asker, cancellation);
     }
   }
 
   return {
-    async send(request, asker, signal) {
+    async send(request, asker, cancellation = new Cancellation()) {
+      const timer = setTimeout(expire, options.timeoutMs, cancellation);
       try {
-        return await withDeadline(options.timeoutMs, signal, tooLate, deadline =>
-          attemptTwice(request, asker, deadline),
-        );
+        cancellation.throwIfCancelled();
+        return await attemptTwice(request, asker, cancellation);
       } catch (error) {
         throw faultOf(error, request.safe);
+      } finally {
+        clearTimeout(timer);
       }
     },
     close: gates.close,
   };
+}
+
+function pause(milliseconds: number, cancellation: Cancellation): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    cancellation.onCancel(() => {
+      clearTimeout(timer);
+      reject(cancellation.reason);
+    });
+  });
 }

@@ -7,11 +7,15 @@ export class Flight<T> {
   readonly #cancellation = new Cancellation();
   readonly #end: (flight: Flight<T>) => void;
   #passengers = 0;
+  #hasLanded = false;
 
   constructor(start: (cancellation: Cancellation) => Promise<T>, end: (flight: Flight<T>) => void) {
     this.#end = end;
     this.landing = start(this.#cancellation);
-    const landed = () => end(this);
+    const landed = () => {
+      this.#hasLanded = true;
+      end(this);
+    };
     // Passengers hear of a failure; a flight without passengers has nobody to tell.
     this.landing.then(landed, landed);
   }
@@ -24,7 +28,7 @@ export class Flight<T> {
 
   leave(): void {
     this.#passengers -= 1;
-    if (this.#passengers > 0) return;
+    if (this.#passengers > 0 || this.#hasLanded) return;
     this.#end(this);
     this.#cancellation.cancel(new Abandoned('Nobody waits for this any more'));
   }

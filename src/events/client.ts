@@ -41,11 +41,13 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         vectors: { member: 'embeddings', wanted: vectors },
       },
       parse(body) {
-        const { events, ...meta } = eventPage.parse(body);
-        const found = events.flatMap(event =>
+        const page = eventPage.parse(body);
+        const value = { ...page, events: page.events.map(withoutVector) };
+        if (!vectors) return { value };
+        const found = page.events.flatMap(event =>
           event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
         );
-        return { value: { events: events.map(withoutVector), ...meta }, heavy: vectors ? apart(found) : undefined };
+        return { value, heavy: apart(found) };
       },
     }),
 
@@ -59,9 +61,11 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         vectors: { member: 'textEmbedding', wanted: vectors },
       },
       parse(body) {
-        const { textEmbedding, ...record } = observation.parse(body);
-        const found = textEmbedding === null ? [] : [[record.id, textEmbedding] as const];
-        return { value: { ...record, textEmbedding: null }, heavy: vectors ? apart(found) : undefined };
+        const record = observation.parse(body);
+        const { id, textEmbedding } = record;
+        if (textEmbedding === null) return { value: record, heavy: vectors ? apart([]) : undefined };
+        const value = { ...record, textEmbedding: null };
+        return { value, heavy: vectors ? apart([[id, textEmbedding]]) : undefined };
       },
     }),
   };
@@ -79,7 +83,7 @@ function parameters(query: EventQuery, page: number, pageSize: number, searchPar
 }
 
 function withoutVector(event: Event | null): Event | null {
-  return event === null || event.vectorIndex === null
+  return event === null || event.vectorIndex === null || event.vectorIndex.embeddings === null
     ? event
     : { ...event, vectorIndex: { ...event.vectorIndex, embeddings: null } };
 }

@@ -120,16 +120,18 @@ export type Event = z.output<typeof event>;
 const count = z.int().min(0);
 
 /** The answer of the event list (spec.md: GET events). Its `pageSize` is the one that the service used. */
-export const eventPage = z
-  .object({
-    meta: z.object({
-      totalItems: count,
-      unfilteredTotalItems: tolerant('Events.meta.unfilteredTotalItems', count),
-    }),
-    /** Null where a record could not be read: the others keep their places in the list. */
-    data: placedRecords('Event', event),
-  })
-  .transform(({ meta, data }) => ({ events: data, ...meta }));
+export const eventPage = z.compile(
+  z
+    .object({
+      meta: z.object({
+        totalItems: count,
+        unfilteredTotalItems: tolerant('Events.meta.unfilteredTotalItems', count),
+      }),
+      /** Null where a record could not be read: the others keep their places in the list. */
+      data: placedRecords('Event', event),
+    })
+    .transform(({ meta, data }) => ({ events: data, ...meta })),
+);
 
 /** A page of events and the sizes of the lists around it. */
 export type EventPage = z.output<typeof eventPage>;
@@ -157,6 +159,6 @@ const observationRecord = z
   .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
 
 /** One Observation (spec.md: Observation), bare or under `data`. */
-export const observation = z.preprocess(unwrapped, observationRecord);
+export const observation = z.compile(z.preprocess(unwrapped, observationRecord));
 
 export type Observation = z.output<typeof observationRecord>;

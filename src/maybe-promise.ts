@@ -1,7 +1,10 @@
-/** A value that is there, or will be. What is there already is not wrapped: a promise costs more than most look-ups. */
+/**
+ * A value that is there, or will be. What is there already is not wrapped: a promise costs more than most look-ups. The promise is the
+ * language's own: one that a library made goes through an `async` function first.
+ */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** What `map` makes of a value, now if it is there now. */
-export function after<T, U>(value: MaybePromise<T>, map: (value: T) => U): MaybePromise<U> {
+export function after<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return value instanceof Promise ? value.then(map) : map(value);
 }

@@ -105,8 +105,9 @@ function bodyOf(bytes, chunked) {
 /**
  * Runs a closed loop until so many requests are answered or so many seconds are over; every request that was sent is waited for.
  * @param {{ origin: string, connections: number, requests?: number, seconds?: number, requestOf: (number: number, connection: number) => string,
- *   length?: number, pauseMs?: number, accepts?: (body: string) => boolean, onAnswer?: () => void }} plan `length`: that of the right answer's
- *   body; `pauseMs`: how long a connection rests after an answer; `accepts`: whether a body is right
+ *   length?: number, pauseMs?: number, accepts?: (body: string) => boolean, onAnswer?: () => void, staysAwake?: boolean }} plan `length`: that of the right answer's
+ *   body; `pauseMs`: how long a connection rests after an answer; `accepts`: whether a body is right;
+ *   `staysAwake`: the process never sleeps while it waits
  * @returns what was answered, in milliseconds where it is a time; `wrong` counts answers with another status or length
  */
 export async function load({
@@ -119,7 +120,11 @@ export async function load({
   pauseMs = 0,
   accepts,
   onAnswer,
+  staysAwake = false,
 }) {
+  let isRunning = true;
+  const turn = () => void (isRunning && setImmediate(turn));
+  if (staysAwake) turn();
   const startedAt = performance.now();
   const until = seconds === undefined ? Number.POSITIVE_INFINITY : startedAt + seconds * 1_000;
   /** @type {number[]} */
@@ -142,7 +147,9 @@ export async function load({
     }
     connection.close();
   });
-  await Promise.all(lanes);
+  await Promise.all(lanes).finally(() => {
+    isRunning = false;
+  });
   const milliseconds = performance.now() - startedAt;
   latencies.sort((a, b) => a - b);
   const quantile = share => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;

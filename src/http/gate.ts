@@ -3,6 +3,8 @@ import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
+import { after, type MaybePromise } from '../maybe-promise.js';
+import { Attached } from './attached.js';
 import type { Pressure } from './pressure.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
 
@@ -23,7 +25,7 @@ export interface GateParts {
   /** Whose word counts for a client's address: everybody's, nobody's, or that of proxies at these addresses. */
   readonly trustProxy: boolean | readonly string[];
   /** Whose request it is; undefined where nobody's. May fail where the credential is none. */
-  scopeOf(request: IncomingMessage): Promise<Scope | undefined>;
+  scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
 }
 
 /** What those who watch over the gateway ask must be answered most of all when it is in trouble. */
@@ -34,39 +36,59 @@ const retryOverloadSeconds = 1;
 
 export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts): Gate {
   const addressOf = addressReader(trustProxy);
-  const judged = new WeakMap<IncomingMessage, GatewayError | undefined>();
+  /** Null: let in. */
+  const judged = new Attached<GatewayError | null>();
 
-  async function judge(request: IncomingMessage, response: ServerResponse): Promise<GatewayError | undefined> {
+  function scopeIfAny(request: IncomingMessage): MaybePromise<Scope | undefined> {
+    try {
+      const scope = scopeOf(request);
+      return scope instanceof Promise ? scope.catch(() => undefined) : scope;
+    } catch {
+      return undefined;
+    }
+  }
+
+  function judge(request: IncomingMessage, response: ServerResponse): MaybePromise<GatewayError | undefined> {
     const reason = pressure.reason();
     if (reason !== undefined) {
       response.setHeader('retry-after', retryOverloadSeconds);
       return new Overloaded();
     }
     if (request.headers.upgrade === undefined && !isStream(request)) pressure.enter(response);
-    const scope = await scopeOf(request).catch(() => undefined);
-    const counted = limits.count(addressOf(request), scope);
-    const verdict = counted instanceof Promise ? await counted : counted;
-    if (verdict === undefined) return undefined;
-    writeVerdict(verdict, response);
-    return verdict.isOver ? rateLimited(verdict) : undefined;
+    return after(scopeIfAny(request), scope =>
+      after(limits.count(addressOf(request), scope), verdict => {
+        if (verdict === undefined) return undefined;
+        writeVerdict(verdict, response);
+        return verdict.isOver ? rateLimited(verdict) : undefined;
+      }),
+    );
+  }
+
+  /** A fault of the gate itself is nothing to turn a client away for. */
+  function judgeOrPass(request: IncomingMessage, response: ServerResponse): MaybePromise<GatewayError | undefined> {
+    try {
+      const refusal = judge(request, response);
+      return refusal instanceof Promise ? refusal.catch(() => undefined) : refusal;
+    } catch {
+      return undefined;
+    }
   }
 
   return {
     listener: (next, door) => (request, response) => {
       if (isOpen(request)) return next(request, response);
-      const pass = (refusal?: GatewayError) => {
-        judged.set(request, refusal);
+      after(judgeOrPass(request, response), refusal => {
+        judged.set(request, refusal ?? null);
         (refusal === undefined ? next : door)(request, response);
-      };
-      // A fault of the gate itself is nothing to turn a client away for.
-      judge(request, response).then(pass, () => pass());
+      });
     },
 
     guard(app) {
       app.addHook('onRequest', async ({ raw }, reply) => {
-        const isUpgrade = raw.headers.upgrade !== undefined && !judged.has(raw);
-        const refusal = isUpgrade ? await judge(raw, reply.raw) : judged.get(raw);
-        if (refusal !== undefined) throw refusal;
+        const verdict = judged.get(raw);
+        const isUpgrade = raw.headers.upgrade !== undefined && verdict === undefined;
+        const refusal = isUpgrade ? await judge(raw, reply.raw) : verdict;
+        if (refusal) throw refusal;
       });
     },
 

@@ -1,23 +1,42 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Credential, Scope } from '../credentials.js';
+import { after, type MaybePromise } from '../maybe-promise.js';
 import type { Reception } from './visitor.js';
 
-/** Whose a request is; undefined where nobody's. Worked out once for each request. */
-export type RequestScope = (request: IncomingMessage) => Promise<Scope | undefined>;
+/** Whose a request is; undefined where nobody's. @throws BadUserInput for credentials that cannot be told apart or carried. */
+export type RequestScope = (request: IncomingMessage) => MaybePromise<Scope | undefined>;
 
-/** Rejects with BadUserInput for credentials that cannot be told apart or carried. */
+interface Known {
+  readonly credential: Credential;
+  readonly scope: Scope;
+}
+
+/** Scopes of requests. Who asks again by the same connection, with the same credential, is known already. */
 export function createRequestScope(
   { credentialOf }: Pick<Reception, 'credentialOf'>,
   scopeOf: (credential: Credential) => Scope,
 ): RequestScope {
-  const known = new WeakMap<IncomingMessage, Promise<Scope | undefined>>();
-  const read = async (request: IncomingMessage) => {
-    const credential = await credentialOf(request);
-    return credential === undefined || credential instanceof Error ? undefined : scopeOf(credential);
-  };
+  const lastOf = new WeakMap<Socket, Known>();
+  const opening = new WeakMap<IncomingMessage, Promise<Scope | undefined>>();
+
+  function scopeFor(socket: Socket, credential: Awaited<ReturnType<Reception['credentialOf']>>): Scope | undefined {
+    if (credential === undefined || credential instanceof Error) return undefined;
+    const last = lastOf.get(socket);
+    if (last !== undefined && isSame(last.credential, credential)) return last.scope;
+    const scope = scopeOf(credential);
+    lastOf.set(socket, { credential, scope });
+    return scope;
+  }
+
   return request => {
-    const found = known.get(request) ?? read(request);
-    known.set(request, found);
-    return found;
+    const underWay = opening.get(request);
+    if (underWay !== undefined) return underWay;
+    const scope = after(credentialOf(request), credential => scopeFor(request.socket, credential));
+    if (scope instanceof Promise) opening.set(request, scope);
+    return scope;
   };
 }
+
+const isSame = (one: Credential, other: Credential) =>
+  one.kind === other.kind && one.secret.reveal() === other.secret.reveal();

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Visitor } from '../context.js';
 import { type Credential, explicitCredential, type Presented } from '../credentials.js';
 import { Forbidden, Unauthenticated } from '../errors.js';
+import { after, type MaybePromise } from '../maybe-promise.js';
 import type { Sessions } from '../sessions/sessions.js';
 
 const sealedCookie = 'mig_session';
@@ -14,7 +15,7 @@ export interface Reception {
    * Reads the credential; an Unauthenticated in its place is a session that is no longer good.
    * @throws BadUserInput for credentials that cannot be told apart or carried.
    */
-  credentialOf(request: IncomingMessage): Promise<Visitor['credential']>;
+  credentialOf(request: IncomingMessage): MaybePromise<Visitor['credential']>;
   /** @param reply where the session's cookie is set and cleared. @throws as `credentialOf`. */
   receive(request: FastifyRequest, reply: FastifyReply): Promise<Visitor>;
   /** Reads off a request what a connection that outlives it needs later, and no more. */
@@ -67,7 +68,7 @@ export function createReception({ sessions, behindProxy, fallback, origins }: Re
   const cookieOf = (request: IncomingMessage) =>
     request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
 
-  async function sessionOf(cookie: string | undefined): Promise<Visitor['credential']> {
+  function sessionOf(cookie: string | undefined): MaybePromise<Visitor['credential']> {
     if (cookie === undefined) return undefined;
     return sessions.open(cookie).catch(error => {
       if (error instanceof Unauthenticated) return error;
@@ -82,8 +83,9 @@ export function createReception({ sessions, behindProxy, fallback, origins }: Re
     return URL.canParse(origin) && new URL(origin).host === hostOf(request);
   }
 
-  const credentialOf: Reception['credentialOf'] = async request =>
-    explicitCredential(presentedBy(request)) ?? (await sessionOf(cookieOf(request))) ?? fallback;
+  const credentialOf: Reception['credentialOf'] = request =>
+    explicitCredential(presentedBy(request)) ??
+    after(sessionOf(cookieOf(request)), credential => credential ?? fallback);
 
   return {
     credentialOf,

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Door, Telemetry } from '../telemetry.js';
 import type { Tracing } from '../tracing.js';
 import { newTrail, type Trail } from '../trail.js';
+import { Attached } from './attached.js';
 import type { OperationNames } from './operation-names.js';
 
 /** Tells requests and operations apart, and tells those who watch how each of them went. */
@@ -31,7 +32,7 @@ export interface VisitsParts {
 
 /** Each request has an id, the client's own where it is sane; the client is told it. */
 export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): Visits {
-  const trails = new WeakMap<IncomingMessage, Trail>();
+  const trails = new Attached<Trail>();
 
   function of(request: IncomingMessage): Trail {
     const found = trails.get(request);

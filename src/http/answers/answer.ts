@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { after, type MaybePromise } from '../../maybe-promise.js';
 
 /** A whole answer of status 200, as it goes over the wire. */
 export interface Answer {
+  /** But for those that change with the time and the coding. */
   readonly headers: OutgoingHttpHeaders;
   readonly body: Buffer;
   /** The same, compressed, once a client has asked for it so. */
@@ -26,7 +28,8 @@ export interface Representation {
   readonly body: Buffer | undefined;
 }
 
-const compress = promisify(gzip);
+const gzipped = promisify(gzip);
+const compress = async (body: Buffer) => gzipped(body);
 const worthCompressing = 1_024;
 
 /** The entity tag of a body. */
@@ -35,23 +38,26 @@ export function etagOf(body: Buffer): string {
 }
 
 /** An answer as a client asked for it: compressed where it takes gzip, which is done once, and nothing but 304 where it has it already. */
-export async function represent(answer: Answer, asked: IncomingHttpHeaders): Promise<Representation> {
-  if (holds(asked['if-none-match'], answer.etag)) return { status: 304, headers: headersOf(answer), body: undefined };
-  const { body } = answer;
-  if (body.length < worthCompressing || !takesGzip(asked)) return shown(headersOf(answer), body);
-  answer.gzipped ??= await compress(body);
-  return shown({ ...headersOf(answer), 'content-encoding': 'gzip' }, answer.gzipped);
+export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybePromise<Representation> {
+  const { headers, etag, keepUntil, body } = answer;
+  const caching = cachingUntil(keepUntil);
+  if (holds(asked['if-none-match'], etag)) {
+    return { status: 304, headers: { ...headers, 'cache-control': caching }, body: undefined };
+  }
+  if (body.length < worthCompressing || !takesGzip(asked)) {
+    const whole = { ...headers, 'cache-control': caching, 'content-length': body.length };
+    return { status: 200, headers: whole, body };
+  }
+  return after(answer.gzipped ?? compress(body), compressed => {
+    answer.gzipped = compressed;
+    const coding = { 'content-encoding': 'gzip', 'content-length': compressed.length };
+    return { status: 200, headers: { ...headers, 'cache-control': caching, ...coding }, body: compressed };
+  });
 }
 
-const shown = (headers: OutgoingHttpHeaders, body: Buffer): Representation => ({
-  status: 200,
-  headers: { ...headers, 'content-length': body.length },
-  body,
-});
-
-function headersOf({ headers, etag, keepUntil }: Answer): OutgoingHttpHeaders {
+function cachingUntil(keepUntil: number): string {
   const seconds = Math.floor((keepUntil - Date.now()) / 1_000);
-  return { ...headers, etag, 'cache-control': seconds > 0 ? `private, max-age=${seconds}` : 'private, no-cache' };
+  return seconds > 0 ? `private, max-age=${seconds}` : 'private, no-cache';
 }
 
 function holds(given: string | undefined, etag: string): boolean {

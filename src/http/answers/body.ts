@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { Attached } from '../attached.js';
 
-const bodies = new WeakMap<IncomingMessage, Promise<Buffer>>();
+const bodies = new Attached<Promise<Buffer>>();
 
 /** A body that is larger than it may be. */
 class BodyTooLarge extends Error {
@@ -26,7 +27,9 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });
     request.once('error', reject);
-    request.once('close', () => reject(new Error('The client hung up')));
+    request.once('close', () => {
+      if (!request.readableEnded) reject(new Error('The client hung up'));
+    });
   });
   bodies.set(request, reading);
   return reading;

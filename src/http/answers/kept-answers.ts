@@ -1,8 +1,10 @@
 import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../credentials.js';
+import { after, type MaybePromise } from '../../maybe-promise.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
+import { Attached } from '../attached.js';
 import type { Visits } from '../visits.js';
 import { type Answer, etagOf, represent } from './answer.js';
 import { readBody } from './body.js';
@@ -25,7 +27,7 @@ export interface KeptAnswersParts {
   readonly telemetry: Pick<Telemetry, 'keptAnswer'>;
   readonly visits: Pick<Visits, 'of'>;
   /** Whose answer it would be; undefined: it is not to be found here. @throws anything, for a request that is to be refused later. */
-  scopeOf(request: IncomingMessage): Promise<Scope | undefined> | Scope | undefined;
+  scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
   /** In bytes. */
   readonly largestBody: number;
 }
@@ -40,23 +42,26 @@ interface Flight {
 /** Keeps answers at `/graphql`. */
 export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
   const flights = new Map<string, Flight>();
-  const flightOf = new WeakMap<IncomingMessage, Flight>();
+  const flightOf = new Attached<Flight>();
 
-  async function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): Promise<true> {
+  function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): MaybePromise<true> {
     const trail = visits.of(request);
     trail.operation = answer.operation;
     trail.outcome = answer.outcome;
-    const { status, headers, body } = await represent(answer, request.headers);
-    response.writeHead(status, headers).end(body);
-    return true;
+    return after(represent(answer, request.headers), ({ status, headers, body }): true => {
+      response.writeHead(status, headers).end(body);
+      return true;
+    });
   }
 
   async function answered(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const scope = await scopeOf(request);
+    const found = scopeOf(request);
+    const scope = found instanceof Promise ? await found : found;
     if (scope === undefined) return false;
     const body = request.method === 'GET' ? undefined : await readBody(request, largestBody);
     const key: AnswerKey = { scope, request: requestKey(request, body) };
-    const kept = await store.get(key);
+    const looked = store.get(key);
+    const kept = looked instanceof Promise ? await looked : looked;
     if (kept !== undefined) return deliver(kept, request, response);
 
     const name = `${scope} ${key.request}`;
@@ -94,11 +99,12 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (flight === undefined || !keepable) return reply.send(body);
       const bytes = Buffer.from(body);
+      const etag = etagOf(bytes);
       const answer: Answer = {
-        headers: { ...headersFor(reply), vary: 'accept-encoding, origin' },
+        headers: { ...headersFor(reply), vary: 'accept-encoding, origin', etag },
         body: bytes,
         gzipped: undefined,
-        etag: etagOf(bytes),
+        etag,
         operation: receipt.trail.operation,
         outcome: receipt.trail.outcome,
         keepUntil: Number.isFinite(receipt.keepUntil) ? receipt.keepUntil : 0,

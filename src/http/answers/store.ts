@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Generations } from '../../cache/generations.js';
 import type { Scope } from '../../credentials.js';
+import { after, type MaybePromise } from '../../maybe-promise.js';
 import type { RedisClient } from '../../redis.js';
 import type { Telemetry } from '../../telemetry.js';
 import type { Answer } from './answer.js';
@@ -16,10 +17,10 @@ export interface AnswerKey {
 /** Where answers are kept: the most recent ones in this process, and all of them in Redis where there is one. */
 export interface AnswerStore {
   /** The answer, if it still holds. */
-  get(key: AnswerKey): Promise<Answer | undefined>;
+  get(key: AnswerKey): MaybePromise<Answer | undefined>;
   put(key: AnswerKey, answer: Answer): void;
   /** Whether an answer is still as good as a new one: in its time, and of today's generations. */
-  holds(answer: Answer): Promise<boolean>;
+  holds(answer: Answer): MaybePromise<boolean>;
 }
 
 /** What a store is made of. */
@@ -56,27 +57,33 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
   }
 
   /** An answer with markets in it holds as long as none of them was written to; that cannot be known without asking. */
-  async function holds(answer: Answer): Promise<boolean> {
+  function holds(answer: Answer): MaybePromise<boolean> {
     if (answer.keepUntil <= Date.now()) return false;
     if (answer.generations.length === 0) return true;
-    const current = await generations.current(answer.generations.map(([tag]) => tag));
-    return answer.generations.every(([tag, generation]) => current.get(tag) === generation);
+    return generations
+      .current(answer.generations.map(([tag]) => tag))
+      .then(current => answer.generations.every(([tag, generation]) => current.get(tag) === generation));
+  }
+
+  async function fromRedis(key: AnswerKey): Promise<Answer | undefined> {
+    const shared = await inRedis(key);
+    if (shared === undefined || !(await holds(shared))) return undefined;
+    remember(key, shared);
+    telemetry.keptAnswer('redis');
+    return shared;
   }
 
   return {
     holds,
 
-    async get(key) {
+    get(key) {
       const remembered = memory.get(`${key.scope} ${key.request}`);
-      if (remembered !== undefined && (await holds(remembered))) {
+      if (remembered === undefined) return fromRedis(key);
+      return after(holds(remembered), itHolds => {
+        if (!itHolds) return fromRedis(key);
         telemetry.keptAnswer('memory');
         return remembered;
-      }
-      const shared = await inRedis(key);
-      if (shared === undefined || !(await holds(shared))) return undefined;
-      remember(key, shared);
-      telemetry.keptAnswer('redis');
-      return shared;
+      });
     },
 
     put(key, answer) {

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
@@ -12,6 +13,7 @@ import { Secret } from '../secret.js';
 import type { Tracing } from '../tracing.js';
 import { createKeptAnswers } from './answers/kept-answers.js';
 import { createAnswerStore } from './answers/store.js';
+import { setEarlyHeaders } from './early-headers.js';
 import { examples } from './examples.js';
 import { createGate } from './gate.js';
 import { registerGraphiql } from './graphiql.js';
@@ -95,7 +97,13 @@ export async function createDoors(parts: DoorsParts): Promise<FastifyInstance> {
     log,
     visits,
     trustProxy: config.trustProxy,
-    before: door => visits.listener(gate.listener(answers?.listener(door) ?? door, door)),
+    before(handler) {
+      const door: RequestListener = (request, response) => {
+        setEarlyHeaders(request, response);
+        handler(request, response);
+      };
+      return visits.listener(gate.listener(answers?.listener(door) ?? door, door));
+    },
   });
   await registerWebSafety(app, config.corsOrigins);
   gate.guard(app);

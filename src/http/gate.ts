@@ -5,6 +5,7 @@ import type { Scope } from '../credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { after, type MaybePromise } from '../maybe-promise.js';
 import { Attached } from './attached.js';
+import { addEarlyHeader, setEarlyHeaders } from './early-headers.js';
 import type { Pressure } from './pressure.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
 
@@ -51,14 +52,14 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
   function judge(request: IncomingMessage, response: ServerResponse): MaybePromise<GatewayError | undefined> {
     const reason = pressure.reason();
     if (reason !== undefined) {
-      response.setHeader('retry-after', retryOverloadSeconds);
+      addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
       return new Overloaded();
     }
     if (request.headers.upgrade === undefined && !isStream(request)) pressure.enter(response);
     return after(scopeIfAny(request), scope =>
       after(limits.count(addressOf(request), scope), verdict => {
         if (verdict === undefined) return undefined;
-        writeVerdict(verdict, response);
+        addVerdict(verdict, request);
         return verdict.isOver ? rateLimited(verdict) : undefined;
       }),
     );
@@ -88,6 +89,7 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
         const verdict = judged.get(raw);
         const isUpgrade = raw.headers.upgrade !== undefined && verdict === undefined;
         const refusal = isUpgrade ? await judge(raw, reply.raw) : verdict;
+        if (isUpgrade) setEarlyHeaders(raw, reply.raw);
         if (refusal) throw refusal;
       });
     },
@@ -103,11 +105,11 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
 /** Streams stay open for as long as somebody listens, and are bounded by themselves. */
 const isStream = ({ url = '' }: IncomingMessage) => url.startsWith('/graphql/stream');
 
-function writeVerdict({ limit, remaining, resetSeconds, isOver }: Verdict, response: ServerResponse): void {
-  response.setHeader('ratelimit-limit', limit);
-  response.setHeader('ratelimit-remaining', remaining);
-  response.setHeader('ratelimit-reset', resetSeconds);
-  if (isOver) response.setHeader('retry-after', resetSeconds);
+function addVerdict({ limit, remaining, resetSeconds, isOver }: Verdict, request: IncomingMessage): void {
+  addEarlyHeader(request, 'ratelimit-limit', limit);
+  addEarlyHeader(request, 'ratelimit-remaining', remaining);
+  addEarlyHeader(request, 'ratelimit-reset', resetSeconds);
+  if (isOver) addEarlyHeader(request, 'retry-after', resetSeconds);
 }
 
 function rateLimited({ limit, resetSeconds }: Verdict): RateLimited {

@@ -51,7 +51,7 @@ export function createPressure(bounds: PressureBounds, probes: Probes = realProb
     },
     enter(response) {
       inFlight += 1;
-      response.once('close', () => {
+      response.on('close', () => {
         inFlight -= 1;
       });
     },

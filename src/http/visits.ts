@@ -4,6 +4,7 @@ import type { Door, Telemetry } from '../telemetry.js';
 import type { Tracing } from '../tracing.js';
 import { newTrail, type Trail } from '../trail.js';
 import { Attached } from './attached.js';
+import { addEarlyHeader } from './early-headers.js';
 import type { OperationNames } from './operation-names.js';
 
 /** Tells requests and operations apart, and tells those who watch how each of them went. */
@@ -68,8 +69,8 @@ export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): 
     nameOf,
     listener: next => (request, response) => {
       const startedAt = performance.now();
-      response.setHeader('x-request-id', of(request).id);
-      response.once('close', () => left(request, response, startedAt));
+      addEarlyHeader(request, 'x-request-id', of(request).id);
+      response.on('close', () => left(request, response, startedAt));
       next(request, response);
     },
     begin: () => newTrail(undefined, tracing?.operation({})),

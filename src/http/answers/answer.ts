@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { after, type MaybePromise } from '../../maybe-promise.js';
+import type { HeaderList } from '../early-headers.js';
 
 /** A whole answer of status 200, as it goes over the wire. */
 export interface Answer {
   /** But for those that change with the time and the coding. */
-  readonly headers: OutgoingHttpHeaders;
+  readonly headers: HeaderList;
   readonly body: Buffer;
   /** The same, compressed, once a client has asked for it so. */
   gzipped: Buffer | undefined;
@@ -24,7 +25,7 @@ export interface Answer {
 /** What a client is sent of an answer. */
 export interface Representation {
   readonly status: 200 | 304;
-  readonly headers: OutgoingHttpHeaders;
+  readonly headers: HeaderList;
   readonly body: Buffer | undefined;
 }
 
@@ -40,18 +41,16 @@ export function etagOf(body: Buffer): string {
 /** An answer as a client asked for it: compressed where it takes gzip, which is done once, and nothing but 304 where it has it already. */
 export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybePromise<Representation> {
   const { headers, etag, keepUntil, body } = answer;
-  const caching = cachingUntil(keepUntil);
-  if (holds(asked['if-none-match'], etag)) {
-    return { status: 304, headers: { ...headers, 'cache-control': caching }, body: undefined };
-  }
+  const common = [...headers, 'etag', etag, 'cache-control', cachingUntil(keepUntil)];
+  if (holds(asked['if-none-match'], etag)) return { status: 304, headers: common, body: undefined };
   if (body.length < worthCompressing || !takesGzip(asked)) {
-    const whole = { ...headers, 'cache-control': caching, 'content-length': body.length };
-    return { status: 200, headers: whole, body };
+    common.push('content-length', body.length);
+    return { status: 200, headers: common, body };
   }
   return after(answer.gzipped ?? compress(body), compressed => {
     answer.gzipped = compressed;
-    const coding = { 'content-encoding': 'gzip', 'content-length': compressed.length };
-    return { status: 200, headers: { ...headers, 'cache-control': caching, ...coding }, body: compressed };
+    common.push('content-encoding', 'gzip', 'content-length', compressed.length);
+    return { status: 200, headers: common, body: compressed };
   });
 }
 

@@ -22,12 +22,12 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       if (size <= limit) chunks.push(chunk);
       else reject(new BodyTooLarge(`The body must be at most ${limit} bytes`));
     });
-    request.once('end', () => {
+    request.on('end', () => {
       const [only] = chunks;
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });
-    request.once('error', reject);
-    request.once('close', () => {
+    request.on('error', reject);
+    request.on('close', () => {
       if (!request.readableEnded) reject(new Error('The client hung up'));
     });
   });

@@ -1,10 +1,11 @@
-import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../credentials.js';
 import { after, type MaybePromise } from '../../maybe-promise.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
 import { Attached } from '../attached.js';
+import { earlyHeadersOf, type HeaderList, pairsOf } from '../early-headers.js';
 import type { Visits } from '../visits.js';
 import { type Answer, etagOf, represent } from './answer.js';
 import { readBody } from './body.js';
@@ -49,7 +50,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     trail.operation = answer.operation;
     trail.outcome = answer.outcome;
     return after(represent(answer, request.headers), ({ status, headers, body }): true => {
-      response.writeHead(status, headers).end(body);
+      response.writeHead(status, [...earlyHeadersOf(request), ...headers]).end(body);
       return true;
     });
   }
@@ -80,7 +81,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       flights.set(name, flight);
       void flight.landing.then(() => flights.delete(name));
     }
-    response.once('close', () => flight.land(undefined));
+    response.on('close', () => flight.land(undefined));
     return false;
   }
 
@@ -99,12 +100,11 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (flight === undefined || !keepable) return reply.send(body);
       const bytes = Buffer.from(body);
-      const etag = etagOf(bytes);
       const answer: Answer = {
-        headers: { ...headersFor(reply), vary: 'accept-encoding, origin', etag },
+        headers: [...headersFor(reply), 'vary', 'accept-encoding, origin'],
         body: bytes,
         gzipped: undefined,
-        etag,
+        etag: etagOf(bytes),
         operation: receipt.trail.operation,
         outcome: receipt.trail.outcome,
         keepUntil: Number.isFinite(receipt.keepUntil) ? receipt.keepUntil : 0,
@@ -113,7 +113,8 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       if (answer.keepUntil > Date.now()) store.put(flight.key, answer);
       flight.land(answer);
       const { status, headers, body: sent } = await represent(answer, request.headers);
-      return reply.code(status).headers(headers).send(sent);
+      for (const [name, value] of pairsOf(headers)) reply.header(name, value);
+      return reply.code(status).send(sent);
     },
   };
 }
@@ -147,10 +148,15 @@ function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
   return method === 'POST' && headers['content-type']?.startsWith('application/json') === true;
 }
 
+/** Headers that a kept answer has of its own. */
+const replaced = ['vary', 'cache-control', 'etag', 'content-length'];
+
 /** What stands in the head already was put there for this one request. */
-function headersFor(reply: FastifyReply): OutgoingHttpHeaders {
-  const own = new Set(reply.raw.getHeaderNames());
-  return Object.fromEntries(Object.entries(reply.getHeaders()).filter(([name]) => !own.has(name)));
+function headersFor(reply: FastifyReply): HeaderList {
+  const others = new Set([...reply.raw.getHeaderNames(), ...replaced]);
+  return Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
+    others.has(name) || value === undefined ? [] : [name, value],
+  );
 }
 
 function departing(key: AnswerKey): Flight {

@@ -5,19 +5,21 @@ import {
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { GraphQLFormattedError, GraphQLSchema } from 'graphql';
+import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../context.js';
 import { Abandoned, UpstreamTimeout } from '../errors.js';
+import { createPlanned } from '../graphql/planned.js';
 import { stringifyResult } from '../graphql/vector-text.js';
 import type { Admission } from '../limits/admission.js';
 import type { Receipt } from '../receipt.js';
 import type { KeptAnswers } from './answers/kept-answers.js';
 import { callLimitPlugin } from './call-limit-plugin.js';
 import { createDocumentStore } from './documents.js';
-import { maskError, withoutSuggestions } from './mask-error.js';
+import { executionPlugin } from './execution-plugin.js';
+import { lapseSession } from './lapsed-session.js';
+import { causeOf, maskError, withoutSuggestions } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
 import { serveGraphql } from './serve-graphql.js';
-import { sessionPlugin } from './session-plugin.js';
 import { subscriptionPlugin } from './subscription-plugin.js';
 import { trailPlugin } from './trail-plugin.js';
 import type { Reception } from './visitor.js';
@@ -42,6 +44,7 @@ export interface GraphqlDoor {
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. Returns what executes it. */
 export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): Promise<ApolloServer<Context>> {
+  /** By whose request an error was caused. */
   const culprits = new WeakMap<object, string>();
   const mask = (formatted: GraphQLFormattedError, error: unknown) => {
     const masked = maskError(formatted, error, cause => {
@@ -49,6 +52,12 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       app.log.error({ err: cause, requestId }, 'Unexpected');
     });
     return door.introspection ? masked : withoutSuggestions(masked);
+  };
+  const heed = (errors: readonly GraphQLError[], context: Context) => {
+    for (const cause of errors.map(causeOf)) {
+      if (cause instanceof Error) culprits.set(cause, context.receipt.trail.id);
+    }
+    lapseSession(errors, context);
   };
   const apollo = new ApolloServer<Context>({
     schema: door.schema,
@@ -72,9 +81,9 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       ApolloServerPluginUsageReportingDisabled(),
       callLimitPlugin(door.admission),
       receiptPlugin(door.explains),
-      trailPlugin(door.visits.nameOf, culprits),
-      sessionPlugin,
+      trailPlugin(door.visits.nameOf),
       subscriptionPlugin,
+      executionPlugin({ planned: createPlanned(door.schema), heed, shown: error => mask(error.toJSON(), error) }),
     ],
   });
   await apollo.start();

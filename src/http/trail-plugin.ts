@@ -1,24 +1,15 @@
 import type { ApolloServerPlugin } from '@apollo/server';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Context } from '../context.js';
-import { causeOf } from './mask-error.js';
 import type { OperationNames } from './operation-names.js';
 
-/**
- * Notes for those who watch which operation a request asked for and what came of it.
- * @param culprits is told by whose request an error was caused.
- */
-export function trailPlugin(nameOf: OperationNames, culprits: WeakMap<object, string>): ApolloServerPlugin<Context> {
+/** Notes for those who watch which operation a request asked for and what came of it. */
+export function trailPlugin(nameOf: OperationNames): ApolloServerPlugin<Context> {
   return {
     async requestDidStart() {
       return {
         async didResolveOperation({ operation, contextValue }) {
           contextValue.receipt.trail.operation = nameOf(operation?.name?.value);
-        },
-        async didEncounterErrors({ errors, contextValue }) {
-          for (const cause of errors.map(causeOf)) {
-            if (cause instanceof Error) culprits.set(cause, contextValue.receipt.trail.id);
-          }
         },
         async willSendResponse({ response, contextValue }) {
           if (response.body.kind !== 'single') return;

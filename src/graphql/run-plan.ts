@@ -1,0 +1,233 @@
+import {
+  type ExecutionResult,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  getArgumentValues,
+  locatedError,
+  type OperationDefinitionNode,
+  responsePathAsArray,
+} from 'graphql';
+import type { MaybePromise } from '../maybe-promise.js';
+import type { FieldPlan, ObjectPlan, Plan, ValuePlan } from './plan.js';
+
+/** One execution of a plan. */
+export interface PlanRun {
+  readonly schema: GraphQLSchema;
+  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+  readonly operation: OperationDefinitionNode;
+  readonly variables: Readonly<Record<string, unknown>>;
+  readonly context: unknown;
+}
+
+type Path = GraphQLResolveInfo['path'];
+
+/**
+ * Executes a plan, step by step as graphql-js would: the same resolvers in the same order, the same turns of waiting, the same errors.
+ * @returns the result, now where all of it is there now; a promise of it never rejects.
+ */
+export function runPlan(plan: Plan, run: PlanRun): MaybePromise<ExecutionResult> {
+  return new Running(run).result(plan.root);
+}
+
+const noArguments = Object.freeze({});
+
+class Running {
+  readonly #run: PlanRun;
+  readonly #errors: GraphQLError[] = [];
+  /** Where errors made nulls; undefined stands for the whole answer. */
+  readonly #nulls = new Set<Path | undefined>();
+
+  constructor(run: PlanRun) {
+    this.#run = run;
+  }
+
+  result(root: ObjectPlan): MaybePromise<ExecutionResult> {
+    const failed = (error: unknown) => {
+      this.#note(error as GraphQLError, undefined);
+      return this.#answer(null);
+    };
+    try {
+      const data = this.#object(root, undefined, undefined);
+      return isPromise(data) ? data.then(done => this.#answer(done as never), failed) : this.#answer(data as never);
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  #answer(data: ExecutionResult['data']): ExecutionResult {
+    return this.#errors.length === 0 ? { data: data ?? null } : { errors: this.#errors, data: data ?? null };
+  }
+
+  #object(
+    { fields, Answer }: ObjectPlan,
+    source: unknown,
+    path: Path | undefined,
+  ): MaybePromise<Record<string, unknown>> {
+    const answer = new Answer();
+    const owner = typeof source === 'object' && source !== null ? (source as Record<string, unknown>) : undefined;
+    let waits = false;
+    try {
+      for (const field of fields) {
+        const { key } = field;
+        if (field.isText && owner !== undefined) {
+          const text = owner[field.name];
+          if (typeof text === 'string' || (text === null && !field.value.nonNull)) {
+            answer[key] = text;
+            continue;
+          }
+        }
+        const value = this.#field(field, source, path);
+        answer[key] = value;
+        if (isPromise(value)) waits = true;
+      }
+    } catch (error) {
+      if (!waits) throw error;
+      // What else was begun may reject too.
+      return whole(answer, Answer).finally(() => {
+        throw error;
+      });
+    }
+    return waits ? whole(answer, Answer) : answer;
+  }
+
+  #field(field: FieldPlan, source: unknown, above: Path | undefined): unknown {
+    const path: Path = { prev: above, key: field.key, typename: field.parentType.name };
+    try {
+      const value = this.#resolved(field, source, path);
+      const completed = isPromise(value)
+        ? value.then(later => this.#complete(field, field.value, path, later))
+        : this.#complete(field, field.value, path, value);
+      return isPromise(completed)
+        ? completed.then(undefined, error => this.#failed(error, field, field.value, path))
+        : completed;
+    } catch (error) {
+      return this.#failed(error, field, field.value, path);
+    }
+  }
+
+  #resolved(field: FieldPlan, source: unknown, path: Path): unknown {
+    const { definition, resolve } = field;
+    const { context } = this.#run;
+    if (resolve !== undefined) return resolve(source, this.#arguments(field), context, this.#info(field, path));
+    if (typeof source !== 'object' && typeof source !== 'function') return undefined;
+    const property = (source as Record<string, unknown> | null)?.[definition.name];
+    if (typeof property !== 'function') return property;
+    return property.call(source, this.#arguments(field), context, this.#info(field, path));
+  }
+
+  #arguments({ definition, nodes }: FieldPlan): Record<string, unknown> {
+    return definition.args.length === 0 ? noArguments : getArgumentValues(definition, nodes[0], this.#run.variables);
+  }
+
+  #info({ definition, nodes, parentType }: FieldPlan, path: Path): GraphQLResolveInfo {
+    const { schema, fragments, operation, variables } = this.#run;
+    return {
+      fieldName: definition.name,
+      fieldNodes: nodes,
+      returnType: definition.type,
+      parentType,
+      path,
+      schema,
+      fragments,
+      rootValue: undefined,
+      operation,
+      variableValues: variables as GraphQLResolveInfo['variableValues'],
+    };
+  }
+
+  #complete(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
+    if (value instanceof Error) throw value;
+    if (value === null || value === undefined) {
+      if (!plan.nonNull) return null;
+      throw new Error(`Cannot return null for non-nullable field ${coordinateOf(field)}.`);
+    }
+    switch (plan.kind) {
+      case 'leaf':
+        return leaf(plan.type, value);
+      case 'list':
+        return this.#list(field, plan.item, path, value);
+      case 'object':
+        return this.#object(plan.object, value, path);
+    }
+  }
+
+  #list(field: FieldPlan, item: ValuePlan, path: Path, values: unknown): unknown {
+    if (!isIterable(values)) {
+      throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
+    }
+    const items: unknown[] = [];
+    let waits = false;
+    try {
+      for (const value of values) {
+        const itemPath: Path = { prev: path, key: items.length, typename: undefined };
+        const completed = this.#item(field, item, itemPath, value);
+        if (isPromise(completed)) waits = true;
+        items.push(completed);
+      }
+    } catch (error) {
+      // What else was begun may reject too; graphql-js would not have it heard by anybody.
+      if (waits) void Promise.allSettled(items);
+      throw error;
+    }
+    return waits ? Promise.all(items) : items;
+  }
+
+  #item(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
+    try {
+      const completed = isPromise(value)
+        ? value.then(later => this.#complete(field, plan, path, later))
+        : this.#complete(field, plan, path, value);
+      return isPromise(completed)
+        ? completed.then(undefined, error => this.#failed(error, field, plan, path))
+        : completed;
+    } catch (error) {
+      return this.#failed(error, field, plan, path);
+    }
+  }
+
+  /** The null that stands for what failed. @throws the error, where null may not stand there. */
+  #failed(thrown: unknown, { nodes }: FieldPlan, { nonNull }: ValuePlan, path: Path): null {
+    const error = locatedError(thrown, nodes, responsePathAsArray(path));
+    if (nonNull) throw error;
+    this.#note(error, path);
+    return null;
+  }
+
+  /** Takes an error down, unless what it happened in is null already. */
+  #note(error: GraphQLError, path: Path | undefined): void {
+    for (let at = path; at !== undefined; at = at.prev) if (this.#nulls.has(at)) return;
+    if (this.#nulls.has(undefined)) return;
+    this.#nulls.add(path);
+    this.#errors.push(error);
+  }
+}
+
+function leaf(type: Extract<ValuePlan, { kind: 'leaf' }>['type'], value: unknown): unknown {
+  const serialized = type.serialize(value);
+  if (serialized === null || serialized === undefined) {
+    throw new Error(`${type}.serialize made nothing of a value`);
+  }
+  return serialized;
+}
+
+/** The same object when all that it waits for is there. */
+async function whole(answer: Record<string, unknown>, Answer: ObjectPlan['Answer']): Promise<Record<string, unknown>> {
+  const values = await Promise.all(Object.values(answer));
+  const filled = new Answer();
+  for (const [index, key] of Object.keys(answer).entries()) filled[key] = values[index];
+  return filled;
+}
+
+function coordinateOf({ parentType, definition }: FieldPlan): string {
+  return `${parentType.name}.${definition.name}`;
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
+}
+
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value;
+}

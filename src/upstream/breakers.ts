@@ -19,7 +19,7 @@ export type RunInFamily = <T>(family: string, call: () => Promise<T>) => Promise
 /** One circuit breaker for each endpoint family, made when it is first asked for. */
 export function createBreakers(): RunInFamily {
   const breakers = new Map<string, CircuitBreakerPolicy>();
-  return async (family, call) => {
+  return (family, call) => {
     let breaker = breakers.get(family);
     if (breaker === undefined) {
       breaker = circuitBreaker(handleWhen(isFailure), { halfOpenAfter: restMs, breaker: new SamplingBreaker(rule) });

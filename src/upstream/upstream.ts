@@ -56,46 +56,39 @@ export function createUpstream(
       span?.end(`${method} ${family}`, attributes, error);
       asker.receipt.lines.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
     };
-    let reply: Reply;
-    try {
-      reply = await gate.exchange(request, asker, span, cancellation);
-    } catch (error) {
-      record(null, error);
-      throw error;
-    }
-    record(reply.status);
-    if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request.safe);
-    return reply;
-  }
-
-  async function attempt(request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
-    const gate = gates.to(request.address);
-    const turn = gate.bulkhead.enter(cancellation);
-    if (turn !== undefined) await turn;
-    try {
-      return await runInFamily(request.family, () => call(gate, request, asker, cancellation));
-    } finally {
-      gate.bulkhead.leave();
-    }
-  }
-
-  async function attemptTwice(request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
-    budget.earn();
-    try {
-      return await attempt(request, asker, cancellation);
-    } catch (error) {
-      if (!request.safe || !mayPass(error) || !budget.spend()) throw error;
-      await pause(retryPauseMs.least + Math.random() * (retryPauseMs.most - retryPauseMs.least), cancellation);
-      return attempt(request, asker, cancellation);
-    }
+    return gate.exchange(request, asker, span, cancellation).then(
+      reply => {
+        record(reply.status);
+        if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request.safe);
+        return reply;
+      },
+      error => {
+        record(null, error);
+        throw error;
+      },
+    );
   }
 
   return {
+    // One function, since each that waits costs a kilobyte for as long as it does, and most calls wait for their turn.
     async send(request, asker, cancellation = new Cancellation()) {
       const timer = setTimeout(expire, options.timeoutMs, cancellation);
+      budget.earn();
       try {
         cancellation.throwIfCancelled();
-        return await attemptTwice(request, asker, cancellation);
+        const gate = gates.to(request.address);
+        for (let isLast = !request.safe; ; isLast = true) {
+          const turn = gate.bulkhead.enter(cancellation);
+          if (turn !== undefined) await turn;
+          try {
+            return await runInFamily(request.family, () => call(gate, request, asker, cancellation));
+          } catch (error) {
+            if (isLast || !mayPass(error) || !budget.spend()) throw error;
+          } finally {
+            gate.bulkhead.leave();
+          }
+          await pause(retryPauseMs.least + Math.random() * (retryPauseMs.most - retryPauseMs.least), cancellation);
+        }
       } catch (error) {
         throw faultOf(error, request.safe);
       } finally {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 
 /** One Redis, or a Cluster of them. */
@@ -6,6 +7,7 @@ export type RedisClient = Redis | Cluster;
 /** A command that takes longer is given up: whoever waits for it goes to the service instead. */
 const commandTimeoutMs = 250;
 const longestReconnectPauseMs = 1_000;
+const longestFirstContactMs = 1_000;
 
 const reconnectPause = (attempt: number) => Math.min(attempt * 50, longestReconnectPauseMs);
 
@@ -32,6 +34,12 @@ export function connectRedis(urls: readonly string[], onError: (error: Error) =>
         });
   client.on('error', onError);
   return client;
+}
+
+/** Resolves as soon as commands can be sent, or it has turned out that Redis is away; after a second in any case. */
+export async function firstContact(client: RedisClient): Promise<void> {
+  if (client.status === 'ready') return;
+  await once(client, 'ready', { signal: AbortSignal.timeout(longestFirstContactMs) }).catch(() => {});
 }
 
 /** A Cluster takes user, password and TLS for all its nodes from one place, not from their addresses. */

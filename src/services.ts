@@ -18,7 +18,7 @@ import { timesFor } from './live/board.js';
 import { createLive } from './live/live.js';
 import { localBoard } from './live/local-board.js';
 import { redisBoard } from './live/redis-board.js';
-import { connectRedis, type RedisClient } from './redis.js';
+import { connectRedis, firstContact, type RedisClient } from './redis.js';
 import { createSealer } from './seal.js';
 import { createSignInAttempts } from './sessions/attempts.js';
 import { createSessions } from './sessions/sessions.js';
@@ -94,6 +94,8 @@ export async function createServices(config: Config, parts: ServicesParts): Prom
     live,
     teams,
   };
+  // Whoever asks first is to see what the fleet knows.
+  if (redis !== undefined) await firstContact(redis);
   return {
     services,
     redis,

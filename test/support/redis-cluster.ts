@@ -7,6 +7,8 @@ export interface RedisPlace {
   /** As `REDIS_URL` has it: one address, or those of all nodes with commas between them. */
   readonly url: string;
   readonly urls: readonly string[];
+  /** A server for each address. */
+  readonly nodes: readonly RedisServer[];
   stop(): Promise<void>;
 }
 
@@ -21,17 +23,20 @@ const nodeCount = 3;
 
 /** One server. */
 export async function startSingle(): Promise<RedisPlace> {
-  const server = await startRedis();
-  return { url: server.url, urls: [server.url], stop: () => server.stop() };
+  return placeOf([await startRedis()]);
 }
 
-/** Three primaries that share the slots; ready when this resolves (about a second). */
+/** Three primaries that share the slots; ready when this resolves (two seconds, which is what a node waits for before it takes writes). */
 export async function startCluster(): Promise<RedisPlace> {
   const nodes = await Promise.all(Array.from({ length: nodeCount }, startNode));
   const admins = nodes.map(({ url }) => new Redis(url));
   try {
     await Promise.all(admins.map((admin, index) => admin.cluster('ADDSLOTSRANGE', ...shareOf(index))));
-    await Promise.all(admins.slice(1).map(admin => admin.cluster('MEET', '127.0.0.1', nodes[0]?.port ?? 0)));
+    // Each is told of each: hearing it from one another takes them seconds.
+    const meetings = admins.flatMap((admin, index) =>
+      nodes.slice(index + 1).map(({ port }) => admin.cluster('MEET', '127.0.0.1', port)),
+    );
+    await Promise.all(meetings);
     await until(async () => {
       const states = await Promise.all(admins.map(admin => admin.cluster('INFO')));
       return states.every(
@@ -41,10 +46,15 @@ export async function startCluster(): Promise<RedisPlace> {
   } finally {
     for (const admin of admins) admin.disconnect();
   }
+  return placeOf(nodes);
+}
+
+function placeOf(nodes: readonly RedisServer[]): RedisPlace {
   const urls = nodes.map(({ url }) => url);
   return {
     url: urls.join(','),
     urls,
+    nodes,
     stop: async () => {
       await Promise.all(nodes.map(node => node.stop()));
     },

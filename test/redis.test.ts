@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { connectRedis, firstContact, type RedisClient } from '../src/redis.js';
+import { redisPlaces } from './support/redis-cluster.js';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function connected(urls: readonly string[]): RedisClient {
+  const client = connectRedis(urls, () => {});
+  cleanups.push(() => client.disconnect());
+  return client;
+}
+
+async function millisecondsTo(urls: readonly string[]): Promise<number> {
+  const startedAt = performance.now();
+  await firstContact(connected(urls));
+  return performance.now() - startedAt;
+}
+
+test.each(redisPlaces)('the first contact with %s lasts until commands can be sent', async (_, startPlace) => {
+  const place = await startPlace();
+  cleanups.push(() => place.stop());
+  const client = connected(place.urls);
+  await firstContact(client);
+  expect(await client.set('a', '1')).toBe('OK');
+  await firstContact(client);
+});
+
+test.each([
+  ['one Redis', ['redis://127.0.0.1:1']],
+  ['a Redis Cluster', ['redis://127.0.0.1:1', 'redis://127.0.0.1:2']],
+])('the first contact with %s that refuses is over at once', async (_, urls) => {
+  expect(await millisecondsTo(urls)).toBeLessThan(900);
+});
+
+test('the first contact with a Redis that is still reading what it holds is over after a second', async () => {
+  const state = 'loading:1\r\nloading_eta_seconds:1\r\n';
+  const loading = createServer(socket => {
+    socket.on('error', () => {});
+    socket.on('data', data => {
+      const commands = String(data).match(/^\*\d+$/gm) ?? [];
+      socket.write(`$${state.length}\r\n${state}\r\n`.repeat(commands.length));
+    });
+  });
+  await once(loading.listen(0, '127.0.0.1'), 'listening');
+  cleanups.push(() => loading.close());
+  const milliseconds = await millisecondsTo([`redis://127.0.0.1:${(loading.address() as AddressInfo).port}`]);
+  expect(milliseconds).toBeGreaterThan(900);
+  expect(milliseconds).toBeLessThan(10_000);
+});

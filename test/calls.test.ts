@@ -3,19 +3,18 @@ import { pagesFor } from '../src/events/window.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
-import { type RedisServer, startRedis } from './support/redis.js';
+import { redisPlaces } from './support/redis-cluster.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 /** The service's default window of events depends on the time of day. */
 const noon = () => new Date('2026-03-10T12:00:00.000Z');
 
 let sandbox: Sandbox;
-let redis: RedisServer;
 beforeAll(async () => {
-  [sandbox, redis] = await Promise.all([startSandbox({ now: noon }), startRedis()]);
+  sandbox = await startSandbox({ now: noon });
 });
 afterAll(async () => {
-  await Promise.all([sandbox.close(), redis.stop()]);
+  await sandbox.close();
 });
 
 /** The calls since the last time, without what their addresses and identifiers are. */
@@ -52,9 +51,10 @@ describe.each(callsTable.map(row => ({ name: row.what, row })))('$name', ({ row 
   });
 });
 
-test('a second gateway over the same Redis answers every row without a call', async () => {
+test.each(redisPlaces)('over %s a second gateway answers every row without a call', async (_, startPlace) => {
   sandbox.reset();
-  const options = { sandbox, redisUrl: redis.url, env: { SESSION_SECRET: 'a secret that both gateways have' } };
+  const place = await startPlace();
+  const options = { sandbox, redisUrl: place.url, env: { SESSION_SECRET: 'a secret that both gateways have' } };
   const [one, two] = await Promise.all([startGateway(options), startGateway(options)]);
   try {
     for (const row of callsTable) {
@@ -68,6 +68,7 @@ test('a second gateway over the same Redis answers every row without a call', as
     }
   } finally {
     await Promise.all([one.close(), two.close()]);
+    await place.stop();
   }
 });
 

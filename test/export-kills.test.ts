@@ -7,12 +7,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { ask } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
-import { startRedis } from './support/redis.js';
+import { redisPlaces } from './support/redis-cluster.js';
 
-/** How many kills in all: `npm run test:kills` makes it 200. */
-const kills = Number(process.env.KILLS ?? 4);
+/** How many kills for each storage: `npm run test:kills` makes it 100. */
+const kills = Number(process.env.KILLS ?? 2);
 const longestLifeMs = 400;
-jest.setTimeout(20_000 + kills * 4_000);
+jest.setTimeout(30_000 + kills * 12_000);
 
 let program: Program;
 beforeAll(async () => {
@@ -137,11 +137,16 @@ const storages: Record<string, () => Promise<Record<string, string>>> = {
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     return { DATA_DIR: folder };
   },
-  Redis: async () => {
-    const redis = await startRedis();
-    cleanups.push(() => redis.stop());
-    return { REDIS_URL: redis.url };
-  },
+  ...Object.fromEntries(
+    redisPlaces.map(([name, startPlace]) => [
+      name,
+      async () => {
+        const place = await startPlace();
+        cleanups.push(() => place.stop());
+        return { REDIS_URL: place.url };
+      },
+    ]),
+  ),
 };
 
 test.each(Object.entries(storages))(
@@ -159,7 +164,7 @@ test.each(Object.entries(storages))(
     const totals = { registered: 0, exported: 0, cutOff: 0 };
     let gateway = await program.start(env);
     try {
-      for (let round = 1; round <= kills / 2; round++) {
+      for (let round = 1; round <= kills; round++) {
         const headers = { 'x-api-key': `key-of-round-${round}` };
         const setUp = await askPatiently(
           `${gateway.url}/graphql`,
@@ -220,7 +225,7 @@ test.each(Object.entries(storages))(
     } finally {
       await gateway.kill();
     }
-    if (process.env.KILLS) process.stderr.write(`${storage}: ${kills / 2} kills, ${JSON.stringify(totals)}\n`);
+    if (process.env.KILLS) process.stderr.write(`${storage}: ${kills} kills, ${JSON.stringify(totals)}\n`);
     expect(totals.registered).toBeGreaterThan(0);
   },
 );

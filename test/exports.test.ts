@@ -12,7 +12,7 @@ import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { counted } from './support/metrics.js';
-import { startRedis } from './support/redis.js';
+import { redisPlaces } from './support/redis-cluster.js';
 
 const marketOne = () => sandbox.data.markets.find(({ record }) => record.id === 1);
 const key = (name: string) => ({ 'x-api-key': `demo-key-${name}` });
@@ -889,17 +889,18 @@ describe('the memory of exports', () => {
     for (const answer of await Promise.all([...running, other])) expect(fault(answer)).toBeUndefined();
   });
 
-  test('records an outcome though Redis is away for a moment', async () => {
-    const redis = await startRedis();
-    cleanups.push(() => redis.stop());
+  test.each(redisPlaces)('records an outcome though %s is away for a moment', async (_, startPlace) => {
+    const place = await startPlace();
+    cleanups.push(() => place.stop());
     const endpoint = await startEndpoint((response, request, count) => {
-      redis.pause();
-      setTimeout(() => redis.resume(), 700);
+      for (const node of place.nodes) node.pause();
+      setTimeout(() => {
+        for (const node of place.nodes) node.resume();
+      }, 700);
       thanks(response, request, count);
     });
-    gateway = await gatewayWith({}, { redisUrl: redis.url });
-    while (fault(await register(endpoint.url)) === 'UPSTREAM_UNAVAILABLE')
-      await new Promise(resolve => setTimeout(resolve, 20));
+    gateway = await gatewayWith({}, { redisUrl: place.url });
+    expect(fault(await register(endpoint.url))).toBeUndefined();
     expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
     expect((await listed()).nodes[0].outcome).toBe('DELIVERED');
   });

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import WebSocket from 'ws';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders } from './support/gateway.js';
 import { buildProgram, type Program, type Running } from './support/program.js';
-import { type RedisServer, startRedis } from './support/redis.js';
+import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { overSse, startDiscovery } from './support/streams.js';
 import { until } from './support/until.js';
 
@@ -17,15 +17,15 @@ const jobsPath = /\/v2\/discovery\/\d+\/jobs/;
 const query = 'subscription($id: ID!) { jobProgress(marketId: $id) { finished jobs { progress } } }';
 
 let sandbox: Sandbox;
-let redis: RedisServer;
+let place: RedisPlace;
 let program: Program;
 let fleet: Running[] = [];
 
 beforeAll(async () => {
-  [sandbox, redis, program] = await Promise.all([startSandbox({ discoveryMs: 10_000 }), startRedis(), buildProgram()]);
+  [sandbox, program] = await Promise.all([startSandbox({ discoveryMs: 10_000 }), buildProgram()]);
 });
 afterAll(async () => {
-  await Promise.all([sandbox?.close(), redis?.stop(), program?.remove()]);
+  await Promise.all([sandbox?.close(), program?.remove()]);
 });
 beforeEach(() => sandbox.reset());
 afterEach(async () => {
@@ -38,7 +38,7 @@ async function startFleet(size: number): Promise<void> {
     Array.from({ length: size }, () =>
       program.start({
         UPSTREAM_BASE_URL: sandbox.origin,
-        REDIS_URL: redis.url,
+        REDIS_URL: place.url,
         SESSION_SECRET: 's'.repeat(32),
         POLL_INTERVAL_MS: String(intervalMs),
       }),
@@ -113,88 +113,97 @@ async function holderOf(candidates: readonly Running[]): Promise<Running> {
 
 const inOrder = (shares: readonly number[]) => shares.every((share, index) => share >= (shares[index - 1] ?? 0));
 
-test('a fleet of three tells 900 listeners everything in order, while holders are killed and paused', async () => {
-  await startFleet(3);
-  const market = '6';
-  const startedAt = performance.now();
-  const living = new Set(fleet);
-  const elsewhere = () => [...living][0]?.url;
-  const listeners = fleet.flatMap(({ url }) => Array.from({ length: 300 }, () => new Listener(url, market, elsewhere)));
-  await until(() => listeners.every(({ shares }) => shares.length > 0), 20_000);
-  await startDiscovery(sandbox.origin, market);
-  await until(() => listeners.every(({ shares }) => (shares.at(-1) ?? 0) > 0), 20_000);
-
-  const killed = await holderOf(fleet);
-  living.delete(killed);
-  killed.signal('SIGKILL');
-  const second = await holderOf([...living]);
-  const takenOverAt = performance.now();
-  second.signal('SIGSTOP');
-  await sleep(leaseMs * 2);
-  // Somebody else goes on meanwhile; what the paused one says then is stale.
-  const third = await holderOf([...living].filter(one => one !== second));
-  expect(performance.now() - takenOverAt).toBeLessThan(leaseMs * 2 + intervalMs + 2_000);
-  second.signal('SIGCONT');
-  expect(third).not.toBe(second);
-
-  await until(() => listeners.every(({ finished }) => finished), 30_000);
-  for (const { shares } of listeners) expect(shares.at(-1)).toBe(100);
-  expect(listeners.filter(({ shares }) => !inOrder(shares)).map(({ shares }) => shares)).toEqual([]);
-  const takeovers = 2;
-  const beats = (performance.now() - startedAt) / intervalMs;
-  expect(sandbox.calls.count(jobsPath)).toBeLessThanOrEqual(Math.ceil(beats) + takeovers);
-});
-
-test('streams stay open and go on while Redis restarts, without what it held', async () => {
-  await startFleet(2);
-  const market = '5';
-  await startDiscovery(sandbox.origin, market);
-  const listeners = fleet.flatMap(({ url }) =>
-    Array.from({ length: 50 }, () => new Listener(url, market, () => undefined)),
-  );
-  await until(() => listeners.every(({ shares }) => shares.length > 0));
-  await redis.restart();
-  await until(() => listeners.every(({ finished }) => finished), 20_000);
-  for (const { shares, closeCode } of listeners) {
-    expect(inOrder(shares)).toBe(true);
-    expect(closeCode).toBeUndefined();
-  }
-});
-
-test('a gateway that is to leave says so, finishes what runs, sends its streams away and gives its leases back', async () => {
-  await startFleet(1);
-  const [leaver] = fleet;
-  if (leaver === undefined) throw new Error('No gateway');
-  sandbox.tell({ path: '/v2/discovery/3/jobs', delayMs: 1_500 });
-  const listeners = Array.from({ length: 60 }, () => new Listener(leaver.url, '6', () => undefined));
-  const stream = overSse(leaver.url, { query, variables: { id: '6' } });
-  await until(() => listeners.every(({ shares }) => shares.length > 0) && stream.results.length > 0);
-  const running = fetch(`${leaver.url}/graphql`, {
-    method: 'POST',
-    headers: { ...demoHeaders, 'content-type': 'application/json' },
-    body: JSON.stringify({ query: '{ market(id: 3) { jobs { id } } }' }),
+describe.each(redisPlaces)('over %s', (_, startPlace) => {
+  beforeAll(async () => {
+    place = await startPlace();
   });
-  await until(() => sandbox.calls.count('/v2/discovery/3/jobs') === 1);
+  afterAll(() => place?.stop());
 
-  const leavingAt = performance.now();
-  leaver.signal('SIGTERM');
-  const closings = new Set<number>();
-  for (const { socket } of listeners) socket.on('close', () => closings.add(Math.round(performance.now() / 100)));
-  await until(async () => (await fetch(`${leaver.url}/readyz`).catch(() => undefined))?.status === 503);
-  const answer = await running;
-  expect(await answer.json()).toMatchObject({ data: { market: { jobs: expect.any(Array) } } });
-  const { code } = await leaver.ended;
-  expect(code).toBe(0);
-  expect(performance.now() - leavingAt).toBeLessThan(10_000);
-  expect(listeners.map(({ closeCode }) => closeCode)).toEqual(listeners.map(() => 1001));
-  expect(closings.size).toBeGreaterThan(3);
-  // The stream ended without its last word, so that a client comes back.
-  expect((await stream.ended).message).toBe('Connection closed while having active streams');
-  expect(stream.results.at(-1).data.jobProgress.finished).toBe(false);
+  test('a fleet of three tells 900 listeners everything in order, while holders are killed and paused', async () => {
+    await startFleet(3);
+    const market = '6';
+    const startedAt = performance.now();
+    const living = new Set(fleet);
+    const elsewhere = () => [...living][0]?.url;
+    const listeners = fleet.flatMap(({ url }) =>
+      Array.from({ length: 300 }, () => new Listener(url, market, elsewhere)),
+    );
+    await until(() => listeners.every(({ shares }) => shares.length > 0), 20_000);
+    await startDiscovery(sandbox.origin, market);
+    await until(() => listeners.every(({ shares }) => (shares.at(-1) ?? 0) > 0), 20_000);
 
-  await startFleet(1);
-  new Listener(fleet[0]?.url ?? '', '6', () => undefined);
-  const askedAt = performance.now();
-  await holderOf(fleet);
-  expect(performance.now() - askedAt).toBeLessThan(leaseMs);
+    const killed = await holderOf(fleet);
+    living.delete(killed);
+    killed.signal('SIGKILL');
+    const second = await holderOf([...living]);
+    const takenOverAt = performance.now();
+    second.signal('SIGSTOP');
+    await sleep(leaseMs * 2);
+    // Somebody else goes on meanwhile; what the paused one says then is stale.
+    const third = await holderOf([...living].filter(one => one !== second));
+    expect(performance.now() - takenOverAt).toBeLessThan(leaseMs * 2 + intervalMs + 2_000);
+    second.signal('SIGCONT');
+    expect(third).not.toBe(second);
+
+    await until(() => listeners.every(({ finished }) => finished), 30_000);
+    for (const { shares } of listeners) expect(shares.at(-1)).toBe(100);
+    expect(listeners.filter(({ shares }) => !inOrder(shares)).map(({ shares }) => shares)).toEqual([]);
+    const takeovers = 2;
+    const beats = (performance.now() - startedAt) / intervalMs;
+    expect(sandbox.calls.count(jobsPath)).toBeLessThanOrEqual(Math.ceil(beats) + takeovers);
+  });
+
+  test('streams stay open and go on while Redis restarts, without what it held', async () => {
+    await startFleet(2);
+    const market = '5';
+    await startDiscovery(sandbox.origin, market);
+    const listeners = fleet.flatMap(({ url }) =>
+      Array.from({ length: 50 }, () => new Listener(url, market, () => undefined)),
+    );
+    await until(() => listeners.every(({ shares }) => shares.length > 0));
+    await Promise.all(place.nodes.map(node => node.restart()));
+    await until(() => listeners.every(({ finished }) => finished), 20_000);
+    for (const { shares, closeCode } of listeners) {
+      expect(inOrder(shares)).toBe(true);
+      expect(closeCode).toBeUndefined();
+    }
+  });
+
+  test('a gateway that is to leave says so, finishes what runs, sends its streams away and gives its leases back', async () => {
+    await startFleet(1);
+    const [leaver] = fleet;
+    if (leaver === undefined) throw new Error('No gateway');
+    sandbox.tell({ path: '/v2/discovery/3/jobs', delayMs: 1_500 });
+    const listeners = Array.from({ length: 60 }, () => new Listener(leaver.url, '6', () => undefined));
+    const stream = overSse(leaver.url, { query, variables: { id: '6' } });
+    await until(() => listeners.every(({ shares }) => shares.length > 0) && stream.results.length > 0);
+    const running = fetch(`${leaver.url}/graphql`, {
+      method: 'POST',
+      headers: { ...demoHeaders, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: '{ market(id: 3) { jobs { id } } }' }),
+    });
+    await until(() => sandbox.calls.count('/v2/discovery/3/jobs') === 1);
+
+    const leavingAt = performance.now();
+    leaver.signal('SIGTERM');
+    const closings = new Set<number>();
+    for (const { socket } of listeners) socket.on('close', () => closings.add(Math.round(performance.now() / 100)));
+    await until(async () => (await fetch(`${leaver.url}/readyz`).catch(() => undefined))?.status === 503);
+    const answer = await running;
+    expect(await answer.json()).toMatchObject({ data: { market: { jobs: expect.any(Array) } } });
+    const { code } = await leaver.ended;
+    expect(code).toBe(0);
+    expect(performance.now() - leavingAt).toBeLessThan(10_000);
+    expect(listeners.map(({ closeCode }) => closeCode)).toEqual(listeners.map(() => 1001));
+    expect(closings.size).toBeGreaterThan(3);
+    // The stream ended without its last word, so that a client comes back.
+    expect((await stream.ended).message).toBe('Connection closed while having active streams');
+    expect(stream.results.at(-1).data.jobProgress.finished).toBe(false);
+
+    await startFleet(1);
+    new Listener(fleet[0]?.url ?? '', '6', () => undefined);
+    const askedAt = performance.now();
+    await holderOf(fleet);
+    expect(performance.now() - askedAt).toBeLessThan(leaseMs);
+  });
 });

@@ -4,29 +4,45 @@ import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
-import { type RedisServer, startRedis } from './support/redis.js';
+import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { eventPage, type FakeWire, fakeWire, type WireCall, type WireReply } from './support/wire.js';
 
 const secretOfAll = { SESSION_SECRET: 'one secret for all gateways of these tests' };
 
-let redis: RedisServer;
-let store: Redis;
+let places: readonly RedisPlace[];
+/** A client of each server of each place. */
+let stores: readonly Redis[];
 beforeAll(async () => {
-  redis = await startRedis();
-  store = new Redis(redis.url);
+  places = await Promise.all(redisPlaces.map(([, start]) => start()));
+  stores = places.flatMap(({ urls }) => urls.map(url => new Redis(url)));
 });
 afterAll(async () => {
-  store.disconnect();
-  await redis.stop();
+  for (const store of stores) store.disconnect();
+  await Promise.all(places.map(place => place.stop()));
 });
-beforeEach(() => store.flushall());
+beforeEach(forgetAll);
+
+async function forgetAll(): Promise<void> {
+  await Promise.all(stores.map(store => store.flushall()));
+}
 
 /** Every key and value that Redis holds, as one text. */
 async function everythingInRedis(): Promise<string> {
-  const keys = await store.keys('*');
-  const values = await Promise.all(keys.map(key => store.getBuffer(key).catch(() => Buffer.alloc(0))));
-  return [...keys, ...values.map(value => String(value))].join('\n');
+  const texts = stores.map(async store => {
+    const keys = await store.keys('*');
+    const values = await Promise.all(keys.map(key => store.getBuffer(key).catch(() => Buffer.alloc(0))));
+    return [...keys, ...values.map(value => String(value))];
+  });
+  return (await Promise.all(texts)).flat().join('\n');
 }
+
+/** The places by their index, and memory alone. */
+const sharedTiers = redisPlaces.map(([name], index) => [name, index] as const);
+const tiers = [['memory', undefined] as const, ...sharedTiers];
+
+const urlOf = (tier: number) => places[tier]?.url ?? '';
+/** For a gateway that keeps in this tier. */
+const over = (tier: number | undefined) => (tier === undefined ? {} : { redisUrl: urlOf(tier) });
 
 /** Every read there is. */
 const everyRead = `{
@@ -145,9 +161,8 @@ describe('over a service that tells everybody something else', () => {
   }
 
   /** A gateway whose tier is at work: before its Redis is connected it keeps nothing about markets. */
-  async function start(tier: string, { wire, calls } = service): Promise<TestGateway> {
-    const options = tier === 'Redis' ? { redisUrl: redis.url } : {};
-    const gateway = await startGateway({ wire, env: secretOfAll, ...options });
+  async function start(tier: number | undefined, { wire, calls } = service): Promise<TestGateway> {
+    const gateway = await startGateway({ wire, env: secretOfAll, ...over(tier) });
     gateways.push(gateway);
     do {
       calls.length = 0;
@@ -173,10 +188,10 @@ describe('over a service that tells everybody something else', () => {
   /** As many calls as there are different things to read. */
   const callsOfOne = 12;
 
-  describe.each(['memory', 'Redis'])('with %s', tier => {
+  describe.each(tiers)('with %s', (_, tier) => {
     test('nobody sees what another was told, whoever came first', async () => {
       for (let first = 0; first < visitors.length; first += 3) {
-        await store.flushall();
+        await forgetAll();
         const gateway = await start(tier);
         const order = [...visitors.slice(first), ...visitors.slice(0, first)];
         for (const visitor of order) expectOwn(await visit(gateway, visitor), visitor);
@@ -203,7 +218,7 @@ describe('over a service that tells everybody something else', () => {
       const failing = fakeWire(call =>
         call.headers['x-api-key'] === 'bravo-1d5e8b' ? { status: 500, body: {} } : answer(call),
       );
-      const gateway = await startGateway({ wire: failing.wire, ...(tier === 'Redis' && { redisUrl: redis.url }) });
+      const gateway = await startGateway({ wire: failing.wire, ...over(tier) });
       gateways.push(gateway);
       const [alpha, , , bravo] = visitors as [Visitor, Visitor, Visitor, Visitor];
       expectOwn(await visit(gateway, alpha), alpha);
@@ -213,22 +228,25 @@ describe('over a service that tells everybody something else', () => {
     });
   });
 
-  test('through Redis a second gateway gives each visitor what is theirs, without a call', async () => {
-    const one = await start('Redis');
-    for (const visitor of visitors) expectOwn(await visit(one, visitor), visitor);
-    await untilStill();
-    const two = await start('Redis');
-    const answers = await Promise.all(visitors.map(visitor => visit(two, visitor)));
-    for (const [index, answer] of answers.entries()) expectOwn(answer, visitors[index] as Visitor);
-    expect(service.calls).toEqual([]);
-  });
+  test.each(sharedTiers)(
+    'through %s a second gateway gives each visitor what is theirs, without a call',
+    async (_, tier) => {
+      const one = await start(tier);
+      for (const visitor of visitors) expectOwn(await visit(one, visitor), visitor);
+      await untilStill();
+      const two = await start(tier);
+      const answers = await Promise.all(visitors.map(visitor => visit(two, visitor)));
+      for (const [index, answer] of answers.entries()) expectOwn(answer, visitors[index] as Visitor);
+      expect(service.calls).toEqual([]);
+    },
+  );
 
-  test('a gateway with another secret finds nothing in the same Redis', async () => {
+  test.each(sharedTiers)('a gateway with another secret finds nothing in the same %s', async (_, tier) => {
     const [visitor] = visitors as [Visitor];
-    expectOwn(await visit(await start('Redis'), visitor), visitor);
+    expectOwn(await visit(await start(tier), visitor), visitor);
     await untilStill();
     service.calls.length = 0;
-    const other = await startGateway({ wire: service.wire, redisUrl: redis.url });
+    const other = await startGateway({ wire: service.wire, ...over(tier) });
     gateways.push(other);
     expectOwn(await visit(other, visitor), visitor);
     expect(service.calls).toHaveLength(callsOfOne);
@@ -236,8 +254,10 @@ describe('over a service that tells everybody something else', () => {
 
   /** Nobody waits for writes to Redis. */
   async function untilStill(): Promise<void> {
+    const sizeNow = async () =>
+      (await Promise.all(stores.map(store => store.dbsize()))).reduce((sum, size) => sum + size, 0);
     let before = -1;
-    for (let size = await store.dbsize(); size !== before; size = await store.dbsize()) {
+    for (let size = await sizeNow(); size !== before; size = await sizeNow()) {
       before = size;
       await new Promise(resolve => setTimeout(resolve, 100));
     }
@@ -260,46 +280,39 @@ describe('over the sandbox', () => {
   const codesByPath = ({ errors = [] }: GraphqlAnswer) =>
     Object.fromEntries(errors.map(({ path, extensions }) => [path.join('.'), extensions.code]));
 
-  test.each(['memory', 'Redis'])(
-    'a key without the subscription or the permission is refused with %s warm',
-    async tier => {
-      const gateway = await startGateway({ sandbox, ...(tier === 'Redis' && { redisUrl: redis.url }) });
-      try {
-        const warm = await gateway.query(document());
-        expect(warm.errors).toBeUndefined();
+  test.each(tiers)('a key without the subscription or the permission is refused with %s warm', async (_, tier) => {
+    const gateway = await startGateway({ sandbox, ...over(tier) });
+    try {
+      const warm = await gateway.query(document());
+      expect(warm.errors).toBeUndefined();
 
-        const marketsOnly = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-markets-only' });
-        expect(marketsOnly.data).toMatchObject({
-          events: null,
-          observation: null,
-          market: { name: warm.data.market.name },
-        });
-        expect(new Set(Object.values(codesByPath(marketsOnly)))).toEqual(new Set(['FORBIDDEN']));
-        expect(codesByPath(marketsOnly)).toMatchObject({
-          events: 'FORBIDDEN',
-          'market.companies.nodes.0.events': 'FORBIDDEN',
-        });
-        expect(JSON.stringify(marketsOnly.data)).not.toContain(warm.data.events.nodes[0].title);
+      const marketsOnly = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-markets-only' });
+      expect(marketsOnly.data).toMatchObject({
+        events: null,
+        observation: null,
+        market: { name: warm.data.market.name },
+      });
+      expect(new Set(Object.values(codesByPath(marketsOnly)))).toEqual(new Set(['FORBIDDEN']));
+      expect(codesByPath(marketsOnly)).toMatchObject({
+        events: 'FORBIDDEN',
+        'market.companies.nodes.0.events': 'FORBIDDEN',
+      });
+      expect(JSON.stringify(marketsOnly.data)).not.toContain(warm.data.events.nodes[0].title);
 
-        const noMarkets = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-no-markets' });
-        expect(noMarkets.data).toMatchObject({ events: warm.data.events, suggestMarkets: [] });
-        expect(Object.values(noMarkets.data.market).filter(value => value !== null)).toEqual([]);
-        expect(new Set(Object.values(codesByPath(noMarkets)))).toEqual(new Set(['FORBIDDEN']));
+      const noMarkets = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-no-markets' });
+      expect(noMarkets.data).toMatchObject({ events: warm.data.events, suggestMarkets: [] });
+      expect(Object.values(noMarkets.data.market).filter(value => value !== null)).toEqual([]);
+      expect(new Set(Object.values(codesByPath(noMarkets)))).toEqual(new Set(['FORBIDDEN']));
 
-        const unknown = await gateway.query(
-          document(),
-          {},
-          { 'x-api-key': 'demo-key-subscribed '.trim().toUpperCase() },
-        );
-        expect(unknown.data.events).toBeNull();
-        expect(new Set(Object.values(codesByPath(unknown)))).toEqual(new Set(['UNAUTHENTICATED']));
-      } finally {
-        await gateway.close();
-      }
-    },
-  );
+      const unknown = await gateway.query(document(), {}, { 'x-api-key': 'demo-key-subscribed '.trim().toUpperCase() });
+      expect(unknown.data.events).toBeNull();
+      expect(new Set(Object.values(codesByPath(unknown)))).toEqual(new Set(['UNAUTHENTICATED']));
+    } finally {
+      await gateway.close();
+    }
+  });
 
-  test('no credential is ever in Redis, the logs, the metrics, an error or explain', async () => {
+  test.each(sharedTiers)('no credential is ever in %s, the logs, the metrics, an error or explain', async (_, tier) => {
     const session = (await (
       await fetch(`${sandbox.origin}/v2/auth/session`, { headers: { 'x-api-key': 'demo-key-subscribed' } })
     ).json()) as Record<'idToken' | 'accessToken', string>;
@@ -307,7 +320,7 @@ describe('over the sandbox', () => {
       UPSTREAM_BASE_URL: sandbox.addresses.base,
       UPSTREAM_API_URL: sandbox.addresses.api,
       UPSTREAM_DEV_URL: sandbox.addresses.dev,
-      REDIS_URL: redis.url,
+      REDIS_URL: urlOf(tier),
       EXPLAIN: 'true',
       LOG_LEVEL: 'trace',
     });
@@ -348,7 +361,7 @@ describe('over the sandbox', () => {
       'sandbox-ada',
     ];
     const repeats = `{"success":false,"errorCode":"${secrets[0]}","message":"${secrets.join(' ')} at ${sandbox.origin}"}`;
-    await store.flushall();
+    await forgetAll();
     sandbox.tell({ path: /events|esg/, status: 500, body: repeats });
     sandbox.tell({ path: /companies|suggest/, breakConnection: 'mid-body' });
     sandbox.tell({ path: /dev/, body: `<html>${secrets.join(' ')}` });

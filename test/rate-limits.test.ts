@@ -6,7 +6,6 @@ import { connectRedis } from '../src/redis.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSignInAttempts } from '../src/sessions/attempts.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
-import { type RedisServer, startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { rawSocket } from './support/streams.js';
 import { until } from './support/until.js';
@@ -16,12 +15,11 @@ const telemetry = { redisFault: () => {} };
 const none = { perCredential: 0, perAddress: 0 };
 
 let sandbox: Sandbox;
-let redis: RedisServer;
 beforeAll(async () => {
-  [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
+  sandbox = await startSandbox();
 });
 afterAll(async () => {
-  await Promise.all([sandbox.close(), redis.stop()]);
+  await sandbox.close();
 });
 
 async function withGateway(
@@ -223,30 +221,19 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
     await one.forgive(email);
     await other.count(email, '192.0.2.2');
   });
-});
-
-describe('with Redis', () => {
-  const connected = () => new Redis(redis.url);
 
   test('a client with a high limit costs Redis a round trip in a hundred requests', async () => {
     const client = connected();
-    const monitor = new Redis(redis.url);
-    try {
-      const before = commandsIn(await monitor.info('commandstats'));
-      const limits = createRateLimits({ ...none, perCredential: 10_000 }, client, telemetry);
-      let promises = 0;
-      for (let index = 0; index < 5_000; index += 1) {
-        const verdict = limits.count('192.0.2.1', 'scope-busy');
-        if (verdict instanceof Promise) promises += 1;
-        expect((await verdict)?.remaining).toBe(10_000 - index - 1);
-      }
-      expect(promises).toBe(50);
-      const trips = commandsIn(await monitor.info('commandstats')) - before;
-      expect(trips).toBe(50);
-    } finally {
-      client.disconnect();
-      monitor.disconnect();
+    const before = await scriptsRun();
+    const limits = createRateLimits({ ...none, perCredential: 10_000 }, client, telemetry);
+    let promises = 0;
+    for (let index = 0; index < 5_000; index += 1) {
+      const verdict = limits.count('192.0.2.1', 'scope-busy');
+      if (verdict instanceof Promise) promises += 1;
+      expect((await verdict)?.remaining).toBe(10_000 - index - 1);
     }
+    expect(promises).toBe(50);
+    expect((await scriptsRun()) - before).toBe(50);
   });
 
   test('two gateways count one client together, and neither address nor credential is in Redis in clear', async () => {
@@ -263,39 +250,35 @@ describe('with Redis', () => {
             expect(await statuses(3, () => one.query(viewer, {}, headers))).toEqual([200, 200, 200]);
             expect(await statuses(3, () => two.query(viewer, {}, headers))).toEqual([200, 200, 429]);
             expect((await one.query(viewer, {}, headers)).status).toBe(429);
-            const client = new Redis(redis.url);
-            const keys = await client.keys('*');
-            client.disconnect();
+            const keys = await keysLike('*');
             expect(keys.some(key => key.startsWith('mig:rate:scope'))).toBe(true);
             expect(keys.join()).not.toContain('a-key-that-is-secret');
           },
-          redis.url,
+          place.url,
         ),
-      redis.url,
+      place.url,
     );
   });
 
   test('that comes back counts again, and what was let in meanwhile is not let in twice by one gateway', async () => {
-    const own = await startRedis();
-    const client = connectRedis([own.url], () => {});
+    const own = await startPlace();
+    const client = connectRedis(own.urls, () => {});
     try {
       while (client.status !== 'ready') await sleep(5);
       const limits = createRateLimits({ ...none, perCredential: 300 }, client, telemetry);
       const count = async () => (await limits.count('192.0.2.1', 'scope'))?.remaining;
-      own.pause();
+      for (const node of own.nodes) node.pause();
       expect(await count()).toBe(299);
       for (let index = 0; index < 100; index += 1) await count();
       await sleep(1_100);
       expect(await count()).toBe(198);
-      own.resume();
+      for (const node of own.nodes) node.resume();
       let remaining = await count();
       for (let tries = 0; (remaining ?? 0) < 250 && tries < 100; tries += 1) {
         await sleep(100);
         remaining = await count();
       }
-      const counter = new Redis(own.url);
-      expect(await counter.keys('mig:rate:*')).toHaveLength(1);
-      counter.disconnect();
+      expect(await keysLike('mig:rate:*', own)).toHaveLength(1);
     } finally {
       client.disconnect();
       await own.stop();
@@ -303,7 +286,7 @@ describe('with Redis', () => {
   });
 
   test('that dies, each gateway counts for itself and keeps answering', async () => {
-    const own = await startRedis();
+    const own = await startPlace();
     await withGateway(
       { RATE_LIMIT_PER_CREDENTIAL: '3' },
       async gateway => {
@@ -314,17 +297,31 @@ describe('with Redis', () => {
       own.url,
     );
   });
+
+  /** Waits until a gateway counts in Redis: one that has just begun counts for itself. */
+  async function counting({ url }: TestGateway): Promise<void> {
+    const known = async () => (await keysLike('mig:rate:scope*')).length;
+    const before = await known();
+    for (let index = 0; (await known()) === before; index += 1) {
+      await ask(`${url}/graphql`, viewer, {}, { 'x-api-key': `probe-${index}-${url}` });
+    }
+  }
+
+  const keysLike = async (pattern: string, at = place) => (await onEachNode(at, node => node.keys(pattern))).flat();
+
+  /** How often the script of the counter ran. */
+  const scriptsRun = async () =>
+    (await onEachNode(place, node => node.info('commandstats'))).reduce((sum, info) => sum + commandsIn(info), 0);
 });
 
-/** Waits until a gateway counts in Redis: one that has just begun counts for itself. */
-async function counting({ url }: TestGateway): Promise<void> {
-  const client = new Redis(redis.url);
-  const known = async () => (await client.keys('mig:rate:scope*')).length;
-  const before = await known();
-  for (let index = 0; (await known()) === before; index += 1) {
-    await ask(`${url}/graphql`, viewer, {}, { 'x-api-key': `probe-${index}-${url}` });
+/** Asks each server itself. */
+async function onEachNode<T>({ urls }: RedisPlace, question: (node: Redis) => Promise<T>): Promise<T[]> {
+  const nodes = urls.map(url => new Redis(url));
+  try {
+    return await Promise.all(nodes.map(question));
+  } finally {
+    for (const node of nodes) node.disconnect();
   }
-  client.disconnect();
 }
 
 /** How often the script of the counter ran, by its name in `INFO commandstats`. */

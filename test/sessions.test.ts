@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import fc from 'fast-check';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
+import { until } from './support/until.js';
 
 const secret = (letter: string) => letter.repeat(40);
 const ada = { email: 'ada@team.example', password: 'sandbox-ada' };
@@ -175,6 +177,51 @@ describe('a session', () => {
     await fc.assert(property, { numRuns: 1_000 });
     expect(sandbox.calls.list()).toEqual([]);
   }, 60_000);
+});
+
+describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
+  let place: RedisPlace;
+  let one: TestGateway;
+  let other: TestGateway;
+  beforeAll(async () => {
+    place = await startPlace();
+    const start = () => startGateway({ sandbox, redisUrl: place.url, env: { SESSION_SECRET: secret('a') } });
+    [one, other] = await Promise.all([start(), start()]);
+  });
+  afterAll(async () => {
+    await Promise.all([one.close(), other.close()]);
+    await place.stop();
+  });
+
+  test('take each other’s cookies, and share what they keep for a session with that session alone', async () => {
+    const [cookie, another] = [await cookieFrom(one), await cookieFrom(other)];
+    let size = 0;
+    const callsOf = async (at: TestGateway, sessionCookie: string) => {
+      sandbox.calls.clear();
+      const answer = await at.query(`{ events(first: ${size}) { totalCount } }`, {}, { cookie: sessionCookie });
+      expect(answer.errors).toBeUndefined();
+      return sandbox.calls.count();
+    };
+    // Nobody waits for the connection to Redis, nor for writes to it.
+    await until(async () => {
+      size += 1;
+      expect(await callsOf(one, cookie)).toBe(1);
+      return (await callsOf(other, cookie)) === 0;
+    });
+    expect(await callsOf(other, another)).toBe(1);
+  });
+
+  test('count the attempts to sign in for an e-mail address together, and forget them when it has signed in', async () => {
+    const guess = async (at: TestGateway) => {
+      const { errors } = await signIn(at, { ...ada, password: 'guess' });
+      return errors?.[0].extensions.code;
+    };
+    const codes = await Promise.all(Array.from({ length: 9 }, (_each, index) => guess(index % 2 === 0 ? one : other)));
+    expect(new Set(codes)).toEqual(new Set(['UNAUTHENTICATED']));
+    expect((await signIn(one)).errors).toBeUndefined();
+    const more = await Promise.all(Array.from({ length: 12 }, (_each, index) => guess(index % 2 === 0 ? one : other)));
+    expect(more.filter(code => code === 'RATE_LIMITED')).toHaveLength(2);
+  });
 });
 
 describe('an embedded session', () => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
-import { startRedis } from './support/redis.js';
+import { redisPlaces } from './support/redis-cluster.js';
 import { type Heard, overSse, overWebsocket, rawSocket, searchCriteria, startDiscovery } from './support/streams.js';
 import { until } from './support/until.js';
 
@@ -424,56 +424,59 @@ test('the poll asks the service, whatever is kept', async () => {
   expect(sandbox.calls.count('/v2/discovery/3/jobs')).toBe(before + 1);
 });
 
-test('who listens after a discovery was started, anywhere, hears of that one, and its end is one call in an interval', async () => {
-  const redis = await startRedis();
-  const env = { POLL_INTERVAL_MS: '2500', SESSION_SECRET: 's'.repeat(32) };
-  const start = () => startGateway({ sandbox, redisUrl: redis.url, env });
-  const [one, other] = await Promise.all([start(), start()]);
-  const begin = async (from: TestGateway) => {
-    const input = { marketId: '5', searchCriteria };
-    const { data, errors } = await from.query(
-      'mutation ($input: StartDiscoveryInput!) { startDiscovery(input: $input) { ... on DiscoveryStarted { jobs { id } } } }',
-      { input },
-    );
-    expect(errors).toBeUndefined();
-    return data.startDiscovery.jobs[0].id;
-  };
-  const listen = (gateways: readonly TestGateway[]) =>
-    gateways.flatMap(({ url }) =>
-      Object.values(doors).map(door => kept(door(url, { ...progress, variables: { id: '5' } }))),
-    );
-  const jobsIn = ({ results }: Heard) => results.map(({ data }) => data.jobProgress.jobs.at(-1)?.id);
-  try {
-    const before = listen([one, other]);
-    await until(() => before.every(({ results }) => results.length === 1));
+test.each(redisPlaces)(
+  'over %s, who listens after a discovery was started, anywhere, hears of that one, and its end is one call in an interval',
+  async (_, startPlace) => {
+    const place = await startPlace();
+    const env = { POLL_INTERVAL_MS: '2500', SESSION_SECRET: 's'.repeat(32) };
+    const start = () => startGateway({ sandbox, redisUrl: place.url, env });
+    const [one, other] = await Promise.all([start(), start()]);
+    const begin = async (from: TestGateway) => {
+      const input = { marketId: '5', searchCriteria };
+      const { data, errors } = await from.query(
+        'mutation ($input: StartDiscoveryInput!) { startDiscovery(input: $input) { ... on DiscoveryStarted { jobs { id } } } }',
+        { input },
+      );
+      expect(errors).toBeUndefined();
+      return data.startDiscovery.jobs[0].id;
+    };
+    const listen = (gateways: readonly TestGateway[]) =>
+      gateways.flatMap(({ url }) =>
+        Object.values(doors).map(door => kept(door(url, { ...progress, variables: { id: '5' } }))),
+      );
+    const jobsIn = ({ results }: Heard) => results.map(({ data }) => data.jobProgress.jobs.at(-1)?.id);
+    try {
+      const before = listen([one, other]);
+      await until(() => before.every(({ results }) => results.length === 1));
 
-    const first = await begin(one);
-    const early = listen([other, one]);
-    await until(() => early.every(({ results }) => results.length > 0));
-    for (const heard of before) expect(jobsIn(heard)[0]).not.toBe(first);
-    for (const heard of early) expect(jobsIn(heard)[0]).toBe(first);
-    expect(await Promise.all([...before, ...early].map(({ ended }) => ended))).toEqual(Array(8).fill(undefined));
-    for (const { results } of [...before, ...early]) expect(results.at(-1).data.jobProgress.finished).toBe(true);
+      const first = await begin(one);
+      const early = listen([other, one]);
+      await until(() => early.every(({ results }) => results.length > 0));
+      for (const heard of before) expect(jobsIn(heard)[0]).not.toBe(first);
+      for (const heard of early) expect(jobsIn(heard)[0]).toBe(first);
+      expect(await Promise.all([...before, ...early].map(({ ended }) => ended))).toEqual(Array(8).fill(undefined));
+      for (const { results } of [...before, ...early]) expect(results.at(-1).data.jobProgress.finished).toBe(true);
 
-    const [calls, since] = [sandbox.calls.count(/discovery\/5\/jobs/), performance.now()];
-    for (let round = 0; round < 10; round += 1) {
-      const late = listen([one, other]);
-      await Promise.all(late.map(({ ended }) => ended));
-      for (const { results } of late) expect(results).toMatchObject([{ data: { jobProgress: { finished: true } } }]);
+      const [calls, since] = [sandbox.calls.count(/discovery\/5\/jobs/), performance.now()];
+      for (let round = 0; round < 10; round += 1) {
+        const late = listen([one, other]);
+        await Promise.all(late.map(({ ended }) => ended));
+        for (const { results } of late) expect(results).toMatchObject([{ data: { jobProgress: { finished: true } } }]);
+      }
+      const intervals = Math.ceil((performance.now() - since) / 2_500);
+      expect(sandbox.calls.count(/discovery\/5\/jobs/) - calls).toBeLessThanOrEqual(intervals);
+
+      const second = await begin(other);
+      const again = listen([one, other]);
+      await until(() => again.every(({ results }) => results.length > 0));
+      for (const heard of again) {
+        expect(new Set(jobsIn(heard))).toEqual(new Set([second]));
+        expect(heard.results[0].data.jobProgress.finished).toBe(false);
+      }
+      for (const { stop } of again) stop();
+    } finally {
+      await Promise.all([one.close(), other.close()]);
+      await place.stop();
     }
-    const intervals = Math.ceil((performance.now() - since) / 2_500);
-    expect(sandbox.calls.count(/discovery\/5\/jobs/) - calls).toBeLessThanOrEqual(intervals);
-
-    const second = await begin(other);
-    const again = listen([one, other]);
-    await until(() => again.every(({ results }) => results.length > 0));
-    for (const heard of again) {
-      expect(new Set(jobsIn(heard))).toEqual(new Set([second]));
-      expect(heard.results[0].data.jobProgress.finished).toBe(false);
-    }
-    for (const { stop } of again) stop();
-  } finally {
-    await Promise.all([one.close(), other.close()]);
-    await redis.stop();
-  }
-});
+  },
+);

@@ -16,7 +16,6 @@ let program: Program;
 beforeAll(async () => {
   program = await buildProgram();
 });
-afterAll(() => program.remove());
 
 /** A fleet that runs, as it says itself. */
 interface Fleet {

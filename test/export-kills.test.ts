@@ -18,7 +18,6 @@ let program: Program;
 beforeAll(async () => {
   program = await buildProgram();
 });
-afterAll(() => program.remove());
 
 const cleanups: (() => unknown)[] = [];
 afterAll(async () => {

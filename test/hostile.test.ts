@@ -18,7 +18,6 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await running.stop();
-  await program.remove();
 });
 
 /** Bytes for a socket; `pauseMs` before the last half of them, after which a sender with `leaves` is gone. */

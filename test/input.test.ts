@@ -19,7 +19,7 @@ beforeAll(async () => {
   [gateway, program] = await Promise.all([startGateway({ wire: service.wire }), buildProgram()]);
 });
 afterAll(async () => {
-  await Promise.all([gateway.close(), program.remove()]);
+  await gateway.close();
 });
 beforeEach(() => {
   service.calls.length = 0;

@@ -271,7 +271,7 @@ describe('over the sandbox', () => {
     [sandbox, program] = await Promise.all([startSandbox(), buildProgram()]);
   });
   afterAll(async () => {
-    await Promise.all([sandbox.close(), program.remove()]);
+    await sandbox.close();
   });
   beforeEach(() => sandbox.reset());
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await running?.stop();
-  await Promise.all([service.close(), program?.remove()]);
+  await service.close();
 });
 beforeEach(() => {
   sent.length = 0;

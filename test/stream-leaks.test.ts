@@ -47,7 +47,7 @@ afterAll(async () => {
   inspector?.close();
   await gateway?.kill();
   store?.disconnect();
-  await Promise.all([sandbox?.close(), redis?.stop(), program?.remove()]);
+  await Promise.all([sandbox?.close(), redis?.stop()]);
 });
 
 /** Market 4 has ended, 5 goes on, and nobody can read 999. */

@@ -18,7 +18,6 @@ beforeAll(async () => {
   program = await buildProgram();
 });
 afterAll(async () => {
-  await program.remove();
   await rm(folder, { recursive: true, force: true });
 });
 

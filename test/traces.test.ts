@@ -47,7 +47,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await running?.stop();
-  await Promise.all([service.close(), collector.close(), program?.remove()]);
+  await Promise.all([service.close(), collector.close()]);
 });
 beforeEach(() => {
   sent.length = 0;

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -26,7 +27,7 @@ export interface Running {
   readonly ended: Promise<Ended>;
 }
 
-/** The gateway as a program, built for one test file. */
+/** The gateway as a program, built once for all test files of a run. */
 export interface Program {
   /** Where `main.js` lies. */
   readonly folder: string;
@@ -34,21 +35,15 @@ export interface Program {
   run(env: Record<string, string>, script?: string, args?: readonly string[], stdin?: string): Promise<Ended>;
   /** Starts it on a free port and waits until it listens. */
   start(env: Record<string, string>): Promise<Running>;
-  /** Deletes what was built. */
-  remove(): Promise<void>;
 }
 
-/** Builds the program into a folder of its own, so that test files do not disturb one another. */
+/** Builds the program, where no other test file of this run has, into the folder that the global setup made for it. Nobody writes there. */
 export async function buildProgram(): Promise<Program> {
-  await mkdir('dist', { recursive: true });
-  const folder = await mkdtemp('dist/program-');
-  await symlink(resolve('schema'), join(folder, 'schema'));
-  const out = join(folder, 'src');
-  const build = spawn(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src', '--outDir', out], {
-    stdio: 'inherit',
-  });
-  const [code] = await once(build, 'exit');
-  if (code !== 0) throw new Error('The program could not be built');
+  const folder = process.env.TEST_PROGRAM_FOLDER;
+  if (!folder) throw new Error('TEST_PROGRAM_FOLDER is not set: the global setup of Jest did not run');
+  const built = join(folder, 'built');
+  if (!existsSync(built)) await buildInto(built, folder);
+  const out = join(built, 'src');
 
   function launch(env: Record<string, string>, script = 'main.js', args: readonly string[] = [], stdin = '') {
     const child = spawn(process.execPath, [join(out, script), ...args], { env, stdio: 'pipe' });
@@ -65,7 +60,7 @@ export async function buildProgram(): Promise<Program> {
   }
 
   return {
-    folder: resolve(out),
+    folder: out,
     run: (...what) => launch(...what).ended,
     async start(env) {
       const { child, written, ended } = launch({ PORT: '0', ...env });
@@ -91,6 +86,18 @@ export async function buildProgram(): Promise<Program> {
         },
       };
     },
-    remove: () => rm(folder, { recursive: true }),
   };
+}
+
+/** Two files that build at the same time do so apart; whoever is second throws its own away. */
+async function buildInto(built: string, folder: string): Promise<void> {
+  const own = await mkdtemp(join(folder, 'building-'));
+  await symlink(resolve('schema'), join(own, 'schema'));
+  const args = ['node_modules/typescript/bin/tsc', '-p', 'src', '--outDir', join(own, 'src')];
+  const [code] = await once(spawn(process.execPath, args, { stdio: 'inherit' }), 'exit');
+  if (code !== 0) throw new Error('The program could not be built');
+  await rename(own, built).catch(async error => {
+    await rm(own, { recursive: true });
+    if (!existsSync(built)) throw error;
+  });
 }

@@ -1,7 +1,9 @@
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { ensureTools } from './ensure.mjs';
 import { startRedis } from './redis-server.mjs';
 
-/** Runs once before all test files: the tools are there, and one Redis is up for `sharedRedisUrl`. */
+/** Runs once before all test files: the tools are there, one Redis is up for `sharedRedisUrl`, and there is a folder for `buildProgram`. */
 export default async function setup() {
   try {
     process.env.CHROME_PATH = ensureTools().chromium;
@@ -15,4 +17,7 @@ export default async function setup() {
   delete process.env.REDIS_URL;
   if (!given) globalThis.sharedRedis = await startRedis();
   process.env.TEST_REDIS_URL = given ?? globalThis.sharedRedis.url;
+  // Within the project, since the program finds its packages above itself.
+  mkdirSync('dist', { recursive: true });
+  process.env.TEST_PROGRAM_FOLDER = mkdtempSync(resolve('dist/program-'));
 }

@@ -6,14 +6,18 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { readConfig } from '../src/config.js';
 import { createReceiver } from '../src/receiver/server.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { blocksOf, follow, type Step } from './support/guide.js';
+import { buildProgram } from './support/program.js';
 import { startRedis } from './support/redis.js';
+
+jest.setTimeout(150_000);
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
@@ -21,7 +25,10 @@ let data = '';
 beforeAll(async () => {
   sandbox = await startSandbox();
   data = await mkdtemp(join(tmpdir(), 'data-'));
-  gateway = await startGateway({ sandbox, env: { DATA_DIR: data, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' } });
+  gateway = await startGateway({
+    sandbox,
+    env: { DATA_DIR: data, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', CORS_ORIGINS: 'https://app.example' },
+  });
 });
 afterAll(async () => {
   await gateway.close();
@@ -29,18 +36,7 @@ afterAll(async () => {
   await rm(data, { recursive: true });
 });
 
-/** Node as a browser in one regard: what a site sets as a cookie, `fetch` sends it. */
-const cookieJar = `data:text/javascript,${encodeURIComponent(`
-  const { fetch } = globalThis;
-  let jar = '';
-  globalThis.fetch = async (url, options = {}) => {
-    const headers = new Headers(options.headers);
-    if (jar && options.credentials === 'include') headers.set('cookie', jar);
-    const response = await fetch(url, { ...options, headers });
-    for (const cookie of response.headers.getSetCookie()) jar = /^[^=]+=(;|$)/.test(cookie) ? '' : cookie.split(';')[0];
-    return response;
-  };
-`)}`;
+const browser = pathToFileURL('test/support/browser.mjs').href;
 
 function asPromised({ code, stdout, stderr, promised, command }: Step) {
   if (code !== 0) throw new Error(`${command}\nended with ${code}:\n${stdout}${stderr}`);
@@ -53,19 +49,32 @@ test.each(['frontends', 'partners'])('docs/%s.md does what it says, from its fir
   const [user] = sandbox.demo.users;
   const receiver = createReceiver('accept', () => {});
   await once(receiver.listen(0, '127.0.0.1'), 'listening');
+  let trusted: TestGateway | undefined;
+  /** Once there is a manifest, a gateway that trusts it alone. */
+  const trust = async (folder: string): Promise<Record<string, string>> => {
+    const manifest = join(folder, 'src/gql/persisted-documents.json');
+    if (trusted !== undefined || !existsSync(manifest)) return {};
+    const env = { PERSISTED_DOCUMENTS: manifest, PERSISTED_DOCUMENTS_MODE: 'only' };
+    trusted = await startGateway({ sandbox, env });
+    return { TRUSTED: trusted.url };
+  };
+  const limited = await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '2' } });
   try {
-    const steps = await follow(`docs/${guide}.md`, gateway.url, {
+    const env = {
       API_KEY: demoHeaders['x-api-key'],
       EMAIL: user?.email ?? '',
       PASSWORD: user?.password ?? '',
       RECEIVER: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`,
-      NODE_OPTIONS: `--import=${cookieJar}`,
-    });
+      LIMITED: limited.url,
+      NODE_OPTIONS: `--import=${browser} --disable-warning=UNDICI-ES`,
+    };
+    const steps = await follow(`docs/${guide}.md`, gateway.url, { env, after: trust });
     expect(steps.length).toBeGreaterThan(1);
     for (const step of steps) asPromised(step);
   } finally {
     receiver.closeAllConnections();
     receiver.close();
+    await Promise.all([limited.close(), trusted?.close()]);
   }
 });
 
@@ -90,7 +99,10 @@ describe('docs/operators.md', () => {
   const guide = 'docs/operators.md';
 
   test('does what it says, and its teams file makes a team', async () => {
-    const steps = await follow(guide, gateway.url, { API_KEY: demoHeaders['x-api-key'] });
+    const { folder: dist } = await buildProgram();
+    const [, port = ''] = (await freeAddress()).split(':');
+    const env = { API_KEY: demoHeaders['x-api-key'] };
+    const steps = await follow(guide, gateway.url, { env, stands: { 4318: port }, links: { dist } });
     for (const step of steps) asPromised(step);
     const folder = await mkdtemp(join(tmpdir(), 'teams-'));
     const file = join(folder, 'teams.json');

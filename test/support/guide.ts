@@ -23,7 +23,8 @@ export interface Step {
 }
 
 /** Where a guide speaks of a gateway without a variable. */
-const exampleAddress = 'https://gateway.example';
+const exampleHost = 's://gateway.example';
+const longestCommandMs = 60_000;
 
 /** The fenced blocks of a guide, in their order. */
 export function blocksOf(guide: string): Block[] {
@@ -40,17 +41,40 @@ export function blocksOf(guide: string): Block[] {
  * and runs its commands there.
  * @param gateway the address that stands in for the guide's.
  * @param env what the commands find besides `GATEWAY`.
+ * @param stands what stands in for other texts of the guide, such as a port that may be taken here.
+ * @param links what lies in the project besides its packages, by its name there.
+ * @param after is called after each command with the project's folder; what it returns, later commands find as well.
  * @throws Error for a block that is neither file nor command nor output, and for a file that nothing uses.
  */
-export async function follow(guide: string, gateway: string, env: Record<string, string>): Promise<Step[]> {
+export async function follow(
+  guide: string,
+  gateway: string,
+  {
+    env,
+    stands = {},
+    links = {},
+    after = async () => ({}),
+  }: {
+    readonly env: Record<string, string>;
+    readonly stands?: Readonly<Record<string, string>>;
+    readonly links?: Readonly<Record<string, string>>;
+    after?(folder: string): Promise<Record<string, string>>;
+  },
+): Promise<Step[]> {
   const folder = await mkdtemp(join(tmpdir(), 'guide-'));
   const steps: Step[] = [];
   const unused = new Set<string>();
+  const found = { ...env, GATEWAY: gateway };
   try {
-    await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+    for (const [link, target] of Object.entries({ ...links, node_modules: resolve('node_modules') })) {
+      await symlink(target, join(folder, link));
+    }
     const blocks = blocksOf(guide);
     for (const [place, { language, name, text }] of blocks.entries()) {
-      const here = text.replaceAll(exampleAddress, gateway);
+      const here = [[exampleHost, gateway.slice('http'.length)] as const, ...Object.entries(stands)].reduce(
+        (soFar, [from, to]) => soFar.replaceAll(from, to),
+        text,
+      );
       if (name !== undefined) {
         await mkdir(dirname(join(folder, name)), { recursive: true });
         await writeFile(join(folder, name), here);
@@ -58,7 +82,8 @@ export async function follow(guide: string, gateway: string, env: Record<string,
       } else if (language === 'sh') {
         for (const file of unused) if (here.includes(file) || /\btsc\b/.test(here)) unused.delete(file);
         const promised = [blocks[place + 1]].find(next => next?.name === undefined && isOutput(next));
-        steps.push({ ...(await run(here, folder, { ...env, GATEWAY: gateway })), promised: promised?.text });
+        steps.push({ ...(await run(here, folder, found)), promised: promised?.text });
+        Object.assign(found, await after(folder));
       } else if (!(isOutput(blocks[place]) && blocks[place - 1]?.language === 'sh')) {
         throw new Error(`${guide}: a block of ${language} that is no file, no command and no output:\n${text}`);
       }
@@ -78,10 +103,14 @@ async function run(command: string, cwd: string, env: Record<string, string>) {
     cwd,
     env: { PATH, HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that what it has started can be ended with it.
+    detached: true,
   });
+  const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), longestCommandMs);
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', chunk => (stdout += chunk));
   child.stderr.on('data', chunk => (stderr += chunk));
   const [code] = await once(child, 'close');
+  clearTimeout(late);
   return { command, code, stdout, stderr };
 }

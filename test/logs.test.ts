@@ -1,11 +1,25 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ask } from './support/gateway.js';
 import { buildProgram, type Program, type Running } from './support/program.js';
-import { overWebsocket } from './support/streams.js';
+import { overWebsocket, rawSocket } from './support/streams.js';
 import { reply, type StubService, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
+/** A gateway with a fault: it breaks over one address. */
+const faulty = `
+  const { canParse } = URL;
+  URL.canParse = (text, ...others) => {
+    if (text === 'https://fault.example/') throw new TypeError('a fault at ' + text);
+    return canParse.call(URL, text, ...others);
+  };
+`;
+
+let data: string;
 let service: StubService;
 let program: Program;
 let running: Running;
@@ -16,12 +30,19 @@ beforeAll(async () => {
     sent.push(headers);
     reply(response, 200, { meta: { totalItems: 0, unfilteredTotalItems: 0 }, data: [] });
   });
+  data = await mkdtemp(join(tmpdir(), 'logs-'));
   program = await buildProgram();
-  running = await program.start({ UPSTREAM_BASE_URL: service.origin, LOG_LEVEL: 'info' });
+  running = await program.start({
+    UPSTREAM_BASE_URL: service.origin,
+    LOG_LEVEL: 'info',
+    DATA_DIR: data,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(faulty)}`,
+  });
 });
 afterAll(async () => {
   await running?.stop();
   await service.close();
+  await rm(data, { recursive: true });
 });
 beforeEach(() => {
   sent.length = 0;
@@ -93,11 +114,87 @@ test('so has what is refused, or is no operation', async () => {
   expect(await linesOf('health')).toMatchObject([{ method: 'GET', path: '/healthz', status: 200, outcome: 'ok' }]);
 });
 
-test('an operation on a WebSocket has an id of its own', async () => {
-  await overWebsocket(running.url, { query, variables: { first: ++size } }, { params: { 'x-api-key': key } }).ended;
-  const [id] = sent.map(each => each['x-request-id']);
-  expect(await linesOf(String(id))).toMatchObject([{ door: 'websocket', operation: 'Newest', outcome: 'ok' }]);
+test('a WebSocket has one id and one line at its end, and each operation on it has its own', async () => {
+  const raw = rawSocket(running.url, { headers: { 'x-request-id': 'socket' } });
+  const upgraded = new Promise<IncomingMessage>(resolve => raw.socket.once('upgrade', resolve));
+  await raw.introduce({ 'x-api-key': key });
+  expect((await upgraded).headers['x-request-id']).toBe('socket');
+  for (const id of ['a', 'b']) {
+    raw.send({ id, type: 'subscribe', payload: { query, variables: { first: ++size } } });
+    await until(() => raw.messages.some(message => message.id === id && message.type === 'complete'));
+  }
+  expect(sent.map(each => each['x-request-id'])).toEqual(['socket/1', 'socket/2']);
+  for (const id of ['socket/1', 'socket/2']) {
+    expect(await linesOf(id)).toMatchObject([{ door: 'websocket', operation: 'Newest', outcome: 'ok' }]);
+  }
+  expect(lines().some(line => line.requestId === 'socket')).toBe(false);
+  raw.socket.close(4999);
+  expect(await linesOf('socket')).toEqual([
+    expect.objectContaining({
+      msg: 'Closed',
+      method: 'GET',
+      path: '/graphql',
+      status: 101,
+      code: 4999,
+      operations: 2,
+      milliseconds: expect.any(Number),
+    }),
+  ]);
 });
+
+test('a WebSocket without an id is given one', async () => {
+  const { ended } = overWebsocket(
+    running.url,
+    { query, variables: { first: ++size } },
+    { params: { 'x-api-key': key } },
+  );
+  await ended;
+  const [id = ''] = sent.map(each => String(each['x-request-id']));
+  expect(id).toMatch(/^[\da-f-]{36}\/1$/);
+  expect(await linesOf(id.replace('/1', ''))).toMatchObject([{ status: 101, operations: 1 }]);
+});
+
+test('a WebSocket that is refused is told its id, and has a line as any request', async () => {
+  const raw = rawSocket(running.url, { headers: { 'x-request-id': 'refused-socket' }, protocol: 'other' });
+  const [, response] = (await once(raw.socket, 'unexpected-response')) as [unknown, IncomingMessage];
+  expect([response.statusCode, response.headers['x-request-id']]).toEqual([400, 'refused-socket']);
+  response.destroy();
+  expect(await linesOf('refused-socket')).toMatchObject([
+    { msg: 'Answered', path: '/graphql', status: 400, outcome: 'BAD_REQUEST' },
+  ]);
+});
+
+test.each(['http', 'websocket'])(
+  'a fault of the gateway over %s is logged with the id of its request, and told to nobody',
+  async door => {
+    const id = `fault-over-${door}`;
+    const mutation = `mutation {
+    registerExportEndpoint(input: { name: "a", url: "https://fault.example/", description: "d", headers: [] }) { name } }`;
+    const told = await errorsOver(door, id, mutation);
+    expect(told).toMatchObject([{ message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR' } }]);
+    expect(JSON.stringify(told)).not.toContain('a fault');
+    const requestId = door === 'http' ? id : `${id}/1`;
+    await until(() => lines().filter(line => line.requestId === requestId).length === 2);
+    expect(lines().filter(line => line.requestId === requestId)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          level: 50,
+          msg: 'Unexpected',
+          err: expect.objectContaining({ type: 'TypeError', message: 'a fault at https://fault.example/' }),
+        }),
+        expect.objectContaining({ level: 30, outcome: 'INTERNAL_SERVER_ERROR' }),
+      ]),
+    );
+  },
+);
+
+async function errorsOver(door: string, id: string, document: string): Promise<unknown> {
+  const headers = { 'x-request-id': id, 'x-api-key': key };
+  if (door === 'http') return (await ask(`${running.url}/graphql`, document, {}, headers)).errors;
+  const { ended, results } = overWebsocket(running.url, { query: document }, { headers, params: {} });
+  await ended;
+  return results[0].errors;
+}
 
 test('no credential is logged', async () => {
   await ask(`${running.url}/graphql?sessionId=${key}`, query, {}, { 'x-request-id': 'by-session' });

@@ -99,6 +99,21 @@ test('an operation on a WebSocket begins a trace of its own', async () => {
   expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
 });
 
+test('a subscription is a span from its beginning to its end, and what is asked for it is a trace of its own', async () => {
+  const { stop } = overWebsocket(
+    running.url,
+    { query: 'subscription Updates { eventUpdates { id } }' },
+    { params: { 'x-api-key': key } },
+  );
+  await until(() => spans.length > 0);
+  expect(spans).toMatchObject([{ name: 'GET events', kind: kinds.client }]);
+  stop();
+  await until(() => spans.length === 2);
+  expect(spans[1]).toMatchObject({ name: 'Updates', kind: kinds.server });
+  expect(spans.map(({ parentSpanId = '' }) => parentSpanId)).toEqual(['', '']);
+  expect(spans[1]?.traceId).not.toBe(spans[0]?.traceId);
+});
+
 test('no credential is in a trace, and what is none of an operation is no span', async () => {
   await fetch(`${running.url}/healthz`);
   await askFor(++size);

@@ -14,10 +14,21 @@ export interface Visits {
   of(request: IncomingMessage): Trail;
   /** The name that an operation is counted under. */
   readonly nameOf: OperationNames;
-  /** An operation that came by a connection. */
-  begin(): Trail;
+  /** A request for a connection, which has a response only where it is refused. */
+  stay(request: IncomingMessage): Stay;
+  /** An operation that came by a connection, under an id that begins with that of its connection. */
+  begin(id: string): Trail;
   /** @param milliseconds how long it took; undefined for a subscription, which takes as long as somebody listens. */
   end(trail: Trail, milliseconds: number | undefined): void;
+}
+
+/** A connection from its request on. It holds nothing of that request. */
+export interface Stay {
+  readonly id: string;
+  /** There is no connection, but an answer with this status. */
+  refused(status: number): void;
+  /** The connection was closed. @param operations how many were begun on it. */
+  closed(code: number, operations: number): void;
 }
 
 /** What a client may call its request: nothing that could break a line of a log or a header. */
@@ -39,7 +50,8 @@ export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): 
     const found = trails.get(request);
     if (found !== undefined) return found;
     const given = request.headers['x-request-id'];
-    const span = doors.has(pathOf(request.url ?? '')) ? tracing?.operation(request.headers) : undefined;
+    const isOperation = request.headers.upgrade === undefined && doors.has(pathOf(request.url ?? ''));
+    const span = isOperation ? tracing?.operation(request.headers) : undefined;
     const trail = newTrail(typeof given === 'string' && sane.test(given) ? given : undefined, span);
     trails.set(request, trail);
     return trail;
@@ -73,7 +85,26 @@ export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): 
       response.on('close', () => left(request, response, startedAt));
       next(request, response);
     },
-    begin: () => newTrail(undefined, tracing?.operation({})),
+    stay(request) {
+      const startedAt = performance.now();
+      const trail = of(request);
+      const { method } = request;
+      const path = pathOf(request.url ?? '');
+      const tell = (status: number, more: object, message: string) => {
+        const milliseconds = performance.now() - startedAt;
+        log.info({ requestId: trail.id, method, path, status, milliseconds, ...more }, message);
+      };
+      return {
+        id: trail.id,
+        refused(status) {
+          const outcome = trail.outcome ?? outcomeOf(status);
+          if (doors.has(path)) telemetry.request('websocket', 'none', outcome, undefined);
+          tell(status, { outcome }, 'Answered');
+        },
+        closed: (code, operations) => tell(101, { code, operations }, 'Closed'),
+      };
+    },
+    begin: id => newTrail(id, tracing?.operation({})),
     end(trail, milliseconds) {
       const { id: requestId, operation = 'none', outcome = 'ok' } = trail;
       endSpan(trail, undefined);

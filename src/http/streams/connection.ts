@@ -40,15 +40,19 @@ const closingMs = 2_000;
 /** One WebSocket and what runs on it, in the graphql-transport-ws protocol. */
 export class Connection implements Wire {
   readonly #socket: WebSocket;
+  readonly #id: string;
   readonly #parts: ConnectionParts;
   /** What runs, by its id, and what stops it. */
   readonly #running = new Map<string, () => void>();
   #phase: Phase;
   #alive = true;
   #idleSince = performance.now();
+  #begun = 0;
 
-  constructor(socket: WebSocket, arrival: Arrival, parts: ConnectionParts) {
+  /** @param id what its request is called; its operations are called after it. */
+  constructor(socket: WebSocket, id: string, arrival: Arrival, parts: ConnectionParts) {
     this.#socket = socket;
+    this.#id = id;
     this.#parts = parts;
     const late = () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout');
     this.#phase = { name: 'expected', arrival, timer: setTimeout(late, parts.times.initMs) };
@@ -57,6 +61,11 @@ export class Connection implements Wire {
       this.#alive = true;
     });
     socket.on('error', () => socket.terminate());
+  }
+
+  /** How many operations were begun so far. */
+  get begun(): number {
+    return this.#begun;
   }
 
   get buffered(): number {
@@ -167,7 +176,8 @@ export class Connection implements Wire {
       isOver = true;
     };
     this.#running.set(id, giveUp);
-    const trail = streams.visits.begin();
+    this.#begun += 1;
+    const trail = streams.visits.begin(`${this.#id}/${this.#begun}`);
     try {
       await streams.count(guest);
       if (isOver) return streams.visits.end(abandoned(trail), undefined);

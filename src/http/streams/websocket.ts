@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
 import type { Arrival, Reception } from '../visitor.js';
+import type { Stay } from '../visits.js';
 import { Connection, type StreamTimes } from './connection.js';
 import { closeCodes, protocol } from './messages.js';
 import { spread } from './spread.js';
@@ -12,6 +13,7 @@ import type { Streams } from './streams.js';
 interface Upgrade {
   readonly socket: Duplex;
   readonly head: Buffer;
+  readonly stay: Stay;
 }
 
 const largestMessage = 256 * 1024;
@@ -37,15 +39,24 @@ export function registerWebsocket(
     maxPayload: largestMessage,
     handleProtocols: offered => (offered.has(protocol) ? protocol : false),
   });
+  server.on('headers', (headers, request) => {
+    const id = upgrades.get(request)?.stay.id;
+    if (id !== undefined) headers.push(`x-request-id: ${id}`);
+  });
   const admit = (arrival: Arrival, presented: object) => reception.admit(arrival, presented);
 
   app.server.on('upgrade', (raw, socket, head) => {
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as never);
-    response.on('finish', () => socket.end());
+    const stay = streams.visits.stay(raw);
+    response.setHeader('x-request-id', stay.id);
+    response.on('finish', () => {
+      stay.refused(response.statusCode);
+      socket.end();
+    });
     socket.on('error', () => socket.destroy());
-    if (raw.headers.upgrade?.toLowerCase() === 'websocket') upgrades.set(raw, { socket, head });
+    if (raw.headers.upgrade?.toLowerCase() === 'websocket') upgrades.set(raw, { socket, head, stay });
     app.routing(raw, response);
   });
 
@@ -59,12 +70,14 @@ export function registerWebsocket(
     reply.hijack();
     // Whoever holds the response holds the whole request for as long as the socket lives.
     reply.raw.detachSocket(upgrade.socket as never);
+    const { stay } = upgrade;
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
-      const connection = new Connection(socket, arrival, { streams, times, admit });
+      const connection = new Connection(socket, stay.id, arrival, { streams, times, admit });
       connections.add(connection);
-      socket.on('close', () => {
+      socket.on('close', code => {
         connections.delete(connection);
         connection.end();
+        stay.closed(code, connection.begun);
       });
     });
   });

@@ -98,7 +98,7 @@ export async function follow(
 const isOutput = (block: Block | undefined) => block?.language === 'text' || block?.language === 'json';
 
 async function run(command: string, cwd: string, env: Record<string, string>) {
-  const { PATH = '', HOME = '' } = process.env;
+  const { PATH, HOME } = process.env;
   const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {
     cwd,
     env: { PATH, HOME, ...env },

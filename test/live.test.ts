@@ -19,7 +19,7 @@ import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
 const intervalMs = 300;
-const times = { leaseMs: 600, keepMs: { state: 900, final: 300, refused: 0 } };
+const times = { leaseMs: 600, keepMs: { state: 5_000, final: 300, refused: 0 } };
 
 const counts = () => {
   const counted = { pollers: 0, taken: 0, lost: 0, released: 0 };

@@ -33,11 +33,17 @@ export function createMetrics(): Metrics {
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  const lookups = new Counter({
+  const tally = new Map<string, { readonly family: string; readonly source: string; count: number }>();
+  new Counter({
     name: 'gateway_lookups_total',
     help: 'Reads, by endpoint family and who answered them',
     labelNames: ['family', 'source'],
     registers,
+    // A request looks up dozens of things, and counting by labels is dear.
+    collect() {
+      for (const { family, source, count } of tally.values()) this.inc({ family, source }, count);
+      tally.clear();
+    },
   });
   const keptAnswers = new Counter({
     name: 'gateway_kept_answers_total',
@@ -89,7 +95,12 @@ export function createMetrics(): Metrics {
       },
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
         calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
-      lookup: (family, source) => lookups.inc({ family, source }),
+      lookup(family, source) {
+        const key = `${family} ${source}`;
+        const counted = tally.get(key);
+        if (counted === undefined) tally.set(key, { family, source, count: 1 });
+        else counted.count += 1;
+      },
       keptAnswer: tier => keptAnswers.inc({ tier }),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),

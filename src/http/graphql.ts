@@ -4,14 +4,13 @@ import {
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../context.js';
 import { Abandoned, UpstreamTimeout } from '../errors.js';
 import { createPlanned } from '../graphql/planned.js';
 import { stringifyResult } from '../graphql/vector-text.js';
 import type { Admission } from '../limits/admission.js';
-import type { Receipt } from '../receipt.js';
 import type { KeptAnswers } from './answers/kept-answers.js';
 import { callLimitPlugin } from './call-limit-plugin.js';
 import { createDocumentStore } from './documents.js';
@@ -89,7 +88,6 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
   await apollo.start();
   app.addHook('onClose', () => apollo.stop());
 
-  const receipts = new WeakMap<FastifyRequest, Receipt>();
   serveGraphql(app, '/graphql', {
     apollo,
     admission: door.admission,
@@ -97,19 +95,19 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     async context(request, reply) {
       const visitor = await door.reception.receive(request, reply);
       const lifetime = lifetimeOf(reply, door.deadlineMs);
-      const made = createContext(door.services, visitor, lifetime, door.visits.of(request.raw));
-      receipts.set(request, made.receipt);
-      return made;
+      return createContext(door.services, visitor, lifetime, door.visits.of(request.raw));
     },
-    finish(request, reply, body) {
-      const receipt = receipts.get(request);
-      return receipt === undefined || door.answers === undefined
+    finish(request, reply, body, context) {
+      return context === undefined || door.answers === undefined
         ? body
-        : door.answers.finish(request, reply, body, receipt);
+        : door.answers.finish(request, reply, body, context.receipt);
     },
   });
   return apollo;
 }
+
+/** Made once: every request ends with it, and nobody is ever shown where it was made. */
+const gone = new Abandoned('The client has gone');
 
 /** A signal that aborts when the client hangs up, or when the time for its request is over. */
 function lifetimeOf(reply: FastifyReply, milliseconds: number): AbortSignal {
@@ -120,7 +118,7 @@ function lifetimeOf(reply: FastifyReply, milliseconds: number): AbortSignal {
   );
   reply.raw.once('close', () => {
     clearTimeout(timer);
-    controller.abort(new Abandoned('The client has gone'));
+    controller.abort(gone);
   });
   return controller.signal;
 }

@@ -15,8 +15,8 @@ export interface Served<C extends BaseContext> {
   readonly visits: Pick<Visits, 'of'>;
   /** The context of a request. @throws what it is refused for. */
   context(request: FastifyRequest, reply: FastifyReply): Promise<C>;
-  /** Sends a whole answer, or gives back what is to be sent. */
-  finish(request: FastifyRequest, reply: FastifyReply, body: string): unknown;
+  /** Sends a whole answer, or gives back what is to be sent. `context` is undefined where the request was refused before it had one. */
+  finish(request: FastifyRequest, reply: FastifyReply, body: string, context: C | undefined): unknown;
 }
 
 /** GraphQL over HTTP between Fastify and Apollo's server. */
@@ -41,22 +41,21 @@ export function serveGraphql<C extends BaseContext>(
     url,
     method: ['GET', 'POST'],
     handler: async (request, reply) => {
-      let isExecuted = false;
-      const made = async () => {
+      let made: C | undefined;
+      const make = async () => {
         try {
-          const value = await context(request, reply);
-          isExecuted = true;
-          return value;
+          made = await context(request, reply);
+          return made;
         } catch (error) {
           throw refused(request, error);
         }
       };
-      const { headers, body, status = 200 } = await apollo.executeHTTPGraphQLRequest(asked(request, made));
+      const { headers, body, status = 200 } = await apollo.executeHTTPGraphQLRequest(asked(request, make));
       const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
-      const outcome = isExecuted ? visits.of(request.raw).outcome : undefined;
+      const outcome = made === undefined ? undefined : visits.of(request.raw).outcome;
       reply.code(statusFor(status, outcome, types)).headers(Object.fromEntries(headers));
       return body.kind === 'complete'
-        ? finish(request, reply, body.string)
+        ? finish(request, reply, body.string, made)
         : reply.send(Readable.from(body.asyncIterator));
     },
   });

@@ -48,6 +48,8 @@ export interface Feeds {
 export interface Visitor {
   /** An error where the visitor's session is no longer good; undefined where nothing was presented. */
   readonly credential: Credential | Unauthenticated | undefined;
+  /** The credential's, where the door has worked it out already. */
+  readonly scope?: Scope | undefined;
   /** The network address that sign-ins are counted by. */
   readonly address: string;
   /** Sets the gateway's own cookie; `maxAge` in seconds. @throws Forbidden at a door that cannot. */
@@ -140,8 +142,8 @@ class RequestContext implements Context {
 
   private get caller(): Caller {
     const { credential, receipt } = this;
-    const { services, signal } = this.state;
-    return { credential, scope: services.scopeOf(credential), signal, receipt };
+    const { services, visitor, signal } = this.state;
+    return { credential, scope: visitor.scope ?? services.scopeOf(credential), signal, receipt };
   }
 }
 

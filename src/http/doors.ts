@@ -129,6 +129,7 @@ export async function createDoors(parts: DoorsParts): Promise<FastifyInstance> {
     deadlineMs,
     explains,
     reception,
+    scopeOf: requestScope,
     answers,
     admission,
     visits,

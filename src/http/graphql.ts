@@ -18,6 +18,7 @@ import { executionPlugin } from './execution-plugin.js';
 import { lapseSession } from './lapsed-session.js';
 import { causeOf, maskError, withoutSuggestions } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
+import type { RequestScope } from './request-scope.js';
 import { serveGraphql } from './serve-graphql.js';
 import { subscriptionPlugin } from './subscription-plugin.js';
 import { trailPlugin } from './trail-plugin.js';
@@ -33,6 +34,7 @@ export interface GraphqlDoor {
   /** Whether `x-explain: 1` is answered. */
   readonly explains: boolean;
   readonly reception: Reception;
+  readonly scopeOf: RequestScope;
   /** Undefined: no answer is kept. */
   readonly answers: Pick<KeptAnswers, 'finish'> | undefined;
   readonly admission: Admission;
@@ -93,7 +95,8 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     admission: door.admission,
     visits: door.visits,
     async context(request, reply) {
-      const visitor = await door.reception.receive(request, reply);
+      const scope = await door.scopeOf(request.raw);
+      const visitor = { ...(await door.reception.receive(request, reply)), scope };
       const lifetime = lifetimeOf(reply, door.deadlineMs);
       return createContext(door.services, visitor, lifetime, door.visits.of(request.raw));
     },

@@ -5,7 +5,7 @@ import type { Receipt } from './receipt.js';
 export interface Caller {
   readonly credential: Credential;
   readonly scope: Scope;
-  /** Aborted when the client has gone or the request's deadline has passed; its reason is the error to answer with. */
-  readonly signal: AbortSignal;
+  /** Its signal aborts when the client has gone or the request's deadline has passed; its reason is the error to answer with. Made when it is asked for. */
+  readonly until: Pick<AbortController, 'signal'>;
   readonly receipt: Receipt;
 }

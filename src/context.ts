@@ -84,10 +84,10 @@ export interface Context {
 /**
  * The context of one request.
  * @param trail of the request; undefined for an event of a subscription, which is answered for all who listen.
- * @param signal aborts when the client has gone or the request's deadline has passed; its reason is the error to answer with.
+ * @param until aborts when the client has gone or the request's deadline has passed; its reason is the error to answer with.
  */
-export function createContext(services: Services, visitor: Visitor, signal: AbortSignal, trail?: Trail): Context {
-  return new RequestContext({ services, visitor, signal, loaders: undefined }, new Receipt(trail));
+export function createContext(services: Services, visitor: Visitor, until: Caller['until'], trail?: Trail): Context {
+  return new RequestContext({ services, visitor, until, loaders: undefined }, new Receipt(trail));
 }
 
 /**
@@ -103,7 +103,7 @@ class RequestContext implements Context {
   private readonly state: {
     readonly services: Services;
     readonly visitor: Visitor;
-    readonly signal: AbortSignal;
+    readonly until: Caller['until'];
     loaders: Loaders | undefined;
   };
 
@@ -142,8 +142,8 @@ class RequestContext implements Context {
 
   private get caller(): Caller {
     const { credential, receipt } = this;
-    const { services, visitor, signal } = this.state;
-    return { credential, scope: visitor.scope ?? services.scopeOf(credential), signal, receipt };
+    const { services, visitor, until } = this.state;
+    return { credential, scope: visitor.scope ?? services.scopeOf(credential), until, receipt };
   }
 }
 

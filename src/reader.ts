@@ -100,7 +100,7 @@ export async function readAnew<T, H>(
 
 /** Memory at once, else a DataLoader over the cache over the service; for one request. */
 export function createReader(parts: ReaderParts, caller: Caller): Reader {
-  const { scope, signal, receipt } = caller;
+  const { scope, until, receipt } = caller;
 
   const lookupFor = (read: Read<unknown, unknown>, lifetime: Lifetime): Lookup<Kept, unknown> => ({
     key: requestLine(read.request),
@@ -125,7 +125,7 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
   async function readMany(asks: readonly Ask[]): Promise<(KeptAnswer | Error)[]> {
     const startedAt = performance.now();
     const lookups = asks.map(({ lookup }) => lookup);
-    const answers = await parts.cache.loadMany(scope, lookups, signal);
+    const answers = await parts.cache.loadMany(scope, lookups, until.signal);
     const milliseconds = performance.now() - startedAt;
     for (const [index, { request, lookup }] of asks.entries()) {
       const answer = answers[index];
@@ -135,18 +135,19 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
     return answers;
   }
 
-  // Its own memory is not needed: `answers` has them all.
+  // Its own memory is not needed: these have them all.
   const loader = new DataLoader(readMany, { cache: false });
   const answers = new Map<string, MaybePromise<KeptAnswer>>();
+  const heavyAnswers: typeof answers = new Map();
 
   function answerTo({ request, lookup }: Ask): MaybePromise<KeptAnswer> {
-    const name = `${lookup.heavy} ${lookup.key}`;
-    const before = answers.get(name);
+    const known = lookup.heavy ? heavyAnswers : answers;
+    const before = known.get(lookup.key);
     if (before !== undefined) return before;
     const remembered = parts.cache.peek(scope, lookup);
     if (remembered !== undefined) record(request, lookup.tag, remembered, 0);
     const answer = remembered ?? loader.load({ request, lookup });
-    answers.set(name, answer);
+    known.set(lookup.key, answer);
     return answer;
   }
 

@@ -27,16 +27,16 @@ export interface DiscoveryFeed {
 /** The feed of one caller, until the caller's signal aborts. */
 export function createDiscoveryFeed(
   parts: ReaderParts & { readonly live: Live },
-  { credential, scope, signal }: Caller,
+  { credential, scope, until }: Caller,
 ): DiscoveryFeed {
   async function ask(
     marketId: string,
     phase: JobPhase,
     last: JobProgress | undefined,
-    until: AbortSignal,
+    signal: AbortSignal,
   ): Promise<JobProgress> {
     const asker = { credential, receipt: new Receipt() };
-    const { value: jobs, leftOut } = (await readAnew(parts, jobsRead(marketId, phase), asker, until)).value;
+    const { value: jobs, leftOut } = (await readAnew(parts, jobsRead(marketId, phase), asker, signal)).value;
     const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
     // What jobs have done to their market is to be seen as soon as their end is told.
     if (finished && last?.finished === false) await parts.cache.renew(`market:${marketId}`);
@@ -49,12 +49,12 @@ export function createDiscoveryFeed(
         scope,
         `jobs ${phase} ${marketId}`,
         {
-          ask: (last, until) => ask(marketId, phase, last, until),
+          ask: (last, signal) => ask(marketId, phase, last, signal),
           same: (one, other) => JSON.stringify(one) === JSON.stringify(other),
           isFinal: ({ finished }) => finished,
           generation: () => parts.cache.generationOf(jobsTag(marketId)),
         },
-        signal,
+        until.signal,
       ),
   };
 }

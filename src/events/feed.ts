@@ -20,13 +20,13 @@ export interface EventsFeed {
 /** The feed of one caller, until the caller's signal aborts. */
 export function createEventsFeed(
   parts: Pick<ReaderParts, 'upstream' | 'telemetry'> & { readonly live: Live; readonly events: EventsClient },
-  { credential, scope, signal }: Caller,
+  { credential, scope, until }: Caller,
 ): EventsFeed {
-  const pagesOf = (query: EventQuery, vectors: boolean, until: AbortSignal) => {
+  const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
     const asker = { credential, receipt: new Receipt() };
     return async (page: number, from: string, to: string) => {
       const read = parts.events.page({ ...query, from, to }, page, pageSize, vectors);
-      const { value, heavy = {} } = await readAnew(parts, read, asker, until);
+      const { value, heavy = {} } = await readAnew(parts, read, asker, signal);
       const { events, totalItems } = value.value;
       const readable = events.flatMap(event => withVector(event, heavy) ?? []);
       return { events: readable, totalItems, leftOut: events.length - readable.length };
@@ -40,11 +40,11 @@ export function createEventsFeed(
         scope,
         `events ${vectors} ${request.query}`,
         {
-          ask: (before, until) => follow(pagesOf(query, vectors, until), before, Date.now()),
+          ask: (before, signal) => follow(pagesOf(query, vectors, signal), before, Date.now()),
           same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
           isFinal: () => false,
         },
-        signal,
+        until.signal,
       );
       return updatesIn(tails);
     },

@@ -109,11 +109,11 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
   return apollo;
 }
 
-/** Made once: every request ends with it, and nobody is ever shown where it was made. */
+/** Made once: nobody is ever shown where it was made. */
 const gone = new Abandoned('The client has gone');
 
-/** A signal that aborts when the client hangs up, or when the time for its request is over. */
-function lifetimeOf(reply: FastifyReply, milliseconds: number): AbortSignal {
+/** What aborts when the client hangs up, or when the time for its request is over. */
+function lifetimeOf(reply: FastifyReply, milliseconds: number): AbortController {
   const controller = new AbortController();
   const timer = setTimeout(
     () => controller.abort(new UpstreamTimeout(`The request took longer than ${milliseconds} ms`)),
@@ -121,7 +121,7 @@ function lifetimeOf(reply: FastifyReply, milliseconds: number): AbortSignal {
   );
   reply.raw.once('close', () => {
     clearTimeout(timer);
-    controller.abort(gone);
+    if (!reply.raw.writableFinished) controller.abort(gone);
   });
-  return controller.signal;
+  return controller;
 }

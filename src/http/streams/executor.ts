@@ -68,7 +68,7 @@ export function createExecutor({
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      return await run(createContext(services, visitor, controller.signal, trail));
+      return await run(createContext(services, visitor, controller, trail));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
@@ -93,7 +93,7 @@ export function createExecutor({
       const source = await createSourceEventStream({
         schema,
         document,
-        contextValue: createContext(services, visitor, signal),
+        contextValue: createContext(services, visitor, { signal }),
         variableValues: variables,
         operationName,
       });

@@ -17,7 +17,7 @@ const atOnce = 20;
 /** More than this and something stays: one connection alone takes several kilobytes. */
 const mostGrowth = 1_000_000;
 
-jest.setTimeout(60_000 + rounds * 60);
+jest.setTimeout(180_000 + rounds * 60);
 
 let sandbox: Sandbox;
 let redis: RedisServer;

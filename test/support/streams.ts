@@ -80,7 +80,15 @@ export function rawSocket(
   const closed = new Promise<{ code: number; reason: string }>(resolve =>
     socket.on('close', (code, reason) => resolve({ code, reason: String(reason) })),
   );
-  const opened = () => until(() => socket.readyState === WebSocket.OPEN);
+  // It may be closed again by the time that anybody looks.
+  let hasOpened = false;
+  socket.on('open', () => {
+    hasOpened = true;
+  });
+  const opened = async () => {
+    await until(() => hasOpened || failure !== undefined);
+    if (!hasOpened) throw failure;
+  };
   const send = (message: unknown) => socket.send(typeof message === 'string' ? message : JSON.stringify(message));
   return {
     socket,

@@ -1,7 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Dispatcher } from 'undici';
+import { Cancellation } from '../src/cancellation.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
 import { jsonOf } from '../src/upstream/body.js';
+import { exchange } from '../src/upstream/exchange.js';
 import { cutNumberArrays, quoteNumberArrays } from '../src/upstream/number-arrays.js';
 import { vectorText } from '../src/wire-types.js';
 
@@ -220,6 +223,34 @@ describe('the JSON of a reply', () => {
     expect(jsonOf(reply(text), { ...request, vectors: { member, wanted: true } }).json).toEqual({ embeddings: '1,2' });
     expect(jsonOf(reply(text), { ...request, vectors: { member, wanted: false } }).json).toEqual({ embeddings: null });
     expect(jsonOf(reply(text), request).json).toEqual({ embeddings: [1, 2] });
+  });
+
+  const inChunks = (...chunks: Buffer[]) =>
+    ({
+      dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
+        const controller = {} as Dispatcher.DispatchController;
+        handler.onRequestStart?.(controller, {});
+        handler.onResponseStart?.(controller, 200, {});
+        for (const chunk of chunks) handler.onResponseData?.(controller, chunk);
+        handler.onResponseEnd?.(controller, {});
+        return true;
+      },
+    }) as unknown as Dispatcher;
+
+  test('is the same wherever the wire split the body', async () => {
+    const text =
+      '{ "a\\"embeddings": "\\\\", "embeddings" : [ 1.5e-3, 2 ], "t": "\\"embeddings\\":[3]", "ü€": [{ "embeddings": [] }] }';
+    for (const wanted of [true, false]) {
+      const asked = { ...request, vectors: { member, wanted } };
+      const { json } = jsonOf(reply(text), asked);
+      for (let at = 0; at <= Buffer.byteLength(text); at += 1) {
+        const body = Buffer.from(text);
+        const wire = inChunks(body.subarray(0, at), body.subarray(at));
+        expect(jsonOf(await exchange(wire, { method: 'GET', path: '/' }, new Cancellation()), asked).json).toEqual(
+          json,
+        );
+      }
+    }
   });
 
   test('is nothing where the body is empty, as after a write that answers no more', () => {

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import { buildApp, type Seams } from '../../src/app.js';
 import { readConfig } from '../../src/config.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
+import { ofTheRun } from './of-the-run.js';
 
 /** What a GraphQL request came back with. */
 export interface GraphqlAnswer {
@@ -62,6 +63,7 @@ export async function startGateway(
   const { sandbox, wire, redisUrl, env, seams } = options;
   const origin = sandbox?.origin ?? (wire && wireOrigin);
   const config = readConfig({
+    ...ofTheRun,
     ...(origin !== undefined && addressesOn(origin)),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     ...env,

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { ofTheRun } from './of-the-run.js';
 
 /** A run of the program that has ended. */
 export interface Ended {
@@ -63,7 +64,7 @@ export async function buildProgram(): Promise<Program> {
     folder: out,
     run: (...what) => launch(...what).ended,
     async start(env) {
-      const { child, written, ended } = launch({ PORT: '0', ...env });
+      const { child, written, ended } = launch({ PORT: '0', ...ofTheRun, ...env });
       const lines = createInterface({ input: child.stdout });
       const failed = ended.then(({ stderr }) => {
         throw new Error(`The program did not start: ${stderr}`);

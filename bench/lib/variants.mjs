@@ -46,6 +46,9 @@ const gateway = ({ upstream, flags, env }) =>
       HOST: '127.0.0.1',
       PORT: '0',
       SESSION_SECRET: 'a secret of the bench with 32 characters',
+      // Counted, and never reached.
+      RATE_LIMIT_PER_CREDENTIAL: '1000000000',
+      RATE_LIMIT_PER_ADDRESS: '1000000000',
       UPSTREAM_BASE_URL: upstream,
       ...env,
     },

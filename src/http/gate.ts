@@ -6,6 +6,7 @@ import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { after, type MaybePromise } from '../maybe-promise.js';
 import { Attached } from './attached.js';
 import { addEarlyHeader, setEarlyHeaders } from './early-headers.js';
+import { pathOf } from './path.js';
 import type { Pressure } from './pressure.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
 
@@ -31,7 +32,7 @@ export interface GateParts {
 
 /** What those who watch over the gateway ask must be answered most of all when it is in trouble. */
 const open = new Set(['/healthz', '/readyz', '/metrics']);
-const isOpen = ({ url = '' }: IncomingMessage) => open.has(url.split('?', 1)[0] ?? '');
+const isOpen = ({ url = '' }: IncomingMessage) => open.has(pathOf(url));
 
 const retryOverloadSeconds = 1;
 

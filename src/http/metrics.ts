@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, type CounterConfiguration, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Telemetry } from '../telemetry.js';
 
 /** What `/metrics` shows, and what the ground floor counts into it. */
@@ -13,7 +13,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const requests = new Counter({
+  const requests = tallied({
     name: 'gateway_requests_total',
     help: 'Operations, by door, name and outcome: ok, the code of the first error, or ABANDONED',
     labelNames: ['door', 'operation', 'outcome'],
@@ -33,19 +33,13 @@ export function createMetrics(): Metrics {
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  const tally = new Map<string, { readonly family: string; readonly source: string; count: number }>();
-  new Counter({
+  const lookups = tallied({
     name: 'gateway_lookups_total',
     help: 'Reads, by endpoint family and who answered them',
     labelNames: ['family', 'source'],
     registers,
-    // A request looks up dozens of things, and counting by labels is dear.
-    collect() {
-      for (const { family, source, count } of tally.values()) this.inc({ family, source }, count);
-      tally.clear();
-    },
   });
-  const keptAnswers = new Counter({
+  const keptAnswers = tallied({
     name: 'gateway_kept_answers_total',
     help: 'Requests that were not executed: answered with a whole answer from a tier, or with that to an equal request (flight)',
     labelNames: ['tier'],
@@ -90,18 +84,13 @@ export function createMetrics(): Metrics {
     registry,
     telemetry: {
       request: (door, operation, outcome, milliseconds) => {
-        requests.inc({ door, operation, outcome });
+        requests(`${door} ${operation} ${outcome}`, { door, operation, outcome });
         if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
       },
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
         calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
-      lookup(family, source) {
-        const key = `${family} ${source}`;
-        const counted = tally.get(key);
-        if (counted === undefined) tally.set(key, { family, source, count: 1 });
-        else counted.count += 1;
-      },
-      keptAnswer: tier => keptAnswers.inc({ tier }),
+      lookup: (family, source) => lookups(`${family} ${source}`, { family, source }),
+      keptAnswer: tier => keptAnswers(tier, { tier }),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
       pollers: change => pollers.inc(change),
@@ -109,6 +98,23 @@ export function createMetrics(): Metrics {
       listeners: (door, change) => listeners.inc({ door }, change),
       exported: outcome => exports.inc({ outcome }),
     },
+  };
+}
+
+/** A counter of what happens with every request: by a name of its labels, and by the labels only when somebody asks for metrics, which is dearer. */
+function tallied<N extends string>(configuration: CounterConfiguration<N>) {
+  const tally = new Map<string, { readonly labels: Readonly<Record<N, string>>; count: number }>();
+  new Counter<N>({
+    ...configuration,
+    collect() {
+      for (const { labels, count } of tally.values()) this.inc(labels, count);
+      tally.clear();
+    },
+  });
+  return (name: string, labels: Readonly<Record<N, string>>): void => {
+    const counted = tally.get(name);
+    if (counted === undefined) tally.set(name, { labels, count: 1 });
+    else counted.count += 1;
   };
 }
 

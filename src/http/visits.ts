@@ -6,6 +6,7 @@ import { newTrail, type Trail } from '../trail.js';
 import { Attached } from './attached.js';
 import { addEarlyHeader } from './early-headers.js';
 import type { OperationNames } from './operation-names.js';
+import { pathOf } from './path.js';
 
 /** Tells requests and operations apart, and tells those who watch how each of them went. */
 export interface Visits {
@@ -126,12 +127,6 @@ function endSpan({ id, span, operation, outcome }: Trail, status: number | undef
     'gateway.request_id': id,
   };
   span?.end(operation ?? 'GraphQL', attributes, outcome === 'ok' ? undefined : outcome);
-}
-
-/** Without the query, which may hold a credential. */
-function pathOf(url: string): string {
-  const end = url.indexOf('?');
-  return end === -1 ? url : url.slice(0, end);
 }
 
 /** For what no execution has told the outcome of. */

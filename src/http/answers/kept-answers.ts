@@ -50,7 +50,8 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     trail.operation = answer.operation;
     trail.outcome = answer.outcome;
     return after(represent(answer, request.headers), ({ status, headers, body }): true => {
-      response.writeHead(status, [...earlyHeadersOf(request), ...headers]).end(body);
+      headers.push(...earlyHeadersOf(request));
+      response.writeHead(status, headers).end(body);
       return true;
     });
   }
@@ -60,15 +61,14 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     const scope = found instanceof Promise ? await found : found;
     if (scope === undefined) return false;
     const body = request.method === 'GET' ? undefined : await readBody(request, largestBody);
-    const key: AnswerKey = { scope, request: requestKey(request, body) };
+    const key = answerKey(scope, request, body);
     const looked = store.get(key);
     const kept = looked instanceof Promise ? await looked : looked;
     if (kept !== undefined) return deliver(kept, request, response);
 
-    const name = `${scope} ${key.request}`;
-    const shareable = onlyReads(request.url ?? '', body);
-    const underWay = shareable ? flights.get(name) : undefined;
-    if (underWay !== undefined) {
+    const { name } = key;
+    const underWay = flights.get(name);
+    if (underWay !== undefined && onlyReads(request.url ?? '', body)) {
       const landed = await underWay.landing;
       // What failed, or was overtaken by a write, is for everybody to find out anew.
       if (landed === undefined || !(await store.holds(landed))) return false;
@@ -77,7 +77,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     }
     const flight = departing(key);
     flightOf.set(request, flight);
-    if (shareable) {
+    if (underWay === undefined) {
       flights.set(name, flight);
       void flight.landing.then(() => flights.delete(name));
     }
@@ -119,10 +119,11 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
   };
 }
 
-function requestKey({ method, url = '', headers }: IncomingMessage, body: Buffer | undefined): string {
+function answerKey(scope: Scope, { method, url = '', headers }: IncomingMessage, body: Buffer | undefined): AnswerKey {
   const address = url.includes('sessionId') ? url.replace(/([?&])sessionId=[^&]*/g, '$1') : url;
   const values = shaping.map(name => headers[name] ?? '');
-  return `${method} ${address}\n${values.join('\n')}\n${body?.toString('latin1') ?? ''}`;
+  const name = `${scope} ${method} ${address}\n${values.join('\n')}\n${body?.toString('latin1') ?? ''}`;
+  return { scope, name };
 }
 
 const plainMembers = new Set(['query', 'variables', 'operationName', 'sessionId']);
@@ -149,14 +150,15 @@ function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
 }
 
 /** Headers that a kept answer has of its own. */
-const replaced = ['vary', 'cache-control', 'etag', 'content-length'];
+const replaced = new Set(['vary', 'cache-control', 'etag', 'content-length']);
 
 /** What stands in the head already was put there for this one request. */
 function headersFor(reply: FastifyReply): HeaderList {
-  const others = new Set([...reply.raw.getHeaderNames(), ...replaced]);
-  return Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
-    others.has(name) || value === undefined ? [] : [name, value],
-  );
+  const list: HeaderList = [];
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined && !replaced.has(name) && !reply.raw.hasHeader(name)) list.push(name, value);
+  }
+  return list;
 }
 
 function departing(key: AnswerKey): Flight {

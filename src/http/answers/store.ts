@@ -10,8 +10,8 @@ import type { Answer } from './answer.js';
 /** Whose answer, and to which request. */
 export interface AnswerKey {
   readonly scope: Scope;
-  /** Everything of the request that shapes its answer. */
-  readonly request: string;
+  /** The scope, and everything of the request that shapes its answer. */
+  readonly name: string;
 }
 
 /** Where answers are kept: the most recent ones in this process, and all of them in Redis where there is one. */
@@ -39,16 +39,14 @@ const withCompressed = 1.3;
 
 export function createAnswerStore({ bytes, redis, generations, telemetry }: AnswerStoreParts): AnswerStore {
   const memory = new LRUCache<string, Answer>({ maxSize: bytes });
-  const remember = ({ scope, request }: AnswerKey, answer: Answer) => {
-    const name = `${scope} ${request}`;
+  const remember = ({ name }: AnswerKey, answer: Answer) => {
     const size = Math.ceil(answer.body.length * withCompressed) + name.length + overheadBytes;
     memory.set(name, answer, { size });
   };
 
-  async function inRedis(key: AnswerKey): Promise<Answer | undefined> {
-    if (redis === undefined || redis.status !== 'ready') return undefined;
+  async function inRedis(key: AnswerKey, client: RedisClient): Promise<Answer | undefined> {
     try {
-      const found = await redis.getBuffer(redisKey(key));
+      const found = await client.getBuffer(redisKey(key));
       return found === null ? undefined : unpacked(found);
     } catch {
       telemetry.redisFault('GET');
@@ -65,8 +63,8 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
       .then(current => answer.generations.every(([tag, generation]) => current.get(tag) === generation));
   }
 
-  async function fromRedis(key: AnswerKey): Promise<Answer | undefined> {
-    const shared = await inRedis(key);
+  async function fromRedis(key: AnswerKey, client: RedisClient): Promise<Answer | undefined> {
+    const shared = await inRedis(key, client);
     if (shared === undefined || !(await holds(shared))) return undefined;
     remember(key, shared);
     telemetry.keptAnswer('redis');
@@ -77,10 +75,9 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
     holds,
 
     get(key) {
-      const remembered = memory.get(`${key.scope} ${key.request}`);
-      if (remembered === undefined) return fromRedis(key);
-      return after(holds(remembered), itHolds => {
-        if (!itHolds) return fromRedis(key);
+      const remembered = memory.get(key.name);
+      return after(remembered !== undefined && holds(remembered), itHolds => {
+        if (!itHolds) return redis?.status === 'ready' ? fromRedis(key, redis) : undefined;
         telemetry.keptAnswer('memory');
         return remembered;
       });
@@ -95,8 +92,8 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
   };
 }
 
-function redisKey({ scope, request }: AnswerKey): string {
-  return `mig:{${scope}}:answer:${createHash('sha256').update(request).digest('base64url')}`;
+function redisKey({ scope, name }: AnswerKey): string {
+  return `mig:{${scope}}:answer:${createHash('sha256').update(name).digest('base64url')}`;
 }
 
 /** One line of JSON, then the body. */

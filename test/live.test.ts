@@ -482,7 +482,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   });
 
   test('ends every listener of the fleet with the refusal, after one call', async () => {
-    const { first, second, close } = await readyFleet();
+    const { first, second, counted, close } = await readyFleet();
     for (const refusal of [
       new Unauthenticated('No', { status: 401, errorCode: 'UNAUTHORISED' }),
       new Forbidden('No', { status: 403, errorCode: 'FORBIDDEN' }),
@@ -493,13 +493,16 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
       const listeners = [listen(first, whose, from), listen(second, whose, from)];
       await until(() => listeners.every(({ heard }) => heard.length === 1));
       const before = from.asked.length;
+      const leases = counted.taken;
       from.value = refusal;
       const errors = await Promise.all(listeners.map(({ ended }) => ended));
       for (const error of errors) {
         expect(error).toBeInstanceOf(refusal.constructor);
         expect(error).toMatchObject({ message: 'No', extensions: refusal.extensions });
       }
-      expect(from.asked.length).toBe(before + 1);
+      expect(from.asked.length).toBeGreaterThan(before);
+      // Where the machine held its breath for as long as a lease lasts, who took it over has asked too.
+      expect(from.asked.length).toBeLessThanOrEqual(before + 1 + counted.taken - leases);
     }
     await close();
   });

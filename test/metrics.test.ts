@@ -7,7 +7,7 @@ import { until } from './support/until.js';
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ env: { EXPLAIN: 'true' } });
+  gateway = await startGateway({ env: { EXPLAIN: 'true', KEEP_ANSWERS: 'true' } });
 });
 afterAll(() => gateway.close());
 

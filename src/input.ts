@@ -15,7 +15,7 @@ export function pageSize(first: number | null | undefined, argument = 'first'): 
 
 /** Whether it can be an observation's identifier: nothing that a path could be made of. */
 export function isOpaqueId(id: string): boolean {
-  return /^[\w:@=+~.-]{1,256}$/.test(id) && !/^\.+$/.test(id);
+  return /^(?!\.+$)[\w:@=+~.-]{1,256}$/.test(id);
 }
 
 /** An observation's identifier. @throws BadUserInput */

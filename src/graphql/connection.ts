@@ -18,7 +18,7 @@ export interface Connection<T> {
  * and keeps its place.
  */
 export function connectionOf<T>(items: readonly (T | null)[], offset: number, totalCount: number): Connection<T> {
-  const edges = items.flatMap((node, index) => (node === null ? [] : [{ cursor: cursorAt(offset + index), node }]));
+  const edges = items.flatMap((node, index) => (node === null ? [] : [new Edge(node, offset + index)]));
   const end = offset + items.length;
   return {
     edges,
@@ -32,6 +32,21 @@ export function connectionOf<T>(items: readonly (T | null)[], offset: number, to
     },
     totalCount,
   };
+}
+
+/** An item in its place; few ask for all of the cursors. */
+class Edge<T> {
+  readonly node: T;
+  readonly #place: number;
+
+  constructor(node: T, place: number) {
+    this.node = node;
+    this.#place = place;
+  }
+
+  get cursor(): string {
+    return cursorAt(this.#place);
+  }
 }
 
 const furthest = 1_000_000_000;

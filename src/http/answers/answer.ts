@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -35,7 +35,7 @@ const worthCompressing = 1_024;
 
 /** The entity tag of a body. */
 export function etagOf(body: Buffer): string {
-  return `"${createHash('sha1').update(body).digest('base64url')}"`;
+  return `"${hash('sha1', body, 'base64url')}"`;
 }
 
 /** An answer as a client asked for it: compressed where it takes gzip, which is done once, and nothing but 304 where it has it already. */

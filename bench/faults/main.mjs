@@ -154,7 +154,7 @@ const told =
     await sandbox.forget();
   };
 
-/** Each fault runs from its beginning to its end. `repeats`: a read whose connection broke is asked once more. */
+/** Each fault runs from its beginning to its end. `repeats`: what lost its connection is asked once more. */
 const faults = [
   { name: 'service slow (800 ms)', place: one, run: told({ delayMs: 800 }) },
   { name: 'service silent', place: one, run: told({ hang: true }) },
@@ -243,7 +243,7 @@ const faults = [
     },
   },
   {
-    name: 'one of three gateways killed with SIGKILL (reads asked again by the client)',
+    name: 'one of three gateways killed with SIGKILL (asked again by the client)',
     place: fleet,
     repeats: true,
     async run({ gateways: [first] }) {

@@ -8,3 +8,13 @@ export type MaybePromise<T> = T | Promise<T>;
 export function after<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return value instanceof Promise ? value.then(map) : map(value);
 }
+
+/** The value; undefined where making it fails, now or later. */
+export function orUndefined<T>(make: () => MaybePromise<T>): MaybePromise<T | undefined> {
+  try {
+    const value = make();
+    return value instanceof Promise ? value.catch(() => undefined) : value;
+  } catch {
+    return undefined;
+  }
+}

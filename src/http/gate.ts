@@ -3,7 +3,7 @@ import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
-import { after, type MaybePromise } from '../maybe-promise.js';
+import { after, type MaybePromise, orUndefined } from '../maybe-promise.js';
 import { Attached } from './attached.js';
 import { addEarlyHeader, setEarlyHeaders } from './early-headers.js';
 import { pathOf } from './path.js';
@@ -41,15 +41,6 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
   /** Null: let in. */
   const judged = new Attached<GatewayError | null>();
 
-  function scopeIfAny(request: IncomingMessage): MaybePromise<Scope | undefined> {
-    try {
-      const scope = scopeOf(request);
-      return scope instanceof Promise ? scope.catch(() => undefined) : scope;
-    } catch {
-      return undefined;
-    }
-  }
-
   function judge(request: IncomingMessage, response: ServerResponse): MaybePromise<GatewayError | undefined> {
     const reason = pressure.reason();
     if (reason !== undefined) {
@@ -57,32 +48,28 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
       return new Overloaded();
     }
     if (request.headers.upgrade === undefined && !isStream(request)) pressure.enter(response);
-    return after(scopeIfAny(request), scope =>
-      after(limits.count(addressOf(request), scope), verdict => {
-        if (verdict === undefined) return undefined;
-        addVerdict(verdict, request);
-        return verdict.isOver ? rateLimited(verdict) : undefined;
-      }),
+    return after(
+      orUndefined(() => scopeOf(request)),
+      scope =>
+        after(limits.count(addressOf(request), scope), verdict => {
+          if (verdict === undefined) return undefined;
+          addVerdict(verdict, request);
+          return verdict.isOver ? rateLimited(verdict) : undefined;
+        }),
     );
-  }
-
-  /** A fault of the gate itself is nothing to turn a client away for. */
-  function judgeOrPass(request: IncomingMessage, response: ServerResponse): MaybePromise<GatewayError | undefined> {
-    try {
-      const refusal = judge(request, response);
-      return refusal instanceof Promise ? refusal.catch(() => undefined) : refusal;
-    } catch {
-      return undefined;
-    }
   }
 
   return {
     listener: (next, door) => (request, response) => {
       if (isOpen(request)) return next(request, response);
-      after(judgeOrPass(request, response), refusal => {
-        judged.set(request, refusal ?? null);
-        (refusal === undefined ? next : door)(request, response);
-      });
+      // A fault of the gate itself is nothing to turn a client away for.
+      after(
+        orUndefined(() => judge(request, response)),
+        refusal => {
+          judged.set(request, refusal ?? null);
+          (refusal === undefined ? next : door)(request, response);
+        },
+      );
     },
 
     guard(app) {

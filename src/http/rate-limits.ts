@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { after, type MaybePromise } from '../maybe-promise.js';
 import type { RedisClient } from '../redis.js';
 import type { Telemetry } from '../telemetry.js';
 
@@ -21,7 +22,7 @@ export interface RateLimits {
    * a promise only when the shared count has to be asked.
    * @param scope the credential's, or any other hash of what was presented; it is not known yet whether the service accepts it.
    */
-  count(address: string, scope: string | undefined): Verdict | undefined | Promise<Verdict | undefined>;
+  count(address: string, scope: string | undefined): MaybePromise<Verdict | undefined>;
 }
 
 /** Requests a minute; 0 is no limit. */
@@ -65,15 +66,14 @@ export function createRateLimits(
       const first = byAddress?.(clientOf(address));
       const second = (counted: Verdict | undefined) => {
         if (byScope === undefined || scope === undefined || counted?.isOver) return counted;
-        const other = byScope(scope);
-        return other instanceof Promise ? other.then(its => tighter(counted, its)) : tighter(counted, other);
+        return after(byScope(scope), other => tighter(counted, other));
       };
-      return first instanceof Promise ? first.then(second) : second(first);
+      return after(first, second);
     },
   };
 }
 
-type Counter = (key: string) => Verdict | Promise<Verdict>;
+type Counter = (key: string) => MaybePromise<Verdict>;
 
 function createCounter(
   keyPrefix: string,

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Credential, Scope } from '../credentials.js';
 import { after, type MaybePromise } from '../maybe-promise.js';
+import { Attached } from './attached.js';
 import type { Reception } from './visitor.js';
 
 /** Whose a request is; undefined where nobody's. @throws BadUserInput for credentials that cannot be told apart or carried. */
@@ -18,7 +19,7 @@ export function createRequestScope(
   scopeOf: (credential: Credential) => Scope,
 ): RequestScope {
   const lastOf = new WeakMap<Socket, Known>();
-  const opening = new WeakMap<IncomingMessage, Promise<Scope | undefined>>();
+  const scopes = new Attached<MaybePromise<Scope | undefined>>();
 
   function scopeFor(socket: Socket, credential: Awaited<ReturnType<Reception['credentialOf']>>): Scope | undefined {
     if (credential === undefined || credential instanceof Error) return undefined;
@@ -30,10 +31,10 @@ export function createRequestScope(
   }
 
   return request => {
-    const underWay = opening.get(request);
-    if (underWay !== undefined) return underWay;
+    const known = scopes.get(request);
+    if (known !== undefined) return known;
     const scope = after(credentialOf(request), credential => scopeFor(request.socket, credential));
-    if (scope instanceof Promise) opening.set(request, scope);
+    scopes.set(request, scope);
     return scope;
   };
 }

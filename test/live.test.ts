@@ -88,12 +88,12 @@ function listen(live: Live, whose: Scope, from: { watched: Watched<number> }) {
   return { heard, times, ended, leave: () => leaving.abort() };
 }
 
+const numbers = (onEmpty = () => {}) =>
+  new Topic<number>({ onEmpty, refresh: async () => {}, isPast: (value, other) => value < other });
+
 describe('A topic', () => {
   test('gives a slow reader the newest value, and not a queue', async () => {
-    const topic = new Topic<number>(
-      () => {},
-      async () => {},
-    );
+    const topic = numbers();
     const reading = topic.read(new AbortController().signal);
     for (const value of [1, 2, 3]) topic.tell(value);
     expect(await reading.next()).toEqual({ value: 3, done: false });
@@ -105,10 +105,7 @@ describe('A topic', () => {
   });
 
   test('gives the last value before its end, and the end only once', async () => {
-    const topic = new Topic<number>(
-      () => {},
-      async () => {},
-    );
+    const topic = numbers();
     const reading = topic.read(new AbortController().signal);
     topic.tell(1);
     topic.end(new Error('over'));
@@ -117,14 +114,25 @@ describe('A topic', () => {
     expect(await reading.next()).toEqual({ value: undefined, done: true });
   });
 
+  test('gives nobody a value that is of the past for them, be it of another topic', async () => {
+    const [one, other] = [numbers(), numbers()];
+    const reading = one.read(new AbortController().signal);
+    one.tell(3);
+    one.tell(2);
+    one.keep(1);
+    expect([await reading.next(), one.newest]).toEqual([{ value: 3, done: false }, 3]);
+    other.tell(2);
+    one.handOver(other);
+    const next = reading.next();
+    other.tell(4);
+    expect(await next).toEqual({ value: 4, done: false });
+  });
+
   test('says when the last reader has left, whichever way', async () => {
     let emptied = 0;
-    const topic = new Topic<number>(
-      () => {
-        emptied += 1;
-      },
-      async () => {},
-    );
+    const topic = numbers(() => {
+      emptied += 1;
+    });
     const leaving = new AbortController();
     const one = topic.read(leaving.signal);
     const other = topic.read(new AbortController().signal);
@@ -597,6 +605,43 @@ describe('A board in a Redis that fails', () => {
     await live.close();
     expect(await redis.keys('*lease')).toEqual([]);
   });
+});
+
+test('Nobody hears what was asked for before what they have, after their process had to ask alone', async () => {
+  const board = localBoard(times);
+  let isAway = true;
+  const reached =
+    <A extends unknown[], R>(call: (...values: A) => Promise<R>) =>
+    (...values: A) =>
+      isAway ? Promise.reject(new Error('The board is away')) : call(...values);
+  const cutOff: Board = {
+    ...board,
+    read: reached(board.read),
+    take: reached(board.take),
+    renew: reached(board.renew),
+    announce: reached(board.announce),
+    listen: (topic, hear) => board.listen(topic, word => isAway || hear(word)),
+  };
+  const [one, other] = [board, cutOff].map(its =>
+    createLive({ board: its, intervalMs: 1_000, telemetry: silentTelemetry }),
+  ) as [Live, Live];
+  const whose = scope();
+  const [slow, quick] = [source(40), source(42)];
+  slow.delayMs = 400;
+
+  const first = listen(one, whose, slow);
+  await until(() => slow.asked.length === 1);
+  slow.value = 43;
+  const second = listen(other, whose, quick);
+  await until(() => second.heard.length === 1 && first.heard.length === 1);
+  isAway = false;
+  await until(() => second.heard.at(-1) === 43);
+  expect([first.heard, second.heard]).toEqual([
+    [40, 43],
+    [42, 43],
+  ]);
+  await one.close();
+  await other.close();
 });
 
 test('A lease is shorter than it takes to notice, within bounds', () => {

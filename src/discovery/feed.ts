@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.js';
 import type { Live } from '../live/live.js';
 import type { Reading } from '../live/topic.js';
-import type { Observed } from '../live/word.js';
+import type { Found } from '../live/word.js';
 import { type ReaderParts, readAnew } from '../reader.js';
 import { type LeftOut, Receipt } from '../receipt.js';
 import { type JobPhase, jobsRead, jobsTag } from './client.js';
@@ -21,7 +21,7 @@ export interface JobProgress {
 /** What the discovery room can be listened to for. */
 export interface DiscoveryFeed {
   /** The jobs of a phase until the last has ended (spec.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND. */
-  jobProgress(marketId: string, phase: JobPhase): Promise<Reading<Observed<JobProgress>>>;
+  jobProgress(marketId: string, phase: JobPhase): Promise<Reading<Found<JobProgress>>>;
 }
 
 /** The feed of one caller, until the caller's signal aborts. */

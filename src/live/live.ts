@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Scope } from '../credentials.js';
 import type { Reading } from './topic.js';
 import { type Watched, Watcher, type WatcherParts } from './watcher.js';
-import type { Observed } from './word.js';
+import type { Found } from './word.js';
 
 /** Watches what can only be asked for, with one poller for each scope and key in the whole fleet. */
 export interface Live {
@@ -13,7 +13,7 @@ export interface Live {
    * @param scope whose view of it: only who listens with the credential of a scope ever asks for that scope.
    * @throws Unauthenticated, Forbidden or NotFound while reading, where the source refuses.
    */
-  watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal): Promise<Reading<Observed<S>>>;
+  watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal): Promise<Reading<Found<S>>>;
   /** Ends asking, gives the leases back and lets the board go. */
   close(): Promise<void>;
 }
@@ -76,7 +76,7 @@ export function createLive(parts: WatcherParts): Live {
         // It may have ended, or begun, meanwhile.
         if (watchers.get(name) !== running) continue;
         const watcher = running ?? begin(name, subject, generation);
-        return watcher.topic.read(signal) as Reading<Observed<S>>;
+        return watcher.topic.read(signal) as Reading<Found<S>>;
       }
     },
     async close() {

@@ -6,6 +6,7 @@ export class Reading<T> implements AsyncIterableIterator<T> {
   #topic: Topic<T>;
   #waiting: PromiseWithResolvers<IteratorResult<T>> | undefined;
   #unread: { value: T } | undefined;
+  #last: { value: T } | undefined;
   #end: { error?: Error } | undefined;
 
   constructor(topic: Topic<T>) {
@@ -32,8 +33,11 @@ export class Reading<T> implements AsyncIterableIterator<T> {
     this.#unread = undefined;
   }
 
+  /** Gives it a value, unless that is of the past for whoever has what was given before. */
   put(value: T): void {
     if (this.#end !== undefined) return;
+    if (this.#last !== undefined && this.#topic.isPast(value, this.#last.value)) return;
+    this.#last = { value };
     if (this.#waiting === undefined) this.#unread = { value };
     else this.#settle(waiting => waiting.resolve({ value, done: false }));
   }
@@ -84,18 +88,28 @@ interface PromiseWithResolvers<T> {
   readonly reject: (error: Error) => void;
 }
 
+/** What a topic depends on its owner for. */
+export interface TopicHooks<T> {
+  /** Is called when the last listener has left. */
+  onEmpty(): void;
+  /** As `Reading.refresh` has it. */
+  refresh(): Promise<void>;
+  /** Whether a value is of the past for whoever has the other one. */
+  isPast(value: T, other: T): boolean;
+}
+
 /** The newest value of something that changes, and who listens to it, within one process. */
 export class Topic<T> {
   readonly #readings = new Set<Reading<T>>();
   readonly #onEmpty: () => void;
   #newest: { value: T } | undefined;
-  /** As `Reading.refresh` has it. */
-  readonly refresh: () => Promise<void>;
+  readonly refresh: TopicHooks<T>['refresh'];
+  readonly isPast: TopicHooks<T>['isPast'];
 
-  /** @param onEmpty is called when the last listener has left. */
-  constructor(onEmpty: () => void, refresh: () => Promise<void>) {
+  constructor({ onEmpty, refresh, isPast }: TopicHooks<T>) {
     this.#onEmpty = onEmpty;
     this.refresh = refresh;
+    this.isPast = isPast;
   }
 
   get newest(): T | undefined {
@@ -104,7 +118,7 @@ export class Topic<T> {
 
   /** Takes a value over for whoever comes later. */
   keep(value: T): void {
-    this.#newest = { value };
+    if (this.#newest === undefined || !this.isPast(value, this.#newest.value)) this.#newest = { value };
   }
 
   /** Takes a value over and tells it to all. */

@@ -3,7 +3,7 @@ import type { Telemetry } from '../telemetry.js';
 import type { Board, Lease } from './board.js';
 import { type Finding, startPoller } from './poller.js';
 import { Topic } from './topic.js';
-import { errorOf, isNewer, type News, type Observed, refusalIn, type Word } from './word.js';
+import { errorOf, type Found, isNewer, isPast, type News, type Observed, refusalIn, type Word } from './word.js';
 
 /** What is watched: where its state comes from, and what to make of it. States are JSON-safe. */
 export interface Watched<S> {
@@ -44,7 +44,7 @@ const staleIntervals = 3;
  * board is away for longer than a lease, it asks for its own listeners alone. Runs from `start` until `stop`, or to its end.
  */
 export class Watcher {
-  readonly topic: Topic<Observed<unknown>>;
+  readonly topic: Topic<Found<unknown>>;
   readonly #name: string;
   readonly #watched: Watched<unknown>;
   readonly #parts: WatcherParts;
@@ -68,9 +68,15 @@ export class Watcher {
     this.#watched = watched;
     this.#parts = parts;
     this.#hooks = hooks;
-    this.topic = new Topic(hooks.onEmpty, async () => {
-      await hooks.moveOn();
-      await this.catchUp();
+    this.topic = new Topic({
+      onEmpty: hooks.onEmpty,
+      refresh: async () => {
+        await hooks.moveOn();
+        await this.catchUp();
+      },
+      // What is final is told for certain.
+      isPast: (found, other) =>
+        !watched.isFinal(found.state) && isPast(found, other, staleIntervals * parts.intervalMs),
     });
   }
 
@@ -179,52 +185,60 @@ export class Watcher {
     try {
       const state = await this.#watched.ask(before, signal);
       if (signal.aborted) return 'failed';
-      await this.#announce({ kind: this.#watched.isFinal(state) ? 'final' : 'state', state, observedAt });
+      await this.#announce({ kind: this.#watched.isFinal(state) ? 'final' : 'state', state, observedAt }, signal);
       return before !== undefined && this.#watched.same(before, state) ? 'same' : 'changed';
     } catch (error) {
       const refusal = refusalIn(error);
-      if (refusal !== undefined && !signal.aborted) await this.#announce({ kind: 'refused', ...refusal });
+      if (refusal !== undefined && !signal.aborted) await this.#announce({ kind: 'refused', ...refusal }, signal);
       return 'failed';
     }
   }
 
-  async #announce(news: News<unknown>): Promise<void> {
+  async #announce(news: News<unknown>, signal: AbortSignal): Promise<void> {
     // What was found before a write is told before what is found after it, or not at all.
     await this.#hooks.moveOn();
-    if (this.#stopped) return;
+    if (signal.aborted) return;
     const lease = this.#lease;
     const fence = lease?.fence ?? this.#word?.fence ?? 0;
     const seq = this.#word?.fence === fence ? this.#word.seq + 1 : 1;
     const word: Word<unknown> = { ...news, fence, seq };
-    if (lease !== undefined) {
-      const told = await this.#parts.board
-        .announce(this.#name, lease, word)
-        .catch(() => performance.now() < lease.until);
-      if (!told) this.#lose();
-      if (!told) return;
+    if (lease === undefined) return this.#hear(word, true);
+    try {
+      if (await this.#parts.board.announce(this.#name, lease, word)) this.#hear(word);
+      else this.#lose();
+    } catch {
+      if (signal.aborted) return;
+      if (performance.now() < lease.until) this.#hear(word, true);
+      else this.#lose();
     }
-    this.#hear(word);
   }
 
   /** An end that was told before this watcher began is none of its own. */
   #overhear(word: Word<unknown>): void {
-    if (this.#floor !== undefined && word.fence >= this.#floor) this.#hear(word);
+    if (this.#floor === undefined || word.fence < this.#floor) return;
+    // Who hears that somebody else asks is not alone, and has no lease.
+    if (word.fence !== this.#lease?.fence) this.#lose();
+    this.#hear(word);
   }
 
-  #hear(word: Word<unknown>): void {
+  /** @param isAlone whether the word is this process's own, and was told to nobody else. */
+  #hear(word: Word<unknown>, isAlone = false): void {
     if (this.#stopped || !isNewer(word, this.#word)) return;
     this.#word = word;
     if (word.kind !== 'state') this.#part('released');
     if (word.kind === 'refused') this.topic.end(errorOf(word));
-    else this.#show(word);
+    else this.#show(word, isAlone);
   }
 
-  #show({ kind, state, observedAt }: Word<unknown> & Observed<unknown>): void {
+  #show({ kind, state, observedAt, fence }: Word<unknown> & Observed<unknown>, isAlone: boolean): void {
     const { newest } = this.topic;
+    const found: Found<unknown> = isAlone
+      ? { state, observedAt, fence: undefined, asOf: Date.now() }
+      : { state, observedAt, fence, asOf: observedAt };
     const changed = newest === undefined || !this.#watched.same(newest.state, state) || this.#toldStale;
     this.#toldStale = false;
-    if (changed || kind === 'final') this.topic.tell({ state, observedAt });
-    else this.topic.keep({ state, observedAt });
+    if (changed || kind === 'final') this.topic.tell(found);
+    else this.topic.keep(found);
     if (kind === 'final') this.topic.end();
     else this.#watchAge();
   }

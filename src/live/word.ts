@@ -6,6 +6,14 @@ export interface Observed<S> {
   readonly observedAt: number;
 }
 
+/** An observation with its place among those of others. */
+export interface Found<S> extends Observed<S> {
+  /** The lease it was found under; undefined: this process found it by itself, while it was alone. */
+  readonly fence: number | undefined;
+  /** What was asked for before this time may be older: it is `observedAt`, or when who was alone had found it. */
+  readonly asOf: number;
+}
+
 /** The refusals after which there is no use in asking on. */
 const refusals = {
   UNAUTHENTICATED: Unauthenticated,
@@ -34,6 +42,15 @@ export type Word<S> = News<S> & { readonly fence: number; readonly seq: number }
 export function isNewer(word: Word<unknown>, other: Word<unknown> | undefined): boolean {
   if (other === undefined) return true;
   return word.fence === other.fence ? word.seq > other.seq : word.fence > other.fence;
+}
+
+/**
+ * Whether an observation of somebody else may be older than the one that a listener has: while the board is away, several ask, and do not
+ * hear of one another. A clock that is off by more than `mostMs` is not believed.
+ */
+export function isPast(found: Found<unknown>, other: Found<unknown>, mostMs: number): boolean {
+  const by = other.asOf - found.asOf;
+  return found.fence !== other.fence && by > 0 && by < mostMs;
 }
 
 /** The refusal that an error is, where it is one. */

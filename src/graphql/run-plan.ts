@@ -67,7 +67,7 @@ class Running {
   ): MaybePromise<Record<string, unknown>> {
     const answer = new Answer();
     const owner = typeof source === 'object' && source !== null ? (source as Record<string, unknown>) : undefined;
-    let waits = false;
+    let waiting: string[] | undefined;
     try {
       for (const field of fields) {
         const { key } = field;
@@ -80,16 +80,18 @@ class Running {
         }
         const value = this.#field(field, source, path);
         answer[key] = value;
-        if (isPromise(value)) waits = true;
+        if (isPromise(value)) (waiting ??= []).push(key);
       }
     } catch (error) {
-      if (!waits) throw error;
+      if (waiting === undefined) throw error;
       // What else was begun may reject too.
-      return whole(answer, Answer).finally(() => {
-        throw error;
-      });
+      return Promise.all(waiting.map(key => answer[key]))
+        .then(() => answer)
+        .finally(() => {
+          throw error;
+        });
     }
-    return waits ? whole(answer, Answer) : answer;
+    return waiting === undefined ? answer : filled(answer, waiting);
   }
 
   #field(field: FieldPlan, source: unknown, above: Path | undefined): unknown {
@@ -158,20 +160,20 @@ class Running {
       throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
     }
     const items: unknown[] = [];
-    let waits = false;
+    let waiting: number[] | undefined;
     try {
       for (const value of values) {
         const itemPath: Path = { prev: path, key: items.length, typename: undefined };
         const completed = this.#item(field, item, itemPath, value);
-        if (isPromise(completed)) waits = true;
+        if (isPromise(completed)) (waiting ??= []).push(items.length);
         items.push(completed);
       }
     } catch (error) {
       // What else was begun may reject too; graphql-js would not have it heard by anybody.
-      if (waits) void Promise.allSettled(items);
+      if (waiting !== undefined) void Promise.allSettled(items);
       throw error;
     }
-    return waits ? Promise.all(items) : items;
+    return waiting === undefined ? items : filled(items, waiting);
   }
 
   #item(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
@@ -212,12 +214,22 @@ function leaf(type: Extract<ValuePlan, { kind: 'leaf' }>['type'], value: unknown
   return serialized;
 }
 
-/** The same object when all that it waits for is there. */
-async function whole(answer: Record<string, unknown>, Answer: ObjectPlan['Answer']): Promise<Record<string, unknown>> {
-  const values = await Promise.all(Object.values(answer));
-  const filled = new Answer();
-  for (const [index, key] of Object.keys(answer).entries()) filled[key] = values[index];
-  return filled;
+/**
+ * The same object, or list, when what it waits for under these keys has taken its places. For the order of errors an object's failure
+ * takes one turn more, as graphql-js has it.
+ */
+function filled<T extends Record<string, unknown> | unknown[]>(answer: T, keys: readonly (keyof T)[]): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const failed = Array.isArray(answer) ? reject : (error: unknown) => queueMicrotask(() => reject(error));
+    let waitsFor = keys.length;
+    for (const key of keys) {
+      (answer[key] as Promise<T[keyof T]>).then(value => {
+        answer[key] = value;
+        waitsFor -= 1;
+        if (waitsFor === 0) resolve(answer);
+      }, failed);
+    }
+  });
 }
 
 function coordinateOf({ parentType, definition }: FieldPlan): string {

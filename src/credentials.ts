@@ -60,18 +60,22 @@ function checked(argument: string, value: string): Secret {
   return new Secret(value);
 }
 
-/** How a credential travels upstream: as it came (spec.md: Authentication). `query` goes into the address, and into no log. */
-export function carry(credential: Credential): { headers: Record<string, string>; query?: string } {
+/** How a credential travels upstream: as it came (spec.md: Authentication). The `query` goes into the address, and into no log. */
+export type Carried =
+  | { readonly header: readonly [name: string, value: string]; readonly query?: undefined }
+  | { readonly query: string; readonly header?: undefined };
+
+export function carry(credential: Credential): Carried {
   const value = credential.secret.reveal();
   switch (credential.kind) {
     case 'apiKey':
-      return { headers: { 'x-api-key': value } };
+      return { header: ['x-api-key', value] };
     case 'bearer':
-      return { headers: { authorization: `Bearer ${value}` } };
+      return { header: ['authorization', `Bearer ${value}`] };
     case 'sessionId':
-      return { headers: {}, query: `sessionId=${encodeURIComponent(value)}` };
+      return { query: `sessionId=${encodeURIComponent(value)}` };
     case 'cookie':
-      return { headers: { cookie: value } };
+      return { header: ['cookie', value] };
   }
 }
 

@@ -4,7 +4,7 @@ import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
 import type { Caller } from './caller.js';
 import { Cancellation } from './cancellation.js';
 import { Abandoned } from './errors.js';
-import { after, type MaybePromise } from './maybe-promise.js';
+import type { MaybePromise } from './maybe-promise.js';
 import type { LeftOut } from './receipt.js';
 import type { Telemetry } from './telemetry.js';
 import type { Asker } from './upstream/asker.js';
@@ -13,7 +13,7 @@ import { understood } from './upstream/drift.js';
 import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
-/** What a body means. The heavy part is there where the request wanted vectors. */
+/** What a body means. The heavy part counts only where the request wanted vectors. */
 export interface Parsed<T, H> {
   readonly value: T;
   readonly heavy?: { readonly value: H; readonly bytes: number } | undefined;
@@ -26,16 +26,15 @@ export interface Read<T, H = undefined> {
   readonly market?: string;
   /** @throws anything, where the body is none that the specification promises. */
   parse(body: unknown): Parsed<T, H>;
+  /** The value with its heavy part, where that was wanted. */
+  join?(value: T, heavy: H): T;
 }
 
 /** Reads on behalf of one caller; lives as long as its request. */
 export interface Reader {
   /** The answer, at once where memory has it. All other reads of one tick share one round trip to Redis, and equal ones are one. @throws GatewayError */
-  read<T, H>(read: Read<T, H>, lifetime: Lifetime): MaybePromise<{ readonly value: T; readonly heavy: H | undefined }>;
+  read<T, H>(read: Read<T, H>, lifetime: Lifetime): MaybePromise<T>;
 }
-
-/** What was read, apart from its heavy part. */
-export const contentOf = <T>({ value }: { readonly value: T }): T => value;
 
 /** What a reader needs of the process. */
 export interface ReaderParts {
@@ -52,28 +51,34 @@ interface Kept {
 
 type KeptAnswer = Answer<Kept, unknown>;
 
+type AnyRead = Read<unknown, unknown>;
+
 interface Ask {
-  readonly request: UpstreamRequest;
+  readonly read: AnyRead;
   readonly lookup: Lookup<Kept, unknown>;
 }
 
-/** What the service itself said of a read, and what of that had to be left out. */
-type Fetched<T, H> = Loaded<{ readonly value: T; readonly leftOut: readonly LeftOut[] }, H>;
-
 type Source = Pick<ReaderParts, 'upstream' | 'telemetry'>;
 
-async function fetched<T, H>(
+/** What the service itself says of a read, and what of that has to be left out. */
+function fetched(
   { upstream, telemetry }: Source,
-  { request, parse }: Read<T, H>,
+  { request, parse }: AnyRead,
   asker: Asker,
   cancellation: Cancellation,
-): Promise<Fetched<T, H>> {
-  const reply = await upstream.send(request, asker, cancellation);
-  const { json, bytes } = jsonOf(reply, request);
-  const { value: parsed, drift } = understood(() => parse(json));
-  for (const field of drift.fields) telemetry.drift(field);
-  const value = { value: parsed.value, leftOut: drift.leftOut };
-  return { value, bytes, heavy: parsed.heavy, noStore: forbidsKeeping(reply) };
+): Promise<Loaded<Kept, unknown>> {
+  return upstream.send(request, asker, cancellation).then(reply => {
+    const { json, bytes } = jsonOf(reply, request);
+    const { value: parsed, drift } = understood(() => parse(json));
+    for (const field of drift.fields) telemetry.drift(field);
+    const value = { value: parsed.value, leftOut: drift.leftOut };
+    const heavy = request.vectors?.wanted ? parsed.heavy : undefined;
+    return { value, bytes, heavy, noStore: forbidsKeeping(reply) };
+  });
+}
+
+function joined({ join }: AnyRead, value: unknown, heavy: unknown): unknown {
+  return heavy === undefined || join === undefined ? value : join(value, heavy);
 }
 
 /**
@@ -86,13 +91,14 @@ export async function readAnew<T, H>(
   read: Read<T, H>,
   asker: Asker,
   until: AbortSignal,
-): Promise<Fetched<T, H>> {
+): Promise<{ readonly value: T; readonly leftOut: readonly LeftOut[] }> {
   const cancellation = new Cancellation();
   const abandon = () => cancellation.cancel(new Abandoned('Nobody listens any more'));
   if (until.aborted) abandon();
   until.addEventListener('abort', abandon);
   try {
-    return await fetched(source, read, asker, cancellation);
+    const { value, heavy } = await fetched(source, read as AnyRead, asker, cancellation);
+    return { value: joined(read as AnyRead, value.value, heavy?.value) as T, leftOut: value.leftOut };
   } finally {
     until.removeEventListener('abort', abandon);
   }
@@ -102,7 +108,7 @@ export async function readAnew<T, H>(
 export function createReader(parts: ReaderParts, caller: Caller): Reader {
   const { scope, until, receipt } = caller;
 
-  const lookupFor = (read: Read<unknown, unknown>, lifetime: Lifetime): Lookup<Kept, unknown> => ({
+  const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<Kept, unknown> => ({
     key: requestLine(read.request),
     family: read.request.family,
     tag: read.market === undefined ? undefined : `market:${read.market}`,
@@ -111,50 +117,47 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
     load: cancellation => fetched(parts, read, caller, cancellation),
   });
 
-  function record(request: UpstreamRequest, tag: string | undefined, answer: KeptAnswer, milliseconds: number): void {
-    const { source, value, stale, freshUntil, generation } = answer;
+  /** What an answer holds, once it stands on the receipt. */
+  function received({ read, lookup }: Ask, answer: KeptAnswer, milliseconds: number): unknown {
+    const { source, value, heavy, stale, freshUntil, generation } = answer;
     if (source !== 'network') {
+      const { request } = read;
       receipt.lines.push({ method: request.method, path: pathAndQuery(request), status: 200, milliseconds, source });
     }
     receipt.stale ||= stale;
     receipt.keepUntil = Math.min(receipt.keepUntil, freshUntil);
-    if (tag !== undefined && generation !== undefined) receipt.generations.set(tag, generation);
+    if (lookup.tag !== undefined && generation !== undefined) receipt.generations.set(lookup.tag, generation);
     if (value.leftOut.length > 0) receipt.leftOut.push(...value.leftOut);
+    return joined(read, value.value, heavy);
   }
 
-  async function readMany(asks: readonly Ask[]): Promise<(KeptAnswer | Error)[]> {
+  async function readMany(asks: readonly Ask[]): Promise<unknown[]> {
     const startedAt = performance.now();
     const lookups = asks.map(({ lookup }) => lookup);
     const answers = await parts.cache.loadMany(scope, lookups, until.signal);
     const milliseconds = performance.now() - startedAt;
-    for (const [index, { request, lookup }] of asks.entries()) {
+    return asks.map((ask, index) => {
       const answer = answers[index];
-      if (answer === undefined || answer instanceof Error) continue;
-      record(request, lookup.tag, answer, milliseconds);
-    }
-    return answers;
+      return answer === undefined || answer instanceof Error ? answer : received(ask, answer, milliseconds);
+    });
   }
 
   // Its own memory is not needed: these have them all.
-  const loader = new DataLoader(readMany, { cache: false });
-  const answers = new Map<string, MaybePromise<KeptAnswer>>();
+  const loader = new DataLoader(readMany as (asks: readonly Ask[]) => Promise<(unknown | Error)[]>, { cache: false });
+  const answers = new Map<string, unknown>();
   const heavyAnswers: typeof answers = new Map();
-
-  function answerTo({ request, lookup }: Ask): MaybePromise<KeptAnswer> {
-    const known = lookup.heavy ? heavyAnswers : answers;
-    const before = known.get(lookup.key);
-    if (before !== undefined) return before;
-    const remembered = parts.cache.peek(scope, lookup);
-    if (remembered !== undefined) record(request, lookup.tag, remembered, 0);
-    const answer = remembered ?? loader.load({ request, lookup });
-    known.set(lookup.key, answer);
-    return answer;
-  }
 
   return {
     read<T, H>(read: Read<T, H>, lifetime: Lifetime) {
-      const contents = ({ value, heavy }: KeptAnswer) => ({ value: value.value as T, heavy: heavy as H | undefined });
-      return after(answerTo({ request: read.request, lookup: lookupFor(read, lifetime) }), contents);
+      const ask: Ask = { read: read as AnyRead, lookup: lookupFor(read as AnyRead, lifetime) };
+      const { lookup } = ask;
+      const known = lookup.heavy ? heavyAnswers : answers;
+      const before = known.get(lookup.key);
+      if (before !== undefined) return before as MaybePromise<T>;
+      const remembered = parts.cache.peek(scope, lookup);
+      const answer = remembered === undefined ? loader.load(ask) : received(ask, remembered, 0);
+      known.set(lookup.key, answer);
+      return answer as MaybePromise<T>;
     },
   };
 }

@@ -2,8 +2,11 @@ import { z } from 'zod';
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/;
 
+const wholeTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/;
+
 /** A time as the service sends it, ISO 8601 in UTC. A missing zone or time of day is filled in, and nothing is rounded. */
 export const utcTime = z.string().transform((text, context) => {
+  if (wholeTime.test(text) && !Number.isNaN(Date.parse(text))) return text;
   const [, day, time, zone] = isoTime.exec(text) ?? [];
   if (day === undefined || Number.isNaN(Date.parse(text))) {
     context.addIssue({ code: 'custom', message: 'is no time' });

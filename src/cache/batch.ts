@@ -24,6 +24,8 @@ export interface Missing {
 /** What a tier that is not there has under any key. */
 const nothing: readonly undefined[] = [undefined];
 
+type AnyAnswer = Answer<unknown, unknown>;
+
 /**
  * The look-ups of one scope and one moment that memory could not answer: together they cost one read of Redis, and one
  * pipeline of writes when the last of them has come back.
@@ -42,26 +44,40 @@ export class Batch {
   }
 
   /** From Redis, else from the source, else from what is still usable. All of a batch must be fetched within one tick. */
-  async fetch(
-    { lookup, remembered, generation }: Missing,
-    cancellation: Cancellation,
-  ): Promise<Answer<unknown, unknown>> {
+  fetch(missing: Missing, cancellation: Cancellation): Promise<AnyAnswer> {
+    const { redis } = this.#tiers;
+    return redis === undefined ? this.#load(missing, nothing, cancellation) : this.#share(redis, missing, cancellation);
+  }
+
+  async #share(redis: RedisTier, missing: Missing, cancellation: Cancellation): Promise<AnyAnswer> {
+    const { lookup, generation } = missing;
     const keys = keysOf(lookup);
-    const { redis, memory } = this.#tiers;
     this.#underWay += 1;
     try {
-      const shared = redis === undefined ? nothing : await this.#inRedis(redis, keys);
+      const shared = await this.#inRedis(redis, keys);
       const fresh = whole(shared, generation, 'freshUntil');
-      if (fresh !== undefined) {
-        for (const [index, entry] of fresh.entries()) memory.set(this.#scope, keys[index] ?? '', entry);
-        return answerOf(fresh, 'redis');
-      }
-      try {
-        const { value, heavy, bytes, noStore } = await lookup.load(cancellation);
+      if (fresh === undefined) return await this.#load(missing, shared, cancellation);
+      for (const [index, entry] of fresh.entries()) this.#tiers.memory.set(this.#scope, keys[index] ?? '', entry);
+      return answerOf(fresh, 'redis');
+    } finally {
+      this.#underWay -= 1;
+      if (this.#underWay === 0 && this.#writes.length > 0) void redis.setMany(this.#scope, this.#writes);
+    }
+  }
+
+  /** Without a frame of its own while it waits: there is one of these for every call under way. */
+  #load(
+    { lookup, remembered, generation }: Missing,
+    shared: readonly (Entry | undefined)[],
+    cancellation: Cancellation,
+  ): Promise<AnyAnswer> {
+    return lookup.load(cancellation).then(
+      ({ value, heavy, bytes, noStore }) => {
         const freshUntil = noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
         if (!noStore) this.#keep(lookup, generation, { value, heavy, bytes }, freshUntil);
         return { value, heavy: heavy?.value, source: 'network', stale: false, freshUntil, generation };
-      } catch (error) {
+      },
+      error => {
         if (error instanceof NotFound) this.#keepRefusal(lookup, generation, lookup.lifetime.absent, error.upstream);
         if (error instanceof Forbidden || error instanceof Unauthenticated) this.#keepRefusal(lookup, generation, 0);
         if (!(error instanceof UpstreamFailure)) throw error;
@@ -70,11 +86,8 @@ export class Batch {
         const inMemory = whole(remembered, generation, 'usableUntil');
         if (inMemory === undefined) throw error;
         return answerOf(inMemory, 'memory', true);
-      }
-    } finally {
-      this.#underWay -= 1;
-      if (this.#underWay === 0 && this.#writes.length > 0) void redis?.setMany(this.#scope, this.#writes);
-    }
+      },
+    );
   }
 
   async #inRedis(redis: RedisTier, keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {

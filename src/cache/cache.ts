@@ -85,7 +85,7 @@ export class Cache {
         keepable ? batch.fetch({ lookup, remembered, generation }, cancellation) : straight(lookup, cancellation),
       );
       boarded.push(flight);
-      return flight.board() ? flight.landing.then(asShared, asError) : flight.landing.catch(asError);
+      return flight.board() ? flight.landing.then(asShared) : flight.landing;
     };
 
     try {
@@ -107,14 +107,14 @@ export class Cache {
 
 const none: ReadonlyMap<string, string | undefined> = new Map();
 
-const asError = (reason: unknown) => reason as Error;
-const asShared = (answer: AnyAnswer): AnyAnswer => ({ ...answer, source: 'flight' });
+const asShared = (answer: AnyAnswer | Error) =>
+  answer instanceof Error ? answer : { ...answer, source: 'flight' as const };
 
 function answerOrError(entries: readonly Entry[]): AnyAnswer | Error {
   try {
     return answerOf(entries, 'memory');
   } catch (error) {
-    return asError(error);
+    return error as Error;
   }
 }
 

@@ -22,6 +22,8 @@ export function whole(
   until: 'freshUntil' | 'usableUntil',
 ): readonly Entry[] | undefined {
   const now = Date.now();
-  const good = entries.filter(entry => entry !== undefined && entry.generation === generation && entry[until] > now);
-  return good.length === entries.length ? (good as Entry[]) : undefined;
+  for (const entry of entries) {
+    if (entry === undefined || entry.generation !== generation || entry[until] <= now) return undefined;
+  }
+  return entries as readonly Entry[];
 }

@@ -3,21 +3,23 @@ import { Abandoned } from '../errors.js';
 
 /** Work under way. Who boarded it leaves it once; a flight that all have left is cancelled. */
 export class Flight<T> {
-  readonly landing: Promise<T>;
+  /** What came of it; an Error where it failed. Never rejects. */
+  readonly landing: Promise<T | Error>;
+  readonly #underWay: Map<string, Flight<T>>;
+  readonly #key: string;
   readonly #cancellation = new Cancellation();
-  readonly #end: (flight: Flight<T>) => void;
   #passengers = 0;
   #hasLanded = false;
 
-  constructor(start: (cancellation: Cancellation) => Promise<T>, end: (flight: Flight<T>) => void) {
-    this.#end = end;
-    this.landing = start(this.#cancellation);
-    const landed = () => {
+  constructor(underWay: Map<string, Flight<T>>, key: string, start: (cancellation: Cancellation) => Promise<T>) {
+    this.#underWay = underWay;
+    this.#key = key;
+    const land = <R>(result: R): R => {
       this.#hasLanded = true;
-      end(this);
+      this.#end();
+      return result;
     };
-    // Passengers hear of a failure; a flight without passengers has nobody to tell.
-    this.landing.then(landed, landed);
+    this.landing = start(this.#cancellation).then(land, land);
   }
 
   /** Whether another was in it before. */
@@ -29,8 +31,12 @@ export class Flight<T> {
   leave(): void {
     this.#passengers -= 1;
     if (this.#passengers > 0 || this.#hasLanded) return;
-    this.#end(this);
+    this.#end();
     this.#cancellation.cancel(new Abandoned('Nobody waits for this any more'));
+  }
+
+  #end(): void {
+    if (this.#underWay.get(this.#key) === this) this.#underWay.delete(this.#key);
   }
 }
 
@@ -42,9 +48,7 @@ export class Flights<T> {
   to(key: string, start: (cancellation: Cancellation) => Promise<T>): Flight<T> {
     const found = this.#flights.get(key);
     if (found !== undefined) return found;
-    const flight = new Flight(start, ended => {
-      if (this.#flights.get(key) === ended) this.#flights.delete(key);
-    });
+    const flight = new Flight(this.#flights, key, start);
     this.#flights.set(key, flight);
     return flight;
   }

@@ -1,6 +1,6 @@
 import type { Lifetime } from '../cache/lookup.js';
-import { after, type MaybePromise } from '../maybe-promise.js';
-import { contentOf, type Reader } from '../reader.js';
+import type { MaybePromise } from '../maybe-promise.js';
+import type { Reader } from '../reader.js';
 import { companiesRead, esgRead } from './client.js';
 import type { CompanyRecord, Esg } from './model.js';
 
@@ -20,7 +20,7 @@ export function createCompaniesLoaders(
   lifetimes: { readonly companies: Lifetime; readonly esg: Lifetime },
 ): CompaniesLoaders {
   return {
-    all: marketId => after(reader.read(companiesRead(marketId), lifetimes.companies), contentOf),
-    esg: marketId => after(reader.read(esgRead(marketId), lifetimes.esg), contentOf),
+    all: marketId => reader.read(companiesRead(marketId), lifetimes.companies),
+    esg: marketId => reader.read(esgRead(marketId), lifetimes.esg),
   };
 }

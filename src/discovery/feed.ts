@@ -36,7 +36,7 @@ export function createDiscoveryFeed(
     signal: AbortSignal,
   ): Promise<JobProgress> {
     const asker = { credential, receipt: new Receipt() };
-    const { value: jobs, leftOut } = (await readAnew(parts, jobsRead(marketId, phase), asker, signal)).value;
+    const { value: jobs, leftOut } = await readAnew(parts, jobsRead(marketId, phase), asker, signal);
     const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
     // What jobs have done to their market is to be seen as soon as their end is told.
     if (finished && last?.finished === false) await parts.cache.renew(`market:${marketId}`);

@@ -1,6 +1,6 @@
 import type { Lifetime } from '../cache/lookup.js';
-import { after, type MaybePromise } from '../maybe-promise.js';
-import { contentOf, type Reader } from '../reader.js';
+import type { MaybePromise } from '../maybe-promise.js';
+import type { Reader } from '../reader.js';
 import { type JobPhase, jobsRead, searchCriteriaHistoryRead, searchCriteriaRead } from './client.js';
 import type { Job, SearchCriteria } from './model.js';
 
@@ -16,8 +16,8 @@ export function createDiscoveryLoaders(
   lifetimes: { readonly jobs: Lifetime; readonly criteria: Lifetime },
 ): DiscoveryLoaders {
   return {
-    jobs: (marketId, phase) => after(reader.read(jobsRead(marketId, phase), lifetimes.jobs), contentOf),
-    criteria: marketId => after(reader.read(searchCriteriaRead(marketId), lifetimes.criteria), contentOf),
-    criteriaHistory: marketId => after(reader.read(searchCriteriaHistoryRead(marketId), lifetimes.criteria), contentOf),
+    jobs: (marketId, phase) => reader.read(jobsRead(marketId, phase), lifetimes.jobs),
+    criteria: marketId => reader.read(searchCriteriaRead(marketId), lifetimes.criteria),
+    criteriaHistory: marketId => reader.read(searchCriteriaHistoryRead(marketId), lifetimes.criteria),
   };
 }

@@ -1,5 +1,5 @@
 import { NotConfigured } from '../errors.js';
-import type { Read } from '../reader.js';
+import type { Parsed, Read } from '../reader.js';
 import { type Event, type EventPage, eventPage, type Observation, observation } from './model.js';
 
 /** What the event list is asked for, by the service's own names (spec.md: GET events); what is left out is the service's default. */
@@ -40,15 +40,8 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         safe: true,
         vectors: { member: 'embeddings', wanted: vectors },
       },
-      parse(body) {
-        const page = eventPage.parse(body);
-        const value = { ...page, events: page.events.map(withoutVector) };
-        if (!vectors) return { value };
-        const found = page.events.flatMap(event =>
-          event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
-        );
-        return { value, heavy: apart(found) };
-      },
+      parse: parsedPage,
+      join: joinedPage,
     }),
 
     observation: (id, vectors) => ({
@@ -60,13 +53,8 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         safe: true,
         vectors: { member: 'textEmbedding', wanted: vectors },
       },
-      parse(body) {
-        const record = observation.parse(body);
-        const { id, textEmbedding } = record;
-        if (textEmbedding === null) return { value: record, heavy: vectors ? apart([]) : undefined };
-        const value = { ...record, textEmbedding: null };
-        return { value, heavy: vectors ? apart([[id, textEmbedding]]) : undefined };
-      },
+      parse: parsedObservation,
+      join: joinedObservation,
     }),
   };
 }
@@ -82,12 +70,36 @@ function parameters(query: EventQuery, page: number, pageSize: number, searchPar
   return parameters;
 }
 
-function withoutVector(event: Event | null): Event | null {
-  return event === null || event.vectorIndex === null || event.vectorIndex.embeddings === null
-    ? event
-    : { ...event, vectorIndex: { ...event.vectorIndex, embeddings: null } };
+function parsedPage(body: unknown): Parsed<EventPage, Vectors> {
+  const page = eventPage.parse(body);
+  const found = page.events.flatMap(event =>
+    event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
+  );
+  return { value: { ...page, events: page.events.map(event => withVector(event, null)) }, heavy: apart(found) };
+}
+
+function joinedPage(page: EventPage, vectors: Vectors): EventPage {
+  return { ...page, events: page.events.map(event => withVector(event, vectors[event?.id ?? ''] ?? null)) };
+}
+
+function parsedObservation(body: unknown): Parsed<Observation, Vectors> {
+  const record = observation.parse(body);
+  const { id, textEmbedding } = record;
+  if (textEmbedding === null) return { value: record, heavy: noVectors };
+  return { value: { ...record, textEmbedding: null }, heavy: apart([[id, textEmbedding]]) };
+}
+
+function joinedObservation(record: Observation, vectors: Vectors): Observation {
+  return { ...record, textEmbedding: vectors[record.id] ?? null };
+}
+
+function withVector(event: Event | null, vector: string | null): Event | null {
+  if (event === null || event.vectorIndex === null || event.vectorIndex.embeddings === vector) return event;
+  return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vector } };
 }
 
 function apart(found: readonly (readonly [string, string])[]) {
   return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, text]) => sum + text.length, 0) };
 }
+
+const noVectors = apart([]);

@@ -3,7 +3,6 @@ import type { Live } from '../live/live.js';
 import { type ReaderParts, readAnew } from '../reader.js';
 import { Receipt } from '../receipt.js';
 import type { EventQuery, EventsClient } from './client.js';
-import { withVector } from './loaders.js';
 import type { Event } from './model.js';
 import { follow, pageSize, type Tail, timeOf } from './tail.js';
 
@@ -26,9 +25,9 @@ export function createEventsFeed(
     const asker = { credential, receipt: new Receipt() };
     return async (page: number, from: string, to: string) => {
       const read = parts.events.page({ ...query, from, to }, page, pageSize, vectors);
-      const { value, heavy = {} } = await readAnew(parts, read, asker, signal);
-      const { events, totalItems } = value.value;
-      const readable = events.flatMap(event => withVector(event, heavy) ?? []);
+      const { value } = await readAnew(parts, read, asker, signal);
+      const { events, totalItems } = value;
+      const readable = events.filter(event => event !== null);
       return { events: readable, totalItems, leftOut: events.length - readable.length };
     };
   };

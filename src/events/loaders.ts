@@ -1,10 +1,10 @@
 import DataLoader from 'dataloader';
 import type { Lifetime } from '../cache/lookup.js';
-import { after, type MaybePromise } from '../maybe-promise.js';
+import type { MaybePromise } from '../maybe-promise.js';
 import type { Reader } from '../reader.js';
-import type { EventsClient, Vectors } from './client.js';
+import type { EventsClient } from './client.js';
 import { type CompanyEvents, shareCalls } from './company-events.js';
-import type { Event, Observation } from './model.js';
+import type { Observation } from './model.js';
 import { type EventWindow, pagesFor, type ReadPage, type ReadWindow } from './window.js';
 
 /** What the events room can load for one request. `vectors` says whether embeddings are wanted. */
@@ -22,10 +22,8 @@ export function createEventsLoaders(
   client: EventsClient,
   lifetimes: { readonly events: Lifetime; readonly observation: Lifetime },
 ): EventsLoaders {
-  const page: ReadPage = async (query, number, pageSize, vectors) => {
-    const { value, heavy } = await reader.read(client.page(query, number, pageSize, vectors), lifetimes.events);
-    return heavy === undefined ? value : { ...value, events: value.events.map(event => withVector(event, heavy)) };
-  };
+  const page: ReadPage = async (query, number, pageSize, vectors) =>
+    reader.read(client.page(query, number, pageSize, vectors), lifetimes.events);
 
   const window: ReadWindow = async (query, offset, first, vectors) => {
     const parts = pagesFor(offset, first);
@@ -41,16 +39,7 @@ export function createEventsLoaders(
 
   return {
     window,
-    observation: (id, vectors) =>
-      after(reader.read(client.observation(id, vectors), lifetimes.observation), ({ value, heavy }) =>
-        heavy === undefined ? value : { ...value, textEmbedding: heavy[value.id] ?? null },
-      ),
+    observation: (id, vectors) => reader.read(client.observation(id, vectors), lifetimes.observation),
     ofCompany: asked => companies.load(asked),
   };
-}
-
-/** An event with its embedding, where that was found. */
-export function withVector(event: Event | null, vectors: Vectors): Event | null {
-  if (event === null || event.vectorIndex === null) return event;
-  return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vectors[event.id] ?? null } };
 }

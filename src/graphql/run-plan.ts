@@ -80,7 +80,9 @@ class Running {
         }
         const value = this.#field(field, source, path);
         answer[key] = value;
-        if (isPromise(value)) (waiting ??= []).push(key);
+        if (!isPromise(value)) continue;
+        if (waiting === undefined) waiting = [key];
+        else waiting.push(key);
       }
     } catch (error) {
       if (waiting === undefined) throw error;
@@ -165,8 +167,10 @@ class Running {
       for (const value of values) {
         const itemPath: Path = { prev: path, key: items.length, typename: undefined };
         const completed = this.#item(field, item, itemPath, value);
-        if (isPromise(completed)) (waiting ??= []).push(items.length);
         items.push(completed);
+        if (!isPromise(completed)) continue;
+        waiting ??= [];
+        waiting.push(items.length - 1);
       }
     } catch (error) {
       // What else was begun may reject too; graphql-js would not have it heard by anybody.

@@ -1,6 +1,6 @@
 import type { Lifetime } from '../cache/lookup.js';
-import { after, type MaybePromise } from '../maybe-promise.js';
-import { contentOf, type Reader } from '../reader.js';
+import type { MaybePromise } from '../maybe-promise.js';
+import type { Reader } from '../reader.js';
 import { marketRecordRead, suggestionsRead, topicsRead } from './client.js';
 import type { MarketRecord, Topic } from './model.js';
 
@@ -16,8 +16,8 @@ export function createMarketsLoaders(
   lifetimes: { readonly record: Lifetime; readonly topics: Lifetime; readonly suggestions: Lifetime },
 ): MarketsLoaders {
   return {
-    record: id => after(reader.read(marketRecordRead(id), lifetimes.record), contentOf),
-    topics: (id, sorted) => after(reader.read(topicsRead(id, sorted), lifetimes.topics), contentOf),
-    suggestions: keyword => after(reader.read(suggestionsRead(keyword), lifetimes.suggestions), contentOf),
+    record: id => reader.read(marketRecordRead(id), lifetimes.record),
+    topics: (id, sorted) => reader.read(topicsRead(id, sorted), lifetimes.topics),
+    suggestions: keyword => reader.read(suggestionsRead(keyword), lifetimes.suggestions),
   };
 }

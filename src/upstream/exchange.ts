@@ -29,44 +29,67 @@ export function exchange(
   cancellation: Cancellation,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let status = 0;
-    let headers: Reply['headers'] = {};
-    let controller: Dispatcher.DispatchController | undefined;
-
-    const fail = (cause: unknown) => {
-      cancellation.onCancel(undefined);
-      reject(new BrokenExchange(controller !== undefined, cause));
-    };
-    // The caller is told at once; undici learns of it now, or when it takes the request up.
-    const cancel = () => {
-      const { reason } = cancellation;
-      fail(reason);
-      if (reason !== undefined) controller?.abort(reason);
-    };
-    if (cancellation.reason !== undefined) return cancel();
-    cancellation.onCancel(cancel);
-
-    dispatcher.dispatch(options, {
-      onRequestStart(started) {
-        if (cancellation.reason !== undefined) started.abort(cancellation.reason);
-        else controller = started;
-      },
-      onResponseStart(_, statusCode, received) {
-        status = statusCode;
-        headers = received;
-      },
-      onResponseData(_, chunk) {
-        chunks.push(chunk);
-      },
-      onResponseEnd() {
-        cancellation.onCancel(undefined);
-        const [only] = chunks;
-        resolve({ status, headers, body: chunks.length === 1 && only ? only : Buffer.concat(chunks) });
-      },
-      onResponseError(_, error) {
-        fail(error);
-      },
-    });
+    const collector = new Collector(cancellation, resolve, reject);
+    if (cancellation.reason !== undefined) return collector.cancel();
+    cancellation.onCancel(() => collector.cancel());
+    dispatcher.dispatch(options, collector);
   });
+}
+
+const nothing = Buffer.alloc(0);
+
+/** Collects one reply; an object, since every call under way has one, and its closures would take more. */
+class Collector implements Dispatcher.DispatchHandler {
+  readonly #cancellation: Cancellation;
+  readonly #resolve: (reply: Reply) => void;
+  readonly #reject: (error: BrokenExchange) => void;
+  #chunks: Buffer[] | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #headers: Reply['headers'] = {};
+
+  constructor(cancellation: Cancellation, resolve: (reply: Reply) => void, reject: (error: BrokenExchange) => void) {
+    this.#cancellation = cancellation;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** The caller is told at once; undici learns of it now, or when it takes the request up. */
+  cancel(): void {
+    const { reason } = this.#cancellation;
+    this.#fail(reason);
+    if (reason !== undefined) this.#controller?.abort(reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    const { reason } = this.#cancellation;
+    if (reason !== undefined) controller.abort(reason);
+    else this.#controller = controller;
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Reply['headers']): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#chunks === undefined) this.#chunks = [chunk];
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#cancellation.onCancel(undefined);
+    const [first = nothing, ...others] = this.#chunks ?? [];
+    const body = others.length === 0 ? first : Buffer.concat([first, ...others]);
+    this.#resolve({ status: this.#status, headers: this.#headers, body });
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  #fail(cause: unknown): void {
+    this.#cancellation.onCancel(undefined);
+    this.#reject(new BrokenExchange(this.#controller !== undefined, cause));
+  }
 }

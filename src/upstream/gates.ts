@@ -83,22 +83,25 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
   };
 }
 
-const anonymous = { headers: {}, query: undefined };
-
 function wireForm(
   request: UpstreamRequest,
   { credential, receipt }: Asker,
   span: Span | undefined,
   { origin, prefix }: { readonly origin: string; readonly prefix: string },
 ): Dispatcher.DispatchOptions {
-  const { headers, query } = credential === undefined ? anonymous : carry(credential);
-  const common = { accept: 'application/json', 'x-request-id': receipt.trail.id, ...span?.headers, ...headers };
+  const { method, body } = request;
+  const carried = credential && carry(credential);
+  const common = ['accept', 'application/json', 'x-request-id', receipt.trail.id];
+  // Names and values in turn.
+  const headers = carried?.header === undefined ? common : [...common, carried.header[0], carried.header[1]];
+  if (span !== undefined) headers.push(...Object.entries(span.headers).flat());
+  if (body !== undefined) headers.push('content-type', 'application/json');
   const path = prefix + pathAndQuery(request);
   return {
     origin,
-    method: request.method,
-    path: query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
-    headers: request.body === undefined ? common : { 'content-type': 'application/json', ...common },
-    body: request.body === undefined ? null : JSON.stringify(request.body),
+    method,
+    path: carried?.query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${carried.query}`,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
   };
 }

@@ -2,7 +2,8 @@ const code = (character: string) => character.charCodeAt(0);
 const [quote, backslash, colon, space] = [code('"'), code('\\'), code(':'), code(' ')] as const;
 const [opening, closing, brace] = [code('['), code(']'), code('{')] as const;
 const controls = [code('\n'), code('\r'), code('\t')];
-const nothing = Buffer.from('null');
+/** How the few members that hold vectors stand in a body. */
+const members = new Map<string, Buffer>();
 
 interface Found {
   /** Where the `[` stands, and its `]`. */
@@ -11,24 +12,24 @@ interface Found {
 }
 
 /**
- * The body with every flat array under a member of this name replaced by null, so that numbers nobody asked for are never parsed.
- * Anything else under the name stays as it is. The body must be JSON in UTF-8.
+ * The text of a body, with every flat array under a member of this name replaced by null, so that numbers nobody asked for are never
+ * parsed. Anything else under the name stays as it is. The body must be JSON in UTF-8.
  */
-export function cutNumberArrays(body: Buffer, member: string): Buffer {
-  const pieces: Buffer[] = [];
+export function cutNumberArrays(body: Buffer, member: string): string {
+  let text = '';
   let kept = 0;
   for (const { from, to } of flatArrays(body, member)) {
-    pieces.push(body.subarray(kept, from), nothing);
+    text += `${body.toString('utf8', kept, from)}null`;
     kept = to + 1;
   }
-  return kept === 0 ? body : Buffer.concat([...pieces, body.subarray(kept)]);
+  return text + body.toString('utf8', kept);
 }
 
 /**
- * The body with every flat array under a member of this name turned into a string of its text, `[1, 2]` into `"1, 2"`, which is parsed
- * at the speed of copying. Works in place: the body given is the body changed.
+ * The text of a body, with every flat array under a member of this name turned into a string of its own text, `[1, 2]` into `"1, 2"`, which
+ * is parsed at the speed of copying. Works in place: the body given is changed.
  */
-export function quoteNumberArrays(body: Buffer, member: string): Buffer {
+export function quoteNumberArrays(body: Buffer, member: string): string {
   for (const { from, to } of flatArrays(body, member)) {
     body[from] = quote;
     body[to] = quote;
@@ -38,22 +39,32 @@ export function quoteNumberArrays(body: Buffer, member: string): Buffer {
       for (let at = inside.indexOf(control); at !== -1; at = inside.indexOf(control, at)) inside[at] = space;
     }
   }
-  return body;
+  return body.toString();
 }
 
-function* flatArrays(body: Buffer, member: string): Generator<Found> {
-  const key = Buffer.from(JSON.stringify(member));
+function flatArrays(body: Buffer, member: string): readonly Found[] {
+  const found: Found[] = [];
+  const key = quoted(member);
   for (let at = body.indexOf(key); at !== -1; at = body.indexOf(key, at)) {
     const value = valueAfter(body, at, at + key.length);
     at += key.length;
     if (value === undefined || body[value] !== opening) continue;
     const to = body.indexOf(closing, value + 1);
-    if (to === -1) return;
+    if (to === -1) break;
     const inside = body.subarray(value + 1, to);
     if (inside.includes(quote) || inside.includes(opening) || inside.includes(brace)) continue;
-    yield { from: value, to };
+    found.push({ from: value, to });
     at = to;
   }
+  return found;
+}
+
+function quoted(member: string): Buffer {
+  const known = members.get(member);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(JSON.stringify(member));
+  members.set(member, bytes);
+  return bytes;
 }
 
 /** Where the value of a key begins; undefined where the quotes found are no key: escaped ones, or a value's. */

@@ -1,10 +1,11 @@
+import type { CircuitState } from 'cockatiel';
 import type { Dispatcher } from 'undici';
 import { Cancellation } from '../cancellation.js';
 import { UpstreamTimeout } from '../errors.js';
 import type { Telemetry } from '../telemetry.js';
 import type { Tracing } from '../tracing.js';
 import type { Asker } from './asker.js';
-import { createBreakers } from './breakers.js';
+import { Breaker } from './breaker.js';
 import type { Reply } from './exchange.js';
 import { faultOf, mayPass, outcomeOf } from './fault.js';
 import { createGates, type Gate, type UpstreamOptions } from './gates.js';
@@ -37,13 +38,19 @@ export function createUpstream(
   tracing?: Tracing,
 ): Upstream {
   const gates = createGates(options, wire);
-  const runInFamily = createBreakers();
+  const breakers = new Map<string, Breaker>();
   const budget = new RetryBudget();
   const expire = (cancellation: Cancellation) =>
     cancellation.cancel(new UpstreamTimeout(`The service did not answer within ${options.timeoutMs} ms`));
 
+  function breakerOf(family: string): Breaker {
+    const breaker = breakers.get(family) ?? new Breaker();
+    breakers.set(family, breaker);
+    return breaker;
+  }
+
   /** One exchange, written onto the asker's receipt and into the metrics and the trace. @throws the service's refusal; BrokenExchange */
-  async function call(gate: Gate, request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
+  function call(gate: Gate, request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
     const span = tracing?.call(asker.receipt.trail.span);
     const startedAt = performance.now();
     const record = (status: number | null, failure?: unknown) => {
@@ -77,12 +84,18 @@ export function createUpstream(
       try {
         cancellation.throwIfCancelled();
         const gate = gates.to(request.address);
+        const breaker = breakerOf(request.family);
         for (let isLast = !request.safe; ; isLast = true) {
           const turn = gate.bulkhead.enter(cancellation);
           if (turn !== undefined) await turn;
+          let enteredAs: CircuitState | undefined;
           try {
-            return await runInFamily(request.family, () => call(gate, request, asker, cancellation));
+            enteredAs = breaker.enter();
+            const reply = await call(gate, request, asker, cancellation);
+            breaker.leave(enteredAs, undefined);
+            return reply;
           } catch (error) {
+            if (enteredAs !== undefined) breaker.leave(enteredAs, error);
             if (isLast || !mayPass(error) || !budget.spend()) throw error;
           } finally {
             gate.bulkhead.leave();

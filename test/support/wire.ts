@@ -43,7 +43,7 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
           method,
           path: options.path,
           url: new URL(options.path, wireOrigin),
-          headers: options.headers as Record<string, string>,
+          headers: pairs(options.headers as unknown as readonly string[]),
           body: typeof options.body === 'string' ? options.body : '',
         };
         calls.push(call);
@@ -64,3 +64,8 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
 export const eventPage = (events: readonly object[], totalItems = events.length): WireReply => ({
   body: { meta: { totalItems, totalPages: 1, currentPage: 1, pageSize: 10 }, data: events },
 });
+
+/** Headers by name, from names and values in turn. */
+function pairs(list: readonly string[]): Record<string, string> {
+  return Object.fromEntries(list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? '']] : [])));
+}

@@ -1,3 +1,4 @@
+import { BriefMap } from '../brief-map.js';
 import { Cancellation } from '../cancellation.js';
 import { Abandoned } from '../errors.js';
 
@@ -5,18 +6,16 @@ import { Abandoned } from '../errors.js';
 export class Flight<T> {
   /** What came of it; an Error where it failed. Never rejects. */
   readonly landing: Promise<T | Error>;
-  readonly #underWay: Map<string, Flight<T>>;
-  readonly #key: string;
+  readonly #end: (flight: Flight<T>) => void;
   readonly #cancellation = new Cancellation();
   #passengers = 0;
   #hasLanded = false;
 
-  constructor(underWay: Map<string, Flight<T>>, key: string, start: (cancellation: Cancellation) => Promise<T>) {
-    this.#underWay = underWay;
-    this.#key = key;
+  constructor(start: (cancellation: Cancellation) => Promise<T>, end: (flight: Flight<T>) => void) {
+    this.#end = end;
     const land = <R>(result: R): R => {
       this.#hasLanded = true;
-      this.#end();
+      end(this);
       return result;
     };
     this.landing = start(this.#cancellation).then(land, land);
@@ -31,24 +30,22 @@ export class Flight<T> {
   leave(): void {
     this.#passengers -= 1;
     if (this.#passengers > 0 || this.#hasLanded) return;
-    this.#end();
+    this.#end(this);
     this.#cancellation.cancel(new Abandoned('Nobody waits for this any more'));
-  }
-
-  #end(): void {
-    if (this.#underWay.get(this.#key) === this) this.#underWay.delete(this.#key);
   }
 }
 
 /** Work under way, by key: who asks for what is being fetched already waits for that, and does not fetch it again. */
 export class Flights<T> {
-  readonly #flights = new Map<string, Flight<T>>();
+  readonly #flights = new BriefMap<string, Flight<T>>();
 
   /** The flight of a key. @param start does the work, unless it is under way; it should end early when it is cancelled. */
   to(key: string, start: (cancellation: Cancellation) => Promise<T>): Flight<T> {
     const found = this.#flights.get(key);
     if (found !== undefined) return found;
-    const flight = new Flight(this.#flights, key, start);
+    const flight = new Flight(start, ended => {
+      if (this.#flights.get(key) === ended) this.#flights.delete(key);
+    });
     this.#flights.set(key, flight);
     return flight;
   }

@@ -6,6 +6,11 @@ export class BulkheadFull extends Error {
   override readonly name = 'BulkheadFull';
 }
 
+/** Who waits for a slot. Emptied as it leaves: what was deleted from a Set may be held by it for a while; see `BriefMap`. */
+interface Waiter {
+  go: (() => void) | undefined;
+}
+
 /**
  * Bounds how many calls are in flight at once, and how many wait for it. A freed slot goes straight to who waits longest;
  * who gives up leaves the queue.
@@ -13,7 +18,7 @@ export class BulkheadFull extends Error {
 export class Bulkhead {
   #free: number;
   readonly #room: number;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Waiter>();
 
   constructor(slots: number, room: number) {
     this.#free = slots;
@@ -28,9 +33,10 @@ export class Bulkhead {
     }
     if (this.#waiting.size >= this.#room) throw new BulkheadFull('No room left');
     return new Promise((resolve, reject) => {
-      this.#waiting.add(resolve);
+      const waiter: Waiter = { go: resolve };
+      this.#waiting.add(waiter);
       cancellation.onCancel(() => {
-        if (this.#waiting.delete(resolve)) reject(cancellation.reason);
+        if (this.#take(waiter) !== undefined) reject(cancellation.reason);
       });
     });
   }
@@ -38,10 +44,16 @@ export class Bulkhead {
   /** Gives a slot back. */
   leave(): void {
     for (const next of this.#waiting) {
-      this.#waiting.delete(next);
-      next();
+      this.#take(next)?.();
       return;
     }
     this.#free += 1;
+  }
+
+  #take(waiter: Waiter): (() => void) | undefined {
+    const { go } = waiter;
+    waiter.go = undefined;
+    this.#waiting.delete(waiter);
+    return go;
   }
 }

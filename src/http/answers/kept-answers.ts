@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { BriefMap } from '../../brief-map.js';
 import type { Scope } from '../../credentials.js';
 import { after, type MaybePromise } from '../../maybe-promise.js';
 import type { Receipt } from '../../receipt.js';
@@ -42,7 +43,7 @@ interface Flight {
 
 /** Keeps answers at `/graphql`. */
 export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
-  const flights = new Map<string, Flight>();
+  const flights = new BriefMap<string, Flight>();
   const flightOf = new Attached<Flight>();
 
   function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): MaybePromise<true> {

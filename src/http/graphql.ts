@@ -9,7 +9,7 @@ import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql
 import { type Context, createContext, type Services } from '../context.js';
 import { Abandoned, UpstreamTimeout } from '../errors.js';
 import { createPlanned } from '../graphql/planned.js';
-import { stringifyResult } from '../graphql/vector-text.js';
+import { resultBytes } from '../graphql/vector-text.js';
 import type { Admission } from '../limits/admission.js';
 import type { KeptAnswers } from './answers/kept-answers.js';
 import { callLimitPlugin } from './call-limit-plugin.js';
@@ -72,7 +72,8 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     includeStacktraceInErrorResponses: false,
-    stringifyResult,
+    // Apollo hands it on as it is, and it is the body that is sent.
+    stringifyResult: result => resultBytes(result) as unknown as string,
     stopOnTerminationSignals: false,
     logger: app.log,
     formatError: mask,
@@ -101,9 +102,10 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       return createContext(door.services, visitor, lifetime, door.visits.of(request.raw));
     },
     finish(request, reply, body, context) {
+      const bytes = body as unknown as Buffer;
       return context === undefined || door.answers === undefined
-        ? body
-        : door.answers.finish(request, reply, body, context.receipt);
+        ? bytes
+        : door.answers.finish(request, reply, bytes, context.receipt);
     },
   });
   return apollo;

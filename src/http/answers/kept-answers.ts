@@ -20,7 +20,7 @@ export interface KeptAnswers {
   /** Answers what is kept, shares what is under way, and passes everything else on. */
   listener(next: RequestListener): RequestListener;
   /** Sends the answer of an execution, and keeps it for as long as its receipt allows. */
-  finish(request: FastifyRequest, reply: FastifyReply, body: string, receipt: Receipt): Promise<FastifyReply>;
+  finish(request: FastifyRequest, reply: FastifyReply, body: Buffer, receipt: Receipt): Promise<FastifyReply>;
 }
 
 /** What kept answers need. */
@@ -100,12 +100,11 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       const flight = flightOf.get(request.raw);
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (flight === undefined || !keepable) return reply.send(body);
-      const bytes = Buffer.from(body);
       const answer: Answer = {
         headers: [...headersFor(reply), 'vary', 'accept-encoding, origin'],
-        body: bytes,
+        body,
         gzipped: undefined,
-        etag: etagOf(bytes),
+        etag: etagOf(body),
         operation: receipt.trail.operation,
         outcome: receipt.trail.outcome,
         keepUntil: Number.isFinite(receipt.keepUntil) ? receipt.keepUntil : 0,

@@ -69,6 +69,11 @@ describe('docker-compose.yml', () => {
     expect(services.redis.command).toContain('of-redis');
     expect(services.grafana.environment.GF_SECURITY_ADMIN_PASSWORD).toBe('g');
   });
+
+  test('has its secrets in a file that git and the image leave out', () => {
+    expect(read('.gitignore').split('\n')).toContain('.env');
+    expect(read('.dockerignore').split('\n')).toContain('*');
+  });
 });
 
 describe('the Dockerfile', () => {

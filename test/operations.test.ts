@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -12,13 +12,22 @@ const read = (path: string) => readFileSync(path, 'utf8');
 const folder = 'docs/operations';
 
 describe('docker-compose.yml', () => {
+  /** What docker-compose makes of it with this `.env`, and not with one that lies here. */
   function composed(env: Record<string, string> = {}) {
-    const { status, stdout, stderr } = spawnSync('docker-compose', ['config'], {
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-      encoding: 'utf8',
-    });
-    if (status !== 0) throw new Error(stderr);
-    return parse(stdout);
+    const own = mkdtempSync(join(tmpdir(), 'compose-'));
+    const file = join(own, '.env');
+    try {
+      const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
+      writeFileSync(file, lines.join(''));
+      const { status, stdout, stderr } = spawnSync('docker-compose', ['--env-file', file, 'config'], {
+        env: { PATH: process.env.PATH, HOME: process.env.HOME },
+        encoding: 'utf8',
+      });
+      if (status !== 0) throw new Error(stderr);
+      return parse(stdout);
+    } finally {
+      rmSync(own, { recursive: true });
+    }
   }
   const { services, networks } = composed();
   const gateways = ['gateway-1', 'gateway-2'].map(name => services[name]);
@@ -30,6 +39,14 @@ describe('docker-compose.yml', () => {
       .filter(source => source.startsWith('/'));
     expect(mounts.length).toBeGreaterThan(5);
     expect(mounts.filter(path => !existsSync(path))).toEqual([]);
+  });
+
+  test('builds each gateway by itself, and no two images under one name', () => {
+    for (const gateway of gateways) expect(gateway).toHaveProperty('build');
+    const names = Object.values<{ build?: unknown; image?: string }>(services)
+      .filter(({ build }) => build !== undefined)
+      .flatMap(({ image }) => image ?? []);
+    expect(names).toEqual([...new Set(names)]);
   });
 
   test('gives two gateways an environment that they start with in production', () => {
@@ -56,7 +73,7 @@ describe('docker-compose.yml', () => {
     expect(services.redis).not.toHaveProperty('ports');
   });
 
-  test('takes its secrets from the environment', () => {
+  test('takes its secrets from .env', () => {
     const { services } = composed({
       REDIS_PASSWORD: 'of-redis',
       SESSION_SECRET: 'x'.repeat(32),

@@ -29,6 +29,23 @@ describe('docker-compose.yml', () => {
       rmSync(own, { recursive: true });
     }
   }
+  /** The configuration that a gateway of this `.env` starts with: its command is run, with something that tells its environment as the program. */
+  function configured(env: Record<string, string> = {}) {
+    const { command, environment } = composed(env).services['gateway-1'];
+    const own = mkdtempSync(join(tmpdir(), 'start-'));
+    try {
+      writeFileSync(join(own, 'start'), '#!/bin/sh\nexec node -p "JSON.stringify(process.env)"\n', { mode: 0o755 });
+      const [program, ...args]: string[] = command.map((part: string) => part.replaceAll('$$', '$'));
+      const { stdout } = spawnSync(program ?? '', args, {
+        cwd: own,
+        env: { PATH: process.env.PATH, NODE_ENV: 'production', ...environment },
+        encoding: 'utf8',
+      });
+      return readConfig(JSON.parse(stdout));
+    } finally {
+      rmSync(own, { recursive: true });
+    }
+  }
   const { services, networks } = composed();
   const gateways = ['gateway-1', 'gateway-2'].map(name => services[name]);
 
@@ -50,12 +67,34 @@ describe('docker-compose.yml', () => {
   });
 
   test('gives two gateways an environment that they start with in production', () => {
-    for (const { environment } of gateways) {
-      const config = readConfig({ NODE_ENV: 'production', ...environment });
-      expect(config.upstream.base).toBe('http://sandbox:4010');
-      expect(config.redis).toHaveLength(1);
-    }
-    expect(gateways[0].environment).toEqual(gateways[1].environment);
+    expect(configured().redis).toHaveLength(1);
+    expect(gateways[0]).toEqual(gateways[1]);
+  });
+
+  test('has the sandbox in the place of the whole service, or nowhere', () => {
+    expect(configured()).toMatchObject({
+      upstream: { base: 'http://sandbox:4010', api: 'http://sandbox:4010/api', dev: 'http://sandbox:4010/stage' },
+      eventsSearchParam: 'search',
+      keywordSuggestionPath: '/v2/discovery/search-criteria/keywords',
+    });
+    expect(configured({ UPSTREAM_BASE_URL: 'https://service.test' })).toMatchObject({
+      upstream: { base: 'https://service.test', api: undefined, dev: undefined },
+      eventsSearchParam: undefined,
+      keywordSuggestionPath: undefined,
+    });
+    expect(
+      configured({
+        UPSTREAM_BASE_URL: 'https://service.test',
+        UPSTREAM_API_URL: 'https://api.service.test',
+        EVENTS_SEARCH_PARAM: 'q',
+      }),
+    ).toMatchObject({
+      upstream: { base: 'https://service.test', api: 'https://api.service.test', dev: undefined },
+      eventsSearchParam: 'q',
+    });
+    expect(() => configured({ UPSTREAM_API_URL: 'https://api.service.test' })).toThrow(
+      'UPSTREAM_BASE_URL: must be set',
+    );
   });
 
   test('lets the balancer alone say which address a client has', () => {

@@ -1,46 +1,27 @@
-import { buildApp, type Gateway } from './app.js';
-import { InvalidConfig, readConfig } from './config.js';
+import { constants } from 'node:os';
+import type { Gateway } from './app.js';
 
 const longestClosingMs = 10_000;
 /** A balancer that looks every second sees in this time that the gateway is not ready. Until then requests are still answered: with 503. */
 const noticeMs = 1_500;
 
-try {
-  await run();
-} catch (error) {
-  const known = error instanceof InvalidConfig;
-  process.stderr.write(`${known ? error.message : (error as Error).stack}\n`);
-  process.exit(1);
-}
+/** Undefined while it starts. */
+let gateway: Gateway | undefined;
 
-async function run(): Promise<void> {
-  const config = readConfig(process.env);
-  const gateway = await buildApp(config);
-  const address = await gateway.app.listen({ host: config.host, port: config.port });
-  process.once('SIGINT', () => void close(gateway));
-  process.once('SIGTERM', () => void close(gateway, noticeMs));
-  process.stdout.write(greeting(address, gateway));
-}
+// Before the rest is loaded: a container's first process is sent no signal that it does not listen for.
+process.once('SIGINT', () => void end('SIGINT'));
+process.once('SIGTERM', () => void end('SIGTERM', noticeMs));
 
-async function close(gateway: Gateway, notice = 0): Promise<void> {
+const { start } = await import('./start.js');
+gateway = await start(process.env);
+
+/** Lets a gateway finish what it has begun. One that starts has begun nothing: it ends at once, with the status that shells give to a signal. */
+async function end(signal: NodeJS.Signals, notice = 0): Promise<void> {
+  if (gateway === undefined) {
+    process.stderr.write(`${signal}: the gateway ended before it was ready\n`);
+    process.exit(128 + constants.signals[signal]);
+  }
   setTimeout(() => process.exit(1), longestClosingMs).unref();
   await gateway.close(notice);
   process.exit(0);
-}
-
-function greeting(address: string, { sandbox }: Gateway): string {
-  const lines = [`Market Intelligence Gateway: ${address}/graphql (open it in a browser for GraphiQL)`];
-  if (sandbox !== undefined) {
-    const { keys, users } = sandbox.demo;
-    lines.push(
-      '',
-      'No UPSTREAM_BASE_URL is set: a sandbox of the service is running, and whoever sends no credential uses its first key.',
-      ...keys.map(({ key, description }) => `  key   ${key}  ${description}`),
-      ...users.map(({ email, password }) => `  user  ${email}  password ${password}`),
-      '',
-      'Try:',
-      `  curl -s ${address}/graphql -H 'content-type: application/json' -d '{"query":"{ events(first: 2) { totalCount nodes { title references { observation { title } } } } }"}'`,
-    );
-  }
-  return `${lines.join('\n')}\n`;
 }

@@ -112,6 +112,10 @@ describe('docker-compose.yml', () => {
     expect(services.redis).not.toHaveProperty('ports');
   });
 
+  test('gives what it builds a first process that passes signals on from the beginning', () => {
+    for (const program of [...gateways, services.sandbox]) expect(program.init).toBe(true);
+  });
+
   test('takes its secrets from .env', () => {
     const { services } = composed({
       REDIS_PASSWORD: 'of-redis',

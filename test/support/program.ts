@@ -13,19 +13,23 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A run of the program that listens. */
-export interface Running {
-  /** `http://127.0.0.1:PORT`. */
-  readonly url: string;
+/** A run of the program, as far as it has come. */
+export interface Launched {
   /** Sends it a signal. */
   signal(name: NodeJS.Signals): void;
   /** What it has written to its standard error so far. */
   stderr(): string;
+  readonly ended: Promise<Ended>;
+}
+
+/** A run of the program that listens. */
+export interface Running extends Launched {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
   /** Ends it at once with SIGKILL. */
   kill(): Promise<Ended>;
   /** Asks it to close, waits for its end, and gives back how that went. */
   stop(): Promise<Ended>;
-  readonly ended: Promise<Ended>;
 }
 
 /** The gateway as a program, built once for all test files of a run. */
@@ -34,6 +38,8 @@ export interface Program {
   readonly folder: string;
   /** Runs it, or another script beside it, to its end, with this environment and no more. */
   run(env: Record<string, string>, script?: string, args?: readonly string[], stdin?: string): Promise<Ended>;
+  /** Starts it on a free port and waits for nothing. */
+  launch(env: Record<string, string>): Launched;
   /** Starts it on a free port and waits until it listens. */
   start(env: Record<string, string>): Promise<Running>;
 }
@@ -46,7 +52,7 @@ export async function buildProgram(): Promise<Program> {
   if (!existsSync(built)) await buildInto(built, folder);
   const out = join(built, 'src');
 
-  function launch(env: Record<string, string>, script = 'main.js', args: readonly string[] = [], stdin = '') {
+  function spawnProgram(env: Record<string, string>, script = 'main.js', args: readonly string[] = [], stdin = '') {
     const child = spawn(process.execPath, [join(out, script), ...args], { env, stdio: 'pipe' });
     child.stdin.end(stdin);
     const written = { stdout: '', stderr: '' };
@@ -57,14 +63,19 @@ export async function buildProgram(): Promise<Program> {
       written.stderr += chunk;
     });
     const ended = once(child, 'close').then(([exitCode]): Ended => ({ code: exitCode, ...written }));
-    return { child, written, ended };
+    const launched: Launched = { ended, signal: name => void child.kill(name), stderr: () => written.stderr };
+    return { child, launched };
   }
+
+  const onFreePort = (env: Record<string, string>) => spawnProgram({ PORT: '0', ...ofTheRun, ...env });
 
   return {
     folder: out,
-    run: (...what) => launch(...what).ended,
+    run: (...what) => spawnProgram(...what).launched.ended,
+    launch: env => onFreePort(env).launched,
     async start(env) {
-      const { child, written, ended } = launch({ PORT: '0', ...ofTheRun, ...env });
+      const { child, launched } = onFreePort(env);
+      const { ended } = launched;
       const lines = createInterface({ input: child.stdout });
       const failed = ended.then(({ stderr }) => {
         throw new Error(`The program did not start: ${stderr}`);
@@ -73,10 +84,8 @@ export async function buildProgram(): Promise<Program> {
       failed.catch(() => {});
       const [url = ''] = /http:\/\/[\d.]+:\d+/.exec(line) ?? [];
       return {
+        ...launched,
         url,
-        ended,
-        signal: name => void child.kill(name),
-        stderr: () => written.stderr,
         kill() {
           child.kill('SIGKILL');
           return ended;

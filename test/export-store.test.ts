@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -243,7 +243,7 @@ describe('the file of the registry', () => {
     expect(await readdir(path)).toEqual(['exports.json']);
   });
 
-  test('is not made before something is to be kept', async () => {
+  test('is not written before something is to be kept', async () => {
     const path = await folder();
     await (await openFileStore(path)).read('team');
     expect(await readdir(path)).toEqual([]);
@@ -296,11 +296,12 @@ describe('the file of the registry', () => {
 
   test('confirms nothing that it could not write', async () => {
     const path = await folder();
-    const store = await openFileStore(join(path, 'file', 'below'));
-    await writeFile(join(path, 'file'), '');
+    const place = join(path, 'place');
+    const store = await openFileStore(place);
+    await rm(place, { recursive: true });
+    await writeFile(place, '');
     await expect(register(store, 'team', 'a')).rejects.toThrow();
-    await rm(join(path, 'file'));
-    await chmod(path, 0o700);
+    await rm(place);
     expect(await names(store, 'team')).toEqual([]);
     await register(store, 'team', 'a');
     expect(await names(store, 'team')).toEqual(['a']);

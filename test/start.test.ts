@@ -1,7 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { buildProgram, type Program } from './support/program.js';
 import { until } from './support/until.js';
 
@@ -48,5 +51,43 @@ describe('a signal while the gateway starts ends it at once, and says so', () =>
     starting.signal('SIGTERM');
     expect(await starting.ended).toMatchObject({ code: 143, stdout: '' });
     silent.close();
+  });
+});
+
+describe('without Redis', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'start-'));
+  });
+  afterEach(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  /** Runs the program as somebody whom a folder's mode binds, as it does not bind root. */
+  function runBound(env: Record<string, string>) {
+    const bound = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override'] : [];
+    const [command = '', ...args] = [...bound, process.execPath, join(program.folder, 'main.js')];
+    return spawnSync(command, args, { env: { PATH: process.env.PATH, ...env }, encoding: 'utf8', timeout: 45_000 });
+  }
+
+  test('the start makes the folder for exports', async () => {
+    const DATA_DIR = join(folder, 'made', 'at the start');
+    const running = await program.start({ DATA_DIR });
+    expect((await stat(DATA_DIR)).mode & 0o777).toBe(0o700);
+    await running.stop();
+  });
+
+  test.each([
+    ['is not the gateway’s', '.'],
+    ['cannot be made', 'data'],
+    ['is a file', 'file'],
+  ])('a folder that %s ends it with one clear line', async (_, place) => {
+    await writeFile(join(folder, 'file'), '');
+    await chmod(folder, 0o500);
+    const DATA_DIR = join(folder, place);
+    const { status, stdout, stderr } = runBound({ PORT: '0', DATA_DIR });
+    expect([status, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^DATA_DIR: [^\n]+ must be a folder that can be written to[^\n]+\n$/);
+    expect(stderr).toContain(DATA_DIR);
   });
 });

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, constants, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { InvalidConfig } from '../config.js';
 import { emptyTeam, type TeamState, teamState } from './model.js';
@@ -11,12 +11,14 @@ const content = z.object({ version: z.literal(1), teams: z.record(z.string(), te
 type Teams = ReadonlyMap<string, TeamState>;
 
 /**
- * Keeps everything in `exports.json` in a folder of this gateway's own. Each change replaces the file as a whole: written beside it,
- * forced to the disk, then renamed, so that a process killed at any moment leaves the old one or the new.
- * @throws InvalidConfig where there is a file that cannot be understood; it stays as it is until somebody has looked at it.
+ * Keeps everything in `exports.json` in a folder of this gateway's own, which is made where it is missing. Each change replaces the file as a
+ * whole: written beside it, forced to the disk, then renamed, so that a process killed at any moment leaves the old one or the new.
+ * @throws InvalidConfig where the folder cannot be written to, and where there is a file that cannot be understood; it stays as it is until
+ * somebody has looked at it.
  */
 export async function openFileStore(folder: string): Promise<TeamStore> {
   const file = join(folder, 'exports.json');
+  await prepare(folder);
   await removeLeftovers(folder);
   let version = await versionOf(file);
   let teams = abandoned(await readTeams(file));
@@ -57,6 +59,21 @@ export async function openFileStore(folder: string): Promise<TeamStore> {
   };
 }
 
+/** The operator is to hear of a folder that is of no use, at the start, and not a team at its first export. */
+async function prepare(folder: string): Promise<void> {
+  try {
+    await make(folder);
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new InvalidConfig(
+      `DATA_DIR: ${resolve(folder)} must be a folder that can be written to, since without REDIS_URL exports are kept there: ${message}`,
+    );
+  }
+}
+
+const make = (folder: string) => mkdir(folder, { recursive: true, mode: 0o700 });
+
 /** Tells one content of the file from the next. */
 async function versionOf(file: string): Promise<string> {
   const found = await stat(file, { bigint: true }).catch(ignoreAbsence);
@@ -79,8 +96,7 @@ async function readTeams(file: string): Promise<Teams> {
 
 /** What a killed process had not finished writing. A write of a living one fails by it, and confirms nothing. */
 async function removeLeftovers(folder: string): Promise<void> {
-  const names = (await readdir(folder).catch(ignoreAbsence)) ?? [];
-  const leftovers = names.filter(name => /^exports\.json\.\d+\.new$/.test(name));
+  const leftovers = (await readdir(folder)).filter(name => /^exports\.json\.\d+\.new$/.test(name));
   await Promise.all(leftovers.map(name => rm(join(folder, name), { force: true })));
 }
 
@@ -96,7 +112,7 @@ function abandoned(teams: Teams): Teams {
 
 /** @returns the version of what was written. */
 async function replace(folder: string, file: string, text: string): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await make(folder);
   // A name of this process: two that write at once must not mix what they write.
   const beside = `${file}.${process.pid}.new`;
   const handle = await open(beside, 'w', 0o600);

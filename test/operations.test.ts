@@ -166,6 +166,11 @@ describe('the Dockerfile', () => {
     expect(valuesOf('CMD')).toEqual(['["./start"]']);
   });
 
+  test('runs no script of a package that it installs', () => {
+    const installing = valuesOf('RUN').filter(command => command.includes('npm ci'));
+    expect(installing).toEqual(['npm ci --ignore-scripts']);
+  });
+
   test('leaves root', () => {
     expect(lines.slice(lines.lastIndexOf('USER node')).some(line => /^(RUN|USER root)/.test(line))).toBe(false);
     expect(valuesOf('USER')).toEqual(['node']);

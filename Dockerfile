@@ -17,9 +17,10 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/schema ./schema
 COPY --from=build /app/dist ./dist
 # All that is ever written, and only where there is no Redis; the rest of the file system may be read-only.
-RUN install -d -o node -g node data
+RUN install -d -o 1000 -g 1000 data
 VOLUME /app/data
-USER node
+# The user node by its number: Kubernetes takes no name's word for not being root.
+USER 1000:1000
 EXPOSE 4000
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

@@ -171,9 +171,10 @@ describe('the Dockerfile', () => {
     expect(installing).toEqual(['npm ci --ignore-scripts']);
   });
 
-  test('leaves root', () => {
-    expect(lines.slice(lines.lastIndexOf('USER node')).some(line => /^(RUN|USER root)/.test(line))).toBe(false);
-    expect(valuesOf('USER')).toEqual(['node']);
+  test('leaves root for a number, and the folder for data to it', () => {
+    expect(valuesOf('USER')).toEqual(['1000:1000']);
+    expect(lines.slice(lines.indexOf('USER 1000:1000')).some(line => line.startsWith('RUN'))).toBe(false);
+    expect(valuesOf('RUN')).toContain('install -d -o 1000 -g 1000 data');
   });
 
   test('has a health check that tells a gateway that answers from none', async () => {

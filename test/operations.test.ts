@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -114,6 +115,22 @@ describe('docker-compose.yml', () => {
 
   test('gives what it builds a first process that passes signals on from the beginning', () => {
     for (const program of [...gateways, services.sandbox]) expect(program.init).toBe(true);
+  });
+
+  test('asks the sandbox whether it listens', async () => {
+    const [, command, ...args]: string[] = services.sandbox.healthcheck.test;
+    const check = (port: number) =>
+      spawnSync(
+        command ?? '',
+        args.map(arg => arg.replace('4010', `${port}`)),
+      ).status;
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    expect(check(port)).toBe(0);
+    server.close();
+    await once(server, 'close');
+    expect(check(port)).toBe(1);
   });
 
   test('takes its secrets from .env', () => {

@@ -98,13 +98,19 @@ test('the guides and README name only scripts and files that there are', () => {
 describe('docs/operators.md', () => {
   const guide = 'docs/operators.md';
 
-  test('does what it says, and its teams file makes a team', async () => {
+  test('does what it says: its teams file makes a team, and its container is one of the Dockerfile', async () => {
     const { folder: dist } = await buildProgram();
     const [, port = ''] = (await freeAddress()).split(':');
-    const env = { API_KEY: demoHeaders['x-api-key'] };
+    const folder = await mkdtemp(join(tmpdir(), 'operators-'));
+    // In Docker's place, which is not on every machine: what it is told is compared with the Dockerfile.
+    await writeFile(join(folder, 'docker'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    const env = { API_KEY: demoHeaders['x-api-key'], PATH: `${folder}:${process.env.PATH}` };
     const steps = await follow(guide, gateway.url, { env, stands: { 4318: port }, links: { dist } });
     for (const step of steps) asPromised(step);
-    const folder = await mkdtemp(join(tmpdir(), 'teams-'));
+    const image = readFileSync('Dockerfile', 'utf8');
+    const [volume, exposed] = ['VOLUME', 'EXPOSE'].map(word => new RegExp(`^${word} (.*)$`, 'm').exec(image)?.[1]);
+    const docker = steps.find(({ command }) => command.startsWith('docker'))?.stdout;
+    expect(docker).toMatch(new RegExp(`^build --tag (\\S+) \\.\nrun .*:${exposed} .*:${volume} .* \\1\n$`));
     const file = join(folder, 'teams.json');
     await writeFile(file, steps.find(({ command }) => command.includes('teams.json'))?.stdout ?? '');
     const own = await startGateway({ sandbox, env: { TEAMS_FILE: file } });

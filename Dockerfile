@@ -1,4 +1,4 @@
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -9,7 +9,7 @@ RUN npm run build && npm prune --omit=dev
 # The image runs what `npm start` runs, with the same flags, but as the process that hears the signals.
 RUN node -p '"#!/bin/sh\nexec " + require("./package.json").scripts.start' > start && chmod +x start
 
-FROM node:20-bookworm-slim
+FROM node:24-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000
 WORKDIR /app
 COPY --from=build /app/package.json /app/start ./

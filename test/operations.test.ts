@@ -170,6 +170,12 @@ describe('the Dockerfile', () => {
     expect(admitted.map(line => line.slice(1)).sort()).toEqual(sources.sort());
   });
 
+  test('runs on what it was built with', () => {
+    const bases = valuesOf('FROM').map(from => from.split(' ')[0]);
+    expect(bases).toHaveLength(2);
+    expect(new Set(bases).size).toBe(1);
+  });
+
   test('starts the program as npm start does, with the same flags', () => {
     const writesStart = valuesOf('RUN').find(command => command.includes('> start'));
     const target = mkdtempSync(join(tmpdir(), 'image-'));

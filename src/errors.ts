@@ -20,6 +20,8 @@ export interface UpstreamFault {
 
 /** An error whose text and code are meant for the client; whatever is not one is masked at the door. */
 export abstract class GatewayError extends Error {
+  /** Where it was made is nobody's to see, and GraphQL, which wraps it, would have it written out at the cost of a small query. */
+  override readonly stack: string = '';
   abstract readonly code: ErrorCode;
   /** The HTTP status where the error refuses a whole request. */
   abstract readonly httpStatus: number;

@@ -30,6 +30,14 @@ const repeated = (times: number, text: (index: number) => string) =>
 
 /** A document that is just out of a bound. */
 const hostile: readonly { measure: string; limit: number; query: string; variables?: Record<string, unknown> }[] = [
+  { measure: 'text', limit: bounds.text, query: `{ viewer { team } } #${'a'.repeat(bounds.text)}` },
+  {
+    measure: 'text',
+    limit: bounds.text,
+    query: 'query ($t: String) { events(after: $t) { totalCount } }',
+    variables: { t: '"'.repeat(bounds.text / 2 + 1) },
+  },
+  { measure: 'lines', limit: bounds.lines, query: `{ viewer { team } } ${'\n'.repeat(bounds.lines)}` },
   { measure: 'tokens', limit: bounds.tokens, query: `{ ${repeated(bounds.tokens, () => 'a')} }` },
   { measure: 'operations', limit: bounds.operations, query: repeated(bounds.operations + 1, i => `query Q${i} { a }`) },
   {
@@ -67,6 +75,18 @@ const hostile: readonly { measure: string; limit: number; query: string; variabl
     limit: bounds.items,
     query: 'query ($names: [String!]) { events(filter: { alertTypes: $names }) { totalCount } }',
     variables: { names: Array.from({ length: bounds.items + 1 }, () => 'a') },
+  },
+  {
+    measure: 'items',
+    limit: bounds.items,
+    query: 'query ($names: [String!]) { events(filter: { alertTypes: $names }) { totalCount } }',
+    variables: { names: Array.from({ length: bounds.items / 2 + 1 }, () => [{}]) },
+  },
+  {
+    measure: 'members',
+    limit: bounds.members,
+    query: 'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }',
+    variables: { filter: Object.fromEntries(Array.from({ length: bounds.members }, (_, i) => [`m${i}`, 1])) },
   },
   {
     measure: 'upstream calls',
@@ -107,6 +127,21 @@ describe('what may be asked', () => {
     const { status } = await gateway.query(query);
     expect([200, 400]).toContain(status);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+
+  test('is told a few errors of a document, and one of variables, however many there are', async () => {
+    const { errors } = await gateway.query(`{ ${repeated(50, i => `nothing${i}`)} }`);
+    expect(errors).toHaveLength(bounds.errors + 1);
+    expect(new Set(errors?.map(({ extensions }) => extensions.code))).toEqual(new Set(['GRAPHQL_VALIDATION_FAILED']));
+
+    const filter = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`m${i}`, 'a'.repeat(1_000)]));
+    const query = 'query ($filter: EventFilter, $n: Int) { events(filter: $filter, first: $n) { totalCount } }';
+    const fit = await gateway.query(query, { filter, n: 'no number' });
+    expect(fit).toMatchObject({
+      status: 400,
+      errors: [{ extensions: { code: 'BAD_USER_INPUT', argument: 'filter' } }],
+    });
+    expect(fit.errors).toHaveLength(1);
   });
 
   test('is one operation at a time', async () => {

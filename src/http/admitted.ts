@@ -23,7 +23,8 @@ export function asApollo({ method, url, headers, body }: FastifyRequest): HTTPGr
 
 function admittedBody(asked: HTTPGraphQLRequest, admission: Admission): HTTPGraphQLRequest {
   const { body } = asked;
-  const params: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
+  const params: Record<string, unknown> =
+    typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {};
   const text = admission.textOf(params);
   if (text === undefined || !bearsHash(params)) return asked;
   const { extensions: _, documentId: __, ...rest } = params;

@@ -11,8 +11,9 @@ import { Abandoned, UpstreamTimeout } from '../errors.js';
 import { createPlanned } from '../graphql/planned.js';
 import { resultBytes } from '../graphql/vector-text.js';
 import type { Admission } from '../limits/admission.js';
+import { admissionPlugin } from './admission-plugin.js';
 import type { KeptAnswers } from './answers/kept-answers.js';
-import { callLimitPlugin } from './call-limit-plugin.js';
+import { documentErrorsPlugin } from './document-errors-plugin.js';
 import { createDocumentStore } from './documents.js';
 import { executionPlugin } from './execution-plugin.js';
 import { lapseSession } from './lapsed-session.js';
@@ -66,6 +67,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     introspection: true,
     parseOptions: door.admission.parseOptions,
     validationRules: [...door.admission.validationRules],
+    validationOptions: door.admission.validationOptions,
     documentStore: createDocumentStore(),
     // The admission knows the documents that clients persisted.
     persistedQueries: false,
@@ -81,7 +83,8 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginCacheControlDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
-      callLimitPlugin(door.admission),
+      documentErrorsPlugin,
+      admissionPlugin(door.admission),
       receiptPlugin(door.explains),
       trailPlugin(door.visits.nameOf),
       subscriptionPlugin,

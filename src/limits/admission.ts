@@ -1,7 +1,9 @@
 import {
   type DocumentNode,
+  GraphQLError,
   type GraphQLSchema,
   getOperationAST,
+  getVariableValues,
   NoSchemaIntrospectionCustomRule,
   type OperationDefinitionNode,
   type ParseOptions,
@@ -12,22 +14,26 @@ import { LRUCache } from 'lru-cache';
 import { QueryTooComplex } from '../errors.js';
 import { bounds } from './bounds.js';
 import { mostCalls } from './most-calls.js';
-import { checkShape, checkVariables } from './shape.js';
+import { checkLines, checkShape, checkVariables } from './shape.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
 
-/** What may be asked, for any door: `textOf`, then parse and validate with what stands here, then `checkCalls`, then execute. */
+/** What may be asked, for any door: `textOf`, then parse and validate with what stands here, then `checkOperation`, then execute. */
 export interface Admission {
   readonly parseOptions: ParseOptions;
   /** Beside GraphQL's own. */
   readonly validationRules: readonly ValidationRule[];
+  readonly validationOptions: { readonly maxErrors: number };
   /**
    * The text of the document that is asked for, of a shape that may be validated; undefined where there is none or it is no text. A text that
    * does not parse passes, for the door to say why.
    * @throws GatewayError or GraphQLError, ready for the client.
    */
   textOf(params: DocumentParams & { readonly variables?: unknown }): string | undefined;
-  /** @throws QueryTooComplex where the operation could cause more upstream calls than one may. */
-  checkCalls(
+  /**
+   * @throws QueryTooComplex where the operation could cause more upstream calls than one may, GraphQLError for the first variable that does not
+   * fit its type.
+   */
+  checkOperation(
     document: DocumentNode,
     operationName: string | null | undefined,
     variables: Readonly<Record<string, unknown>> | undefined,
@@ -57,8 +63,9 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
     sizeCalculation: (_, text) => text.length + overheadBytes,
   });
 
-  function checkText(text: string): void {
+  function checkDocument(text: string): void {
     if (good.has(text)) return;
+    checkLines(text);
     const document = parsed(text, parseOptions);
     if (document === undefined) return;
     checkShape(document);
@@ -68,7 +75,11 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
   /** Of an operation without variables, which is the same each time. */
   const known = new WeakMap<OperationDefinitionNode, number>();
 
-  const callsOf: (...asked: Parameters<Admission['checkCalls']>) => number = (document, operationName, variables) => {
+  const callsOf: (...asked: Parameters<Admission['checkOperation']>) => number = (
+    document,
+    operationName,
+    variables,
+  ) => {
     const operation = getOperationAST(document, operationName);
     const isFixed = operation != null && (operation.variableDefinitions ?? []).length === 0;
     const before = isFixed ? known.get(operation) : undefined;
@@ -81,17 +92,32 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
   return {
     parseOptions,
     validationRules: introspection ? [] : [NoSchemaIntrospectionCustomRule],
+    validationOptions: { maxErrors: bounds.errors },
     textOf(params) {
       checkVariables(params.variables);
       const text = documents.textOf(params);
-      if (text !== undefined) checkText(text);
+      if (text !== undefined) checkDocument(text);
       return text;
     },
-    checkCalls(document, operationName, variables) {
+    checkOperation(document, operationName, variables) {
       const calls = callsOf(document, operationName, variables);
       if (calls > callLimit) throw new QueryTooComplex('upstream calls', calls, callLimit);
+      checkFit(schema, getOperationAST(document, operationName), variables);
     },
   };
+}
+
+/** Each error would repeat the whole value, so that there is one. */
+function checkFit(
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode | null | undefined,
+  variables: Readonly<Record<string, unknown>> = {},
+): void {
+  const { errors } = getVariableValues(schema, operation?.variableDefinitions ?? [], variables, { maxErrors: 1 });
+  const [first] = errors ?? [];
+  if (first === undefined) return;
+  const extensions = { code: 'BAD_USER_INPUT', http: { status: 400 } };
+  throw new GraphQLError(first.message, { nodes: first.nodes ?? null, extensions });
 }
 
 function parsed(text: string, options: ParseOptions): DocumentNode | undefined {
@@ -101,6 +127,14 @@ function parsed(text: string, options: ParseOptions): DocumentNode | undefined {
     if (/^Syntax Error: Document contains more tha[nt] \d+ tokens/.test((error as Error).message)) {
       throw new QueryTooComplex('tokens', bounds.tokens + 1, bounds.tokens);
     }
+    if (error instanceof RangeError) throw tooDeep();
     return undefined;
   }
+}
+
+/** The parser's own words would be those of an overflow of its stack, once it had tried again. */
+function tooDeep(): GraphQLError {
+  return new GraphQLError('Syntax Error: The document is nested too deeply', {
+    extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400 } },
+  });
 }

@@ -3,6 +3,10 @@
  * tokens, 15 levels), and small enough that no document within all of them takes more than a few milliseconds to check.
  */
 export const bounds = {
+  /** Of one value in a body, such as a document, in bytes. */
+  text: 100_000,
+  /** Of a document. Each error says in which line it is, for which the lines are counted again. */
+  lines: 2_000,
   /** Names, numbers, strings and punctuators; the parser stops at the first one more. */
   tokens: 5_000,
   operations: 20,
@@ -17,8 +21,12 @@ export const bounds = {
   directives: 50,
   /** How often one name may stand beside itself: comparing such fields takes the square of their number. */
   repetitions: 20,
-  /** Of one list, in the document or in a variable: beyond any field's own bound, of which the field speaks better. */
+  /** Values in the lists and objects of a body: beyond any field's own bound, of which the field speaks better. */
   items: 20_000,
+  /** Members of all objects of a body. Names that are new cost the parser of JSON the most. */
+  members: 2_000,
   /** Lists and objects inside of each other in one value. */
   nesting: 10,
+  /** How many errors a document is told: each costs as much as a small query. */
+  errors: 5,
 } as const;

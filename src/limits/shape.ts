@@ -24,7 +24,12 @@ export function checkShape({ definitions }: DocumentNode): void {
   for (const root of [...operations, ...fragments]) checkRoot(root, byName);
 }
 
-/** Refuses lists that are longer, and values that are nested deeper, than any field takes. @throws QueryTooComplex */
+/** Refuses a text of more lines than a document takes, before it is parsed. @throws QueryTooComplex */
+export function checkLines(text: string): void {
+  within('lines', text.split(/\r\n|[\n\r]/, bounds.lines + 1).length);
+}
+
+/** Refuses values that are nested deeper than any field takes. @throws QueryTooComplex */
 export function checkVariables(variables: unknown): void {
   checkPlain(variables, 0);
 }
@@ -33,7 +38,6 @@ function checkPlain(value: unknown, nesting: number): void {
   if (typeof value !== 'object' || value === null) return;
   within('nesting', nesting);
   const inside = Array.isArray(value) ? value : Object.values(value);
-  within('items', inside.length);
   for (const each of inside) checkPlain(each, nesting + 1);
 }
 
@@ -82,10 +86,10 @@ function checkLiteral(value: ValueNode, nesting: number): void {
   if (value.kind !== Kind.LIST && value.kind !== Kind.OBJECT) return;
   within('nesting', nesting);
   const inside = value.kind === Kind.LIST ? value.values : value.fields.map(field => field.value);
-  within('items', inside.length);
   for (const each of inside) checkLiteral(each, nesting + 1);
 }
 
-function within(measure: keyof typeof bounds, value: number): void {
+/** @throws QueryTooComplex where a measure is out of its bound. */
+export function within(measure: keyof typeof bounds, value: number): void {
   if (value > bounds[measure]) throw new QueryTooComplex(measure, value, bounds[measure]);
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -40,9 +40,12 @@ export interface Program {
   run(env: Record<string, string>, script?: string, args?: readonly string[], stdin?: string): Promise<Ended>;
   /** Starts it on a free port and waits for nothing. */
   launch(env: Record<string, string>): Launched;
-  /** Starts it on a free port and waits until it listens. */
-  start(env: Record<string, string>): Promise<Running>;
+  /** Starts it, or another script beside it, on a free port, and waits until it listens. */
+  start(env: Record<string, string>, script?: string, args?: readonly string[]): Promise<Running>;
 }
+
+/** What operators run it with. */
+const flags: readonly string[] = JSON.parse(readFileSync('package.json', 'utf8')).scripts.start.split(' ').slice(1, -1);
 
 /** Builds the program, where no other test file of this run has, into the folder that the global setup made for it. Nobody writes there. */
 export async function buildProgram(): Promise<Program> {
@@ -53,7 +56,7 @@ export async function buildProgram(): Promise<Program> {
   const out = join(built, 'src');
 
   function spawnProgram(env: Record<string, string>, script = 'main.js', args: readonly string[] = [], stdin = '') {
-    const child = spawn(process.execPath, [join(out, script), ...args], { env, stdio: 'pipe' });
+    const child = spawn(process.execPath, [...flags, join(out, script), ...args], { env, stdio: 'pipe' });
     child.stdin.end(stdin);
     const written = { stdout: '', stderr: '' };
     child.stdout.on('data', chunk => {
@@ -67,14 +70,15 @@ export async function buildProgram(): Promise<Program> {
     return { child, launched };
   }
 
-  const onFreePort = (env: Record<string, string>) => spawnProgram({ PORT: '0', ...ofTheRun, ...env });
+  const onFreePort = (env: Record<string, string>, script?: string, args?: readonly string[]) =>
+    spawnProgram({ PORT: '0', ...ofTheRun, ...env }, script, args);
 
   return {
     folder: out,
     run: (...what) => spawnProgram(...what).launched.ended,
     launch: env => onFreePort(env).launched,
-    async start(env) {
-      const { child, launched } = onFreePort(env);
+    async start(env, script, args) {
+      const { child, launched } = onFreePort(env, script, args);
       const { ended } = launched;
       const lines = createInterface({ input: child.stdout });
       const failed = ended.then(({ stderr }) => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { checkJson } from '../../limits/json.js';
 import { Attached } from '../attached.js';
 
 const bodies = new Attached<Promise<Buffer>>();
@@ -15,12 +16,14 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
   const known = bodies.get(request);
   if (known !== undefined) return known;
   const reading = new Promise<Buffer>((resolve, reject) => {
+    const tooLarge = () => reject(new BodyTooLarge(`The body must be at most ${limit} bytes`));
+    if (Number(request.headers['content-length']) > limit) return tooLarge();
     const chunks: Buffer[] = [];
     let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= limit) chunks.push(chunk);
-      else reject(new BodyTooLarge(`The body must be at most ${limit} bytes`));
+      else tooLarge();
     });
     request.on('end', () => {
       const [only] = chunks;
@@ -35,13 +38,18 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
   return reading;
 }
 
-/** Lets Fastify parse bodies that were read before it saw the request. */
+/** Lets Fastify parse bodies that were read before it saw the request, as far as they may be parsed. */
 export function parseReadBodies(app: FastifyInstance, limit: number): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.addContentTypeParser('application/json', (request, payload, done) => {
-    readBody(payload, limit).then(
-      body => parse(request, body.toString(), done),
-      error => done(error),
-    );
+    readBody(payload, limit)
+      .then(body => {
+        checkJson(body);
+        return body.toString();
+      })
+      .then(
+        text => parse(request, text, done),
+        error => done(error),
+      );
   });
 }

@@ -15,6 +15,9 @@ import type { AnswerKey, AnswerStore } from './store.js';
 /** Headers besides the body and the credential that shape an answer, or whether it is given. */
 const shaping = ['accept', 'content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
 
+/** Of the body, in bytes: what is longer costs more to find than it is likely to come again. */
+const longestKey = 64 * 1024;
+
 /** Whole answers, found again before anything is parsed. */
 export interface KeptAnswers {
   /** Answers what is kept, shares what is under way, and passes everything else on. */
@@ -62,6 +65,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     const scope = found instanceof Promise ? await found : found;
     if (scope === undefined) return false;
     const body = request.method === 'GET' ? undefined : await readBody(request, largestBody);
+    if (body !== undefined && body.length > longestKey) return false;
     const key = answerKey(scope, request, body);
     const looked = store.get(key);
     const kept = looked instanceof Promise ? await looked : looked;

@@ -56,7 +56,7 @@ export class Connection implements Wire {
     this.#parts = parts;
     const late = () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout');
     this.#phase = { name: 'expected', arrival, timer: setTimeout(late, parts.times.initMs) };
-    socket.on('message', (data, isBinary) => this.#receive(isBinary ? undefined : messageIn(String(data))));
+    socket.on('message', (data, isBinary) => this.#receive(isBinary ? undefined : messageIn(data as Buffer)));
     socket.on('pong', () => {
       this.#alive = true;
     });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checkJson } from '../../limits/json.js';
 
 /** The sub-protocol of GraphQL over WebSocket, and the codes it closes with. */
 export const protocol = 'graphql-transport-ws';
@@ -38,10 +39,11 @@ const message = z.discriminatedUnion('type', [
 /** A message of a client. */
 export type Message = z.output<typeof message>;
 
-/** The message that a text is; undefined where it is none. */
-export function messageIn(text: string): Message | undefined {
+/** The message that came; undefined where it is none, or of more than any message has. */
+export function messageIn(bytes: Buffer): Message | undefined {
   try {
-    return message.parse(JSON.parse(text));
+    checkJson(bytes);
+    return message.parse(JSON.parse(bytes.toString()));
   } catch {
     return undefined;
   }

@@ -71,7 +71,7 @@ export function createOperationReader(
     if (document instanceof Refused) return document;
     const operation = getOperationAST(document, operationName);
     if (operation != null) {
-      admission.checkCalls(document, operationName, variables ?? undefined);
+      admission.checkOperation(document, operationName, variables ?? undefined);
       return { query, operationName, variables, document, type: operation.operation, name: operation.name?.value };
     }
     return new Refused([
@@ -90,10 +90,14 @@ export function createOperationReader(
   };
 }
 
-function check(schema: GraphQLSchema, query: string, { parseOptions, validationRules }: Admission): Checked {
+function check(
+  schema: GraphQLSchema,
+  query: string,
+  { parseOptions, validationRules, validationOptions }: Admission,
+): Checked {
   try {
     const document = parse(query, parseOptions);
-    const errors = validate(schema, document, [...specifiedRules, ...validationRules]);
+    const errors = validate(schema, document, [...specifiedRules, ...validationRules], validationOptions);
     if (errors.length === 0) return document;
     return new Refused(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
   } catch (error) {

@@ -3,14 +3,14 @@ import type { Context } from '../context.js';
 import type { Admission } from '../limits/admission.js';
 import { refusal } from './mask-error.js';
 
-/** Refuses an operation that could cause more upstream calls than one may, before any is made. */
-export function callLimitPlugin(admission: Admission): ApolloServerPlugin<Context> {
+/** Refuses an operation that is not admitted before any call is made for it. */
+export function admissionPlugin(admission: Admission): ApolloServerPlugin<Context> {
   return {
     async requestDidStart() {
       return {
         async didResolveOperation({ document, request: { operationName, variables } }) {
           try {
-            admission.checkCalls(document, operationName, variables);
+            admission.checkOperation(document, operationName, variables);
           } catch (error) {
             throw refusal(error);
           }

@@ -1,0 +1,38 @@
+// Somebody who asks well, in a process of its own, so that its times are not those of whoever else a test plays: `good-visitor.mjs <url>`. One request
+// after another over one connection. Every other one is executed, since `x-explain` is never answered from what is kept. Each message is answered with
+// the times since the last, in milliseconds, and the number of wrong answers.
+import { Agent, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const pauseMs = 5;
+const [url] = process.argv.slice(2);
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const headers = { 'content-type': 'application/json', 'x-api-key': 'demo-key-subscribed' };
+const pages = '{ totalCount nodes { title references { observation { title } } } }';
+
+function ask(query, more) {
+  return new Promise((resolve, reject) => {
+    const asked = request(`${url}/graphql`, { method: 'POST', agent, headers: { ...headers, ...more } }, response => {
+      text(response).then(body => resolve({ status: response.statusCode, body }), reject);
+    });
+    asked.on('error', reject);
+    asked.end(JSON.stringify({ query }));
+  });
+}
+
+let times = [];
+let wrong = 0;
+process.on('message', () => {
+  process.send({ times, wrong });
+  times = [];
+  wrong = 0;
+});
+for (let number = 0; ; number += 1) {
+  const query = `{ events(first: ${1 + (Math.floor(number / 2) % 10)}) ${pages} }`;
+  const startedAt = performance.now();
+  const { status, body } = await ask(query, number % 2 === 1 && { 'x-explain': '1' });
+  times.push(performance.now() - startedAt);
+  if (status !== 200 || JSON.parse(body).errors !== undefined) wrong += 1;
+  await sleep(pauseMs);
+}

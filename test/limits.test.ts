@@ -162,6 +162,16 @@ describe('what may be asked', () => {
     expect(response.status).toBe(413);
   });
 
+  test('is at most one megabyte where its length is not announced, too', async () => {
+    const response = await fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new Blob([JSON.stringify({ query: '{ viewer { team } }', padding: 'a'.repeat(1024 * 1024) })]).stream(),
+      duplex: 'half',
+    } as RequestInit);
+    expect(response.status).toBe(413);
+  });
+
   test('leaves room for what people and tools ask: GraphiQL asks for the whole schema', async () => {
     const whole = getIntrospectionQuery({
       descriptions: true,

@@ -1,6 +1,6 @@
 /**
- * What one document may be. Each bound is several times what the largest query of a person or a tool needs (GraphiQL's introspection: 300
- * tokens, 15 levels), and small enough that no document within all of them takes more than a few milliseconds to check.
+ * What one request may be. Each bound is several times what the largest query of a person or a tool needs (GraphiQL's introspection: 300
+ * tokens, 15 levels), and small enough that no request within all of them takes more than a few milliseconds to check.
  */
 export const bounds = {
   /** Of one value in a body, such as a document, in bytes. */
@@ -27,6 +27,6 @@ export const bounds = {
   members: 2_000,
   /** Lists and objects inside of each other in one value. */
   nesting: 10,
-  /** How many errors a document is told: each costs as much as a small query. */
+  /** Of a document, as many as are told: to make and to word one costs more than to find it. */
   errors: 5,
 } as const;

@@ -9,8 +9,8 @@ const backslash = 0x5c;
 const brace = 0x7b;
 
 /**
- * Refuses JSON of longer texts and more values than any field takes, before it is parsed: a megabyte of members takes the parser fifty times as
- * long as a megabyte of text. Whether it is JSON at all is for the parser to say.
+ * Refuses JSON of longer texts and more values than any field takes, before it is parsed: a megabyte of members takes the parser seventy times
+ * as long as a megabyte of text. Whether it is JSON at all is for the parser to say.
  * @throws QueryTooComplex
  */
 export function checkJson(bytes: Uint8Array): void {

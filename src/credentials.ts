@@ -60,11 +60,12 @@ function checked(argument: string, value: string): Secret {
   return new Secret(value);
 }
 
-/** How a credential travels upstream: as it came (spec.md: Authentication). The `query` goes into the address, and into no log. */
+/** What carries a credential upstream: a header, or a part of the query, which goes into the address and into no log. */
 export type Carried =
   | { readonly header: readonly [name: string, value: string]; readonly query?: undefined }
   | { readonly query: string; readonly header?: undefined };
 
+/** How a credential travels upstream: as it came (spec.md: Authentication). */
 export function carry(credential: Credential): Carried {
   const value = credential.secret.reveal();
   switch (credential.kind) {

@@ -143,7 +143,7 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
   }
 
   // Its own memory is not needed: these have them all.
-  const loader = new DataLoader(readMany as (asks: readonly Ask[]) => Promise<(unknown | Error)[]>, { cache: false });
+  const loader = new DataLoader(readMany, { cache: false });
   const answers = new Map<string, unknown>();
   const heavyAnswers: typeof answers = new Map();
 

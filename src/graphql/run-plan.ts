@@ -81,12 +81,13 @@ class Running {
         const value = this.#field(field, source, path);
         answer[key] = value;
         if (!isPromise(value)) continue;
+        // Most wait for one thing, and an empty list that is pushed to makes room for seventeen.
         if (waiting === undefined) waiting = [key];
         else waiting.push(key);
       }
     } catch (error) {
       if (waiting === undefined) throw error;
-      // What else was begun may reject too.
+      // What else was begun may reject too; it is waited for in as many turns as graphql-js takes.
       return Promise.all(waiting.map(key => answer[key]))
         .then(() => answer)
         .finally(() => {

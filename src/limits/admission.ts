@@ -75,19 +75,14 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
   /** Of an operation without variables, which is the same each time. */
   const known = new WeakMap<OperationDefinitionNode, number>();
 
-  const callsOf: (...asked: Parameters<Admission['checkOperation']>) => number = (
-    document,
-    operationName,
-    variables,
-  ) => {
-    const operation = getOperationAST(document, operationName);
+  function callsOf(operation: OperationDefinitionNode | null | undefined, reckon: () => number): number {
     const isFixed = operation != null && (operation.variableDefinitions ?? []).length === 0;
     const before = isFixed ? known.get(operation) : undefined;
     if (before !== undefined) return before;
-    const calls = mostCalls(schema, document, operationName, variables);
+    const calls = reckon();
     if (isFixed) known.set(operation, calls);
     return calls;
-  };
+  }
 
   return {
     parseOptions,
@@ -100,9 +95,10 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
       return text;
     },
     checkOperation(document, operationName, variables) {
-      const calls = callsOf(document, operationName, variables);
+      const operation = getOperationAST(document, operationName);
+      const calls = callsOf(operation, () => mostCalls(schema, document, operationName, variables));
       if (calls > callLimit) throw new QueryTooComplex('upstream calls', calls, callLimit);
-      checkFit(schema, getOperationAST(document, operationName), variables);
+      checkFit(schema, operation, variables);
     },
   };
 }

@@ -1,12 +1,6 @@
+import { backslash, brace, bracket, colon, comma, quote } from '../json-bytes.js';
 import { bounds } from './bounds.js';
 import { within } from './shape.js';
-
-const quote = 0x22;
-const comma = 0x2c;
-const colon = 0x3a;
-const bracket = 0x5b;
-const backslash = 0x5c;
-const brace = 0x7b;
 
 /**
  * Refuses JSON of longer texts and more values than any field takes, before it is parsed: a megabyte of members takes the parser seventy times

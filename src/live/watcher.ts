@@ -203,14 +203,11 @@ export class Watcher {
     const seq = this.#word?.fence === fence ? this.#word.seq + 1 : 1;
     const word: Word<unknown> = { ...news, fence, seq };
     if (lease === undefined) return this.#hear(word, true);
-    try {
-      if (await this.#parts.board.announce(this.#name, lease, word)) this.#hear(word);
-      else this.#lose();
-    } catch {
-      if (signal.aborted) return;
-      if (performance.now() < lease.until) this.#hear(word, true);
-      else this.#lose();
-    }
+    // Undefined where the board is away: then nobody knows, and this process may have been stopped meanwhile.
+    const told = await this.#parts.board.announce(this.#name, lease, word).catch(() => undefined);
+    if (told === undefined && signal.aborted) return;
+    if (told ?? performance.now() < lease.until) this.#hear(word, told === undefined);
+    else this.#lose();
   }
 
   /** An end that was told before this watcher began is none of its own. */

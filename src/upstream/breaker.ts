@@ -21,8 +21,8 @@ export class Breaker {
     return CircuitState.HalfOpen;
   }
 
-  /** Takes down how a call ended. @param enteredAs what `enter` said. @param error undefined where there was none. */
-  leave(enteredAs: CircuitState, error: unknown): void {
+  /** Takes down how a call ended. @param enteredAs what `enter` said. @param error left out where there was none. */
+  leave(enteredAs: CircuitState, error?: unknown): void {
     const isTrial = enteredAs === CircuitState.HalfOpen;
     if (isTrial) {
       this.#isTried = false;

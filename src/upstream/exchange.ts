@@ -36,8 +36,6 @@ export function exchange(
   });
 }
 
-const nothing = Buffer.alloc(0);
-
 /** Collects one reply; an object, since every call under way has one, and its closures would take more. */
 class Collector implements Dispatcher.DispatchHandler {
   readonly #cancellation: Cancellation;
@@ -79,8 +77,9 @@ class Collector implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#cancellation.onCancel(undefined);
-    const [first = nothing, ...others] = this.#chunks ?? [];
-    const body = others.length === 0 ? first : Buffer.concat([first, ...others]);
+    const chunks = this.#chunks ?? [];
+    const [only] = chunks;
+    const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
     this.#resolve({ status: this.#status, headers: this.#headers, body });
   }
 

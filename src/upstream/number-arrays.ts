@@ -1,7 +1,5 @@
-const code = (character: string) => character.charCodeAt(0);
-const [quote, backslash, colon, space] = [code('"'), code('\\'), code(':'), code(' ')] as const;
-const [opening, closing, brace] = [code('['), code(']'), code('{')] as const;
-const controls = [code('\n'), code('\r'), code('\t')];
+import { backslash, brace, bracket, closingBracket, colon, otherSpaces, quote, space } from '../json-bytes.js';
+
 /** How the few members that hold vectors stand in a body. */
 const members = new Map<string, Buffer>();
 
@@ -35,8 +33,8 @@ export function quoteNumberArrays(body: Buffer, member: string): string {
     body[to] = quote;
     // Between numbers these are white space; inside a string they are not allowed.
     const inside = body.subarray(from + 1, to);
-    for (const control of controls) {
-      for (let at = inside.indexOf(control); at !== -1; at = inside.indexOf(control, at)) inside[at] = space;
+    for (const other of otherSpaces) {
+      for (let at = inside.indexOf(other); at !== -1; at = inside.indexOf(other, at)) inside[at] = space;
     }
   }
   return body.toString();
@@ -48,11 +46,11 @@ function flatArrays(body: Buffer, member: string): readonly Found[] {
   for (let at = body.indexOf(key); at !== -1; at = body.indexOf(key, at)) {
     const value = valueAfter(body, at, at + key.length);
     at += key.length;
-    if (value === undefined || body[value] !== opening) continue;
-    const to = body.indexOf(closing, value + 1);
+    if (value === undefined || body[value] !== bracket) continue;
+    const to = body.indexOf(closingBracket, value + 1);
     if (to === -1) break;
     const inside = body.subarray(value + 1, to);
-    if (inside.includes(quote) || inside.includes(opening) || inside.includes(brace)) continue;
+    if (inside.includes(quote) || inside.includes(bracket) || inside.includes(brace)) continue;
     found.push({ from: value, to });
     at = to;
   }

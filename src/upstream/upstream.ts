@@ -44,7 +44,9 @@ export function createUpstream(
     cancellation.cancel(new UpstreamTimeout(`The service did not answer within ${options.timeoutMs} ms`));
 
   function breakerOf(family: string): Breaker {
-    const breaker = breakers.get(family) ?? new Breaker();
+    const found = breakers.get(family);
+    if (found !== undefined) return found;
+    const breaker = new Breaker();
     breakers.set(family, breaker);
     return breaker;
   }
@@ -92,7 +94,7 @@ export function createUpstream(
           try {
             enteredAs = breaker.enter();
             const reply = await call(gate, request, asker, cancellation);
-            breaker.leave(enteredAs, undefined);
+            breaker.leave(enteredAs);
             return reply;
           } catch (error) {
             if (enteredAs !== undefined) breaker.leave(enteredAs, error);

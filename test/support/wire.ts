@@ -1,4 +1,5 @@
 import { type Dispatcher, MockAgent } from 'undici';
+import { pairsOf } from '../../src/http/early-headers.js';
 import { wireOrigin } from './gateway.js';
 
 /** A call as the fake service sees it; `path` has the query and, before it, the prefix of its address. */
@@ -43,7 +44,7 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
           method,
           path: options.path,
           url: new URL(options.path, wireOrigin),
-          headers: pairs(options.headers as unknown as readonly string[]),
+          headers: Object.fromEntries(pairsOf(options.headers as unknown as string[])) as Record<string, string>,
           body: typeof options.body === 'string' ? options.body : '',
         };
         calls.push(call);
@@ -64,8 +65,3 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
 export const eventPage = (events: readonly object[], totalItems = events.length): WireReply => ({
   body: { meta: { totalItems, totalPages: 1, currentPage: 1, pageSize: 10 }, data: events },
 });
-
-/** Headers by name, from names and values in turn. */
-function pairs(list: readonly string[]): Record<string, string> {
-  return Object.fromEntries(list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? '']] : [])));
-}

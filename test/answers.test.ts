@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { launchChromium } from './support/chromium.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 
@@ -195,6 +196,49 @@ test('a query by GET is kept too, and not without the header that keeps foreign 
   expect(await keptBy(alone)).toBe(before + 1);
   expect((await fetch(address, { headers: key })).status).toBe(400);
 });
+
+test('a client is told to ask again for what a write may change, and for what came by a cookie', async () => {
+  const cachingOf = async (query: string, credential: Record<string, string>) =>
+    (await post(alone, query, credential)).headers['cache-control'];
+  const signedIn = await fetch(`${alone.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      query: 'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { team } }',
+    }),
+  });
+  const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+  expect(await cachingOf(fresh(), key)).toMatch(/^private, max-age=\d+$/);
+  expect(await cachingOf('{ market(id: 1) { name } }', key)).toBe('private, no-cache');
+  expect(await cachingOf(fresh(), { cookie })).toBe('private, no-cache');
+});
+
+test('a browser shows nobody what it kept for another credential', async () => {
+  const browser = await launchChromium();
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${alone.url}/graphql`);
+    const path = `/graphql?query=${encodeURIComponent(fresh())}`;
+    const askAs = (apiKey: string) =>
+      page.evaluate(
+        async ([address, credential]) => {
+          const headers = { 'x-api-key': credential, 'x-apollo-operation-name': 'x' };
+          const { data, errors } = await (await fetch(address, { headers })).json();
+          return errors === undefined ? data.events.totalCount : errors[0].extensions.code;
+        },
+        [path, apiKey] as const,
+      );
+    const before = await keptBy(alone);
+    expect([await askAs('demo-key-subscribed'), await askAs('demo-key-subscribed')]).toEqual(
+      Array(2).fill(expect.any(Number)),
+    );
+    // The second was the browser's own.
+    expect(await keptBy(alone)).toBe(before);
+    expect(await askAs('demo-key-markets-only')).toBe('FORBIDDEN');
+  } finally {
+    await browser.close();
+  }
+}, 60_000);
 
 test('a session id in the address shapes the scope alone', async () => {
   const made = await alone.query('mutation { createEmbedSession { accessToken } }');

@@ -33,6 +33,9 @@ const gzipped = promisify(gzip);
 const compress = async (body: Buffer) => gzipped(body);
 const worthCompressing = 1_024;
 
+/** The headers of a request that its answer depends on. */
+const shapers = 'accept, accept-encoding, authorization, cookie, origin, x-api-key';
+
 /** The entity tag of a body. */
 export function etagOf(body: Buffer): string {
   return `"${hash('sha1', body, 'base64url')}"`;
@@ -40,8 +43,8 @@ export function etagOf(body: Buffer): string {
 
 /** An answer as a client asked for it: compressed where it takes gzip, which is done once, and nothing but 304 where it has it already. */
 export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybePromise<Representation> {
-  const { headers, etag, keepUntil, body } = answer;
-  const common = [...headers, 'etag', etag, 'cache-control', cachingUntil(keepUntil)];
+  const { headers, etag, body } = answer;
+  const common = [...headers, 'vary', shapers, 'etag', etag, 'cache-control', cachingOf(answer, asked)];
   if (holds(asked['if-none-match'], etag)) return { status: 304, headers: common, body: undefined };
   if (body.length < worthCompressing || !takesGzip(asked)) {
     common.push('content-length', body.length);
@@ -54,8 +57,13 @@ export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybeProm
   });
 }
 
-function cachingUntil(keepUntil: number): string {
-  const seconds = Math.floor((keepUntil - Date.now()) / 1_000);
+/**
+ * Whether a client may give an answer again without asking. Not where a write could change it in its time, nor where it came by a cookie:
+ * browsers do not heed `Vary: cookie` in what they keep, and would show it to who signs in next.
+ */
+function cachingOf({ keepUntil, generations }: Answer, asked: IncomingHttpHeaders): string {
+  const isByHeader = asked['x-api-key'] !== undefined || asked.authorization !== undefined;
+  const seconds = isByHeader && generations.length === 0 ? Math.floor((keepUntil - Date.now()) / 1_000) : 0;
   return seconds > 0 ? `private, max-age=${seconds}` : 'private, no-cache';
 }
 

@@ -105,7 +105,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (flight === undefined || !keepable) return reply.send(body);
       const answer: Answer = {
-        headers: [...headersFor(reply), 'vary', 'accept-encoding, origin'],
+        headers: headersFor(reply),
         body,
         gzipped: undefined,
         etag: etagOf(body),

@@ -29,12 +29,12 @@ const webAddress = z
   .nullable()
   .catch(null);
 
-const types: Readonly<Record<string, Reference['type']>> = {
-  ok: 'OK',
-  info: 'INFO',
-  warning: 'WARNING',
-  error: 'ERROR',
-};
+const types = new Map<string, Reference['type']>([
+  ['ok', 'OK'],
+  ['info', 'INFO'],
+  ['warning', 'WARNING'],
+  ['error', 'ERROR'],
+]);
 
 const reference = z.object({
   title: cutTo(longest.title),
@@ -43,7 +43,7 @@ const reference = z.object({
   type: z
     .string()
     .catch('warning')
-    .transform((type): Reference['type'] => types[type] ?? 'WARNING'),
+    .transform(type => types.get(type) ?? 'WARNING'),
 });
 
 const references = z

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { isIP } from 'node:net';
 import { z } from 'zod';
+import { faultsIn, InvalidConfig } from './invalid-config.js';
 import { Secret } from './secret.js';
 
 const blankIsAbsent = (value: unknown) => (typeof value === 'string' && value.trim() === '' ? undefined : value);
@@ -41,11 +41,13 @@ const secrets = list
   .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
   .transform(all => all.map(secret => new Secret(secret)));
 
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
 const proxies = z
   .string()
   .transform((text): boolean | string[] => (text === 'true' ? true : text === 'false' ? false : text.split(/ *, */)))
   .refine(
-    value => typeof value === 'boolean' || value.every(address => isIP(address.replace(/\/\d+$/, '')) !== 0),
+    value => typeof value === 'boolean' || value.every(each => network.safeParse(each).success),
     'must be true, false, or addresses and networks with commas between them',
   );
 
@@ -160,21 +162,13 @@ export interface Config {
   readonly persistedDocuments: { readonly file: string | undefined; readonly mode: 'off' | 'allow' | 'only' };
 }
 
-/** Every fault of an environment, one a line. */
-export class InvalidConfig extends Error {
-  override readonly name = 'InvalidConfig';
-}
-
 /**
  * The configuration that an environment describes. An empty variable counts as absent.
  * @throws InvalidConfig that names every wrong variable, not only the first.
  */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const result = environment.safeParse(env);
-  const faults = [
-    ...(result.error?.issues ?? []).map(issue => `${issue.path.join('.')}: ${issue.message}`),
-    ...disagreements(env),
-  ];
+  const faults = [...(result.success ? [] : faultsIn(result.error)), ...disagreements(env)];
   if (!result.success || faults.length > 0) {
     throw new InvalidConfig(`The environment is not right: ${faults.join('; ')}`);
   }

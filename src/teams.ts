@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { InvalidConfig } from './config.js';
 import type { Credential } from './credentials.js';
+import { InvalidConfig, reasonOf } from './invalid-config.js';
 
 const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits');
 const email = z.string().transform(text => text.toLowerCase());
@@ -51,8 +51,7 @@ export function readTeams(file: string): TeamList {
   try {
     return teamList.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    const reason = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
-    throw new InvalidConfig(`TEAMS_FILE: ${file} is no list of teams: ${reason}`);
+    throw new InvalidConfig(`TEAMS_FILE: ${file} is no list of teams: ${reasonOf(error)}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { InvalidConfig, readConfig } from '../src/config.js';
+import { readConfig } from '../src/config.js';
+import { InvalidConfig } from '../src/invalid-config.js';
 
 const secretOf = (letter: string) => letter.repeat(32);
 
@@ -179,6 +180,8 @@ describe('what is not right', () => {
     ['EXPLAIN', 'yes'],
     ['KEEP_ANSWERS', '1'],
     ['TRUST_PROXY', 'everyone'],
+    ['TRUST_PROXY', '10.0.0.0/99'],
+    ['TRUST_PROXY', '10.0.0.0/-1'],
   ])('is told by name, without the value: %s=%s', (name, value) => {
     const faults = faultsOf({ ...upstream, [name]: value });
     expect(faults).toHaveLength(1);

@@ -77,6 +77,19 @@ describe('without Redis', () => {
     await running.stop();
   });
 
+  test('an address that is taken ends it with one clear line', async () => {
+    const running = await program.start({ DATA_DIR: join(folder, 'data') });
+    const { port } = new URL(running.url);
+    const { code, stderr } = await program.run({
+      PATH: process.env.PATH ?? '',
+      PORT: port,
+      DATA_DIR: join(folder, 'data'),
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^HOST, PORT: nothing can listen at 127\.0\.0\.1, port \d+: [^\n]+\n$/);
+    await running.stop();
+  });
+
   test.each([
     ['is not the gateway’s', '.'],
     ['cannot be made', 'data'],

@@ -59,8 +59,7 @@ describe('a teams file', () => {
     const TEAMS_FILE = await fileOf('teams: []');
     const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', TEAMS_FILE, DATA_DIR: folder });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^TEAMS_FILE: /);
-    expect(stderr).not.toMatch(/ {4}at /);
+    expect(stderr).toMatch(/^TEAMS_FILE: [^\n]+\n$/);
   });
 });
 
@@ -94,11 +93,13 @@ describe('the command hash-key', () => {
   });
 });
 
-test('a damaged registry of exports ends the start with one clear line', async () => {
-  const data = await mkdtemp(join(folder, 'data-'));
-  await writeFile(join(data, 'exports.json'), '{"version":1,');
-  const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', DATA_DIR: data });
-  expect(code).toBe(1);
-  expect(stderr).toMatch(/^DATA_DIR: .*exports\.json cannot be read/);
-  expect(stderr).not.toMatch(/ {4}at /);
-});
+test.each(['{"version":1,', '{"version":1,"teams":[7,8]}', '{\n\n'])(
+  'a damaged registry of exports ends the start with one clear line: %j',
+  async content => {
+    const data = await mkdtemp(join(folder, 'data-'));
+    await writeFile(join(data, 'exports.json'), content);
+    const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', DATA_DIR: data });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^DATA_DIR: [^\n]*exports\.json cannot be read[^\n]+\n$/);
+  },
+);

@@ -78,16 +78,16 @@ function score(value: number | null | undefined, member: string, unbounded: numb
 
 const day = /^\d{4}-\d{2}-\d{2}$/;
 const point =
-  /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
+  /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d(?:\.\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
 
-/** A day stays a day, since the service gives it a meaning of its own; a point in time without a zone is in UTC. */
+/** A day stays a day, since the service gives it a meaning of its own; of a point in time, seconds and a zone (UTC) are filled in. */
 function time(text: string, member: string): string {
-  const [, pointDay, zone] = point.exec(text) ?? [];
+  const [, pointDay, minute, second = ':00', zone = 'Z'] = point.exec(text) ?? [];
   const itsDay = day.test(text) ? text : pointDay;
   if (itsDay === undefined || !isCalendarDay(itsDay)) {
     throw new BadUserInput(`filter.${member}`, 'must be a day (2026-01-31) or a point in time (2026-01-31T08:30:00Z)');
   }
-  return itsDay === text || zone !== undefined ? text : `${text}Z`;
+  return itsDay === text ? text : `${itsDay}T${minute}${second}${zone}`;
 }
 
 function isCalendarDay(text: string): boolean {

@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import { access, constants, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { InvalidConfig } from '../config.js';
+import { InvalidConfig, reasonOf } from '../invalid-config.js';
 import { emptyTeam, type TeamState, teamState } from './model.js';
 import type { TeamStore } from './store.js';
 
@@ -65,9 +65,8 @@ async function prepare(folder: string): Promise<void> {
     await make(folder);
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const { message } = error as Error;
     throw new InvalidConfig(
-      `DATA_DIR: ${resolve(folder)} must be a folder that can be written to, since without REDIS_URL exports are kept there: ${message}`,
+      `DATA_DIR: ${resolve(folder)} must be a folder that can be written to, since without REDIS_URL exports are kept there: ${reasonOf(error)}`,
     );
   }
 }
@@ -87,9 +86,8 @@ async function readTeams(file: string): Promise<Teams> {
     const text = await readFile(file, 'utf8').catch(ignoreAbsence);
     return new Map(text === undefined ? [] : Object.entries(content.parse(JSON.parse(text)).teams));
   } catch (error) {
-    const reason = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
     throw new InvalidConfig(
-      `DATA_DIR: ${file} cannot be read and was left as it is; mend it or move it away: ${reason}`,
+      `DATA_DIR: ${file} cannot be read and was left as it is; mend it or move it away: ${reasonOf(error)}`,
     );
   }
 }

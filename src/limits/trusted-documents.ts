@@ -4,6 +4,7 @@ import { GraphQLError } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { BadUserInput, Forbidden } from '../errors.js';
+import { InvalidConfig, reasonOf } from '../invalid-config.js';
 
 /** What a client may send to say which document it wants run; the same names at every door. */
 export interface DocumentParams {
@@ -34,13 +35,12 @@ const overheadBytes = 300;
 
 const manifestShape = z.record(z.string().min(1), z.string().min(1));
 
-/** Where graphql-codegen's client preset put its documents, `{hash: document}`. @throws Error that says what is wrong with the file. */
+/** Where graphql-codegen's client preset put its documents, `{hash: document}`. @throws InvalidConfig that says what is wrong with the file. */
 export function readManifest(path: string): ReadonlyMap<string, string> {
   try {
     return new Map(Object.entries(manifestShape.parse(JSON.parse(readFileSync(path, 'utf8')))));
   } catch (error) {
-    const reason = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
-    throw new Error(`PERSISTED_DOCUMENTS: ${path} is no object of documents by their hash: ${reason}`);
+    throw new InvalidConfig(`PERSISTED_DOCUMENTS: ${path} is no object of documents by their hash: ${reasonOf(error)}`);
   }
 }
 

@@ -113,9 +113,9 @@ describe('a session', () => {
     expect(setCookie(answer)).toMatch(/^mig_session=; .*Expires=Thu, 01 Jan 1970/);
   });
 
-  test('ends when the service no longer accepts it', async () => {
+  test.each([401, 403])('ends when the service no longer accepts it, which it says with %i', async status => {
     const cookie = await cookieFrom(gateway);
-    sandbox.tell({ path: /events$/, status: 401, errorCode: 'UNAUTHORISED' });
+    sandbox.tell({ path: /events$/, status, errorCode: 'UNAUTHORISED' });
     const answer = await gateway.query('{ events(first: 7) { totalCount } }', {}, { cookie });
     expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
     expect(setCookie(answer)).toMatch(/^mig_session=;/);
@@ -138,6 +138,22 @@ describe('a session', () => {
     expect(await works(secret('a'))).toBe(true);
     expect(await works(`${secret('b')},${secret('a')}`)).toBe(true);
     expect(await works(secret('b'))).toBe(false);
+  });
+
+  test('is not begun where its cookie would be larger than browsers take', async () => {
+    sandbox.tell({
+      path: '/v2/auth/sign-in',
+      status: 200,
+      body: '{}',
+      headers: { 'set-cookie': `svc_session=${'x'.repeat(3_600)}` },
+      times: 1,
+    });
+    const answer = await signIn(gateway);
+    expect(answer.errors?.[0]).toMatchObject({
+      message: expect.stringMatching(/too large for a cookie/),
+      extensions: { code: 'UPSTREAM_INVALID_RESPONSE', retryable: false },
+    });
+    expect(setCookie(answer)).toBe('');
   });
 
   test('does not open after its time', async () => {

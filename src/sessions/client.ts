@@ -11,7 +11,7 @@ import { type EmbedSession, embedSession, type Session, signedInName } from './m
 /** GET /v2/auth/session, which makes a session anew each time it is asked. */
 export const embedSessionWrite: Write<EmbedSession> = {
   request: { family: 'auth', address: 'base', method: 'GET', path: '/v2/auth/session', safe: false },
-  parse: body => embedSession.parse(body),
+  parse: body => embedSession.parse(body()),
 };
 
 /** A session as the service began it. */
@@ -32,6 +32,7 @@ export async function signIn(upstream: Upstream, receipt: Receipt, email: string
     method: 'POST',
     path: '/v2/auth/sign-in',
     body: { email, password },
+    argument: 'input',
     safe: false,
   } as const;
   const reply = await upstream.send(request, { credential: undefined, receipt }).catch(error => {

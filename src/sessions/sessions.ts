@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credential } from '../credentials.js';
-import { Unauthenticated } from '../errors.js';
+import { Unauthenticated, UpstreamInvalidResponse } from '../errors.js';
 import type { Receipt } from '../receipt.js';
 import type { Sealer } from '../seal.js';
 import { Secret } from '../secret.js';
@@ -20,7 +20,7 @@ export interface Begun {
 
 /** Signed-in users, of whom the gateway keeps nothing: all there is of a session is in its cookie. */
 export interface Sessions {
-  /** @throws Unauthenticated, alike in text and time for a wrong password and an unknown user; RateLimited after too many attempts. */
+  /** @throws Unauthenticated, alike in text and time for a wrong password and an unknown user; RateLimited after too many attempts; UpstreamInvalidResponse for a session that no cookie can hold. */
   begin(email: string, password: string, address: string, receipt: Receipt): Promise<Begun>;
   /** The credential in the gateway's cookie. @throws Unauthenticated where it is tampered with, foreign or expired. */
   open(cookie: string): Promise<Credential>;
@@ -35,6 +35,8 @@ export interface SessionsParts {
 
 /** Where the service gives its cookies no end, the seal gives them this one. */
 const longestMs = 12 * 60 * 60 * 1_000;
+/** In characters. Browsers drop a cookie of more than 4,096 bytes, its name among them, without a word. */
+const longestCookie = 4_000;
 /** A refusal is not told sooner, so that its time does not tell why. */
 const refusalMs = 500;
 
@@ -46,9 +48,13 @@ export function createSessions({ upstream, sealer, attempts }: SessionsParts): S
       try {
         const { session, lifetimeMs } = await signIn(upstream, receipt, email, password);
         await attempts.forgive(email);
+        const cookie = await sealer.seal(session, lifetimeMs ?? longestMs);
+        if (cookie.length > longestCookie) {
+          throw new UpstreamInvalidResponse('The session is too large for a cookie of ours', undefined, false);
+        }
         return {
           credential: credentialOf(session),
-          cookie: await sealer.seal(session, lifetimeMs ?? longestMs),
+          cookie,
           maxAge: lifetimeMs === undefined ? undefined : Math.floor(lifetimeMs / 1_000),
         };
       } catch (error) {

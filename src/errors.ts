@@ -159,6 +159,17 @@ export class UpstreamBadInput extends UpstreamError {
   readonly code = 'BAD_USER_INPUT';
   readonly httpStatus = 400;
   readonly retryable = false;
+  readonly argument: string | undefined;
+
+  /** @param argument the one that holds the values. The service's own word for which of them it is stays inside. */
+  constructor(message: string, upstream?: UpstreamFault, argument?: string) {
+    super(message, upstream);
+    this.argument = argument;
+  }
+
+  override get extensions() {
+    return { ...super.extensions, ...(this.argument !== undefined && { argument: this.argument }) };
+  }
 }
 
 /** Faults of the service itself: after these, and only these, a kept copy may serve in its grace time. */

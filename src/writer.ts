@@ -14,8 +14,8 @@ export interface Write<T> {
   readonly market?: string;
   /** The tag of what it begins anew, of which nothing that was known before is of use any more. */
   readonly begins?: string;
-  /** @throws anything, where the body is none that the specification promises. */
-  parse(body: unknown): T;
+  /** @param body what is in the reply, parsed when it is asked for. @throws anything, where it is not what the specification promises. */
+  parse(body: () => unknown): T;
 }
 
 /** Writes on behalf of one caller. */
@@ -44,7 +44,7 @@ export function createWriter({ upstream, cache, telemetry }: WriterParts, caller
       try {
         const reply = await upstream.send(request, caller);
         await renew();
-        const { value, drift } = understood(() => parse(jsonOf(reply, request).json));
+        const { value, drift } = understood(() => parse(() => jsonOf(reply, request).json));
         for (const field of drift.fields) telemetry.drift(field);
         caller.receipt.leftOut.push(...drift.leftOut);
         return value;

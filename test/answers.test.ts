@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { request } from 'undici';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { launchChromium } from './support/chromium.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 
 const env = { SESSION_SECRET: 'k'.repeat(40), KEEP_ANSWERS: 'true' };
@@ -223,7 +223,8 @@ test('a browser shows nobody what it kept for another credential', async () => {
       page.evaluate(
         async ([address, credential]) => {
           const headers = { 'x-api-key': credential, 'x-apollo-operation-name': 'x' };
-          const { data, errors } = await (await fetch(address, { headers })).json();
+          const answer = await fetch(address, { headers });
+          const { data, errors } = (await answer.json()) as GraphqlAnswer;
           return errors === undefined ? data.events.totalCount : errors[0].extensions.code;
         },
         [path, apiKey] as const,

@@ -270,7 +270,7 @@ describe('one bad field', () => {
         companyCount: null,
         dateCreated: null,
         companies: { nodes: [{ domain: 'a.example', name: null, overallMomentum: null, operatesIn: ['de'] }] },
-        jobs: [{ id: '9', progress: null, status: null, endTime: null, finished: false }],
+        jobs: [{ id: '9', progress: null, status: null, endTime: null, finished: true }],
       },
       observation: { id: 'o-1', content: [], weight: null, publishedAt: null, clusterLabel: null },
     });

@@ -370,6 +370,19 @@ describe('Limits', () => {
     await idle.introduce();
     expect(await idle.closed).toEqual({ code: 1000, reason: 'Idle' });
   });
+
+  test('one that asks now and then stays', async () => {
+    const busy = rawSocket(strict.url);
+    await busy.introduce();
+    const asks = 15;
+    for (let id = 0; id < asks; id += 1) {
+      busy.send({ id: String(id), type: 'subscribe', payload: { query: '{ viewer { team } }' } });
+      await new Promise(resolve => setTimeout(resolve, 100));
+    }
+    await until(() => busy.messages.filter(({ type }) => type === 'complete').length === asks);
+    expect(busy.socket.readyState).toBe(busy.socket.OPEN);
+    busy.socket.close();
+  });
 });
 
 test('a mutation is not taken over GET, and a stream must be asked for', async () => {

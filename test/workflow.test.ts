@@ -210,6 +210,7 @@ describe('each step', () => {
         const { data, errors } = await gateway.query(documentOf(name, type), { input });
         expect(data[name]).toBeNull();
         expect(errors?.[0].extensions).toMatchObject({ code, upstream: { status } });
+        expect(errors?.[0].extensions.argument).toBe(code === 'BAD_USER_INPUT' ? 'input' : undefined);
         if (status >= 500) expect(errors?.[0].extensions.retryable).toBe(false);
         expect(sandbox.calls.count(path)).toBe(1);
       }
@@ -226,6 +227,37 @@ describe('each step', () => {
       expect(sandbox.calls.count(path)).toBe(1);
     },
   );
+
+  test('a review is done whatever the service answers to it', async () => {
+    sandbox.tell({ path: /reviews$/, status: 200, body: 'OK' });
+    const input = { marketId: market, reviewStatus: 'INCLUDE', target: { all: true } };
+    const review = 'mutation ($input: ReviewCompaniesInput!) { reviewCompanies(input: $input) { marketId } }';
+    const { data, errors } = await gateway.query(review, { input });
+    expect([data, errors]).toEqual([{ reviewCompanies: { marketId: market } }, undefined]);
+  });
+
+  test.each<[string, unknown, string[] | null]>([
+    ['a list', ['a', { keyword: 'b' }], ['a', 'b']],
+    ['a list under data', { data: ['a'] }, ['a']],
+    ['a list under any name', { suggestions: ['a'] }, ['a']],
+    [
+      'as criteria have them',
+      { keywords: { features: ['a'], user: [], synonyms: ['b'], irrelevant: ['c'] } },
+      ['a', 'b'],
+    ],
+    [
+      'criteria',
+      { searchCriteria: { userPrompt: 'x', keywords: { features: ['a'] }, seedDomains: ['d.example'] } },
+      ['a'],
+    ],
+    ['no list at all', { message: 'none' }, null],
+  ])('suggested keywords are understood as %s', async (_, body, expected) => {
+    sandbox.tell({ path: /keywords$/, status: 200, body: JSON.stringify(body) });
+    const suggest = 'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }';
+    const { data, errors } = await gateway.query(suggest, { input: { searchCriteria: { userPrompt: 'x' } } });
+    expect(data.suggestKeywords).toEqual(expected);
+    expect(errors?.[0].extensions.code).toBe(expected === null ? 'UPSTREAM_INVALID_RESPONSE' : undefined);
+  });
 
   test('a conflict that is none of startDiscovery is an error', async () => {
     const publish = 'mutation ($input: PublishMarketInput!) { publishMarket(input: $input) { marketId } }';

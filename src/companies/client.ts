@@ -10,6 +10,7 @@ export function companiesRead(marketId: string): Read<readonly CompanyRecord[]> 
       address: 'base',
       method: 'GET',
       path: `/v2/markets/${marketId}/companies`,
+      argument: 'id',
       safe: true,
     },
     market: marketId,
@@ -20,7 +21,14 @@ export function companiesRead(marketId: string): Read<readonly CompanyRecord[]> 
 /** GET /v2/markets/{id}/esg. */
 export function esgRead(marketId: string): Read<Esg> {
   return {
-    request: { family: 'esg', address: 'base', method: 'GET', path: `/v2/markets/${marketId}/esg`, safe: true },
+    request: {
+      family: 'esg',
+      address: 'base',
+      method: 'GET',
+      path: `/v2/markets/${marketId}/esg`,
+      argument: 'id',
+      safe: true,
+    },
     market: marketId,
     parse: body => ({ value: esg.parse(body) }),
   };
@@ -35,8 +43,9 @@ export function exportCsvWrite(marketId: string, domains: readonly string[]): Wr
       method: 'POST',
       path: `/markets/${marketId}/export-csv`,
       body: { domainList: domains },
+      argument: 'input',
       safe: false,
     },
-    parse: body => csvExport.parse(body).downloadLink,
+    parse: body => csvExport.parse(body()).downloadLink,
   };
 }

@@ -18,7 +18,7 @@ export function companyTest(filter: CompanyFilter | null | undefined): (company:
     (codes === undefined || company.naics.some(({ code }) => [...codes].some(wanted => code.startsWith(wanted))));
 }
 
-const textOf = ({ name, domain, description }: CompanyRecord) => `${name}\n${domain}\n${description}`.toLowerCase();
+const textOf = ({ name, domain, description }: CompanyRecord) => [name, domain, description].join('\n').toLowerCase();
 
 function lowerCased(values: readonly string[] | null | undefined, argument: string): ReadonlySet<string> | undefined {
   if (values == null) return undefined;

@@ -25,6 +25,7 @@ export function jobsRead(marketId: string, phase: JobPhase): Read<readonly Job[]
       address: 'base',
       method: 'GET',
       path: `${jobPaths[phase]}/${marketId}/jobs`,
+      argument: 'id',
       safe: true,
     },
     market: marketId,
@@ -40,6 +41,7 @@ export function searchCriteriaRead(marketId: string): Read<SearchCriteria> {
       address: 'base',
       method: 'GET',
       path: `/v2/discovery/${marketId}/search-criteria`,
+      argument: 'id',
       safe: true,
     },
     market: marketId,
@@ -55,6 +57,7 @@ export function searchCriteriaHistoryRead(marketId: string): Read<readonly Searc
       address: 'base',
       method: 'GET',
       path: `/v2/discovery/${marketId}/search-criteria/history`,
+      argument: 'id',
       safe: true,
     },
     market: marketId,
@@ -66,7 +69,7 @@ export function searchCriteriaHistoryRead(marketId: string): Read<readonly Searc
 export function createCriteriaWrite(searchType: string, searchInput: string): Write<SearchCriteria> {
   return {
     request: discoveryRequest('POST', '/v2/discovery/search-criteria', { searchType, searchInput }),
-    parse: body => searchCriteria.parse(body),
+    parse: body => searchCriteria.parse(body()),
   };
 }
 
@@ -74,7 +77,7 @@ export function createCriteriaWrite(searchType: string, searchInput: string): Wr
 export function suggestKeywordsWrite(path: string, criteria: object): Write<readonly string[]> {
   return {
     request: discoveryRequest('POST', path, { searchCriteria: criteria }),
-    parse: body => suggestedKeywords.parse(body),
+    parse: body => suggestedKeywords.parse(body()),
   };
 }
 
@@ -87,7 +90,7 @@ export function startWrite(marketId: string, criteria: object, skipDiscoveryRevi
     }),
     market: marketId,
     begins: jobsTag(marketId),
-    parse: body => jobs.parse(body),
+    parse: body => jobs.parse(body()),
   };
 }
 
@@ -109,10 +112,10 @@ export function publishWrite(marketId: string): Write<readonly Job[]> {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,
     begins: jobsTag(marketId),
-    parse: body => jobs.parse(body),
+    parse: body => jobs.parse(body()),
   };
 }
 
 function discoveryRequest(method: 'POST' | 'PATCH', path: string, body?: object) {
-  return { family: 'discovery', address: 'base', method, path, body, safe: false } as const;
+  return { family: 'discovery', address: 'base', method, path, body, argument: 'input', safe: false } as const;
 }

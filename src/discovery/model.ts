@@ -4,6 +4,14 @@ import { identifier, unwrapped, utcTime, withAttributes } from '../wire-types.js
 
 const text = z.string();
 
+const endTime = tolerant('Job.endTime', utcTime);
+
+/** It is set or it is not, also where nobody can read it. */
+const end = z
+  .unknown()
+  .default(null)
+  .transform(value => ({ endTime: endTime.parse(value), finished: value !== null && value !== '' }));
+
 const job = z
   .object({
     jobId: identifier,
@@ -11,13 +19,13 @@ const job = z
     jobProgress: tolerant('Job.jobProgress', z.number()),
     status: tolerant('Job.status', text),
     startTime: tolerant('Job.startTime', utcTime),
-    endTime: tolerant('Job.endTime', utcTime),
+    endTime: end,
   })
-  .transform(({ jobId, jobProgress, ...rest }) => ({
+  .transform(({ jobId, jobProgress, endTime, ...rest }) => ({
     id: jobId,
     progress: jobProgress,
     ...rest,
-    finished: rest.endTime !== null,
+    ...endTime,
   }));
 
 /** A job of a discovery or of a publication (spec.md: Discovery job). */
@@ -76,11 +84,19 @@ export interface DiscoveryAlreadyRunning {
 
 const suggestion = z.union([text, z.object({ keyword: text }).transform(({ keyword }) => keyword)]);
 
-/** Suggested keywords. The body is not shown: a list of them, bare or under any one member, is understood. */
+/**
+ * Suggested keywords. The body is not shown: a list of them is understood, bare, under any one member, or in several as criteria have
+ * them; in criteria too.
+ */
 export const suggestedKeywords = z.preprocess(
   body => {
-    const content = unwrapped(body);
-    return Array.isArray(content) ? content : Object.values(content ?? {}).find(Array.isArray);
+    const content = criteriaIn(body) as { keywords?: unknown } | null;
+    const words = content?.keywords ?? content ?? {};
+    if (Array.isArray(words)) return words;
+    const lists = Object.entries(words).flatMap(([name, list]) =>
+      Array.isArray(list) && name !== 'irrelevant' ? [list] : [],
+    );
+    return lists.length === 0 ? undefined : lists.flat();
   },
   requiredRecords('keyword', suggestion),
 );

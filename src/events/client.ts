@@ -37,6 +37,7 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         method: 'GET',
         path: '/v2/events-monitor/events',
         query: parameters(query, page, pageSize, searchParam),
+        argument: 'filter',
         safe: true,
         vectors: { member: 'embeddings', wanted: vectors },
       },
@@ -50,6 +51,7 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         address: 'base',
         method: 'GET',
         path: `/v2/events-monitor/observation/${encodeURIComponent(id)}`,
+        argument: 'id',
         safe: true,
         vectors: { member: 'textEmbedding', wanted: vectors },
       },
@@ -79,7 +81,7 @@ function parsedPage(body: unknown): Parsed<EventPage, Vectors> {
 }
 
 function joinedPage(page: EventPage, vectors: Vectors): EventPage {
-  return { ...page, events: page.events.map(event => withVector(event, vectors[event?.id ?? ''] ?? null)) };
+  return { ...page, events: page.events.map(event => withVector(event, vectorOf(vectors, event?.id))) };
 }
 
 function parsedObservation(body: unknown): Parsed<Observation, Vectors> {
@@ -90,12 +92,17 @@ function parsedObservation(body: unknown): Parsed<Observation, Vectors> {
 }
 
 function joinedObservation(record: Observation, vectors: Vectors): Observation {
-  return { ...record, textEmbedding: vectors[record.id] ?? null };
+  return { ...record, textEmbedding: vectorOf(vectors, record.id) };
 }
 
 function withVector(event: Event | null, vector: string | null): Event | null {
   if (event === null || event.vectorIndex === null || event.vectorIndex.embeddings === vector) return event;
   return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vector } };
+}
+
+/** An identifier may be called as every object's own members are. */
+function vectorOf(vectors: Vectors, id = ''): string | null {
+  return Object.hasOwn(vectors, id) ? (vectors[id] ?? null) : null;
 }
 
 function apart(found: readonly (readonly [string, string])[]) {

@@ -27,6 +27,7 @@ export interface Refusal {
   readonly code: keyof typeof refusals;
   readonly message: string;
   readonly upstream: UpstreamFault | null;
+  readonly argument?: string | undefined;
 }
 
 /** What is told: a state that others may follow, the last one, or that the source refuses. JSON-safe, and without any credential. */
@@ -55,13 +56,15 @@ export function isPast(found: Found<unknown>, other: Found<unknown>, mostMs: num
 
 /** The refusal that an error is, where it is one. */
 export function refusalIn(error: unknown): Refusal | undefined {
-  for (const [code, ErrorClass] of Object.entries(refusals) as [Refusal['code'], typeof Unauthenticated][]) {
-    if (error instanceof ErrorClass) return { code, message: error.message, upstream: error.upstream ?? null };
+  for (const [code, ErrorClass] of Object.entries(refusals) as [Refusal['code'], typeof UpstreamBadInput][]) {
+    if (!(error instanceof ErrorClass)) continue;
+    const { message, upstream = null, argument } = error;
+    return { code, message, upstream, argument };
   }
   return undefined;
 }
 
 /** The error that a refusal was. */
-export function errorOf({ code, message, upstream }: Refusal): Error {
-  return new refusals[code](message, upstream ?? undefined);
+export function errorOf({ code, message, upstream, argument }: Refusal): Error {
+  return new refusals[code](message, upstream ?? undefined, argument);
 }

@@ -4,7 +4,14 @@ import { type MarketRecord, marketRecord, suggestions, type Topic, topics } from
 /** GET {dev_url}/dev/markets/{id}. */
 export function marketRecordRead(id: string): Read<MarketRecord> {
   return {
-    request: { family: 'market', address: 'dev', method: 'GET', path: `/dev/markets/${id}`, safe: true },
+    request: {
+      family: 'market',
+      address: 'dev',
+      method: 'GET',
+      path: `/dev/markets/${id}`,
+      argument: 'id',
+      safe: true,
+    },
     market: id,
     parse: body => ({ value: marketRecord.parse(body) }),
   };
@@ -19,6 +26,7 @@ export function topicsRead(id: string, sorted: boolean): Read<readonly Topic[]> 
       method: 'POST',
       path: `/markets/${id}/topics`,
       body: sorted ? { sorts: { label: 'asc' } } : {},
+      argument: 'id',
       safe: true,
     },
     market: id,
@@ -35,6 +43,7 @@ export function suggestionsRead(keyword: string): Read<readonly string[]> {
       method: 'POST',
       path: '/markets/suggest',
       body: { keyword },
+      argument: 'keyword',
       safe: true,
     },
     parse: body => ({ value: suggestions.parse(body) }),

@@ -12,38 +12,41 @@ import {
   UpstreamUnavailable,
 } from '../errors.js';
 import type { Reply } from './exchange.js';
+import type { UpstreamRequest } from './request.js';
+
+type Asked = Pick<UpstreamRequest, 'safe' | 'argument'>;
 
 /**
  * The error that a reply outside 200-299 stands for: by the body's `errorCode` where it has a known one, else by the status
  * (spec.md: Errors). The service's own text stays inside: it may name addresses or repeat a credential.
  */
-export function refusalOf(reply: Reply, safe: boolean): GatewayError {
+export function refusalOf(reply: Reply, request: Asked): GatewayError {
   const fault: UpstreamFault = { status: reply.status, errorCode: errorCodeOf(reply.body) };
-  return byErrorCode(fault, safe) ?? byStatus(reply.status, fault, safe);
+  return byErrorCode(fault, request) ?? byStatus(reply.status, fault, request);
 }
 
-function byErrorCode(fault: UpstreamFault, safe: boolean): GatewayError | undefined {
+function byErrorCode(fault: UpstreamFault, request: Asked): GatewayError | undefined {
   switch (fault.errorCode) {
     case 'QUERY_VALIDATION_FAILED':
-      return byStatus(400, fault, safe);
+      return byStatus(400, fault, request);
     case 'UNAUTHORISED':
-      return byStatus(401, fault, safe);
+      return byStatus(401, fault, request);
     case 'FORBIDDEN':
-      return byStatus(403, fault, safe);
+      return byStatus(403, fault, request);
     case 'NOT_FOUND':
-      return byStatus(404, fault, safe);
+      return byStatus(404, fault, request);
     case 'INTERNAL_SERVER_ERROR':
-      return byStatus(500, fault, safe);
+      return byStatus(500, fault, request);
     default:
       return undefined;
   }
 }
 
-function byStatus(status: number, fault: UpstreamFault, safe: boolean): GatewayError {
+function byStatus(status: number, fault: UpstreamFault, { safe, argument }: Asked): GatewayError {
   switch (status) {
     case 400:
     case 422:
-      return new UpstreamBadInput('The service turned the request down as invalid', fault);
+      return new UpstreamBadInput('The service turned the request down as invalid', fault, argument);
     case 401:
       return new Unauthenticated('The service does not accept the credential', fault);
     case 403:

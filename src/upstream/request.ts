@@ -11,6 +11,8 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly query?: URLSearchParams;
   readonly body?: unknown;
+  /** The argument of the schema whose values the service may turn down: `filter`. Left out: it is given none. */
+  readonly argument?: string;
   /** Whether asking twice is the same as asking once. Only a safe request is ever sent again. */
   readonly safe: boolean;
   /** The member that holds number arrays, and whether they are wanted: quoted into text if so, else cut out unread. */

@@ -68,7 +68,7 @@ export function createUpstream(
     return gate.exchange(request, asker, span, cancellation).then(
       reply => {
         record(reply.status);
-        if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request.safe);
+        if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request);
         return reply;
       },
       error => {

@@ -177,6 +177,7 @@ export class Connection implements Wire {
     };
     this.#running.set(id, giveUp);
     this.#begun += 1;
+    this.#idleSince = performance.now();
     const trail = streams.visits.begin(`${this.#id}/${this.#begun}`);
     try {
       await streams.count(guest);
@@ -252,13 +253,17 @@ function wordingFor(id: string): Wording {
   };
 }
 
+const credentialNames = new Map([
+  ['x-api-key', 'x-api-key'],
+  ['authorization', 'authorization'],
+  ['sessionid', 'sessionId'],
+]);
+
 /** Header names are no matter of case, and a payload stands in for headers. */
 function presentedIn(payload: Record<string, unknown>): Presented {
   const found: Record<string, string> = {};
   for (const [name, value] of Object.entries(payload)) {
-    const known = { 'x-api-key': 'x-api-key', authorization: 'authorization', sessionid: 'sessionId' }[
-      name.toLowerCase()
-    ];
+    const known = credentialNames.get(name.toLowerCase());
     if (known === undefined || value == null) continue;
     if (typeof value !== 'string') throw new BadUserInput(known, 'must be text');
     found[known] = value;

@@ -151,6 +151,8 @@ function visitorOf({ credential, address }: Guest): Visitor {
     setSession() {
       throw new Forbidden('Sign in over HTTP: a stream cannot set the cookie');
     },
-    clearSession() {},
+    clearSession() {
+      throw new Forbidden('Sign out over HTTP: a stream cannot clear the cookie');
+    },
   };
 }

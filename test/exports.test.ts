@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -906,6 +906,20 @@ describe('the memory of exports', () => {
     expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
     expect((await listed()).nodes[0].outcome).toBe('DELIVERED');
   });
+
+  test('says of an export that was begun and cannot be recorded that it is not to be repeated unseen', async () => {
+    const file = join(folder, 'data', 'exports.json');
+    const endpoint = await startEndpoint(async (response, request, count) => {
+      await rename(file, `${file}.away`);
+      await mkdir(file);
+      json(500, {})(response, request, count);
+    });
+    await register(endpoint.url);
+    const { data, errors } = await send();
+    expect(data.exportMarketToEndpoint).toBeNull();
+    expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
+    expect(endpoint.arrivals).toHaveLength(1);
+  }, 20_000);
 
   test('goes on with an export whose client has gone', async () => {
     let answer = () => {};

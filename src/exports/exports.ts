@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import { z } from 'zod';
-import { BadUserInput, Conflict } from '../errors.js';
+import { BadUserInput, Conflict, UpstreamUnavailable } from '../errors.js';
 import type { Sealer } from '../seal.js';
 import type { Telemetry } from '../telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { type After, beginAttempt, deliver, longestDeliveryMs, type OutboundCall } from './delivery.js';
 import type { Header } from './endpoint-headers.js';
 import { type ExportUser, resolvedUrl, templateUrl } from './endpoint-url.js';
-import type { Endpoint, ExportRecord } from './model.js';
+import type { Attempt, Endpoint, ExportRecord } from './model.js';
 import type { Payload } from './payload.js';
 import type { TeamStore } from './store.js';
 import {
@@ -53,7 +53,7 @@ export interface Exports {
   /**
    * Sends an export, or tells what became of the one that was sent with the same idempotency key. Goes on when the client has gone.
    * @param prepare makes the payload; called only where something is to be sent.
-   * @throws NotFound, Conflict, RateLimited, BadUserInput: then nothing was sent.
+   * @throws NotFound, Conflict, RateLimited, BadUserInput: then nothing was sent; UpstreamUnavailable that is not `retryable`: then it was.
    */
   send(team: string, order: Order, prepare: () => Promise<Payload>): Promise<ExportRecord>;
   /** The last 100, the newest first. */
@@ -109,7 +109,16 @@ export function createExports({ store, sealer, guard, after, httpsOnly, telemetr
       insisting.execute(() =>
         store.change(team, state => ({ state: withProgress(state, call.id, change), result: undefined })),
       );
-    const { attempts, outcome } = await deliver(call, { guard, after }, attempts => progress({ attempts }));
+    const note = (attempts: Attempt[]) =>
+      progress({ attempts }).catch(error => {
+        report(error);
+        throw new UpstreamUnavailable(
+          'It was sent, and what came of it cannot be recorded: ask `exports`',
+          undefined,
+          false,
+        );
+      });
+    const { attempts, outcome } = await deliver(call, { guard, after }, note);
     telemetry.exported(outcome.kind);
     const end = { attempts, outcome, finishedAt: new Date().toISOString() };
     await progress(end).catch(report);

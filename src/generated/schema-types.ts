@@ -717,7 +717,7 @@ export type Mutation = {
   /**
    * Sends companies of a published market to an endpoint of the caller's team, and waits for its answer: at most 15 seconds, four times
    * at most. Upstream: `GET /dev/markets/{id}` and `GET /v2/markets/{id}/companies`. An error means that nothing was sent, unless it is
-   * `UPSTREAM_UNAVAILABLE` for the registry of exports: then `exports` says.
+   * `UPSTREAM_UNAVAILABLE` and not `retryable`: then `exports` says what is known.
    */
   readonly exportMarketToEndpoint?: Maybe<ExportResult>;
   /** Publishes a market, which starts its enrichment. Upstream: `POST /v2/discovery/{id}/publish`. `CONFLICT` while its discovery runs. */

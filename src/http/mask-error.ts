@@ -55,13 +55,6 @@ export function refusal(error: unknown): unknown {
   return new GraphQLError(error.message, { originalError: error, extensions });
 }
 
-/** The same as a whole response. @throws the error where it is none of ours. */
-export function refusalBody(error: unknown): { status: number; body: { errors: readonly GraphQLFormattedError[] } } {
-  if (!(error instanceof GatewayError)) throw error;
-  const { message, extensions, httpStatus } = error;
-  return { status: httpStatus, body: { errors: [{ message, extensions }] } };
-}
-
 /** A variable that does not fit its type is bad input like any other: the client is told which. */
 function argumentOf(code: string, message: string): { argument?: string } {
   const [, variable] = /^Variable "\$(\w+)"/.exec(message) ?? [];

@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../../errors.js';
 import { stringifyResult } from '../../graphql/vector-text.js';
 import type { Trail } from '../../trail.js';
-import { refusalBody } from '../mask-error.js';
 import { outcomeOf } from '../trail-plugin.js';
 import type { Guest, Reception } from '../visitor.js';
 import { asked } from './messages.js';
@@ -47,16 +46,9 @@ export function registerSse(
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         return reply.code(406).send(plainError('Accept must include text/event-stream'));
       }
-      let guest: Guest;
-      let leave: (() => void) | undefined;
-      try {
-        guest = await reception.admit(reception.arrive(request));
-        leave = streams.enter(guest);
-        if (leave === undefined) throw new RateLimited('Too many connections with this credential');
-      } catch (error) {
-        const { status, body } = refusalBody(error);
-        return reply.code(status).send(body);
-      }
+      const guest = await reception.admit(reception.arrive(request));
+      const leave = streams.enter(guest);
+      if (leave === undefined) throw new RateLimited('Too many connections with this credential');
       reply.headers(head);
       reply.hijack();
       // What a browser has to be told is set by the server's hooks, as for any other answer.

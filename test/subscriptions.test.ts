@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { redisPlaces } from './support/redis-cluster.js';
@@ -270,6 +270,41 @@ describe('The protocol', () => {
     raw.socket.close();
   });
 
+  test('nothing that one sends hurts another', async () => {
+    const good = rawSocket(gateway.url);
+    await good.introduce();
+    const deep = rawSocket(gateway.url);
+    await deep.opened();
+    deep.send(`{"type":"ping","payload":{"a":${'['.repeat(19_000)}${']'.repeat(19_000)}}}`);
+    expect(await deep.closed).toMatchObject({ code: 4500 });
+    const wide = rawSocket(gateway.url);
+    await wide.introduce();
+    for (const _ of [1, 2]) wide.send(subscribe('漢'.repeat(60)));
+    expect(await wide.closed).toMatchObject({ code: 4409, reason: expect.stringMatching(/^Subscriber for 漢/) });
+    const long = rawSocket(gateway.url);
+    await long.introduce();
+    long.send(subscribe('a'.repeat(257)));
+    expect(await long.closed).toMatchObject({ code: 4400 });
+    good.send(subscribe('a', { query: '{ __typename }' }));
+    await until(() => good.messages.some(({ type }) => type === 'complete'));
+    good.socket.close();
+  });
+
+  test('who takes nothing is not listened to, and is answered when it does', async () => {
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    raw.socket.pause();
+    const ping = JSON.stringify({ type: 'ping', payload: { a: Array(100).fill('x'.repeat(1_500)) } });
+    const pings = 300;
+    for (let sent = 0; sent < pings; sent += 1) raw.send(ping);
+    await sleep(1_000);
+    // What the gateway had read would have left this side.
+    expect(raw.socket.bufferedAmount).toBeGreaterThan((pings * ping.length) / 2);
+    raw.socket.resume();
+    await until(() => raw.messages.filter(({ type }) => type === 'pong').length === pings);
+    raw.socket.close();
+  });
+
   test('another sub-protocol or path is refused', async () => {
     for (const options of [{ protocol: 'graphql-ws' }, { path: '/nothing' }]) {
       const raw = rawSocket(gateway.url, options);
@@ -382,6 +417,46 @@ describe('Limits', () => {
     await until(() => busy.messages.filter(({ type }) => type === 'complete').length === asks);
     expect(busy.socket.readyState).toBe(busy.socket.OPEN);
     busy.socket.close();
+  });
+});
+
+describe('A gateway that ends', () => {
+  let ending: TestGateway;
+  beforeEach(async () => {
+    ending = await startGateway({ sandbox });
+  });
+  afterEach(() => ending.close());
+  const review = `mutation {
+    reviewCompanies(input: { marketId: 4, reviewStatus: INCLUDE, target: { all: true } }) { marketId }
+  }`;
+
+  test('answers what it has begun on a WebSocket, and begins nothing more there', async () => {
+    sandbox.tell({ path: /reviews$/, delayMs: 400 });
+    const raw = rawSocket(ending.url);
+    await raw.introduce();
+    raw.send({ id: 'write', type: 'subscribe', payload: { query: review } });
+    raw.send({ id: 'watch', type: 'subscribe', payload: progress });
+    await until(() => sandbox.calls.count(/reviews$/) === 1 && raw.messages.some(({ id }) => id === 'watch'));
+    const closing = ending.close();
+    await sleep(100);
+    raw.send({ id: 'late', type: 'subscribe', payload: { query: '{ __typename }' } });
+    expect(await raw.closed).toEqual({ code: 1001, reason: 'Going away' });
+    expect(raw.messages.filter(({ id }) => id === 'write')).toEqual([
+      { id: 'write', type: 'next', payload: { data: { reviewCompanies: { marketId: '4' } } } },
+      { id: 'write', type: 'complete' },
+    ]);
+    expect(raw.messages.some(({ id }) => id === 'late')).toBe(false);
+    await closing;
+  });
+
+  test('answers what it has begun over Server-Sent Events', async () => {
+    sandbox.tell({ path: /reviews$/, delayMs: 400 });
+    const { results, ended } = overSse(ending.url, { query: review });
+    await until(() => sandbox.calls.count(/reviews$/) === 1);
+    const closing = ending.close();
+    expect(await ended).toBeUndefined();
+    expect(results).toEqual([{ data: { reviewCompanies: { marketId: '4' } } }]);
+    await closing;
   });
 });
 

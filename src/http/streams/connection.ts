@@ -28,6 +28,13 @@ export interface ConnectionParts {
   admit(arrival: Arrival, presented: Presented): Promise<Guest>;
 }
 
+/** An operation that runs. */
+interface Running {
+  /** Whether it has one answer, for which a connection waits before it leaves. */
+  readonly isSingle: boolean;
+  stop(): void;
+}
+
 type Phase =
   | { readonly name: 'expected'; readonly arrival: Arrival; readonly timer: NodeJS.Timeout }
   | { readonly name: 'admitting' }
@@ -37,17 +44,23 @@ type Phase =
 /** How long the other side may take to close too. */
 const closingMs = 2_000;
 
+/** In bytes. Who has so much to take first is not listened to. */
+const mostUntaken = 1024 * 1024;
+
 /** One WebSocket and what runs on it, in the graphql-transport-ws protocol. */
 export class Connection implements Wire {
   readonly #socket: WebSocket;
   readonly #id: string;
   readonly #parts: ConnectionParts;
-  /** What runs, by its id, and what stops it. */
-  readonly #running = new Map<string, () => void>();
+  /** What runs, by its id. */
+  readonly #running = new Map<string, Running>();
   #phase: Phase;
   #alive = true;
+  /** How much it had to take at the last heartbeat. */
+  #untaken = 0;
   #idleSince = performance.now();
   #begun = 0;
+  #isLeaving = false;
 
   /** @param id what its request is called; its operations are called after it. */
   constructor(socket: WebSocket, id: string, arrival: Arrival, parts: ConnectionParts) {
@@ -56,7 +69,14 @@ export class Connection implements Wire {
     this.#parts = parts;
     const late = () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout');
     this.#phase = { name: 'expected', arrival, timer: setTimeout(late, parts.times.initMs) };
-    socket.on('message', (data, isBinary) => this.#receive(isBinary ? undefined : messageIn(data as Buffer)));
+    socket.on('message', (data, isBinary) => {
+      try {
+        this.#receive(isBinary ? undefined : messageIn(data as Buffer));
+      } catch (error) {
+        // Whatever it sent, it is to hurt nobody else.
+        this.close(...refusalOf(error));
+      }
+    });
     socket.on('pong', () => {
       this.#alive = true;
     });
@@ -73,26 +93,48 @@ export class Connection implements Wire {
   }
 
   send(frame: string, whenSent?: () => void): void {
-    if (this.#socket.readyState !== this.#socket.OPEN) return;
-    this.#socket.send(frame, whenSent === undefined ? undefined : error => error == null && whenSent());
+    const socket = this.#socket;
+    if (socket.readyState !== socket.OPEN) return;
+    if (this.buffered <= mostUntaken) {
+      socket.send(frame, whenSent === undefined ? undefined : error => error == null && whenSent());
+      return;
+    }
+    socket.pause();
+    socket.send(frame, error => {
+      socket.resume();
+      if (error == null) whenSent?.();
+    });
   }
 
   /** Closes with a code of the protocol; where the other side does not follow, the socket is destroyed. */
   close(code: number, reason: string): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
-    this.#socket.close(code, reason);
+    this.#socket.close(code, fitting(reason));
     const timer = setTimeout(() => this.#socket.terminate(), closingMs);
     this.#socket.once('close', () => clearTimeout(timer));
     this.end();
   }
 
-  /** One round of the heartbeat: who did not answer the last is gone, and who does nothing for long goes. */
+  /** Says good-bye as soon as every query and mutation that has begun is answered; subscriptions go at once, and nothing new begins. */
+  leave(): void {
+    this.#isLeaving = true;
+    for (const [id, { isSingle }] of [...this.#running]) if (!isSingle) this.#stop(id);
+    this.#leaveWhenDone();
+  }
+
+  #leaveWhenDone(): void {
+    if (this.#isLeaving && this.#running.size === 0) this.close(closeCodes.goingAway, 'Going away');
+  }
+
+  /** One round of the heartbeat: who neither answered the last nor took anything since is gone, and who does nothing for long goes. */
   beat(): void {
-    if (!this.#alive) {
+    const { buffered } = this;
+    if (!this.#alive && buffered >= this.#untaken) {
       this.#socket.terminate();
       return;
     }
     this.#alive = false;
+    this.#untaken = buffered;
     if (this.#running.size > 0) this.#idleSince = performance.now();
     if (performance.now() - this.#idleSince > this.#parts.times.idleMs) this.close(1000, 'Idle');
     else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
@@ -104,9 +146,9 @@ export class Connection implements Wire {
     this.#phase = { name: 'closed' };
     if (phase.name === 'expected') clearTimeout(phase.timer);
     if (phase.name === 'admitted') phase.leave();
-    const stops = [...this.#running.values()];
+    const running = [...this.#running.values()];
     this.#running.clear();
-    for (const stop of stops) stop();
+    for (const each of running) each.stop();
   }
 
   #receive(message: Message | undefined): void {
@@ -127,7 +169,8 @@ export class Connection implements Wire {
         break;
       case 'subscribe':
         if (this.#phase.name !== 'admitted') this.close(closeCodes.unauthorized, 'Unauthorized');
-        else this.#start(message.id, message.payload, this.#phase.guest);
+        // A client asks again what was not answered when it connects anew.
+        else if (!this.#isLeaving) this.#start(message.id, message.payload, this.#phase.guest);
         break;
       case 'complete':
         this.#stop(message.id);
@@ -157,7 +200,7 @@ export class Connection implements Wire {
   #start(id: string, asked: Asked, guest: Guest): void {
     const { streams } = this.#parts;
     if (this.#running.has(id)) {
-      this.close(closeCodes.subscriberExists, `Subscriber for ${id.slice(0, 60)} already exists`);
+      this.close(closeCodes.subscriberExists, `Subscriber for ${id} already exists`);
       return;
     }
     if (this.#running.size >= streams.limits.operations) {
@@ -175,7 +218,7 @@ export class Connection implements Wire {
     const giveUp = () => {
       isOver = true;
     };
-    this.#running.set(id, giveUp);
+    this.#running.set(id, { isSingle: true, stop: giveUp });
     this.#begun += 1;
     this.#idleSince = performance.now();
     const trail = streams.visits.begin(`${this.#id}/${this.#begun}`);
@@ -189,8 +232,8 @@ export class Connection implements Wire {
       const errors = streams.worded(error, trail);
       streams.visits.end(trail, undefined);
       if (isOver) return;
-      this.#running.delete(id);
       this.send(wordingFor(id).fail(errors));
+      this.#forget(id);
     }
   }
 
@@ -204,11 +247,13 @@ export class Connection implements Wire {
     });
     streams.telemetry.listeners('websocket', 1);
     const leave = streams.subscribe(operation, guest, subscriber);
-    this.#running.set(id, () => {
+    const stop = () => {
       leave();
       streams.telemetry.listeners('websocket', -1);
       streams.visits.end(trail, undefined);
-    });
+    };
+    this.#running.set(id, { isSingle: false, stop });
+    if (this.#isLeaving) this.#stop(id);
   }
 
   async #answer(id: string, operation: Operation, guest: Guest, trail: Trail): Promise<void> {
@@ -216,7 +261,8 @@ export class Connection implements Wire {
     const startedAt = performance.now();
     const stopping = new AbortController();
     const stop = () => stopping.abort(new Abandoned('The client has gone'));
-    this.#running.set(id, stop);
+    const running: Running = { isSingle: true, stop };
+    this.#running.set(id, running);
     const wording = wordingFor(id);
     const frames = await streams.single(operation, guest, stopping.signal, trail).then(
       outcome =>
@@ -225,17 +271,22 @@ export class Connection implements Wire {
           : [wording.next(stringifyResult(outcome.answer)), wording.complete()],
       error => [wording.fail(streams.worded(error, trail))],
     );
-    const isWanted = this.#running.get(id) === stop;
+    const isWanted = this.#running.get(id) === running;
     streams.visits.end(isWanted ? trail : abandoned(trail), performance.now() - startedAt);
     if (!isWanted) return;
-    this.#running.delete(id);
     for (const frame of frames) this.send(frame);
+    this.#forget(id);
   }
 
   #stop(id: string): void {
-    const stop = this.#running.get(id);
+    const running = this.#running.get(id);
+    this.#forget(id);
+    running?.stop();
+  }
+
+  #forget(id: string): void {
     this.#running.delete(id);
-    stop?.();
+    this.#leaveWhenDone();
   }
 }
 
@@ -271,9 +322,11 @@ function presentedIn(payload: Record<string, unknown>): Presented {
   return found;
 }
 
-/** A reason may have 123 bytes at most. */
+/** The beginning of a reason, which may have 123 bytes at most. */
+const fitting = (reason: string) => Buffer.from(reason).subarray(0, 120).toString();
+
 function refusalOf(error: unknown): [code: number, reason: string] {
-  if (error instanceof BadUserInput) return [closeCodes.badRequest, error.message.slice(0, 120)];
+  if (error instanceof BadUserInput) return [closeCodes.badRequest, error.message];
   if (error instanceof Unauthenticated) return [closeCodes.unauthorized, 'Unauthorized'];
   if (error instanceof Forbidden) return [closeCodes.forbidden, 'Forbidden'];
   return [closeCodes.internalError, 'Internal server error'];

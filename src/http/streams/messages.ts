@@ -26,7 +26,8 @@ export const asked = z.object({
   extensions: members,
 });
 
-const id = z.string().min(1);
+/** Kept for as long as its operation runs, and written into each of its frames. */
+const id = z.string().min(1).max(256);
 
 const message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('connection_init'), payload: members }),

@@ -66,7 +66,7 @@ export function registerSse(
     for (const stream of open) stream.beat();
   }, heartbeatMs);
   app.addHook('onClose', () => clearInterval(heartbeat));
-  return spreadMs => spread([...open], spreadMs, stream => stream.end());
+  return spreadMs => spread([...open], spreadMs, stream => stream.depart());
 }
 
 /** One response that goes on. */
@@ -75,6 +75,8 @@ class Stream implements Wire {
   readonly #leave: () => void;
   #stop = () => {};
   #over = false;
+  /** Whether it waits for one answer. */
+  #isSingle = false;
 
   constructor(response: ServerResponse, headers: OutgoingHttpHeaders, leave: () => void) {
     this.#response = response;
@@ -97,6 +99,11 @@ class Stream implements Wire {
   beat(): void {
     if (this.#response.writableNeedDrain) this.#response.destroy();
     else this.send(':\n\n');
+  }
+
+  /** Ends, unless it waits for one answer: then it ends with that. */
+  depart(): void {
+    if (!this.#isSingle) this.end();
   }
 
   /** Ends cleanly and stops whatever runs. */
@@ -134,6 +141,7 @@ class Stream implements Wire {
   }
 
   async #answer(operation: Operation, guest: Guest, streams: Streams, trail: Trail): Promise<void> {
+    this.#isSingle = true;
     const stopping = new AbortController();
     this.#stop = () => stopping.abort(new Abandoned('The client has gone'));
     try {

@@ -6,7 +6,7 @@ import { WebSocketServer } from 'ws';
 import type { Arrival, Reception } from '../visitor.js';
 import type { Stay } from '../visits.js';
 import { Connection, type StreamTimes } from './connection.js';
-import { closeCodes, protocol } from './messages.js';
+import { protocol } from './messages.js';
 import { spread } from './spread.js';
 import type { Streams } from './streams.js';
 
@@ -91,8 +91,7 @@ export function registerWebsocket(
   }, times.heartbeatMs);
   app.addHook('onClose', () => clearInterval(heartbeat));
 
-  const leave = (connection: Connection) => connection.close(closeCodes.goingAway, 'Going away');
-  return spreadMs => spread([...connections], spreadMs, leave);
+  return spreadMs => spread([...connections], spreadMs, connection => connection.leave());
 }
 
 const offers = (header: string | undefined) => (header ?? '').split(',').some(name => name.trim() === protocol);

@@ -4,6 +4,7 @@ import { startGateway, type TestGateway } from './support/gateway.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
+import { until } from './support/until.js';
 
 const market = '4';
 const env = { SESSION_SECRET: 's'.repeat(40) };
@@ -78,9 +79,10 @@ describe.each(redisPlaces)('over %s, after a write through one gateway', (_, sta
 
   test('a read that was under way answers those who asked before, and nobody after', async () => {
     await one.query(publish);
+    sandbox.calls.clear();
     sandbox.tell({ path: /\/dev\/markets/, delayMs: 400, times: 1 });
     const early = other.query(`{ market(id: ${market}) { name } }`);
-    await new Promise(resolve => setTimeout(resolve, 100));
+    await until(() => recordCalls() === 1);
     await one.query(
       `mutation { reviewCompanies(input: { marketId: ${market}, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }`,
     );

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { WebSocket, WebSocketServer } from 'ws';
 import { ask, demoHeaders } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
+import { until } from './support/until.js';
 
 const script = 'docs/operations/fleet.mjs';
 const PATH = process.env.PATH ?? '';
@@ -137,7 +138,7 @@ describe('the fleet', () => {
     // So that connections stand that lead to both.
     await Promise.all(Array.from({ length: clients }, () => query(fleet.balancer)));
     process.kill(first.pid, 'SIGKILL');
-    while (isAlive(first.pid)) await pause(5);
+    await until(() => !isAlive(first.pid));
     let turns = 0;
     await askUntil(fleet, () => ++turns > 25 * clients);
   });
@@ -203,7 +204,7 @@ describe('the balancer', () => {
         ({ ok }) => ok,
         () => false,
       );
-    while (!(await isReady())) await pause(20);
+    await until(isReady);
     return address;
   }
 

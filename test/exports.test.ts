@@ -13,6 +13,7 @@ import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { counted } from './support/metrics.js';
 import { redisPlaces } from './support/redis-cluster.js';
+import { until } from './support/until.js';
 
 const marketOne = () => sandbox.data.markets.find(({ record }) => record.id === 1);
 const key = (name: string) => ({ 'x-api-key': `demo-key-${name}` });
@@ -886,7 +887,7 @@ describe('the memory of exports', () => {
     expect((await listed()).nodes[0]).toMatchObject({ finishedAt: null, result: null });
     expect(fault(await send())).toBe('RATE_LIMITED');
     const other = send({}, member);
-    while (waiting.length < 6) await new Promise(resolve => setTimeout(resolve, 5));
+    await until(() => waiting.length === 6);
     for (const answer of waiting) answer();
     for (const answer of await Promise.all([...running, other])) expect(fault(answer)).toBeUndefined();
   });
@@ -943,7 +944,7 @@ describe('the memory of exports', () => {
     client.abort();
     await expect(request).rejects.toThrow();
     answer();
-    while ((await listed()).nodes[0].outcome === 'RUNNING') await new Promise(resolve => setTimeout(resolve, 5));
+    await until(async () => (await listed()).nodes[0].outcome !== 'RUNNING');
     expect((await listed()).nodes[0]).toMatchObject({ outcome: 'DELIVERED' });
   });
 
@@ -1075,7 +1076,7 @@ describe('the receiver', () => {
     gateway = await gatewayWith({}, { seams: { after: timer.after } });
     const result = receiving('hang');
     for (let calls = 1; calls <= 4; calls++) {
-      while (printed.length < calls) await new Promise(resolve => setTimeout(resolve, 5));
+      await until(() => printed.length === calls);
       timer.fire();
     }
     expect(await result).toMatchObject({ __typename: 'ExportFailed' });

@@ -9,6 +9,7 @@ import { WebSocketServer } from 'ws';
 import { registerGraphiql } from '../src/http/graphiql.js';
 import { launchChromium } from './support/chromium.js';
 import { openTab, queryEditor, runAndRead, typeQuery, visitPage } from './support/graphiql-page.js';
+import { until } from './support/until.js';
 
 jest.setTimeout(30_000);
 
@@ -208,7 +209,7 @@ test('no key is left in the browser', async () => {
   await openTab(page, 'Farewell');
   await runAndRead(page, '"Good day, and good bye"');
   const stored = () => page.evaluate<string>('JSON.stringify(localStorage)');
-  while (!(await stored()).includes('Farewell')) await page.waitForTimeout(50);
+  await until(async () => (await stored()).includes('Farewell'));
   expect(await stored()).not.toMatch(/-key/);
   await page.close();
 });

@@ -264,7 +264,7 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
     const own = await startPlace();
     const client = connectRedis(own.urls, () => {});
     try {
-      while (client.status !== 'ready') await sleep(5);
+      await until(() => client.status === 'ready');
       const limits = createRateLimits({ ...none, perCredential: 300 }, client, telemetry);
       const count = async () => (await limits.count('192.0.2.1', 'scope'))?.remaining;
       for (const node of own.nodes) node.pause();

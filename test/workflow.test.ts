@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, startGateway, type TestGateway } from './support/gateway.js';
+import { until } from './support/until.js';
 
 const market = '4';
 
@@ -53,14 +54,14 @@ async function signedIn(): Promise<Record<string, string>> {
 
 async function finished(phase: 'DISCOVERY' | 'PUBLISH', headers: Record<string, string>): Promise<number[]> {
   const seen: number[] = [];
-  for (;;) {
+  await until(async () => {
     const { data, errors } = await gateway.query(jobsOf, { id: market, phase }, headers);
     expect(errors).toBeUndefined();
     const { jobs } = data.market;
     seen.push(...jobs.map((job: { progress: number }) => job.progress));
-    if (jobs.length > 0 && jobs.every((job: { finished: boolean }) => job.finished)) return seen;
-    await new Promise(resolve => setTimeout(resolve, 200));
-  }
+    return jobs.length > 0 && jobs.every((job: { finished: boolean }) => job.finished);
+  });
+  return seen;
 }
 
 describe.each([

@@ -23,6 +23,7 @@ import type { Telemetry } from '../src/telemetry.js';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
 import { type RedisPlace, startCluster } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
+import { until } from './support/until.js';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -124,14 +125,6 @@ function slowLoad(value: Found = { id: 'late' }) {
       finish = () => resolve({ value, bytes: 20, noStore: false });
     });
   return { load, cancellations, finish: () => finish() };
-}
-
-/** Lets everything that waits for nothing but other code, or for Redis, come to rest. */
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; !holds(); tries += 1) {
-    if (tries > 500) throw new Error('It never came to be');
-    await new Promise(resolve => setTimeout(resolve, 10));
-  }
 }
 
 describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a cache of %s', tiers => {

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createPressure, type Pressure, type Probes } from '../src/http/pressure.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { until } from './support/until.js';
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -12,14 +12,6 @@ afterAll(() => sandbox.close());
 
 const slow = '{ market(id: 1) { topics { id } } }';
 const quick = '{ viewer { authentication } }';
-
-async function until(done: () => Promise<boolean> | boolean): Promise<void> {
-  const deadline = performance.now() + 4_000;
-  while (!(await done())) {
-    if (performance.now() > deadline) throw new Error('It did not come about in time');
-    await sleep(10);
-  }
-}
 
 const statusOf = async (url: string) => (await fetch(url)).status;
 

@@ -8,7 +8,7 @@ import type { Config } from './config.js';
 import type { Services } from './context.js';
 import { createScoper } from './credentials.js';
 import { createEventsClient } from './events/client.js';
-import { createAddressGuard, type Resolve, systemResolve } from './exports/address-guard.js';
+import { createAddressGuard, type Resolve, resolveName } from './exports/address-guard.js';
 import { type After, realAfter } from './exports/delivery.js';
 import { createExports } from './exports/exports.js';
 import { openFileStore } from './exports/file-store.js';
@@ -75,7 +75,7 @@ export async function createServices(config: Config, parts: ServicesParts): Prom
   const exports = createExports({
     store: redis === undefined ? await openFileStore(config.dataDir) : createRedisStore(redis, telemetry),
     sealer,
-    guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? systemResolve),
+    guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? resolveName),
     after: seams.after ?? realAfter,
     httpsOnly: config.exports.httpsOnly,
     telemetry,

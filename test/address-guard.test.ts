@@ -2,7 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { AddressRefused, createAddressGuard, type Resolve, systemResolve } from '../src/exports/address-guard.js';
+import { AddressRefused, createAddressGuard, type Resolve, resolveName } from '../src/exports/address-guard.js';
 import { deliver, realAfter } from '../src/exports/delivery.js';
 import { insideUrls } from './support/inside-addresses.js';
 
@@ -35,8 +35,8 @@ function countSockets() {
   return sockets;
 }
 
-const strict = (resolve: Resolve = systemResolve) => createAddressGuard(false, resolve);
-const permissive = (resolve: Resolve = systemResolve) => createAddressGuard(true, resolve);
+const strict = (resolve: Resolve = resolveName) => createAddressGuard(false, resolve);
+const permissive = (resolve: Resolve = resolveName) => createAddressGuard(true, resolve);
 const call = (url: string) => ({ url: new URL(url), headers: {}, body: '{}', id: 'a-key' });
 const send = (url: string, guard = strict()) => deliver(call(url), { guard, after: realAfter }, async () => {});
 

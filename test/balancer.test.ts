@@ -215,7 +215,11 @@ describe('the balancer', () => {
       socket.on('message', text => socket.send(`${headers['x-forwarded-for']}: ${text}`));
     });
     const address = await standIn(server);
-    const client = new WebSocket(`ws://${await balance(address, address)}/graphql`, 'graphql-transport-ws');
+    // Whatever a client says of itself.
+    const headers = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' };
+    const client = new WebSocket(`ws://${await balance(address, address)}/graphql`, 'graphql-transport-ws', {
+      headers,
+    });
     await once(client, 'open');
     cleanups.push(() => client.terminate());
     expect(client.protocol).toBe('graphql-transport-ws');
@@ -241,7 +245,9 @@ describe('the balancer', () => {
       }),
     );
     const address = await balance(closing, well);
-    const post = (path: string) => fetch(`http://${address}${path}`, { method: 'POST', body: '{}' });
+    // As large as a request may be that can still be given to another.
+    const body = 'x'.repeat(100_000);
+    const post = (path: string) => fetch(`http://${address}${path}`, { method: 'POST', body });
     const statuses = [];
     for (let turn = 0; turn < 4; turn++) statuses.push((await post('/turned-down')).status);
     expect(statuses).toEqual([200, 200, 200, 200]);

@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createOperationNames } from '../src/http/operation-names.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -95,6 +97,33 @@ describe('operations are counted', () => {
     await until(async () => (await answered({ door: 'websocket', operation: 'Progress', outcome: 'ok' })) === 1);
     await until(async () => (await answered({ door: 'sse', operation: 'Lost', outcome: 'NOT_FOUND' })) === 1);
     expect(await counted(gateway.url, 'gateway_request_seconds_count', { operation: 'Progress' })).toBe(0);
+  });
+
+  test.each([
+    ['a path in other letters', 'GET /graph%71l', ''],
+    ['a whole address', 'GET http://gateway.example/graphql', ''],
+    ['a path with a fragment', 'GET /graphql#', ''],
+    ['an upgrade to something else', 'GET /graphql', 'Connection: upgrade\r\nUpgrade: h2c\r\n'],
+  ])('however it is asked for: by %s', async (_, line, more) => {
+    const before = await answered({ door: 'http', operation: 'Other', outcome: 'ok' });
+    const query = `?query=${encodeURIComponent('query Other { viewer { team } }')}`;
+    const target = line.includes('#') ? line.replace('#', `${query}#`) : line + query;
+    const head = `Host: gateway\r\nx-api-key: ${demoHeaders['x-api-key']}\r\napollo-require-preflight: 1\r\n${more}`;
+    const { port } = new URL(gateway.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.end(`${target} HTTP/1.1\r\n${head}\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 200 /);
+    await until(async () => (await answered({ door: 'http', operation: 'Other', outcome: 'ok' })) === before + 1);
+  });
+
+  test('a stream that is refused with its code', async () => {
+    const refused = overSse(
+      gateway.url,
+      { query: '{ __typename }' },
+      { 'x-api-key': 'k', authorization: 'Bearer token' },
+    );
+    await refused.ended;
+    await until(async () => (await answered({ door: 'sse', operation: 'none', outcome: 'BAD_USER_INPUT' })) === 1);
   });
 
   test('under a hundred names at most, whatever clients think of', async () => {

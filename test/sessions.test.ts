@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { createSignInAttempts } from '../src/sessions/attempts.js';
 import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { until } from './support/until.js';
@@ -103,6 +105,14 @@ describe('signing in', () => {
       expect(sandbox.calls.count('/v2/auth/sign-in')).toBe(10);
     });
   }, 15_000);
+
+  test('is limited per network address, of which one IPv6 network is one', async () => {
+    const attempts = createSignInAttempts(undefined);
+    const from = (host: number) => attempts.count(`user-${host}@team.example`, `2001:db8::${host.toString(16)}`);
+    for (let host = 1; host <= 100; host += 1) await from(host);
+    await expect(from(101)).rejects.toThrow(RateLimited);
+    await attempts.count('other@team.example', '2001:db8:0:1::1');
+  });
 });
 
 describe('a session', () => {

@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns/promises';
+import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { buildConnector } from 'undici';
@@ -38,9 +38,21 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 /** As long as an attempt of an export may take: whoever waits for the connection gives up no later than it does. */
 const connectTimeoutMs = 15_000;
 
-/** The resolver of the operating system. */
-export const systemResolve: Resolve = async hostname =>
-  (await lookup(hostname, { all: true })).map(({ address }) => address);
+const names = new Resolver({ timeout: 2_000, tries: 2 });
+
+/**
+ * Asks the name servers of the machine, since its own resolver runs in threads: two silent servers of other people's names would hold up
+ * whoever else has to find a name. Names of one word, `localhost` and the machine's own, can be nobody else's.
+ */
+export const resolveName: Resolve = async hostname => {
+  if (loopbackName.test(hostname) || !hostname.includes('.')) {
+    return (await lookup(hostname, { all: true })).map(({ address }) => address);
+  }
+  const found = await Promise.allSettled([names.resolve4(hostname), names.resolve6(hostname)]);
+  const addresses = found.flatMap(each => (each.status === 'fulfilled' ? each.value : []));
+  if (addresses.length === 0) throw new Error(`${hostname} has no address`);
+  return addresses;
+};
 
 /**
  * @param allowPrivate whether loopback, private and unique-local addresses are allowed. Link-local ones, those of cloud metadata,

@@ -91,7 +91,7 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
 }
 
 /** Streams stay open for as long as somebody listens, and are bounded by themselves. */
-const isStream = ({ url = '' }: IncomingMessage) => url.startsWith('/graphql/stream');
+const isStream = ({ url = '' }: IncomingMessage) => pathOf(url) === '/graphql/stream';
 
 function addVerdict({ limit, remaining, resetSeconds, isOver }: Verdict, request: IncomingMessage): void {
   addEarlyHeader(request, 'ratelimit-limit', limit);

@@ -1,7 +1,7 @@
-import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { after, type MaybePromise } from '../maybe-promise.js';
+import { networkOf } from '../network.js';
 import type { RedisClient } from '../redis.js';
 import type { Telemetry } from '../telemetry.js';
 
@@ -63,7 +63,7 @@ export function createRateLimits(
   const byScope = perCredential === 0 ? undefined : createCounter('mig:rate:scope', perCredential, redis, telemetry);
   return {
     count(address, scope) {
-      const first = byAddress?.(clientOf(address));
+      const first = byAddress?.(networkOf(address));
       const second = (counted: Verdict | undefined) => {
         if (byScope === undefined || scope === undefined || counted?.isOver) return counted;
         return after(byScope(scope), other => tighter(counted, other));
@@ -160,11 +160,4 @@ const isOfUse = ({ left, elsewhere, until }: Share, now: number) => now < until 
 
 function tighter(one: Verdict | undefined, other: Verdict): Verdict {
   return one === undefined || other.isOver || other.remaining <= one.remaining ? other : one;
-}
-
-/** Whoever holds one IPv6 address holds its whole network of 64 bits. */
-function clientOf(address: string): string {
-  if (!address.includes(':') || !ipaddr.isValid(address)) return address;
-  const parsed = ipaddr.process(address);
-  return parsed.kind() === 'ipv4' ? parsed.toString() : parsed.toByteArray().slice(0, 8).join('.');
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { RateLimited } from '../errors.js';
+import { networkOf } from '../network.js';
 import type { RedisClient } from '../redis.js';
 
 /** How often a sign-in may be tried. */
@@ -29,7 +30,7 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
   return {
     async count(email, address) {
       try {
-        await perAddress.consume(address);
+        await perAddress.consume(networkOf(address));
         await perEmail.consume(digest(email));
       } catch (error) {
         if (!(error instanceof RateLimiterRes)) throw error;

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
+import { pathOf } from '../path.js';
 import type { Arrival, Reception } from '../visitor.js';
 import type { Stay } from '../visits.js';
 import { Connection, type StreamTimes } from './connection.js';
@@ -49,20 +50,27 @@ export function registerWebsocket(
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as never);
+    socket.on('error', () => socket.destroy());
+    if (raw.headers.upgrade?.toLowerCase() !== 'websocket' || pathOf(raw.url ?? '') !== path) {
+      // A proposal that is not taken leaves a request like any other (RFC 9110, 7.8).
+      delete raw.headers.upgrade;
+      response.on('finish', () => socket.end());
+      app.server.emit('request', raw, response);
+      return;
+    }
     const stay = streams.visits.stay(raw);
     response.setHeader('x-request-id', stay.id);
     response.on('finish', () => {
       stay.refused(response.statusCode);
       socket.end();
     });
-    socket.on('error', () => socket.destroy());
-    if (raw.headers.upgrade?.toLowerCase() === 'websocket') upgrades.set(raw, { socket, head, stay });
+    upgrades.set(raw, { socket, head, stay });
     app.routing(raw, response);
   });
 
   app.addHook('onRequest', async (request, reply) => {
     const upgrade = upgrades.get(request.raw);
-    if (upgrade === undefined || request.routeOptions.url !== path) return;
+    if (upgrade === undefined) return;
     if (!offers(request.headers['sec-websocket-protocol'])) {
       return reply.code(400).send({ errors: [{ message: `Speak ${protocol}`, extensions: { code: 'BAD_REQUEST' } }] });
     }

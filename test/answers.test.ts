@@ -193,7 +193,7 @@ test('a query by GET is kept too, and not without the header that keeps foreign 
   expect((await fetch(address, { headers: key })).status).toBe(400);
 });
 
-test('a client is told to ask again for what a write may change, and for what came by a cookie', async () => {
+test('a client is told to ask again for what a write may change and for what came by a cookie, and to keep no answer to a write', async () => {
   const cachingOf = async (query: string, credential: Record<string, string>) =>
     (await post(alone, query, credential)).headers['cache-control'];
   const signedIn = await fetch(`${alone.url}/graphql`, {
@@ -206,6 +206,7 @@ test('a client is told to ask again for what a write may change, and for what ca
   const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
   expect(await cachingOf(fresh(), key)).toMatch(/^private, max-age=\d+$/);
   expect(await cachingOf('{ market(id: 1) { name } }', key)).toBe('private, no-cache');
+  expect(await cachingOf('mutation { createEmbedSession { accessToken } }', key)).toBe('no-store');
   expect(await cachingOf(fresh(), { cookie })).toBe('private, no-cache');
 });
 

@@ -58,10 +58,11 @@ export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybeProm
 }
 
 /**
- * Whether a client may give an answer again without asking. Not where a write could change it in its time, nor where it came by a cookie:
+ * Whether a client may keep an answer, and give it again without asking. Not the latter where a write could change it in its time, nor where it came by a cookie:
  * browsers do not heed `Vary: cookie` in what they keep, and would show it to who signs in next.
  */
 function cachingOf({ keepUntil, generations }: Answer, asked: IncomingHttpHeaders): string {
+  if (keepUntil === 0) return 'no-store';
   const isByHeader = asked['x-api-key'] !== undefined || asked.authorization !== undefined;
   const seconds = isByHeader && generations.length === 0 ? Math.floor((keepUntil - Date.now()) / 1_000) : 0;
   return seconds > 0 ? `private, max-age=${seconds}` : 'private, no-cache';

@@ -16,7 +16,7 @@ function attack(what: string, body: string | Buffer, head: Head = [], line = 'PO
   const names = new Set(head.map(([name]) => name.toLowerCase()));
   const all: Head = [
     ['Host', 'gateway.example'],
-    ['Connection', 'close'],
+    ...(names.has('connection') ? [] : [['Connection', 'close'] as const]),
     ...(names.has('x-api-key') || names.has('authorization') ? [] : [['X-Api-Key', 'demo-key-subscribed'] as const]),
     ...(names.has('content-type') ? [] : [['Content-Type', 'application/json'] as const]),
     ...(names.has('content-length') || names.has('transfer-encoding')
@@ -195,6 +195,46 @@ const large = fc
   .constantFrom(900_000, 1_100_000)
   .map(size => attack('a large body', ask(`{ viewer { team } } #${'a'.repeat(size)}`)));
 
+/** A frame of a client (RFC 6455, 5.2), masked with zeros. */
+function frame(text: string, opcode = 1): Buffer {
+  const payload = Buffer.from(text);
+  const head = Buffer.from([0x80 | opcode, 0x80 | 127, ...Array(8).fill(0), ...Array(4).fill(0)]);
+  head.writeBigUInt64BE(BigInt(payload.length), 2);
+  return Buffer.concat([head, payload]);
+}
+
+const init = '{"type":"connection_init"}';
+const subscribed = (id: string, query: string) => JSON.stringify({ id, type: 'subscribe', payload: { query } });
+const message = fc.oneof(
+  fc.constantFrom(init, init, subscribed('漢'.repeat(60), good), subscribed('a'.repeat(100_000), good), '{"type":', ''),
+  fc
+    .constantFrom('jobProgress(marketId: 1) { finished }', 'eventUpdates { id }')
+    .map(field => subscribed('watch', `subscription { ${field} }`)),
+  fc
+    .integer({ min: 1, max: 40_000 })
+    .map(size => `{"type":"ping","payload":{"a":${'['.repeat(size)}${']'.repeat(size)}}}`),
+  fc.integer({ min: 1, max: 3_000 }).map(size => subscribed('bomb', `${'{ a '.repeat(size)}${'}'.repeat(size)}`)),
+  fc.json({ maxDepth: 4 }),
+);
+const upgrade: Head = [
+  ['Connection', 'Upgrade'],
+  ['Upgrade', 'websocket'],
+  ['Sec-WebSocket-Version', '13'],
+  ['Sec-WebSocket-Key', 'AAAAAAAAAAAAAAAAAAAAAA=='],
+  ['Sec-WebSocket-Protocol', 'graphql-transport-ws'],
+  ['Content-Length', '0'],
+];
+const socket = fc
+  .tuple(
+    fc.array(fc.tuple(message, fc.constantFrom(1, 1, 1, 1, 2, 3, 8, 9)), { minLength: 1, maxLength: 8 }),
+    fc.boolean(),
+  )
+  .map(([messages, introduces]) => {
+    const frames = messages.map(([text, opcode]) => frame(text, opcode));
+    const all = [...(introduces ? [frame(init)] : []), ...frames, frame(' '.repeat(20))];
+    return { ...attack('a WebSocket', Buffer.concat(all), upgrade, 'GET /graphql'), pauseMs: 30, leaves: true };
+  });
+
 /** Requests that mean harm, or look like it: most of them small, few of them large. */
 export const attacks = fc.oneof(
   {
@@ -211,6 +251,7 @@ export const attacks = fc.oneof(
       get,
       slow,
       anyJson,
+      socket,
     ),
     weight: 20,
   },

@@ -56,7 +56,7 @@ const origins = list.refine(
   'must be origins such as https://app.example, with commas between them',
 );
 
-/** From nothing to everything; what is at least so grave is logged. */
+/** Least to most verbose. */
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 const environment = z.object({
@@ -112,7 +112,7 @@ function disagreements(env: Record<string, string | undefined>): string[] {
   return faults;
 }
 
-/** Everything that can be set from outside. Names and defaults are those of the README's table. */
+/** Everything that can be set from outside. Names and defaults are those of the table in docs/operators.md. */
 export interface Config {
   readonly host: string;
   readonly port: number;

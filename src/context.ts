@@ -72,7 +72,7 @@ export interface Context {
     /** @throws Unauthenticated, RateLimited */
     begin(email: string, password: string): Promise<Credential>;
     end(): void;
-    /** Ends it where the service no longer accepts what the cookie holds; does nothing to who came without. */
+    /** Ends it where the service no longer accepts what the cookie holds; does nothing for a caller without one. */
     lapse(): void;
   };
   readonly receipt: Receipt;

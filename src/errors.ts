@@ -1,4 +1,4 @@
-/** The codes a client may meet in `extensions.code`, GraphQL's own parse and validation codes aside. */
+/** The codes of the gateway's own errors in `extensions.code`. Those of GraphQL and of HTTP are listed where errors are masked. */
 export type ErrorCode =
   | 'BAD_USER_INPUT'
   | 'UNAUTHENTICATED'
@@ -119,7 +119,7 @@ export class Forbidden extends UpstreamError {
   readonly retryable = false;
 }
 
-/** The service knows no such thing, or hides it. */
+/** There is no such thing, or it is hidden: at the service, or among what the gateway itself keeps. */
 export class NotFound extends UpstreamError {
   readonly code = 'NOT_FOUND';
   readonly httpStatus = 404;

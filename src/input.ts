@@ -1,7 +1,8 @@
 import { BadUserInput } from './errors.js';
 
 const smallestPage = 1;
-const largestPage = 100;
+/** The most that one page may hold, here and at the service (spec.md: GET events). */
+export const largestPage = 100;
 const longestText = 1_000;
 
 /** The size of a page. @throws BadUserInput outside 1 to 100. */
@@ -19,9 +20,9 @@ export function isOpaqueId(id: string): boolean {
 }
 
 /** An observation's identifier. @throws BadUserInput */
-export function opaqueId(id: string, argument = 'id'): string {
+export function opaqueId(id: string): string {
   if (!isOpaqueId(id)) {
-    throw new BadUserInput(argument, 'must be 1 to 256 letters, digits or any of _ - . : @ = + ~');
+    throw new BadUserInput('id', 'must be 1 to 256 letters, digits or any of _ - . : @ = + ~');
   }
   return id;
 }

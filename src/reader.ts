@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader';
 import type { Cache } from './cache/cache.js';
 import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
+import { marketTag } from './cache/tags.js';
 import type { Caller } from './caller.js';
 import { Cancellation } from './cancellation.js';
 import { Abandoned } from './errors.js';
@@ -111,7 +112,7 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
   const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<Kept, unknown> => ({
     key: requestLine(read.request),
     family: read.request.family,
-    tag: read.market === undefined ? undefined : `market:${read.market}`,
+    tag: read.market === undefined ? undefined : marketTag(read.market),
     heavy: read.request.vectors?.wanted ?? false,
     lifetime,
     load: cancellation => fetched(parts, read, caller, cancellation),

@@ -1,7 +1,7 @@
 /** What is said of a span when it ends, by OpenTelemetry's names. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
-/** An open part of a trace. What is not ended is never told. */
+/** An open part of a trace. One that is never ended is never exported. */
 export interface Span {
   /** Headers that pass the trace on (W3C Trace Context). */
   readonly headers: Readonly<Record<string, string>>;

@@ -1,4 +1,5 @@
 import type { Cache } from './cache/cache.js';
+import { marketTag } from './cache/tags.js';
 import type { Caller } from './caller.js';
 import { Conflict, UpstreamFailure } from './errors.js';
 import type { Telemetry } from './telemetry.js';
@@ -38,7 +39,7 @@ export function createWriter({ upstream, cache, telemetry }: WriterParts, caller
   return {
     async write({ request, market, begins, parse }) {
       const renew = async () => {
-        const tags = [market && `market:${market}`, begins].filter(tag => tag !== undefined);
+        const tags = [market && marketTag(market), begins].filter(tag => tag !== undefined);
         await Promise.all(tags.map(tag => cache.renew(tag)));
       };
       try {

@@ -31,6 +31,13 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
+/** One look-up. @throws what the source threw; the signal's reason as soon as it aborts. */
+async function getOrLoad<T, H>(cache: Cache, scope: Scope, lookup: Lookup<T, H>, signal: AbortSignal) {
+  const [answer] = await cache.loadMany(scope, [lookup], signal);
+  if (answer instanceof Error || answer === undefined) throw answer;
+  return answer;
+}
+
 const faults: string[] = [];
 const lookedUp: string[] = [];
 beforeEach(() => {
@@ -138,9 +145,9 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
 
   test('asks the source once, and then answers by itself', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const first = await cache.getOrLoad(scope, lookup('a'), never);
+    const first = await getOrLoad(cache, scope, lookup('a'), never);
     expect(first).toMatchObject({ value: { id: 'a #1' }, heavy: undefined, source: 'network', stale: false });
-    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ ...first, source: 'memory' });
+    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ ...first, source: 'memory' });
     expect(asked).toEqual(['a']);
     expect(lookedUp).toEqual(['network', 'memory']);
   });
@@ -148,15 +155,15 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   test('answers nobody with what another scope was given', async () => {
     const [cache, { asked, lookup }] = [await cacheHere(), sourceOf()];
     const [mine, yours] = [someScope(), someScope()];
-    await cache.getOrLoad(mine, lookup('a'), never);
-    const other = await cache.getOrLoad(yours, lookup('a'), never);
+    await getOrLoad(cache, mine, lookup('a'), never);
+    const other = await getOrLoad(cache, yours, lookup('a'), never);
     expect(other).toMatchObject({ value: { id: 'a #2' }, source: 'network' });
     expect(asked).toHaveLength(2);
   });
 
   test('answers a batch in its order, each look-up for itself', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    await cache.getOrLoad(scope, lookup('known'), never);
+    await getOrLoad(cache, scope, lookup('known'), never);
     const refusal = new Forbidden('No', { status: 403, errorCode: null });
     const answers = await cache.loadMany(
       scope,
@@ -173,11 +180,11 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
 
   test('asks again when the time is over', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    await cache.getOrLoad(scope, lookup('a'), never);
+    await getOrLoad(cache, scope, lookup('a'), never);
     moveClock(59 * second);
-    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'memory' });
+    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'memory' });
     moveClock(61 * second);
-    const again = await cache.getOrLoad(scope, lookup('a'), never);
+    const again = await getOrLoad(cache, scope, lookup('a'), never);
     expect(again).toMatchObject({ value: { id: 'a #2' }, source: 'network', stale: false });
   });
 
@@ -185,9 +192,9 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     'stands in for a source that fails, in the grace time only, and says so: $code',
     async failure => {
       const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-      const known = await cache.getOrLoad(scope, lookup('a'), never);
+      const known = await getOrLoad(cache, scope, lookup('a'), never);
       moveClock(100 * second);
-      const answer = await cache.getOrLoad(scope, lookup('a', failing(failure)), never);
+      const answer = await getOrLoad(cache, scope, lookup('a', failing(failure)), never);
       expect(answer).toMatchObject({
         ...known,
         stale: true,
@@ -195,9 +202,9 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
         source: tiers === 'memory' ? 'memory' : 'redis',
       });
       // A source that is well again is asked, and believed.
-      expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ value: { id: 'a #2' }, stale: false });
+      expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ value: { id: 'a #2' }, stale: false });
       moveClock(800 * second);
-      await expect(cache.getOrLoad(scope, lookup('a', failing(failure)), never)).rejects.toBe(failure);
+      await expect(getOrLoad(cache, scope, lookup('a', failing(failure)), never)).rejects.toBe(failure);
     },
   );
 
@@ -208,9 +215,9 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     new TypeError('A bug'),
   ])('does not stand in for a source that refuses: $name', async refusal => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    await cache.getOrLoad(scope, lookup('a'), never);
+    await getOrLoad(cache, scope, lookup('a'), never);
     moveClock(100 * second);
-    await expect(cache.getOrLoad(scope, lookup('a', failing(refusal)), never)).rejects.toBe(refusal);
+    await expect(getOrLoad(cache, scope, lookup('a', failing(refusal)), never)).rejects.toBe(refusal);
   });
 
   test.each([
@@ -219,12 +226,12 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     new NotFound('Gone', { status: 404, errorCode: null }),
   ])('after a refusal, what was kept before it stands in for nothing any more: $name', async refusal => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    await cache.getOrLoad(scope, lookup('a'), never);
+    await getOrLoad(cache, scope, lookup('a'), never);
     moveClock(100 * second);
-    await expect(cache.getOrLoad(scope, lookup('a', failing(refusal)), never)).rejects.toBe(refusal);
+    await expect(getOrLoad(cache, scope, lookup('a', failing(refusal)), never)).rejects.toBe(refusal);
     moveClock(200 * second);
     const down = new UpstreamUnavailable('Down');
-    await expect(cache.getOrLoad(scope, lookup('a', failing(down)), never)).rejects.toBe(down);
+    await expect(getOrLoad(cache, scope, lookup('a', failing(down)), never)).rejects.toBe(down);
   });
 
   test.each([
@@ -234,16 +241,16 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     new TypeError('A bug'),
   ])('never keeps a failure: $name', async failure => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    await expect(cache.getOrLoad(scope, lookup('a', failing(failure)), never)).rejects.toBe(failure);
-    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'network' });
+    await expect(getOrLoad(cache, scope, lookup('a', failing(failure)), never)).rejects.toBe(failure);
+    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
   test('remembers for its own time that there is no such thing', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const absence = new NotFound('Gone', { status: 404, errorCode: 'NOT_FOUND' });
-    await expect(cache.getOrLoad(scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
+    await expect(getOrLoad(cache, scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
     for (const heavy of [false, true]) {
-      const again = cache.getOrLoad(scope, lookup('a', { heavy }), never);
+      const again = getOrLoad(cache, scope, lookup('a', { heavy }), never);
       if (heavy) expect(await again).toMatchObject({ source: 'network' });
       else await expect(again).rejects.toMatchObject({ code: 'NOT_FOUND', upstream: absence.upstream });
     }
@@ -253,28 +260,28 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   test('asks again for what was absent when that time is over', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const absence = new NotFound('Gone', { status: 404, errorCode: null });
-    await expect(cache.getOrLoad(scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
+    await expect(getOrLoad(cache, scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
     moveClock(29 * second);
-    await expect(cache.getOrLoad(scope, lookup('a'), never)).rejects.toBeInstanceOf(NotFound);
+    await expect(getOrLoad(cache, scope, lookup('a'), never)).rejects.toBeInstanceOf(NotFound);
     moveClock(31 * second);
     const down = new UpstreamUnavailable('Down');
-    await expect(cache.getOrLoad(scope, lookup('a', failing(down)), never)).rejects.toBe(down);
-    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'network' });
+    await expect(getOrLoad(cache, scope, lookup('a', failing(down)), never)).rejects.toBe(down);
+    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
   test('keeps no absence where it has no time for one', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const brief = { lifetime: { ...lifetime, absent: 0 } };
     const absence = new NotFound('Gone', { status: 404, errorCode: null });
-    await expect(cache.getOrLoad(scope, lookup('a', { ...brief, ...failing(absence) }), never)).rejects.toBe(absence);
-    expect(await cache.getOrLoad(scope, lookup('a', brief), never)).toMatchObject({ source: 'network' });
+    await expect(getOrLoad(cache, scope, lookup('a', { ...brief, ...failing(absence) }), never)).rejects.toBe(absence);
+    expect(await getOrLoad(cache, scope, lookup('a', brief), never)).toMatchObject({ source: 'network' });
   });
 
   test('keeps nothing that the source forbids to keep', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const load = async () => ({ value: { id: 'private' }, bytes: 20, noStore: true });
-    await cache.getOrLoad(scope, lookup('a', { load }), never);
-    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({
+    await getOrLoad(cache, scope, lookup('a', { load }), never);
+    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({
       source: 'network',
       value: { id: 'a #1' },
     });
@@ -282,14 +289,14 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
 
   test('keeps the heavy part apart, for who wants it', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    await cache.getOrLoad(scope, lookup('a'), never);
-    const heavy = await cache.getOrLoad(scope, lookup('a', { heavy: true }), never);
+    await getOrLoad(cache, scope, lookup('a'), never);
+    const heavy = await getOrLoad(cache, scope, lookup('a', { heavy: true }), never);
     expect(heavy).toMatchObject({ value: { id: 'a #2' }, heavy: 'numbers', source: 'network', stale: false });
-    expect(await cache.getOrLoad(scope, lookup('a', { heavy: true }), never)).toMatchObject({
+    expect(await getOrLoad(cache, scope, lookup('a', { heavy: true }), never)).toMatchObject({
       ...heavy,
       source: 'memory',
     });
-    const light = await cache.getOrLoad(scope, lookup('a'), never);
+    const light = await getOrLoad(cache, scope, lookup('a'), never);
     expect(light).toMatchObject({ ...heavy, heavy: undefined, source: 'memory' });
     expect(asked).toHaveLength(2);
   });
@@ -297,10 +304,10 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   test('has one flight for a key, whoever asks and whenever', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, cancellations, finish } = slowLoad();
-    const first = cache.getOrLoad(scope, lookup('a', { load }), never);
+    const first = getOrLoad(cache, scope, lookup('a', { load }), never);
     await until(() => cancellations.length === 1);
-    const others = [1, 2, 3].map(() => cache.getOrLoad(scope, lookup('a'), never));
-    const stranger = await cache.getOrLoad(someScope(), lookup('a'), never);
+    const others = [1, 2, 3].map(() => getOrLoad(cache, scope, lookup('a'), never));
+    const stranger = await getOrLoad(cache, someScope(), lookup('a'), never);
     expect(stranger).toMatchObject({ source: 'network' });
     finish();
     expect(await first).toMatchObject({ value: { id: 'late' }, source: 'network' });
@@ -311,18 +318,18 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   test('tells all passengers of a flight that failed, and lets the next one try', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const down = new UpstreamUnavailable('Down');
-    const calls = [1, 2].map(() => cache.getOrLoad(scope, lookup('a', failing(down)), never));
+    const calls = [1, 2].map(() => getOrLoad(cache, scope, lookup('a', failing(down)), never));
     for (const call of await Promise.allSettled(calls)) expect(call).toEqual({ status: 'rejected', reason: down });
-    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'network' });
+    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
   test('lets a passenger go at once without ending the flight of the others, even the one who began it', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, cancellations, finish } = slowLoad();
     const leaving = new AbortController();
-    const first = cache.getOrLoad(scope, lookup('a', { load }), leaving.signal);
+    const first = getOrLoad(cache, scope, lookup('a', { load }), leaving.signal);
     await until(() => cancellations.length === 1);
-    const other = cache.getOrLoad(scope, lookup('a'), never);
+    const other = getOrLoad(cache, scope, lookup('a'), never);
     const reason = new UpstreamTimeout('The request took too long');
     leaving.abort(reason);
     await expect(first).rejects.toBe(reason);
@@ -336,14 +343,14 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, cancellations } = slowLoad();
     const leaving = [new AbortController(), new AbortController()] as const;
-    const first = cache.getOrLoad(scope, lookup('a', { load }), leaving[0].signal);
+    const first = getOrLoad(cache, scope, lookup('a', { load }), leaving[0].signal);
     await until(() => cancellations.length === 1);
-    const second = cache.getOrLoad(scope, lookup('a'), leaving[1].signal);
+    const second = getOrLoad(cache, scope, lookup('a'), leaving[1].signal);
     await Promise.resolve();
     for (const one of leaving) one.abort(new UpstreamTimeout('Late'));
     await Promise.allSettled([first, second]);
     expect(cancellations[0]?.reason).toBeInstanceOf(Abandoned);
-    expect(await cache.getOrLoad(scope, lookup('a'), never)).toMatchObject({
+    expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({
       source: 'network',
       value: { id: 'a #1' },
     });
@@ -352,7 +359,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   test('asks nothing for who has gone already', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const gone = new Abandoned('The client has gone');
-    await expect(cache.getOrLoad(scope, lookup('a'), AbortSignal.abort(gone))).rejects.toBe(gone);
+    await expect(getOrLoad(cache, scope, lookup('a'), AbortSignal.abort(gone))).rejects.toBe(gone);
     expect(asked).toEqual([]);
   });
 
@@ -377,24 +384,24 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   test('does not let what is void stand in for a source that fails', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;
-    await cache.getOrLoad(scope, lookup('a', { tag }), never);
+    await getOrLoad(cache, scope, lookup('a', { tag }), never);
     await cache.renew(tag);
     const down = new UpstreamUnavailable('Down');
-    await expect(cache.getOrLoad(scope, lookup('a', { tag, ...failing(down) }), never)).rejects.toBe(down);
+    await expect(getOrLoad(cache, scope, lookup('a', { tag, ...failing(down) }), never)).rejects.toBe(down);
   });
 
   test('gives nobody after a write what was asked for before it', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;
     const { load, cancellations, finish } = slowLoad({ id: 'before the write' });
-    const before = cache.getOrLoad(scope, lookup('a', { tag, load }), never);
+    const before = getOrLoad(cache, scope, lookup('a', { tag, load }), never);
     await until(() => cancellations.length === 1);
     await cache.renew(tag);
-    expect(await cache.getOrLoad(scope, lookup('a', { tag }), never)).toMatchObject({ value: { id: 'a #1' } });
+    expect(await getOrLoad(cache, scope, lookup('a', { tag }), never)).toMatchObject({ value: { id: 'a #1' } });
     finish();
     expect(await before).toMatchObject({ value: { id: 'before the write' } });
     await cache.renew(`market:${randomUUID()}`);
-    expect((await cache.getOrLoad(scope, lookup('a', { tag }), never)).value).not.toEqual({ id: 'before the write' });
+    expect((await getOrLoad(cache, scope, lookup('a', { tag }), never)).value).not.toEqual({ id: 'before the write' });
   });
 });
 
@@ -467,8 +474,8 @@ describe('Redis', () => {
       { value: { id: 'a #1' }, heavy: 'numbers', source: 'redis', stale: false },
       { value: { id: 'b #2' }, heavy: undefined, source: 'redis', stale: false },
     ]);
-    expect(await elsewhere.getOrLoad(scope, lookup('a'), never)).toMatchObject({ source: 'memory' });
-    expect(await elsewhere.getOrLoad(someScope(), lookup('a'), never)).toMatchObject({ source: 'network' });
+    expect(await getOrLoad(elsewhere, scope, lookup('a'), never)).toMatchObject({ source: 'memory' });
+    expect(await getOrLoad(elsewhere, someScope(), lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
   test('tells another process of an absence, and of a write', async () => {
@@ -478,10 +485,10 @@ describe('Redis', () => {
     await cache.loadMany(scope, [lookup('gone', failing(absence)), lookup('a', { tag })], never);
     await writesOf(admin, 3);
     const elsewhere = cacheOver(redis);
-    await expect(elsewhere.getOrLoad(scope, lookup('gone'), never)).rejects.toBeInstanceOf(NotFound);
-    expect(await elsewhere.getOrLoad(scope, lookup('a', { tag }), never)).toMatchObject({ source: 'redis' });
+    await expect(getOrLoad(elsewhere, scope, lookup('gone'), never)).rejects.toBeInstanceOf(NotFound);
+    expect(await getOrLoad(elsewhere, scope, lookup('a', { tag }), never)).toMatchObject({ source: 'redis' });
     await cache.renew(tag);
-    expect(await elsewhere.getOrLoad(scope, lookup('a', { tag }), never)).toMatchObject({ source: 'network' });
+    expect(await getOrLoad(elsewhere, scope, lookup('a', { tag }), never)).toMatchObject({ source: 'network' });
   });
 
   test.each([1, 400])('costs one MGET and one pipeline for a batch of %d', async size => {
@@ -504,7 +511,7 @@ describe('Redis', () => {
   test('is not asked for the heavy parts that nobody wants', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf('1,2,3')];
-    await cache.getOrLoad(scope, lookup('a', { heavy: true }), never);
+    await getOrLoad(cache, scope, lookup('a', { heavy: true }), never);
     await writesOf(admin, 2);
     const keys = await admin.keys('*');
     const heavyKey = keys.find(key => key.endsWith(' heavy')) ?? '';
@@ -512,14 +519,14 @@ describe('Redis', () => {
     expect(heavy).toContain('1,2,3');
     expect(await admin.get(record)).not.toContain('1,2,3');
     const reads = jest.spyOn(redis, 'mget');
-    await cacheOver(redis).getOrLoad(scope, lookup('a'), never);
+    await getOrLoad(cacheOver(redis), scope, lookup('a'), never);
     expect(reads.mock.calls).toEqual([[[record]]]);
   });
 
   test('forgets an entry when nothing could be made of it any more', async () => {
     const { cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
-    await cache.getOrLoad(scope, lookup('a'), never);
+    await getOrLoad(cache, scope, lookup('a'), never);
     await writesOf(admin, 1);
     const [key = ''] = await admin.keys('*');
     const left = await admin.pttl(key);
@@ -549,11 +556,11 @@ describe('Redis', () => {
     async text => {
       const { redis, cache, admin } = await ownRedis();
       const [scope, { lookup }] = [someScope(), sourceOf()];
-      await cache.getOrLoad(scope, lookup('a'), never);
+      await getOrLoad(cache, scope, lookup('a'), never);
       await writesOf(admin, 1);
       const [key = ''] = await admin.keys('*');
       await admin.set(key, text);
-      const answer = await cacheOver(redis).getOrLoad(scope, lookup('a'), never);
+      const answer = await getOrLoad(cacheOver(redis), scope, lookup('a'), never);
       expect(answer).toMatchObject({ value: { id: 'a #2' }, source: 'network' });
     },
   );
@@ -562,9 +569,9 @@ describe('Redis', () => {
   async function untilRedisAnswers(redis: RedisClient, scope: Scope, change: Change = {}): Promise<void> {
     const [writer, { lookup }] = [cacheOver(redis), sourceOf()];
     for (let tries = 0; tries < 100; tries += 1) {
-      await writer.getOrLoad(scope, lookup(`probe ${tries}`, change), never);
+      await getOrLoad(writer, scope, lookup(`probe ${tries}`, change), never);
       await new Promise(resolve => setTimeout(resolve, 50));
-      const { source } = await cacheOver(redis).getOrLoad(scope, lookup(`probe ${tries}`, change), never);
+      const { source } = await getOrLoad(cacheOver(redis), scope, lookup(`probe ${tries}`, change), never);
       if (source === 'redis') return;
     }
     throw new Error('Redis is not used again');
@@ -619,25 +626,25 @@ describe('Redis', () => {
     const reads = [jest.spyOn(redis, 'mget'), jest.spyOn(redis, 'get')];
     const count = () => reads.reduce((sum, { mock }) => sum + mock.calls.length, 0);
     server.pause();
-    for (const key of ['a', 'b', 'c']) await cache.getOrLoad(scope, lookup(key, change), never);
+    for (const key of ['a', 'b', 'c']) await getOrLoad(cache, scope, lookup(key, change), never);
     const before = count();
     expect(before).toBeGreaterThanOrEqual(2);
-    for (const key of ['d', 'e', 'f']) await cache.getOrLoad(scope, lookup(key, change), never);
+    for (const key of ['d', 'e', 'f']) await getOrLoad(cache, scope, lookup(key, change), never);
     expect(count()).toBe(before);
   });
 
   test('full: every answer comes, and what it still holds is used', async () => {
     const { redis, cache, admin } = await ownRedis(['--maxmemory-policy', 'noeviction']);
     const [scope, { lookup }] = [someScope(), sourceOf()];
-    await cache.getOrLoad(scope, lookup('before'), never);
+    await getOrLoad(cache, scope, lookup('before'), never);
     await writesOf(admin, 1);
     await admin.config('SET', 'maxmemory', '1');
-    expect(await cache.getOrLoad(scope, lookup('after'), never)).toMatchObject({ source: 'network' });
+    expect(await getOrLoad(cache, scope, lookup('after'), never)).toMatchObject({ source: 'network' });
     await until(() => faults.includes('SET'));
-    expect(await cacheOver(redis).getOrLoad(scope, lookup('before'), never)).toMatchObject({ source: 'redis' });
+    expect(await getOrLoad(cacheOver(redis), scope, lookup('before'), never)).toMatchObject({ source: 'redis' });
     expect(await admin.dbsize()).toBe(1);
     const tagged = lookup('tagged', { tag: 'market:7' });
-    expect(await cache.getOrLoad(scope, tagged, never)).toMatchObject({ source: 'network' });
+    expect(await getOrLoad(cache, scope, tagged, never)).toMatchObject({ source: 'network' });
     await admin.config('SET', 'maxmemory', '0');
     await untilRedisAnswers(redis, scope);
   });
@@ -657,13 +664,13 @@ describe('Redis', () => {
   test('away while the source fails too: memory stands in', async () => {
     const { server, redis, cache } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
-    await cache.getOrLoad(scope, lookup('a'), never);
+    await getOrLoad(cache, scope, lookup('a'), never);
     const cut = new Promise(resolve => redis.once('close', resolve));
     await server.kill();
     await cut;
     moveClock(100 * second);
     const down = failing(new UpstreamUnavailable('Down'));
-    expect(await cache.getOrLoad(scope, lookup('a', down), never)).toMatchObject({ stale: true, source: 'memory' });
+    expect(await getOrLoad(cache, scope, lookup('a', down), never)).toMatchObject({ stale: true, source: 'memory' });
     // ioredis leaves a timer behind when it is disconnected while the server is away.
     await server.restart();
     await until(() => redis.status === 'ready');

@@ -51,13 +51,6 @@ export class Cache {
     return answerOf(fresh, 'memory') as Answer<T, H>;
   }
 
-  /** One look-up. @throws what the source threw; the signal's reason as soon as it aborts. */
-  async getOrLoad<T, H>(scope: Scope, lookup: Lookup<T, H>, signal: AbortSignal): Promise<Answer<T, H>> {
-    const [answer] = await this.loadMany(scope, [lookup], signal);
-    if (answer instanceof Error || answer === undefined) throw answer;
-    return answer;
-  }
-
   /**
    * Looks all of them up; answers in their order. Each stands for itself: one that failed is an Error in its place.
    * @throws the signal's reason as soon as it aborts; what nobody else waits for is aborted too.

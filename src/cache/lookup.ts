@@ -29,7 +29,7 @@ export interface Lookup<T, H> {
   /** Whether the heavy part is wanted too. */
   readonly heavy: boolean;
   readonly lifetime: Lifetime;
-  /** @throws NotFound, which may be kept; UpstreamFailure, for which a kept entry may stand in; anything else goes to who asked. */
+  /** @throws NotFound, which may be kept; UpstreamFailure, for which a kept entry may stand in; anything else goes to the one who asked. */
   load(cancellation: Cancellation): Promise<Loaded<T, H>>;
 }
 

@@ -1,3 +1,4 @@
+import { jobsTag } from '../cache/tags.js';
 import type { Read } from '../reader.js';
 import type { Write } from '../writer.js';
 import {
@@ -13,9 +14,6 @@ import {
 export type JobPhase = 'DISCOVERY' | 'PUBLISH';
 
 const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const;
-
-/** What changes with every write that begins jobs of a market. Their end, which changes the market too, leaves it as it is. */
-export const jobsTag = (marketId: string): string => `jobs:${marketId}`;
 
 /** GET /v2/discovery/{id}/jobs, or GET /v2/markets/{id}/jobs after publishing. */
 export function jobsRead(marketId: string, phase: JobPhase): Read<readonly Job[]> {

@@ -1,10 +1,11 @@
+import { jobsTag, marketTag } from '../cache/tags.js';
 import type { Caller } from '../caller.js';
 import type { Live } from '../live/live.js';
 import type { Reading } from '../live/topic.js';
 import type { Found } from '../live/word.js';
 import { type ReaderParts, readAnew } from '../reader.js';
 import { type LeftOut, Receipt } from '../receipt.js';
-import { type JobPhase, jobsRead, jobsTag } from './client.js';
+import { type JobPhase, jobsRead } from './client.js';
 import type { Job } from './model.js';
 
 /** How the jobs of one phase of a market stand. */
@@ -20,7 +21,7 @@ export interface JobProgress {
 
 /** What the discovery room can be listened to for. */
 export interface DiscoveryFeed {
-  /** The jobs of a phase until the last has ended (spec.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND. */
+  /** The jobs of a phase until the last has ended (spec.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
   jobProgress(marketId: string, phase: JobPhase): Promise<Reading<Found<JobProgress>>>;
 }
 
@@ -39,7 +40,7 @@ export function createDiscoveryFeed(
     const { value: jobs, leftOut } = await readAnew(parts, jobsRead(marketId, phase), asker, signal);
     const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
     // What jobs have done to their market is to be seen as soon as their end is told.
-    if (finished && last?.finished === false) await parts.cache.renew(`market:${marketId}`);
+    if (finished && last?.finished === false) await parts.cache.renew(marketTag(marketId));
     return { marketId, phase, jobs, leftOut, finished };
   }
 

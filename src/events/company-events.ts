@@ -1,3 +1,4 @@
+import { largestPage } from '../input.js';
 import type { EventQuery } from './client.js';
 import { type Belonging, belongs } from './impact.js';
 import type { Event } from './model.js';
@@ -11,15 +12,14 @@ export interface CompanyEvents {
   readonly vectors: boolean;
 }
 
-const largestPage = 100;
 /** How long the names of one call may be in its address. */
 const longestNames = 6_000;
 
 /**
- * The first events of many entities, each exactly as a call of its own would give them, in as few calls as that takes: for each group asked for
- * alike at most one above what asking alone costs, as long as every score is known and the list holds still. The names of a group go into one call, since the service combines them with OR
- * (spec.md: GET events, rule 1), and its events are told apart by the entities they name. Whatever cannot be told apart for certain is asked for
- * by itself.
+ * The first events of many entities, each exactly as a call of its own would give them, in as few calls as that takes: at most one call
+ * per group asked for alike more than asking separately, as long as every score is known and the list holds still. The names of a group
+ * go into one call, since the service combines them with OR (spec.md: GET events, rule 1), and its events are told apart by the entities
+ * they name. Whatever cannot be told apart for certain is asked for by itself.
  */
 export async function shareCalls(
   asked: readonly CompanyEvents[],

@@ -11,7 +11,7 @@ export interface EventsFeed {
   /**
    * Events that are new or updated from now on, each once for each update, the oldest update first (spec.md: GET events).
    * @param vectors whether embeddings are wanted.
-   * @throws NotConfigured; while reading: UNAUTHENTICATED, FORBIDDEN.
+   * @throws NotConfigured; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
    */
   eventUpdates(query: EventQuery, vectors: boolean): Promise<AsyncIterable<Event>>;
 }

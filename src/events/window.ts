@@ -1,3 +1,4 @@
+import { largestPage } from '../input.js';
 import type { EventQuery } from './client.js';
 import type { Event, EventPage } from './model.js';
 
@@ -22,8 +23,6 @@ export interface PagePart {
   /** How many items of the page precede the window. */
   readonly skip: number;
 }
-
-const largestPage = 100;
 
 /**
  * The pages that hold items `offset` to `offset + first` of the list: the smallest single page that holds them all, else two neighbours.

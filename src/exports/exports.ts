@@ -44,7 +44,7 @@ export interface Order {
 
 /** The endpoints of teams, and the exports to them; lives as long as the process. */
 export interface Exports {
-  /** By name. */
+  /** Sorted by name. */
   endpoints(team: string): Promise<readonly Endpoint[]>;
   /** @throws BadUserInput for a url that an export may not go to; Conflict where the name is taken. */
   register(team: string, registration: Registration): Promise<Endpoint>;

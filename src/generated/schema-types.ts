@@ -1135,7 +1135,8 @@ export type Subscription = {
   readonly __typename?: 'Subscription';
   /**
    * Events that are new or updated since the subscription began, each once for each update, the oldest update first. The service is asked
-   * every `POLL_INTERVAL_MS`, once for all who listen with the same credential and filter.
+   * every `POLL_INTERVAL_MS`, once for all who listen with the same credential and filter. Where somebody listened before, what happened since
+   * is told too, up to three intervals back, so that nobody who connects again misses anything.
    */
   readonly eventUpdates?: Maybe<Event>;
   /**

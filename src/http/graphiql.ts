@@ -34,7 +34,7 @@ const contentSecurityPolicy = [
 ].join('; ');
 
 /** Whether this is a browser that opens a page, rather than a client that wants JSON. */
-export function wantsGraphiql(request: FastifyRequest): boolean {
+function wantsGraphiql(request: FastifyRequest): boolean {
   const accept = request.headers.accept ?? '';
   return request.method === 'GET' && accept.includes('text/html') && !accept.includes('json');
 }

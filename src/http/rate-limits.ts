@@ -32,9 +32,9 @@ export interface RateBounds {
 }
 
 const windowSeconds = 60;
-/** How many clients are counted at once; beyond, who was quiet longest begins anew. */
+/** How many clients are counted at once. Past it, the one idle longest is forgotten. */
 const mostClients = 50_000;
-/** While Redis is away, it is asked again so often. */
+/** How often Redis is tried again while it is away, in milliseconds. */
 const askAgainMs = 1_000;
 /** A share is taken from the count in Redis at a time, so that a client costs at most so many round trips a window and process. */
 const sharesPerWindow = 100;

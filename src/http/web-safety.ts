@@ -19,8 +19,8 @@ const preflightSeconds = 600;
 const yearSeconds = 31_536_000;
 
 /**
- * What a browser has to be told: that an answer is data, for nobody to guess another type of, to frame or to keep; to whom no address is to be
- * told, since one may hold a session id; and which origins may read answers and send cookies. GraphiQL's page has a policy of its own.
+ * Headers for browsers: do not sniff, frame or store answers; send no referrer, since an address may hold a session id; which origins may
+ * read answers and send cookies. GraphiQL's page has a policy of its own.
  */
 export async function registerWebSafety(app: FastifyInstance, origins: readonly string[]): Promise<void> {
   const headers = {

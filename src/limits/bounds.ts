@@ -1,3 +1,5 @@
+import { QueryTooComplex } from '../errors.js';
+
 /**
  * What one request may be. Each bound is several times what the largest query of a person or a tool needs (GraphiQL's introspection: 300
  * tokens, 15 levels), and small enough that no request within all of them takes more than a few milliseconds to check.
@@ -30,3 +32,8 @@ export const bounds = {
   /** Of a document, as many as are told: to make and to word one costs more than to find it. */
   errors: 5,
 } as const;
+
+/** @throws QueryTooComplex where a measure is out of its bound. */
+export function within(measure: keyof typeof bounds, value: number): void {
+  if (value > bounds[measure]) throw new QueryTooComplex(measure, value, bounds[measure]);
+}

@@ -22,7 +22,7 @@ export interface FieldCost {
  * The specification bounds the references of an event nowhere (spec.md: GET events). Most have fewer than five; this is the number that is
  * reckoned with.
  */
-export const referencesPerEvent = 10;
+const referencesPerEvent = 10;
 
 const record: FieldCost = { calls: 1, shares: 'record' };
 const companies: FieldCost = { calls: 1, shares: 'companies' };

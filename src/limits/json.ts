@@ -1,6 +1,5 @@
 import { backslash, brace, bracket, colon, comma, quote } from '../json-bytes.js';
-import { bounds } from './bounds.js';
-import { within } from './shape.js';
+import { bounds, within } from './bounds.js';
 
 /**
  * Refuses JSON of longer texts and more values than any field takes, before it is parsed: a megabyte of members takes the parser seventy times

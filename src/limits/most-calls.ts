@@ -17,6 +17,7 @@ import {
   type SelectionSetNode,
   type ValueNode,
 } from 'graphql';
+import { largestPage } from '../input.js';
 import { type CountedArguments, callTable, type FieldCost } from './call-table.js';
 
 /** A place in the answer: which objects stand there, and how many they can be. Objects of one `name` are the same objects. */
@@ -27,7 +28,6 @@ interface Place {
   readonly market: Place | undefined;
 }
 
-const largestPage = 100;
 const nothing: FieldCost = { calls: 0 };
 const mutation: FieldCost = { calls: 1 };
 

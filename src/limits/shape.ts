@@ -6,8 +6,7 @@ import {
   type SelectionSetNode,
   type ValueNode,
 } from 'graphql';
-import { QueryTooComplex } from '../errors.js';
-import { bounds } from './bounds.js';
+import { bounds, within } from './bounds.js';
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 
@@ -87,9 +86,4 @@ function checkLiteral(value: ValueNode, nesting: number): void {
   within('nesting', nesting);
   const inside = value.kind === Kind.LIST ? value.values : value.fields.map(field => field.value);
   for (const each of inside) checkLiteral(each, nesting + 1);
-}
-
-/** @throws QueryTooComplex where a measure is out of its bound. */
-export function within(measure: keyof typeof bounds, value: number): void {
-  if (value > bounds[measure]) throw new QueryTooComplex(measure, value, bounds[measure]);
 }

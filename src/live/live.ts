@@ -11,7 +11,7 @@ export interface Live {
    * state comes again once it is older than three intervals, and a fresh one when there is one. What was found before a write that changed
    * the generation is told to nobody who comes after it; who was there before goes on with what is found from then on.
    * @param scope whose view of it: only who listens with the credential of a scope ever asks for that scope.
-   * @throws Unauthenticated, Forbidden or NotFound while reading, where the source refuses.
+   * @throws Unauthenticated, Forbidden, NotFound or UpstreamBadInput while reading, where the source refuses.
    */
   watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal): Promise<Reading<Found<S>>>;
   /** Ends asking, gives the leases back and lets the board go. */

@@ -13,7 +13,7 @@ export class Breaker {
   #restsUntil: number | undefined;
   #isTried = false;
 
-  /** Lets a call through, and says as what. @throws BrokenCircuitError while none goes. */
+  /** Admits a call; returns the state it was admitted under. @throws BrokenCircuitError while none may go. */
   enter(): CircuitState {
     if (this.#restsUntil === undefined) return CircuitState.Closed;
     if (this.#isTried || Date.now() < this.#restsUntil) throw new BrokenCircuitError();

@@ -12,8 +12,8 @@ interface Waiter {
 }
 
 /**
- * Bounds how many calls are in flight at once, and how many wait for it. A freed slot goes straight to who waits longest;
- * who gives up leaves the queue.
+ * Bounds how many calls are in flight at once, and how many wait for it. A freed slot goes straight to whoever waits longest;
+ * whoever gives up leaves the queue.
  */
 export class Bulkhead {
   #free: number;

@@ -19,7 +19,7 @@ export interface Upstream {
    * One call under the policy of the house: a place in the bulkhead, one deadline over everything, a circuit breaker for its family,
    * one retry for a safe request. Resolves with a reply of status 200-299.
    * @param cancellation of its own: ends the call when nobody waits for it any more, and is told of the deadline. Without one the call goes on to its end.
-   * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED.
+   * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; Abandoned where it was cancelled.
    */
   send(request: UpstreamRequest, asker: Asker, cancellation?: Cancellation): Promise<Reply>;
   close(): Promise<void>;

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Abandoned } from '../../errors.js';
 import { Reading } from '../../live/topic.js';
+import { inSlices } from './slices.js';
 
 /** One client's subscription. */
 export interface Listener {
@@ -29,9 +30,6 @@ interface Rendering {
   readonly text: Promise<string>;
 }
 
-/** Between two slices other requests have their turn. */
-const sliceSize = 200;
-
 /**
  * One subscription, executed and serialised once for all who asked for the same with the same credential. Where its values are states,
  * a late listener begins with the newest. It ends with its source, or when the last listener leaves.
@@ -52,7 +50,7 @@ export class Broadcast {
     this.#onOver = onOver;
   }
 
-  /** Where its values are states, lets the newest have all that happened before, for who joins then. It may be over then. Never rejects. */
+  /** Where its values are states, lets the newest have all that happened before, for whoever joins next. It may be over by then. Never rejects. */
   async refresh(): Promise<void> {
     await this.#opening?.catch(() => {});
     if (this.#states === undefined) return;
@@ -119,22 +117,13 @@ export class Broadcast {
 
   async #tell(rendering: Rendering, text: string): Promise<void> {
     const replaces = this.#states !== undefined;
-    await this.#inSlices(seat => this.#give(seat, rendering, text, replaces));
+    await inSlices([...this.#seats], seat => this.#give(seat, rendering, text, replaces));
   }
 
   async #tellEnd(tell: (listener: Listener) => void): Promise<void> {
-    await this.#inSlices(seat => {
+    await inSlices([...this.#seats], seat => {
       if (this.#seats.delete(seat)) tell(seat.listener);
     });
-  }
-
-  async #inSlices(visit: (seat: Seat) => void): Promise<void> {
-    let visited = 0;
-    for (const seat of [...this.#seats]) {
-      visit(seat);
-      visited += 1;
-      if (visited % sliceSize === 0) await nextTurn();
-    }
   }
 
   /** Nobody is told what is older than what they have. */

@@ -5,8 +5,8 @@ import { stringifyResult } from '../../graphql/vector-text.js';
 import type { Trail } from '../../trail.js';
 import { outcomeOf } from '../trail-plugin.js';
 import type { Arrival, Guest } from '../visitor.js';
-import { closeCodes, type Message, messageIn } from './messages.js';
-import type { Asked, Operation } from './operations.js';
+import { type Asked, closeCodes, type Message, messageIn } from './messages.js';
+import type { Operation } from './operations.js';
 import type { Streams } from './streams.js';
 import { Subscriber, type Wire, type Wording } from './subscriber.js';
 

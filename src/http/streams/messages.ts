@@ -17,7 +17,7 @@ export const closeCodes = {
 
 const members = z.record(z.string(), z.unknown()).nullish();
 
-/** What a client asks to have executed (GraphQL over HTTP: request parameters). */
+/** The members of GraphQL over HTTP (request parameters). */
 export const asked = z.object({
   query: z.string().nullish(),
   documentId: z.string().nullish(),
@@ -25,6 +25,9 @@ export const asked = z.object({
   variables: members,
   extensions: members,
 });
+
+/** What a client asks to have executed. No query where a hash names the document. */
+export type Asked = z.output<typeof asked>;
 
 /** Kept for as long as its operation runs, and written into each of its frames. */
 const id = z.string().min(1).max(256);

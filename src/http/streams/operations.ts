@@ -13,16 +13,7 @@ import { BadUserInput } from '../../errors.js';
 import type { Admission } from '../../limits/admission.js';
 import { mostDocumentText } from '../documents.js';
 import { refusal } from '../mask-error.js';
-
-/** What a client asks to have executed, in the members of GraphQL over HTTP. */
-export interface Asked {
-  /** Left out where a hash names the document. */
-  readonly query?: string | null | undefined;
-  readonly documentId?: string | null | undefined;
-  readonly operationName?: string | null | undefined;
-  readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
-  readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
-}
+import type { Asked } from './messages.js';
 
 /** An operation that may be executed. */
 export interface Operation extends Pick<Asked, 'operationName' | 'variables'> {

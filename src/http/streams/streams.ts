@@ -10,7 +10,8 @@ import type { Guest } from '../visitor.js';
 import type { Visits } from '../visits.js';
 import { Broadcast } from './broadcast.js';
 import type { Executor, Outcome } from './executor.js';
-import { type Asked, type Operation, Refused } from './operations.js';
+import type { Asked } from './messages.js';
+import { type Operation, Refused } from './operations.js';
 import type { Subscriber } from './subscriber.js';
 
 /** How much one client may have open. */

@@ -26,7 +26,7 @@ export class Subscriber implements Listener {
   readonly #onOver: (tooSlow: boolean, errors?: string) => void;
   #waiting: string[] | undefined;
 
-  /** @param onOver is called when the last was sent, with the errors if these were the last, or cannot be since the client is too slow. */
+  /** @param onOver called after the last frame, with its errors if it carried any; or when the client is too slow (`tooSlow`). */
   constructor(wire: Wire, wording: Wording, onOver: (tooSlow: boolean, errors?: string) => void) {
     this.#wire = wire;
     this.#wording = wording;

@@ -1,6 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
 import { pathOf } from '../path.js';
@@ -8,6 +7,7 @@ import type { Arrival, Reception } from '../visitor.js';
 import type { Stay } from '../visits.js';
 import { Connection, type StreamTimes } from './connection.js';
 import { protocol } from './messages.js';
+import { inSlices } from './slices.js';
 import { spread } from './spread.js';
 import type { Streams } from './streams.js';
 
@@ -18,7 +18,6 @@ interface Upgrade {
 }
 
 const largestMessage = 256 * 1024;
-const sliceSize = 200;
 
 /**
  * GraphQL over WebSocket (`graphql-transport-ws`) at `path`. The request of a connection goes through the hooks of the server like any
@@ -103,10 +102,3 @@ export function registerWebsocket(
 }
 
 const offers = (header: string | undefined) => (header ?? '').split(',').some(name => name.trim() === protocol);
-
-async function inSlices<T>(items: readonly T[], visit: (item: T) => void): Promise<void> {
-  for (const [index, item] of items.entries()) {
-    visit(item);
-    if (index % sliceSize === sliceSize - 1) await nextTurn();
-  }
-}

@@ -5,7 +5,7 @@
 export type MaybePromise<T> = T | Promise<T>;
 
 /** What `map` makes of a value, now if it is there now. */
-export function after<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePromise<U>): MaybePromise<U> {
+export function andThen<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return value instanceof Promise ? value.then(map) : map(value);
 }
 

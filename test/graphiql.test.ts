@@ -6,7 +6,7 @@ import { graphql } from 'graphql';
 import { useServer } from 'graphql-ws/use/ws';
 import type { Browser } from 'playwright-core';
 import { WebSocketServer } from 'ws';
-import { registerGraphiql } from '../src/http/graphiql.js';
+import { registerGraphiql } from '../src/http/graphiql/graphiql.js';
 import { launchChromium } from './support/chromium.js';
 import { openTab, queryEditor, runAndRead, typeQuery, visitPage } from './support/graphiql-page.js';
 import { until } from './support/until.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { buildSchema, getIntrospectionQuery, isObjectType, parse, printSchema } from 'graphql';
-import { examples } from '../src/http/examples.js';
+import { examples } from '../src/http/graphiql/examples.js';
 import { bounds } from '../src/limits/bounds.js';
 import { callTable } from '../src/limits/call-table.js';
 import { mostCalls } from '../src/limits/most-calls.js';

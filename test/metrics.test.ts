@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createOperationNames } from '../src/http/operation-names.js';
+import { createOperationNames } from '../src/http/observability/operation-names.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { overSse, overWebsocket } from './support/streams.js';

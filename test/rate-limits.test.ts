@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { createRateLimits, type RateBounds } from '../src/http/rate-limits.js';
+import { createRateLimits, type RateBounds } from '../src/http/gate/rate-limits.js';
 import { connectRedis } from '../src/redis.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSignInAttempts } from '../src/sessions/attempts.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { createPressure, type Pressure, type Probes } from '../src/http/pressure.js';
+import { createPressure, type Pressure, type Probes } from '../src/http/gate/pressure.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { until } from './support/until.js';

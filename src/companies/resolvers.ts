@@ -2,7 +2,7 @@ import { checkedDomains } from '../domains.js';
 import type { Resolvers } from '../generated/schema-types.js';
 import { connectionOf, offsetAfter } from '../graphql/connection.js';
 import { marketId, pageSize, plainText } from '../input.js';
-import { after } from '../maybe-promise.js';
+import { andThen } from '../maybe-promise.js';
 import { exportCsvWrite } from './client.js';
 import { companyTest } from './filter.js';
 import { esgOf } from './model.js';
@@ -33,6 +33,6 @@ export const companiesResolvers: Resolvers = {
     },
   },
   Company: {
-    esg: ({ marketId, domain }, _, { loaders }) => after(loaders.companies.esg(marketId), esg => esgOf(esg, domain)),
+    esg: ({ marketId, domain }, _, { loaders }) => andThen(loaders.companies.esg(marketId), esg => esgOf(esg, domain)),
   },
 };

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Pressure } from './pressure.js';
+import type { Pressure } from './gate/pressure.js';
 
 /** `/healthz`: the process answers. `/readyz`: it takes new work, which it does not while it is overloaded or once it begins to close. */
 export function registerHealth(app: FastifyInstance, pressure: Pick<Pressure, 'reason'>): void {

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Credential, Scope } from '../credentials.js';
-import { after, type MaybePromise } from '../maybe-promise.js';
+import { andThen, type MaybePromise } from '../maybe-promise.js';
 import { Attached } from './attached.js';
-import type { Reception } from './visitor.js';
+import type { Reception } from './reception.js';
 
 /** Whose a request is; undefined where nobody's. @throws BadUserInput for credentials that cannot be told apart or carried. */
 export type RequestScope = (request: IncomingMessage) => MaybePromise<Scope | undefined>;
@@ -33,7 +33,7 @@ export function createRequestScope(
   return request => {
     const known = scopes.get(request);
     if (known !== undefined) return known;
-    const scope = after(credentialOf(request), credential => scopeFor(request.socket, credential));
+    const scope = andThen(credentialOf(request), credential => scopeFor(request.socket, credential));
     scopes.set(request, scope);
     return scope;
   };

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import cookie from '@fastify/cookie';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { GatewayError } from '../errors.js';
-import { parseReadBodies } from './answers/body.js';
-import type { Visits } from './visits.js';
+import type { Visits } from './observability/visits.js';
+import { parseReadBodies } from './request-body.js';
 
 /** How large a request's body may be, in bytes. */
 export const largestBody = 1024 * 1024;

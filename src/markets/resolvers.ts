@@ -1,7 +1,7 @@
 import type { Context } from '../context.js';
 import type { Resolvers } from '../generated/schema-types.js';
 import { marketId, plainText } from '../input.js';
-import { after } from '../maybe-promise.js';
+import { andThen } from '../maybe-promise.js';
 import type { Market } from './model.js';
 
 /** The record that a market's own fields share. */
@@ -14,13 +14,13 @@ export const marketsResolvers: Resolvers = {
     suggestMarkets: (_, { keyword }, { loaders }) => loaders.markets.suggestions(plainText(keyword, 'keyword')),
   },
   Market: {
-    name: (market, _, context) => after(recordOf(market, context), record => record.name),
-    subtitle: (market, _, context) => after(recordOf(market, context), record => record.subtitle),
-    description: (market, _, context) => after(recordOf(market, context), record => record.description),
-    dateCreated: (market, _, context) => after(recordOf(market, context), record => record.dateCreated),
-    companyCount: (market, _, context) => after(recordOf(market, context), record => record.companyCount),
-    headerImageUrl: (market, _, context) => after(recordOf(market, context), record => record.headerImageUrl),
-    reviewStatus: (market, _, context) => after(recordOf(market, context), record => record.reviewStatus),
+    name: (market, _, context) => andThen(recordOf(market, context), record => record.name),
+    subtitle: (market, _, context) => andThen(recordOf(market, context), record => record.subtitle),
+    description: (market, _, context) => andThen(recordOf(market, context), record => record.description),
+    dateCreated: (market, _, context) => andThen(recordOf(market, context), record => record.dateCreated),
+    companyCount: (market, _, context) => andThen(recordOf(market, context), record => record.companyCount),
+    headerImageUrl: (market, _, context) => andThen(recordOf(market, context), record => record.headerImageUrl),
+    reviewStatus: (market, _, context) => andThen(recordOf(market, context), record => record.reviewStatus),
     topics: ({ id }, { sort }, { loaders }) => loaders.markets.topics(id, sort === 'LABEL_ASC'),
   },
 };

@@ -8,7 +8,7 @@ import type { Asker } from './asker.js';
 import { Breaker } from './breaker.js';
 import type { Reply } from './exchange.js';
 import { faultOf, mayPass, outcomeOf } from './fault.js';
-import { createGates, type Gate, type UpstreamOptions } from './gates.js';
+import { createOrigins, type Origin, type UpstreamOptions } from './origins.js';
 import { refusalOf } from './refusal.js';
 import { pathAndQuery, type UpstreamRequest } from './request.js';
 import { RetryBudget } from './retry-budget.js';
@@ -37,7 +37,7 @@ export function createUpstream(
   wire?: Dispatcher,
   tracing?: Tracing,
 ): Upstream {
-  const gates = createGates(options, wire);
+  const origins = createOrigins(options, wire);
   const breakers = new Map<string, Breaker>();
   const budget = new RetryBudget();
   const expire = (cancellation: Cancellation) =>
@@ -52,7 +52,7 @@ export function createUpstream(
   }
 
   /** One exchange, written onto the asker's receipt and into the metrics and the trace. @throws the service's refusal; BrokenExchange */
-  function call(gate: Gate, request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
+  function call(origin: Origin, request: UpstreamRequest, asker: Asker, cancellation: Cancellation): Promise<Reply> {
     const span = tracing?.call(asker.receipt.trail.span);
     const startedAt = performance.now();
     const record = (status: number | null, failure?: unknown) => {
@@ -65,7 +65,7 @@ export function createUpstream(
       span?.end(`${method} ${family}`, attributes, error);
       asker.receipt.lines.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
     };
-    return gate.exchange(request, asker, span, cancellation).then(
+    return origin.exchange(request, asker, span, cancellation).then(
       reply => {
         record(reply.status);
         if (reply.status < 200 || reply.status > 299) throw refusalOf(reply, request);
@@ -85,22 +85,22 @@ export function createUpstream(
       budget.earn();
       try {
         cancellation.throwIfCancelled();
-        const gate = gates.to(request.address);
+        const origin = origins.to(request.address);
         const breaker = breakerOf(request.family);
         for (let isLast = !request.safe; ; isLast = true) {
-          const turn = gate.bulkhead.enter(cancellation);
+          const turn = origin.bulkhead.enter(cancellation);
           if (turn !== undefined) await turn;
           let enteredAs: CircuitState | undefined;
           try {
             enteredAs = breaker.enter();
-            const reply = await call(gate, request, asker, cancellation);
+            const reply = await call(origin, request, asker, cancellation);
             breaker.leave(enteredAs);
             return reply;
           } catch (error) {
             if (enteredAs !== undefined) breaker.leave(enteredAs, error);
             if (isLast || !mayPass(error) || !budget.spend()) throw error;
           } finally {
-            gate.bulkhead.leave();
+            origin.bulkhead.leave();
           }
           await pause(retryPauseMs.least + Math.random() * (retryPauseMs.most - retryPauseMs.least), cancellation);
         }
@@ -110,7 +110,7 @@ export function createUpstream(
         clearTimeout(timer);
       }
     },
-    close: gates.close,
+    close: origins.close,
   };
 }
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { after, type MaybePromise } from '../../maybe-promise.js';
+import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { HeaderList } from '../early-headers.js';
 
 /** A whole answer of status 200, as it goes over the wire. */
@@ -50,7 +50,7 @@ export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybeProm
     common.push('content-length', body.length);
     return { status: 200, headers: common, body };
   }
-  return after(answer.gzipped ?? compress(body), compressed => {
+  return andThen(answer.gzipped ?? compress(body), compressed => {
     answer.gzipped = compressed;
     common.push('content-encoding', 'gzip', 'content-length', compressed.length);
     return { status: 200, headers: common, body: compressed };

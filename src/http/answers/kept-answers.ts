@@ -2,14 +2,14 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BriefMap } from '../../brief-map.js';
 import type { Scope } from '../../credentials.js';
-import { after, type MaybePromise } from '../../maybe-promise.js';
+import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
 import { Attached } from '../attached.js';
 import { earlyHeadersOf, type HeaderList, pairsOf } from '../early-headers.js';
-import type { Visits } from '../visits.js';
+import type { Visits } from '../observability/visits.js';
+import { readBody } from '../request-body.js';
 import { type Answer, etagOf, represent } from './answer.js';
-import { readBody } from './body.js';
 import type { AnswerKey, AnswerStore } from './store.js';
 
 /** Headers besides the body and the credential that shape an answer, or whether it is given. */
@@ -53,7 +53,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     const trail = visits.of(request);
     trail.operation = answer.operation;
     trail.outcome = answer.outcome;
-    return after(represent(answer, request.headers), ({ status, headers, body }): true => {
+    return andThen(represent(answer, request.headers), ({ status, headers, body }): true => {
       headers.push(...earlyHeadersOf(request));
       response.writeHead(status, headers).end(body);
       return true;

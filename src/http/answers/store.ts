@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Generations } from '../../cache/generations.js';
 import type { Scope } from '../../credentials.js';
-import { after, type MaybePromise } from '../../maybe-promise.js';
+import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { RedisClient } from '../../redis.js';
 import type { Telemetry } from '../../telemetry.js';
 import type { Answer } from './answer.js';
@@ -76,7 +76,7 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
 
     get(key) {
       const remembered = memory.get(key.name);
-      return after(remembered !== undefined && holds(remembered), itHolds => {
+      return andThen(remembered !== undefined && holds(remembered), itHolds => {
         if (!itHolds) return redis?.status === 'ready' ? fromRedis(key, redis) : undefined;
         telemetry.keptAnswer('memory');
         return remembered;

@@ -3,8 +3,8 @@ import type { Presented } from '../../credentials.js';
 import { Abandoned, BadUserInput, Forbidden, RateLimited, Unauthenticated } from '../../errors.js';
 import { stringifyResult } from '../../graphql/vector-text.js';
 import type { Trail } from '../../trail.js';
-import { outcomeOf } from '../trail-plugin.js';
-import type { Arrival, Guest } from '../visitor.js';
+import { outcomeOf } from '../apollo/trail-plugin.js';
+import type { Arrival, Guest } from '../reception.js';
 import { type Asked, closeCodes, type Message, messageIn } from './messages.js';
 import type { Operation } from './operations.js';
 import type { Streams } from './streams.js';
@@ -24,8 +24,8 @@ export interface StreamTimes {
 export interface ConnectionParts {
   readonly streams: Streams;
   readonly times: StreamTimes;
-  /** Who it is, by what it arrived with and what it presents in its first message. @throws as `Reception.admit` does. */
-  admit(arrival: Arrival, presented: Presented): Promise<Guest>;
+  /** Who it is, by what it arrived with and what it presents in its first message. @throws as `Reception.authenticate` does. */
+  authenticate(arrival: Arrival, presented: Presented): Promise<Guest>;
 }
 
 /** An operation that runs. */
@@ -182,7 +182,7 @@ export class Connection implements Wire {
     clearTimeout(timer);
     this.#phase = { name: 'admitting' };
     try {
-      const guest = await this.#parts.admit(arrival, presentedIn(payload));
+      const guest = await this.#parts.authenticate(arrival, presentedIn(payload));
       // It may have gone meanwhile.
       if (this.#phase.name !== 'admitting') return;
       const leave = this.#parts.streams.enter(guest);

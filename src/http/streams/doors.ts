@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { Gate } from '../gate.js';
-import type { GraphqlDoor } from '../graphql.js';
+import type { GraphqlDoor } from '../apollo/graphql.js';
+import type { Gate } from '../gate/gate.js';
 import type { StreamTimes } from './connection.js';
 import { createExecutor, type ExecutorParts } from './executor.js';
 import { createOperationReader } from './operations.js';
@@ -14,7 +14,7 @@ export type StreamDoors = Pick<
   'schema' | 'services' | 'deadlineMs' | 'reception' | 'admission' | 'introspection' | 'visits'
 > &
   Pick<ExecutorParts, 'apollo'> & {
-    readonly gate: Pick<Gate, 'admit'>;
+    readonly gate: Pick<Gate, 'countOperation'>;
     readonly bounds?: Partial<StreamLimits & StreamTimes> | undefined;
   };
 

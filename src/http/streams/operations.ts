@@ -11,7 +11,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { BadUserInput } from '../../errors.js';
 import type { Admission } from '../../limits/admission.js';
-import { mostDocumentText } from '../documents.js';
+import { mostDocumentText } from '../apollo/document-store.js';
 import { refusal } from '../mask-error.js';
 import type { Asked } from './messages.js';
 

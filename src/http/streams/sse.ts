@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../../errors.js';
 import { stringifyResult } from '../../graphql/vector-text.js';
 import type { Trail } from '../../trail.js';
-import { outcomeOf } from '../trail-plugin.js';
-import type { Guest, Reception } from '../visitor.js';
+import { outcomeOf } from '../apollo/trail-plugin.js';
+import type { Guest, Reception } from '../reception.js';
 import { type Asked, asked } from './messages.js';
 import type { Operation } from './operations.js';
 import { spread } from './spread.js';
@@ -46,7 +46,7 @@ export function registerSse(
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         return reply.code(406).send(plainError('Accept must include text/event-stream'));
       }
-      const guest = await reception.admit(reception.arrive(request));
+      const guest = await reception.authenticate(reception.arrive(request));
       const leave = streams.enter(guest);
       if (leave === undefined) throw new RateLimited('Too many connections with this credential');
       reply.headers(head);

@@ -4,10 +4,10 @@ import { Forbidden } from '../../errors.js';
 import { stringifyResult } from '../../graphql/vector-text.js';
 import type { Telemetry } from '../../telemetry.js';
 import type { Trail } from '../../trail.js';
-import type { Gate } from '../gate.js';
-import { outcomeOf } from '../trail-plugin.js';
-import type { Guest } from '../visitor.js';
-import type { Visits } from '../visits.js';
+import { outcomeOf } from '../apollo/trail-plugin.js';
+import type { Gate } from '../gate/gate.js';
+import type { Visits } from '../observability/visits.js';
+import type { Guest } from '../reception.js';
 import { Broadcast } from './broadcast.js';
 import type { Executor, Outcome } from './executor.js';
 import type { Asked } from './messages.js';
@@ -55,7 +55,7 @@ export function createStreams(
   parts: {
     readonly limits: StreamLimits;
     readonly telemetry: Telemetry;
-    readonly gate: Pick<Gate, 'admit'>;
+    readonly gate: Pick<Gate, 'countOperation'>;
     readonly visits: Visits;
     scopeOf(credential: Credential): Scope;
   },
@@ -116,7 +116,7 @@ export function createStreams(
       };
     },
     async count({ address, credential }) {
-      const refusal = await gate.admit(address, scopeOf(credential));
+      const refusal = await gate.countOperation(address, scopeOf(credential));
       if (refusal !== undefined) throw refusal;
     },
     read(asked, trail) {

@@ -2,9 +2,9 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
+import type { Stay } from '../observability/visits.js';
 import { pathOf } from '../path.js';
-import type { Arrival, Reception } from '../visitor.js';
-import type { Stay } from '../visits.js';
+import type { Arrival, Reception } from '../reception.js';
 import { Connection, type StreamTimes } from './connection.js';
 import { protocol } from './messages.js';
 import { inSlices } from './slices.js';
@@ -43,7 +43,7 @@ export function registerWebsocket(
     const id = upgrades.get(request)?.stay.id;
     if (id !== undefined) headers.push(`x-request-id: ${id}`);
   });
-  const admit = (arrival: Arrival, presented: object) => reception.admit(arrival, presented);
+  const authenticate = (arrival: Arrival, presented: object) => reception.authenticate(arrival, presented);
 
   app.server.on('upgrade', (raw, socket, head) => {
     const response = new ServerResponse(raw);
@@ -79,7 +79,7 @@ export function registerWebsocket(
     reply.raw.detachSocket(upgrade.socket as never);
     const { stay } = upgrade;
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
-      const connection = new Connection(socket, stay.id, arrival, { streams, times, admit });
+      const connection = new Connection(socket, stay.id, arrival, { streams, times, authenticate });
       connections.add(connection);
       socket.on('close', code => {
         connections.delete(connection);

@@ -1,7 +1,7 @@
 import type { ApolloServerPlugin } from '@apollo/server';
 import type { GraphQLFormattedError } from 'graphql';
-import type { Context } from '../context.js';
-import type { OperationNames } from './operation-names.js';
+import type { Context } from '../../context.js';
+import type { OperationNames } from '../observability/operation-names.js';
 
 /** Notes for those who watch which operation a request asked for and what came of it. */
 export function trailPlugin(nameOf: OperationNames): ApolloServerPlugin<Context> {

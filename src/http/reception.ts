@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Visitor } from '../context.js';
 import { type Credential, explicitCredential, type Presented } from '../credentials.js';
 import { Forbidden, Unauthenticated } from '../errors.js';
-import { after, type MaybePromise } from '../maybe-promise.js';
+import { andThen, type MaybePromise } from '../maybe-promise.js';
 import type { Sessions } from '../sessions/sessions.js';
 
 const sealedCookie = 'mig_session';
@@ -26,7 +26,7 @@ export interface Reception {
    * @throws BadUserInput as `credentialOf` does; Unauthenticated where there is no good credential; Forbidden where a page of another origin
    * would use the cookie (cross-site WebSocket hijacking).
    */
-  admit(arrival: Arrival, presented?: Presented): Promise<Guest>;
+  authenticate(arrival: Arrival, presented?: Presented): Promise<Guest>;
 }
 
 /** Whoever a connection was opened for. */
@@ -85,7 +85,7 @@ export function createReception({ sessions, behindProxy, fallback, origins }: Re
 
   const credentialOf: Reception['credentialOf'] = request =>
     explicitCredential(presentedBy(request)) ??
-    after(sessionOf(cookieOf(request)), credential => credential ?? fallback);
+    andThen(sessionOf(cookieOf(request)), credential => credential ?? fallback);
 
   return {
     credentialOf,
@@ -111,7 +111,7 @@ export function createReception({ sessions, behindProxy, fallback, origins }: Re
       trusted: isTrusted(raw),
     }),
 
-    async admit({ presented, cookie, address, trusted }, more = {}) {
+    async authenticate({ presented, cookie, address, trusted }, more = {}) {
       const explicit = explicitCredential({ ...presented, ...more });
       if (explicit !== undefined) return { credential: explicit, address };
       if (cookie !== undefined && !trusted) throw new Forbidden('Pages of this origin may not use the session');

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import type { ApolloServer, BaseContext } from '@apollo/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '../errors.js';
-import type { Admission } from '../limits/admission.js';
+import { GatewayError } from '../../errors.js';
+import type { Admission } from '../../limits/admission.js';
+import { refusal } from '../mask-error.js';
+import type { Visits } from '../observability/visits.js';
 import { admitted, asApollo } from './admitted.js';
-import { refusal } from './mask-error.js';
 import { statusFor } from './status.js';
-import type { Visits } from './visits.js';
 
 /** What executes the requests that come in, and what is done before and after. */
 export interface Served<C extends BaseContext> {

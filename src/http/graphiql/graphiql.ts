@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Asset, type Assets, loadAssets } from './graphiql-assets.js';
+import { type Asset, type Assets, loadAssets } from './assets.js';
 
 /** A query that is ready in the page. Its tab bears the name of its operation. */
 export interface GraphiqlTab {

@@ -1,12 +1,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyInstance } from 'fastify';
-import type { Scope } from '../credentials.js';
-import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
-import { after, type MaybePromise, orUndefined } from '../maybe-promise.js';
-import { Attached } from './attached.js';
-import { addEarlyHeader, setEarlyHeaders } from './early-headers.js';
-import { pathOf } from './path.js';
+import type { Scope } from '../../credentials.js';
+import { type GatewayError, Overloaded, RateLimited } from '../../errors.js';
+import { andThen, type MaybePromise, orUndefined } from '../../maybe-promise.js';
+import { Attached } from '../attached.js';
+import { addEarlyHeader, setEarlyHeaders } from '../early-headers.js';
+import { pathOf } from '../path.js';
 import type { Pressure } from './pressure.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
 
@@ -17,7 +17,7 @@ export interface Gate {
   /** Makes the door say so, and see to what reaches it by other ways: the upgrades to WebSocket. */
   guard(app: FastifyInstance): void;
   /** For an operation that came by a connection, not by a request of its own: undefined lets it in. */
-  admit(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
+  countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
 }
 
 /** What a gate goes by. */
@@ -48,10 +48,10 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
       return new Overloaded();
     }
     if (request.headers.upgrade === undefined && !isStream(request)) pressure.enter(response);
-    return after(
+    return andThen(
       orUndefined(() => scopeOf(request)),
       scope =>
-        after(limits.count(addressOf(request), scope), verdict => {
+        andThen(limits.count(addressOf(request), scope), verdict => {
           if (verdict === undefined) return undefined;
           addVerdict(verdict, request);
           return verdict.isOver ? rateLimited(verdict) : undefined;
@@ -63,7 +63,7 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
     listener: (next, door) => (request, response) => {
       if (isOpen(request)) return next(request, response);
       // A fault of the gate itself is nothing to turn a client away for.
-      after(
+      andThen(
         orUndefined(() => judge(request, response)),
         refusal => {
           judged.set(request, refusal ?? null);
@@ -82,7 +82,7 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
       });
     },
 
-    async admit(address, scope) {
+    async countOperation(address, scope) {
       if (pressure.reason() !== undefined) return new Overloaded();
       const verdict = await limits.count(address, scope);
       return verdict?.isOver ? rateLimited(verdict) : undefined;

@@ -1,7 +1,7 @@
 import { HeaderMap, type HTTPGraphQLRequest } from '@apollo/server';
 import type { FastifyRequest } from 'fastify';
-import type { Admission } from '../limits/admission.js';
-import { bearsHash } from '../limits/trusted-documents.js';
+import type { Admission } from '../../limits/admission.js';
+import { bearsHash } from '../../limits/trusted-documents.js';
 
 /** A request in Apollo's form, with the text of the document that was admitted in place of its hash. @throws what `admission.textOf` throws. */
 export function admitted(request: FastifyRequest, admission: Admission): HTTPGraphQLRequest {

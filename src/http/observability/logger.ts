@@ -1,6 +1,6 @@
 import { destination, type Logger, pino } from 'pino';
-import type { Config } from '../config.js';
-import { pathOf } from './path.js';
+import type { Config } from '../../config.js';
+import { pathOf } from '../path.js';
 
 /** One JSON object a line, to stderr. Of a request its id, its method and its path are logged: the query may hold a credential. */
 export function createLogger(level: Config['logLevel']): Logger {

@@ -1,7 +1,7 @@
 import { type ApolloServerPlugin, HeaderMap } from '@apollo/server';
 import type { GraphQLError, GraphQLFormattedError } from 'graphql';
-import type { Context } from '../context.js';
-import type { Planned } from '../graphql/planned.js';
+import type { Context } from '../../context.js';
+import type { Planned } from '../../graphql/planned.js';
 
 /** What the execution of operations needs of its door. */
 export interface ExecutionParts {

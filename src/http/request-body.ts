@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { checkJson } from '../../limits/json.js';
-import { Attached } from '../attached.js';
+import { checkJson } from '../limits/json.js';
+import { Attached } from './attached.js';
 
 const bodies = new Attached<Promise<Buffer>>();
 

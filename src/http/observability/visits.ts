@@ -1,12 +1,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import type { Door, Telemetry } from '../telemetry.js';
-import type { Tracing } from '../tracing.js';
-import { newTrail, type Trail } from '../trail.js';
-import { Attached } from './attached.js';
-import { addEarlyHeader } from './early-headers.js';
+import type { Door, Telemetry } from '../../telemetry.js';
+import type { Tracing } from '../../tracing.js';
+import { newTrail, type Trail } from '../../trail.js';
+import { Attached } from '../attached.js';
+import { addEarlyHeader } from '../early-headers.js';
+import { pathOf } from '../path.js';
 import type { OperationNames } from './operation-names.js';
-import { pathOf } from './path.js';
 
 /** Tells requests and operations apart, and tells those who watch how each of them went. */
 export interface Visits {

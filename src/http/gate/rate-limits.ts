@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { after, type MaybePromise } from '../maybe-promise.js';
-import { networkOf } from '../network.js';
-import type { RedisClient } from '../redis.js';
-import type { Telemetry } from '../telemetry.js';
+import { andThen, type MaybePromise } from '../../maybe-promise.js';
+import { networkOf } from '../../network.js';
+import type { RedisClient } from '../../redis.js';
+import type { Telemetry } from '../../telemetry.js';
 
 /** What came of counting a request. Where it was counted twice, by the tighter limit. */
 export interface Verdict {
@@ -66,9 +66,9 @@ export function createRateLimits(
       const first = byAddress?.(networkOf(address));
       const second = (counted: Verdict | undefined) => {
         if (byScope === undefined || scope === undefined || counted?.isOver) return counted;
-        return after(byScope(scope), other => tighter(counted, other));
+        return andThen(byScope(scope), other => tighter(counted, other));
       };
-      return after(first, second);
+      return andThen(first, second);
     },
   };
 }

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { bootScript } from './graphiql-boot.js';
+import { bootScript } from './boot.js';
 
 /** One file of the GraphiQL page. Its name holds a hash of its text: what a name answers never changes. */
 export interface Asset {

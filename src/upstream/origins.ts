@@ -20,7 +20,7 @@ export interface UpstreamOptions {
 }
 
 /** One origin of the service: its connections, and the bound on who may use them. */
-export interface Gate {
+export interface Origin {
   readonly bulkhead: Bulkhead;
   /** @throws BrokenExchange where no whole reply came. */
   exchange(request: UpstreamRequest, asker: Asker, span: Span | undefined, cancellation: Cancellation): Promise<Reply>;
@@ -36,15 +36,15 @@ const variables: Record<Address, string> = {
 };
 
 /**
- * The gates to the service's addresses; addresses of one origin share a gate.
+ * The origins of the service's addresses; addresses of one origin share its connections.
  * @param wire takes the place of the connection pools: the seam where a test fakes the service.
  */
-export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
-  const origins = new Map<string, { dispatcher: Dispatcher; bulkhead: Bulkhead }>();
-  const gates = new Map<Address, Gate>();
+export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
+  const pools = new Map<string, { dispatcher: Dispatcher; bulkhead: Bulkhead }>();
+  const byAddress = new Map<Address, Origin>();
 
   function open(origin: string) {
-    const found = origins.get(origin);
+    const found = pools.get(origin);
     if (found !== undefined) return found;
     const { connections } = options;
     const opened = {
@@ -53,32 +53,32 @@ export function createGates(options: UpstreamOptions, wire?: Dispatcher) {
         wire ?? new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: largestReply }),
       bulkhead: new Bulkhead(connections, connections * waitingPerConnection),
     };
-    origins.set(origin, opened);
+    pools.set(origin, opened);
     return opened;
   }
 
   return {
     /** @throws NotConfigured where the operator has not set the address. */
-    to(address: Address): Gate {
-      const found = gates.get(address);
+    to(address: Address): Origin {
+      const found = byAddress.get(address);
       if (found !== undefined) return found;
       const configured = options[address];
       if (configured === undefined) throw new NotConfigured(variables[address]);
       const { origin, pathname } = new URL(configured);
       const prefix = pathname.replace(/\/$/, '');
       const { dispatcher, bulkhead } = open(origin);
-      const gate: Gate = {
+      const its: Origin = {
         bulkhead,
         exchange: (request, asker, span, cancellation) =>
           exchange(dispatcher, wireForm(request, asker, span, { origin, prefix }), cancellation),
       };
-      gates.set(address, gate);
-      return gate;
+      byAddress.set(address, its);
+      return its;
     },
 
     /** Lets running calls end, then closes the connections. */
     async close(): Promise<void> {
-      await Promise.all([...origins.values()].map(({ dispatcher }) => dispatcher.close()));
+      await Promise.all([...pools.values()].map(({ dispatcher }) => dispatcher.close()));
     },
   };
 }

@@ -6,25 +6,25 @@ import {
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
-import { type Context, createContext, type Services } from '../context.js';
-import { Abandoned, UpstreamTimeout } from '../errors.js';
-import { createPlanned } from '../graphql/planned.js';
-import { resultBytes } from '../graphql/vector-text.js';
-import type { Admission } from '../limits/admission.js';
+import { type Context, createContext, type Services } from '../../context.js';
+import { Abandoned, UpstreamTimeout } from '../../errors.js';
+import { createPlanned } from '../../graphql/planned.js';
+import { resultBytes } from '../../graphql/vector-text.js';
+import type { Admission } from '../../limits/admission.js';
+import type { KeptAnswers } from '../answers/kept-answers.js';
+import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
+import type { Visits } from '../observability/visits.js';
+import type { Reception } from '../reception.js';
+import type { RequestScope } from '../request-scope.js';
 import { admissionPlugin } from './admission-plugin.js';
-import type { KeptAnswers } from './answers/kept-answers.js';
 import { documentErrorsPlugin } from './document-errors-plugin.js';
-import { createDocumentStore } from './documents.js';
+import { createDocumentStore } from './document-store.js';
 import { executionPlugin } from './execution-plugin.js';
 import { lapseSession } from './lapsed-session.js';
-import { causeOf, maskError, withoutSuggestions } from './mask-error.js';
 import { receiptPlugin } from './receipt-plugin.js';
-import type { RequestScope } from './request-scope.js';
 import { serveGraphql } from './serve-graphql.js';
 import { subscriptionPlugin } from './subscription-plugin.js';
 import { trailPlugin } from './trail-plugin.js';
-import type { Reception } from './visitor.js';
-import type { Visits } from './visits.js';
 
 /** What the door to GraphQL needs. */
 export interface GraphqlDoor {

@@ -1,7 +1,7 @@
 import type { ApolloServerPlugin } from '@apollo/server';
 import type { GraphQLFormattedError } from 'graphql';
-import type { Context } from '../context.js';
-import type { LeftOut, Receipt } from '../receipt.js';
+import type { Context } from '../../context.js';
+import type { LeftOut, Receipt } from '../../receipt.js';
 
 /**
  * Says in each answer what it was made of, and whether it may be kept: an error for every record that had to be left out, `extensions.stale` where something is

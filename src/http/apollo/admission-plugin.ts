@@ -1,7 +1,7 @@
 import type { ApolloServerPlugin } from '@apollo/server';
-import type { Context } from '../context.js';
-import type { Admission } from '../limits/admission.js';
-import { refusal } from './mask-error.js';
+import type { Context } from '../../context.js';
+import type { Admission } from '../../limits/admission.js';
+import { refusal } from '../mask-error.js';
 
 /** Refuses an operation that is not admitted before any call is made for it. */
 export function admissionPlugin(admission: Admission): ApolloServerPlugin<Context> {

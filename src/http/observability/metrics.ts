@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, type CounterConfiguration, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Telemetry } from '../telemetry.js';
+import type { Telemetry } from '../../telemetry.js';
 
 /** What `/metrics` shows, and what the ground floor counts into it. */
 export interface Metrics {

@@ -28,7 +28,7 @@ const config: CodegenConfig = {
           ID: { input: 'string', output: 'string' },
           DateTime: 'string',
           DateOrDateTime: 'string',
-          Vector: { input: 'never', output: 'string' },
+          Vector: { input: 'never', output: '../vector.js#Vector' },
           JSONObject: 'Record<string, unknown>',
         },
       },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Vector } from './vector.js';
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/;
 
@@ -19,8 +20,11 @@ export const utcTime = z.string().transform((text, context) => {
 
 const numbers = /^ *(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)? *(?:, *(?=\S)|$))*$/;
 
-/** A vector that was asked for: the text between its brackets, which is known to be numbers. */
-export const vectorText = z.string().regex(numbers);
+/** A vector that was asked for, which comes as the text between its brackets. */
+export const vector = z
+  .string()
+  .regex(numbers)
+  .transform(text => new Vector(text));
 
 /** A closed set of the service's values, as the names that the schema gives them. */
 export const closedSet = <const T extends Readonly<Record<string, string>>>(names: T) =>

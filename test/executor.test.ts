@@ -19,8 +19,8 @@ import {
   responsePathAsArray,
   validate,
 } from 'graphql';
+import { stringifyResult } from '../src/graphql/answer-text.js';
 import { type Asked, createPlanned } from '../src/graphql/planned.js';
-import { stringifyResult } from '../src/graphql/vector-text.js';
 import { createSchema } from '../src/schema.js';
 import { faultyContext } from './support/faulty-context.js';
 import { demoHeaders, startGateway } from './support/gateway.js';

@@ -6,7 +6,7 @@ import { UpstreamInvalidResponse } from '../src/errors.js';
 import { jsonOf } from '../src/upstream/body.js';
 import { exchange } from '../src/upstream/exchange.js';
 import { cutNumberArrays, quoteNumberArrays } from '../src/upstream/number-arrays.js';
-import { vectorText } from '../src/wire-types.js';
+import { vector } from '../src/wire-types.js';
 
 const member = 'embeddings';
 
@@ -155,7 +155,7 @@ test('a quoted vector is its own text between the brackets, with line breaks as 
       const body = Buffer.from(`{"a":1, "${member}" :\n${text}}`);
       const { [member]: quoted } = JSON.parse(quoteNumberArrays(body, member));
       expect(quoted).toBe(text.slice(1, -1).replace(/\s/g, ' '));
-      expect(vectorText.parse(quoted)).toBe(quoted);
+      expect(vector.parse(quoted).text).toBe(quoted);
     }),
     runs,
   );
@@ -209,7 +209,7 @@ describe('what the service was not to send', () => {
   test.each(['null', 'true', '1,null', '1,,2', '1 2', ',1', '1,', '01', '1.', 'NaN', '+1', '--1'])(
     'is no vector once it was quoted: [%s]',
     text => {
-      expect(vectorText.safeParse(text).success).toBe(false);
+      expect(vector.safeParse(text).success).toBe(false);
     },
   );
 });

@@ -1,5 +1,6 @@
 import { NotConfigured } from '../errors.js';
 import type { Parsed, Read } from '../reader.js';
+import { Vector } from '../vector.js';
 import { type Event, type EventPage, eventPage, type Observation, observation } from './model.js';
 
 /** What the event list is asked for, by the service's own names (spec.md: GET events); what is left out is the service's default. */
@@ -16,8 +17,8 @@ export interface EventQuery {
   readonly search?: string;
 }
 
-/** Embeddings by the identifier of their record, as text. */
-export type Vectors = Readonly<Record<string, string>>;
+/** Embeddings by the identifier of their record. What comes from Redis is their text. */
+export type Vectors = Readonly<Record<string, Vector | string>>;
 
 /** The endpoints of the events monitor. */
 export interface EventsClient {
@@ -95,18 +96,19 @@ function joinedObservation(record: Observation, vectors: Vectors): Observation {
   return { ...record, textEmbedding: vectorOf(vectors, record.id) };
 }
 
-function withVector(event: Event | null, vector: string | null): Event | null {
+function withVector(event: Event | null, vector: Vector | null): Event | null {
   if (event === null || event.vectorIndex === null || event.vectorIndex.embeddings === vector) return event;
   return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vector } };
 }
 
 /** An identifier may be called as every object's own members are. */
-function vectorOf(vectors: Vectors, id = ''): string | null {
-  return Object.hasOwn(vectors, id) ? (vectors[id] ?? null) : null;
+function vectorOf(vectors: Vectors, id = ''): Vector | null {
+  const found = Object.hasOwn(vectors, id) ? vectors[id] : undefined;
+  return typeof found === 'string' ? new Vector(found) : (found ?? null);
 }
 
-function apart(found: readonly (readonly [string, string])[]) {
-  return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, text]) => sum + text.length, 0) };
+function apart(found: readonly (readonly [string, Vector])[]) {
+  return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, { text }]) => sum + text.length, 0) };
 }
 
 const noVectors = apart([]);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { placedRecords, records, tolerant } from '../upstream/drift.js';
-import { closedSet, unwrapped, utcTime, vectorText } from '../wire-types.js';
+import { closedSet, unwrapped, utcTime, vector } from '../wire-types.js';
 
 const text = z.string();
 
@@ -62,8 +62,8 @@ const taxonomicMatches = z.object({
 
 const vectorIndex = z.object({
   anchorText: tolerant('Event.vectorIndex.anchorText', text),
-  /** The text between the brackets where it was wanted; null where it was cut. */
-  embeddings: tolerant('Event.vectorIndex.embeddings', vectorText),
+  /** Null where it was cut, since nobody wanted it. */
+  embeddings: tolerant('Event.vectorIndex.embeddings', vector),
   embeddingsModelName: tolerant('Event.vectorIndex.embeddingsModelName', text),
 });
 
@@ -143,7 +143,7 @@ const observationRecord = z
     sourceService: tolerant('Observation.sourceService', text),
     title: tolerant('Observation.title', text),
     content: records('Observation.content', text),
-    textEmbedding: tolerant('Observation.textEmbedding', vectorText),
+    textEmbedding: tolerant('Observation.textEmbedding', vector),
     weight: tolerant('Observation.weight', z.record(text, z.number())),
     publishedAt: tolerant('Observation.publishedAt', utcTime),
     addedAt: tolerant('Observation.addedAt', utcTime),

@@ -1,3 +1,4 @@
+import type { Vector } from '../vector.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../companies/loaders.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../discovery/model.js';
@@ -23,7 +24,7 @@ export type Scalars = {
   /** An object whose members the service does not document. */
   JSONObject: { input: Record<string, unknown>; output: Record<string, unknown>; }
   /** An embedding: the whole array of numbers as one value. */
-  Vector: { input: never; output: string; }
+  Vector: { input: never; output: Vector; }
 };
 
 /** A procurement datapoint that an event affects. */

@@ -1,6 +1,7 @@
 import { GraphQLScalarType } from 'graphql';
 import { GraphQLJSONObject } from 'graphql-scalars';
-import { VectorText } from './vector-text.js';
+import { Vector } from '../vector.js';
+import { VectorInAnswer } from './answer-text.js';
 
 /** Passes on what the models have checked, digit for digit: parsing a time into a Date would round it to milliseconds. */
 const DateTime = new GraphQLScalarType<string, string>({ name: 'DateTime', serialize: value => value as string });
@@ -8,10 +9,10 @@ const DateTime = new GraphQLScalarType<string, string>({ name: 'DateTime', seria
 /** Takes any text: whether it is a date is for the resolver to say, whose error names the argument. */
 const DateOrDateTime = new GraphQLScalarType<string, string>({ name: 'DateOrDateTime', parseValue: asText });
 
-/** Models hold a vector as the text between its brackets, and so it stays until the answer is written. */
-const Vector = new GraphQLScalarType<string, VectorText>({
+/** A vector stays text until the answer is written. One that went through JSON is nothing but its text. */
+const vectorScalar = new GraphQLScalarType<Vector, VectorInAnswer>({
   name: 'Vector',
-  serialize: value => new VectorText(value as string),
+  serialize: value => new VectorInAnswer(typeof value === 'string' ? new Vector(value) : (value as Vector)),
 });
 
 function asText(value: unknown): string {
@@ -20,4 +21,4 @@ function asText(value: unknown): string {
 }
 
 /** The scalars of `schema/base.graphql`. */
-export const scalars = { DateTime, DateOrDateTime, Vector, JSONObject: GraphQLJSONObject };
+export const scalars = { DateTime, DateOrDateTime, Vector: vectorScalar, JSONObject: GraphQLJSONObject };

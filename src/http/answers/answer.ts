@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -35,11 +34,6 @@ const worthCompressing = 1_024;
 
 /** The headers of a request that its answer depends on. */
 const shapers = 'accept, accept-encoding, authorization, cookie, origin, x-api-key';
-
-/** The entity tag of a body. */
-export function etagOf(body: Buffer): string {
-  return `"${hash('sha1', body, 'base64url')}"`;
-}
 
 /** An answer as a client asked for it: compressed where it takes gzip, which is done once, and nothing but 304 where it has it already. */
 export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybePromise<Representation> {

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BriefMap } from '../../brief-map.js';
 import type { Scope } from '../../credentials.js';
+import type { AnswerBytes } from '../../graphql/answer-text.js';
 import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
@@ -9,7 +10,7 @@ import { Attached } from '../attached.js';
 import { earlyHeadersOf, type HeaderList, pairsOf } from '../early-headers.js';
 import type { Visits } from '../observability/visits.js';
 import { readBody } from '../request-body.js';
-import { type Answer, etagOf, represent } from './answer.js';
+import { type Answer, represent } from './answer.js';
 import type { AnswerKey, AnswerStore } from './store.js';
 
 /** Headers besides the body and the credential that shape an answer, or whether it is given. */
@@ -23,7 +24,7 @@ export interface KeptAnswers {
   /** Answers what is kept, shares what is under way, and passes everything else on. */
   listener(next: RequestListener): RequestListener;
   /** Sends the answer of an execution, and keeps it for as long as its receipt allows. */
-  finish(request: FastifyRequest, reply: FastifyReply, body: Buffer, receipt: Receipt): Promise<FastifyReply>;
+  finish(request: FastifyRequest, reply: FastifyReply, answer: AnswerBytes, receipt: Receipt): Promise<FastifyReply>;
 }
 
 /** What kept answers need. */
@@ -100,7 +101,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       );
     },
 
-    async finish(request, reply, body, receipt) {
+    async finish(request, reply, { bytes: body, digest }, receipt) {
       const flight = flightOf.get(request.raw);
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (flight === undefined || !keepable) return reply.send(body);
@@ -108,7 +109,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
         headers: headersFor(reply),
         body,
         gzipped: undefined,
-        etag: etagOf(body),
+        etag: `"${digest}"`,
         operation: receipt.trail.operation,
         outcome: receipt.trail.outcome,
         keepUntil: Number.isFinite(receipt.keepUntil) ? receipt.keepUntil : 0,

@@ -8,8 +8,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, UpstreamTimeout } from '../../errors.js';
+import { type AnswerBytes, bytesOfResult } from '../../graphql/answer-text.js';
 import { createPlanned } from '../../graphql/planned.js';
-import { resultBytes } from '../../graphql/vector-text.js';
 import type { Admission } from '../../limits/admission.js';
 import type { KeptAnswers } from '../answers/kept-answers.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
@@ -74,8 +74,8 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     includeStacktraceInErrorResponses: false,
-    // Apollo hands it on as it is, and it is the body that is sent.
-    stringifyResult: result => resultBytes(result) as unknown as string,
+    // Apollo hands it on as it is.
+    stringifyResult: result => bytesOfResult(result) as unknown as string,
     stopOnTerminationSignals: false,
     logger: app.log,
     formatError: mask,
@@ -105,10 +105,10 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       return createContext(door.services, visitor, lifetime, door.visits.of(request.raw));
     },
     finish(request, reply, body, context) {
-      const bytes = body as unknown as Buffer;
+      const answer = body as unknown as AnswerBytes;
       return context === undefined || door.answers === undefined
-        ? bytes
-        : door.answers.finish(request, reply, bytes, context.receipt);
+        ? answer.bytes
+        : door.answers.finish(request, reply, answer, context.receipt);
     },
   });
   return apollo;

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import type { Presented } from '../../credentials.js';
 import { Abandoned, BadUserInput, Forbidden, RateLimited, Unauthenticated } from '../../errors.js';
-import { stringifyResult } from '../../graphql/vector-text.js';
+import { stringifyResult } from '../../graphql/answer-text.js';
 import type { Trail } from '../../trail.js';
 import { outcomeOf } from '../apollo/trail-plugin.js';
 import type { Arrival, Guest } from '../reception.js';

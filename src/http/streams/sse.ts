@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../../errors.js';
-import { stringifyResult } from '../../graphql/vector-text.js';
+import { stringifyResult } from '../../graphql/answer-text.js';
 import type { Trail } from '../../trail.js';
 import { outcomeOf } from '../apollo/trail-plugin.js';
 import type { Guest, Reception } from '../reception.js';

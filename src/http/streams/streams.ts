@@ -1,7 +1,7 @@
 import type { Visitor } from '../../context.js';
 import type { Credential, Scope } from '../../credentials.js';
 import { Forbidden } from '../../errors.js';
-import { stringifyResult } from '../../graphql/vector-text.js';
+import { stringifyResult } from '../../graphql/answer-text.js';
 import type { Telemetry } from '../../telemetry.js';
 import type { Trail } from '../../trail.js';
 import { outcomeOf } from '../apollo/trail-plugin.js';

@@ -108,7 +108,7 @@ function vectorOf(vectors: Vectors, id = ''): Vector | null {
 }
 
 function apart(found: readonly (readonly [string, Vector])[]) {
-  return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, { text }]) => sum + text.length, 0) };
+  return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, { bytes }]) => sum + bytes.length, 0) };
 }
 
 const noVectors = apart([]);

@@ -16,7 +16,7 @@ export class VectorInAnswer {
   }
 
   toJSON(): unknown {
-    if (collected === undefined) return JSON.parse(`[${this.#vector.text}]`);
+    if (collected === undefined) return JSON.parse(this.#vector.bytes.toString('latin1'));
     collected.push(this.#vector);
     return mark;
   }
@@ -24,8 +24,8 @@ export class VectorInAnswer {
 
 /** A result as it goes over the wire. */
 export interface AnswerBytes {
-  /** JSON in UTF-8. */
-  readonly bytes: Buffer;
+  /** JSON in UTF-8, in parts: of an answer with vectors, those are parts of their own. */
+  readonly parts: readonly Buffer[];
   /** Tells these bytes from any others, in any process. */
   readonly digest: string;
 }
@@ -33,26 +33,19 @@ export interface AnswerBytes {
 /** The JSON of a result, in which vectors are copied as text; for any other serialiser they are arrays of numbers. */
 export function stringifyResult(result: unknown): string {
   const { pieces, vectors } = written(result);
-  return pieces.map((piece, index) => (index === 0 ? piece : `[${vectors[index - 1]?.text}]${piece}`)).join('');
+  return pieces.map((piece, index) => (vectors[index - 1]?.bytes.toString('latin1') ?? '') + piece).join('');
 }
 
-/** The same as bytes. Vectors are copied as they are and bring their digests: of an answer with a hundred they are nearly all of it. */
+/** The same as bytes. Of an answer with a hundred vectors they are nearly all, and neither copied nor read again. */
 export function bytesOfResult(result: unknown): AnswerBytes {
   const { pieces, vectors } = written(result);
   // No JSON has this character in it as it is.
-  const text = [...pieces, ...vectors.map(({ digest }) => digest)].join('\0');
-  const digest = hash('sha1', text, 'base64url');
-  if (vectors.length === 0) return { bytes: Buffer.from(text), digest };
-  const size = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
-  const bytes = Buffer.allocUnsafe(vectors.reduce((sum, vector) => sum + vector.text.length + 2, size));
-  let at = bytes.write(pieces[0] ?? '');
-  for (const [index, vector] of vectors.entries()) {
-    at += bytes.write('[', at, 'latin1');
-    at += bytes.write(vector.text, at, 'latin1');
-    at += bytes.write(']', at, 'latin1');
-    at += bytes.write(pieces[index + 1] ?? '', at);
-  }
-  return { bytes, digest };
+  const digest = hash('sha1', [...pieces, ...vectors.map(vector => vector.digest)].join('\0'), 'base64url');
+  const parts = pieces.flatMap((piece, index) => {
+    const vector = vectors[index];
+    return vector === undefined ? [Buffer.from(piece)] : [Buffer.from(piece), vector.bytes];
+  });
+  return { parts, digest };
 }
 
 /** The JSON of a result around its vectors: one piece more than there are vectors. */

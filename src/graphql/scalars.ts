@@ -9,11 +9,17 @@ const DateTime = new GraphQLScalarType<string, string>({ name: 'DateTime', seria
 /** Takes any text: whether it is a date is for the resolver to say, whose error names the argument. */
 const DateOrDateTime = new GraphQLScalarType<string, string>({ name: 'DateOrDateTime', parseValue: asText });
 
-/** A vector stays text until the answer is written. One that went through JSON is nothing but its text. */
 const vectorScalar = new GraphQLScalarType<Vector, VectorInAnswer>({
   name: 'Vector',
-  serialize: value => new VectorInAnswer(typeof value === 'string' ? new Vector(value) : (value as Vector)),
+  serialize: value => new VectorInAnswer(asVector(value)),
 });
+
+/** One that went through JSON is nothing but its text. */
+function asVector(value: unknown): Vector {
+  if (value instanceof Vector) return value;
+  if (typeof value === 'string') return new Vector(value);
+  throw new TypeError('Expected a vector');
+}
 
 function asText(value: unknown): string {
   if (typeof value !== 'string') throw new TypeError('Expected a string');

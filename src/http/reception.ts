@@ -92,14 +92,18 @@ export function createReception({ sessions, behindProxy, fallback, origins }: Re
 
     async receive({ raw, ip }, reply) {
       const attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(raw) } as const;
-      const clearSession = () => void reply.clearCookie(cookieName(raw), attributes);
+      // At once, and not when Fastify sends: an answer that sets a cookie is nobody else's.
+      const setCookie = (value: string, lifetime: { maxAge?: number; expires?: Date }) => {
+        const text = reply.server.serializeCookie(cookieName(raw), value, { ...attributes, ...lifetime });
+        reply.removeHeader('set-cookie').header('set-cookie', text);
+      };
+      const clearSession = () => setCookie('', { maxAge: 0, expires: new Date(0) });
       const credential = await credentialOf(raw);
       if (credential instanceof Unauthenticated) clearSession();
       return {
         credential,
         address: ip,
-        setSession: (value, maxAge) =>
-          void reply.setCookie(cookieName(raw), value, { ...attributes, ...(maxAge !== undefined && { maxAge }) }),
+        setSession: (value, maxAge) => setCookie(value, maxAge === undefined ? {} : { maxAge }),
         clearSession,
       };
     },

@@ -8,7 +8,9 @@ import type { HeaderList } from '../early-headers.js';
 export interface Answer {
   /** But for those that change with the time and the coding. */
   readonly headers: HeaderList;
-  readonly body: Buffer;
+  readonly body: readonly Buffer[];
+  /** In bytes. */
+  readonly length: number;
   /** The same, compressed, once a client has asked for it so. */
   gzipped: Buffer | undefined;
   readonly etag: string;
@@ -25,11 +27,11 @@ export interface Answer {
 export interface Representation {
   readonly status: 200 | 304;
   readonly headers: HeaderList;
-  readonly body: Buffer | undefined;
+  readonly body: readonly Buffer[];
 }
 
 const gzipped = promisify(gzip);
-const compress = async (body: Buffer) => gzipped(body);
+const compress = async (body: readonly Buffer[]) => gzipped(Buffer.concat(body));
 const worthCompressing = 1_024;
 
 /** The headers of a request that its answer depends on. */
@@ -37,17 +39,17 @@ const shapers = 'accept, accept-encoding, authorization, cookie, origin, x-api-k
 
 /** An answer as a client asked for it: compressed where it takes gzip, which is done once, and nothing but 304 where it has it already. */
 export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybePromise<Representation> {
-  const { headers, etag, body } = answer;
+  const { headers, etag, body, length } = answer;
   const common = [...headers, 'vary', shapers, 'etag', etag, 'cache-control', cachingOf(answer, asked)];
-  if (holds(asked['if-none-match'], etag)) return { status: 304, headers: common, body: undefined };
-  if (body.length < worthCompressing || !takesGzip(asked)) {
-    common.push('content-length', body.length);
+  if (holds(asked['if-none-match'], etag)) return { status: 304, headers: common, body: [] };
+  if (length < worthCompressing || !takesGzip(asked)) {
+    common.push('content-length', length);
     return { status: 200, headers: common, body };
   }
   return andThen(answer.gzipped ?? compress(body), compressed => {
     answer.gzipped = compressed;
     common.push('content-encoding', 'gzip', 'content-length', compressed.length);
-    return { status: 200, headers: common, body: compressed };
+    return { status: 200, headers: common, body: [compressed] };
   });
 }
 

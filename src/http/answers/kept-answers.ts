@@ -7,7 +7,7 @@ import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
 import { Attached } from '../attached.js';
-import { earlyHeadersOf, type HeaderList, pairsOf } from '../early-headers.js';
+import { earlyHeadersOf, type HeaderList } from '../early-headers.js';
 import type { Visits } from '../observability/visits.js';
 import { readBody } from '../request-body.js';
 import { type Answer, represent } from './answer.js';
@@ -56,7 +56,11 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     trail.outcome = answer.outcome;
     return andThen(represent(answer, request.headers), ({ status, headers, body }): true => {
       headers.push(...earlyHeadersOf(request));
-      response.writeHead(status, headers).end(body);
+      response.writeHead(status, headers);
+      // As one write, however many parts.
+      if (body.length > 1) response.cork();
+      for (const part of body.slice(0, -1)) response.write(part);
+      response.end(body.at(-1));
       return true;
     });
   }
@@ -101,13 +105,14 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       );
     },
 
-    async finish(request, reply, { bytes: body, digest }, receipt) {
+    async finish(request, reply, { parts: body, digest }, receipt) {
       const flight = flightOf.get(request.raw);
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
-      if (flight === undefined || !keepable) return reply.send(body);
+      if (flight === undefined || !keepable) return reply.send(Buffer.concat(body));
       const answer: Answer = {
         headers: headersFor(reply),
         body,
+        length: body.reduce((sum, part) => sum + part.length, 0),
         gzipped: undefined,
         etag: `"${digest}"`,
         operation: receipt.trail.operation,
@@ -117,9 +122,9 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       };
       if (answer.keepUntil > Date.now()) store.put(flight.key, answer);
       flight.land(answer);
-      const { status, headers, body: sent } = await represent(answer, request.headers);
-      for (const [name, value] of pairsOf(headers)) reply.header(name, value);
-      return reply.code(status).send(sent);
+      reply.hijack();
+      await deliver(answer, request.raw, reply.raw);
+      return reply;
     },
   };
 }

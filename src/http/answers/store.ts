@@ -40,7 +40,7 @@ const withCompressed = 1.3;
 export function createAnswerStore({ bytes, redis, generations, telemetry }: AnswerStoreParts): AnswerStore {
   const memory = new LRUCache<string, Answer>({ maxSize: bytes });
   const remember = ({ name }: AnswerKey, answer: Answer) => {
-    const size = Math.ceil(answer.body.length * withCompressed) + name.length + overheadBytes;
+    const size = Math.ceil(answer.length * withCompressed) + name.length + overheadBytes;
     memory.set(name, answer, { size });
   };
 
@@ -98,10 +98,10 @@ function redisKey({ scope, name }: AnswerKey): string {
 
 /** One line of JSON, then the body. */
 function packed({ body, gzipped: _, ...rest }: Answer): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(rest)}\n`), body]);
+  return Buffer.concat([Buffer.from(`${JSON.stringify(rest)}\n`), ...body]);
 }
 
 function unpacked(bytes: Buffer): Answer {
   const end = bytes.indexOf('\n');
-  return { ...JSON.parse(bytes.subarray(0, end).toString()), body: bytes.subarray(end + 1), gzipped: undefined };
+  return { ...JSON.parse(bytes.subarray(0, end).toString()), body: [bytes.subarray(end + 1)], gzipped: undefined };
 }

@@ -107,7 +107,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     finish(request, reply, body, context) {
       const answer = body as unknown as AnswerBytes;
       return context === undefined || door.answers === undefined
-        ? answer.bytes
+        ? Buffer.concat(answer.parts)
         : door.answers.finish(request, reply, answer, context.receipt);
     },
   });

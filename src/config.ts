@@ -22,6 +22,15 @@ const flag = z.enum(['true', 'false'], 'must be true or false').transform(value 
 
 const urlOf = (text: string) => (URL.canParse(text) ? new URL(text) : undefined);
 
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const httpAddress = z
   .string()
   .refine(text => {
@@ -32,9 +41,14 @@ const httpAddress = z
 
 const list = z.string().transform(text => text.split(',').map(part => part.trim()));
 
+const redisAddress = (text: string) => {
+  const { protocol = '', username = '', password = '' } = urlOf(text) ?? {};
+  return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password);
+};
+
 const redisAddresses = list.refine(
-  urls => urls.every(url => /^rediss?:$/.test(urlOf(url)?.protocol ?? '')),
-  'must be redis:// or rediss:// addresses, with commas between the nodes of a Cluster',
+  urls => urls.every(redisAddress),
+  'must be redis:// or rediss:// addresses, percent-encoded where they need it, with commas between the nodes of a Cluster',
 );
 
 const secrets = list

@@ -165,6 +165,7 @@ describe('what is not right', () => {
     ['UPSTREAM_DEV_URL', 'http://service.test/#part'],
     ['REDIS_URL', 'http://redis.test'],
     ['REDIS_URL', 'redis://one,'],
+    ['REDIS_URL', 'redis://:half%@one'],
     ['LOG_LEVEL', 'loud'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
     ['SESSION_SECRET', 'x'.repeat(31)],

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { GraphQLFormattedError } from 'graphql';
 import type { Span } from './tracing.js';
 
 /** How something that was asked is followed from outside: a request, an operation that came by a connection, or a poll. */
@@ -16,4 +17,9 @@ export interface Trail {
 /** @param id what the client calls it. */
 export function newTrail(id: string = randomUUID(), span?: Span): Trail {
   return { id, span, operation: undefined, outcome: undefined };
+}
+
+/** The outcome that errors stand for: `ok` without any, else the code of the first. */
+export function outcomeOf(errors: readonly GraphQLFormattedError[] | undefined): string {
+  return errors?.[0] === undefined ? 'ok' : String(errors[0].extensions?.code);
 }

@@ -1,6 +1,6 @@
 import type { ApolloServerPlugin } from '@apollo/server';
-import type { GraphQLFormattedError } from 'graphql';
 import type { Context } from '../../context.js';
+import { outcomeOf } from '../../trail.js';
 import type { OperationNames } from '../observability/operation-names.js';
 
 /** Notes for those who watch which operation a request asked for and what came of it. */
@@ -18,9 +18,4 @@ export function trailPlugin(nameOf: OperationNames): ApolloServerPlugin<Context>
       };
     },
   };
-}
-
-/** `ok`, or the code of the first error. */
-export function outcomeOf(errors: readonly GraphQLFormattedError[] | undefined): string {
-  return errors?.[0] === undefined ? 'ok' : String(errors[0].extensions?.code);
 }

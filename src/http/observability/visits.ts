@@ -66,7 +66,7 @@ export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): 
     const milliseconds = performance.now() - startedAt;
     const door = doors.get(path);
     if (door === 'http' && !response.writableFinished) trail.outcome = 'ABANDONED';
-    trail.outcome ??= outcomeOf(status);
+    trail.outcome ??= outcomeOfStatus(status);
     const { id: requestId, operation, outcome } = trail;
     if (door !== undefined && (operation !== undefined || outcome !== 'ok')) {
       telemetry.request(door, operation ?? 'none', outcome, door === 'http' ? milliseconds : undefined);
@@ -98,7 +98,7 @@ export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): 
       return {
         id: trail.id,
         refused(status) {
-          const outcome = trail.outcome ?? outcomeOf(status);
+          const outcome = trail.outcome ?? outcomeOfStatus(status);
           if (doors.has(path)) telemetry.request('websocket', 'none', outcome, undefined);
           tell(status, { outcome }, 'Answered');
         },
@@ -130,7 +130,7 @@ function endSpan({ id, span, operation, outcome }: Trail, status: number | undef
 }
 
 /** For what no execution has told the outcome of. */
-function outcomeOf(status: number): string {
+function outcomeOfStatus(status: number): string {
   if (status < 400) return 'ok';
   return status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR';
 }

@@ -1,12 +1,13 @@
 import type { WebSocket } from 'ws';
 import type { Presented } from '../../credentials.js';
-import { Abandoned, BadUserInput, Forbidden, RateLimited, Unauthenticated } from '../../errors.js';
+import { Abandoned, RateLimited } from '../../errors.js';
 import { stringifyResult } from '../../graphql/answer-text.js';
-import type { Trail } from '../../trail.js';
-import { outcomeOf } from '../apollo/trail-plugin.js';
+import { outcomeOf, type Trail } from '../../trail.js';
 import type { Arrival, Guest } from '../reception.js';
-import { type Asked, closeCodes, type Message, messageIn } from './messages.js';
+import { closeCodes, closingFor, fitting } from './closing.js';
+import { type Asked, type Message, messageIn } from './messages.js';
 import type { Operation } from './operations.js';
+import { presentedIn } from './presented.js';
 import type { Streams } from './streams.js';
 import { Subscriber, type Wire, type Wording } from './subscriber.js';
 
@@ -74,7 +75,7 @@ export class Connection implements Wire {
         this.#receive(isBinary ? undefined : messageIn(data as Buffer));
       } catch (error) {
         // Whatever it sent, it is to hurt nobody else.
-        this.close(...refusalOf(error));
+        this.close(...closingFor(error));
       }
     });
     socket.on('pong', () => {
@@ -192,8 +193,7 @@ export class Connection implements Wire {
         this.send('{"type":"connection_ack"}');
       }
     } catch (error) {
-      const [code, reason] = refusalOf(error);
-      this.close(code, reason);
+      this.close(...closingFor(error));
     }
   }
 
@@ -302,32 +302,4 @@ function wordingFor(id: string): Wording {
     fail: errors => `{${ending},"type":"error","payload":${errors}}`,
     complete: () => `{${ending},"type":"complete"}`,
   };
-}
-
-const credentialNames = new Map([
-  ['x-api-key', 'x-api-key'],
-  ['authorization', 'authorization'],
-  ['sessionid', 'sessionId'],
-]);
-
-/** Header names are no matter of case, and a payload stands in for headers. */
-function presentedIn(payload: Record<string, unknown>): Presented {
-  const found: Record<string, string> = {};
-  for (const [name, value] of Object.entries(payload)) {
-    const known = credentialNames.get(name.toLowerCase());
-    if (known === undefined || value == null) continue;
-    if (typeof value !== 'string') throw new BadUserInput(known, 'must be text');
-    found[known] = value;
-  }
-  return found;
-}
-
-/** The beginning of a reason, which may have 123 bytes at most. */
-const fitting = (reason: string) => Buffer.from(reason).subarray(0, 120).toString();
-
-function refusalOf(error: unknown): [code: number, reason: string] {
-  if (error instanceof BadUserInput) return [closeCodes.badRequest, error.message];
-  if (error instanceof Unauthenticated) return [closeCodes.unauthorized, 'Unauthorized'];
-  if (error instanceof Forbidden) return [closeCodes.forbidden, 'Forbidden'];
-  return [closeCodes.internalError, 'Internal server error'];
 }

@@ -11,8 +11,8 @@ import { type Context, createContext, type Visitor } from '../../context.js';
 import { UpstreamTimeout } from '../../errors.js';
 import { newTrail, type Trail } from '../../trail.js';
 import type { GraphqlDoor } from '../apollo/graphql.js';
-import { noteReceipt } from '../apollo/receipt-plugin.js';
 import { maskError, withoutSuggestions } from '../mask-error.js';
+import { noteReceipt } from '../receipt-notes.js';
 import { type Operation, Refused, withCode } from './operations.js';
 
 /** What the doors for streams need: what the door for requests needs, and its server. */

@@ -1,19 +1,8 @@
 import { z } from 'zod';
 import { checkJson } from '../../limits/json.js';
 
-/** The sub-protocol of GraphQL over WebSocket, and the codes it closes with. */
+/** The sub-protocol of GraphQL over WebSocket. */
 export const protocol = 'graphql-transport-ws';
-
-export const closeCodes = {
-  goingAway: 1001,
-  internalError: 4500,
-  badRequest: 4400,
-  unauthorized: 4401,
-  forbidden: 4403,
-  initialisationTimeout: 4408,
-  subscriberExists: 4409,
-  tooMany: 4429,
-} as const;
 
 const members = z.record(z.string(), z.unknown()).nullish();
 

@@ -8,5 +8,6 @@ export const colon = byteOf(':');
 export const bracket = byteOf('[');
 export const closingBracket = byteOf(']');
 export const brace = byteOf('{');
+export const closingBrace = byteOf('}');
 export const space = byteOf(' ');
 export const otherSpaces: readonly number[] = ['\n', '\r', '\t'].map(byteOf);

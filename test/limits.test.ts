@@ -71,6 +71,12 @@ const hostile: readonly { measure: string; limit: number; query: string; variabl
     variables: { filter: JSON.parse(`${'['.repeat(30)}${']'.repeat(30)}`) },
   },
   {
+    measure: 'levels',
+    limit: bounds.levels,
+    query: 'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }',
+    variables: { filter: JSON.parse(`${'['.repeat(bounds.levels)}${']'.repeat(bounds.levels)}`) },
+  },
+  {
     measure: 'items',
     limit: bounds.items,
     query: 'query ($names: [String!]) { events(filter: { alertTypes: $names }) { totalCount } }',

@@ -276,7 +276,7 @@ describe('The protocol', () => {
     const deep = rawSocket(gateway.url);
     await deep.opened();
     deep.send(`{"type":"ping","payload":{"a":${'['.repeat(19_000)}${']'.repeat(19_000)}}}`);
-    expect(await deep.closed).toMatchObject({ code: 4500 });
+    expect(await deep.closed).toMatchObject({ code: 4400 });
     const wide = rawSocket(gateway.url);
     await wide.introduce();
     for (const _ of [1, 2]) wide.send(subscribe('漢'.repeat(60)));

@@ -29,6 +29,8 @@ export const bounds = {
   members: 2_000,
   /** Lists and objects inside of each other in one value. */
   nesting: 10,
+  /** The same of a whole body, before it is parsed. */
+  levels: 64,
   /** Of a document, as many as are told: to make and to word one costs more than to find it. */
   errors: 5,
 } as const;

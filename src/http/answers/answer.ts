@@ -54,8 +54,8 @@ export function represent(answer: Answer, asked: IncomingHttpHeaders): MaybeProm
 }
 
 /**
- * Whether a client may keep an answer, and give it again without asking. Not the latter where a write could change it in its time, nor where it came by a cookie:
- * browsers do not heed `Vary: cookie` in what they keep, and would show it to who signs in next.
+ * Whether a client may keep an answer, and give it again without asking. Not the latter where a write could change it in its time, nor
+ * where it came by a cookie: browsers do not heed `Vary: cookie` in what they keep, and would show it to whoever signs in next.
  */
 function cachingOf({ keepUntil, generations }: Answer, asked: IncomingHttpHeaders): string {
   if (keepUntil === 0) return 'no-store';

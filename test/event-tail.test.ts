@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Event } from '../src/events/model.js';
-import { follow, pageSize, type ReadBetween, type Tail } from '../src/events/tail.js';
+import { follow, type ReadBetween, type Tail } from '../src/events/tail.js';
+import { largestPage } from '../src/input.js';
 
 /** The event list as the service shows it: newest first, in pages. */
 function list() {
@@ -17,7 +18,11 @@ function list() {
       const found = [...events.values()]
         .filter(({ lastUpdated }) => lastUpdated !== null && lastUpdated >= from && lastUpdated <= to)
         .sort((a, b) => ((a.lastUpdated ?? '') < (b.lastUpdated ?? '') ? 1 : -1));
-      return { events: found.slice((page - 1) * pageSize, page * pageSize), totalItems: found.length, leftOut: 0 };
+      return {
+        events: found.slice((page - 1) * largestPage, page * largestPage),
+        totalItems: found.length,
+        leftOut: 0,
+      };
     }) as ReadBetween,
   };
 }

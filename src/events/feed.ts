@@ -1,10 +1,11 @@
 import type { Caller } from '../caller.js';
+import { largestPage } from '../input.js';
 import type { Live } from '../live/live.js';
 import { type ReaderParts, readAnew } from '../reader.js';
 import { Receipt } from '../receipt.js';
 import type { EventQuery, EventsClient } from './client.js';
 import type { Event } from './model.js';
-import { follow, pageSize, type Tail, timeOf } from './tail.js';
+import { follow, type Tail, timeOf } from './tail.js';
 
 /** What the events room can be listened to for. */
 export interface EventsFeed {
@@ -24,7 +25,7 @@ export function createEventsFeed(
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
     const asker = { credential, receipt: new Receipt() };
     return async (page: number, from: string, to: string) => {
-      const read = parts.events.page({ ...query, from, to }, page, pageSize, vectors);
+      const read = parts.events.page({ ...query, from, to }, page, largestPage, vectors);
       const { value } = await readAnew(parts, read, asker, signal);
       const { events, totalItems } = value;
       const readable = events.filter(event => event !== null);

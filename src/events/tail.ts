@@ -1,3 +1,4 @@
+import { largestPage } from '../input.js';
 import type { Event } from './model.js';
 
 /** An event as it was at one update. `key` names that update; `foundAt` is the gateway's time, in milliseconds. */
@@ -32,8 +33,6 @@ const dayMs = 86_400_000;
 const overlapMs = 5 * 60_000;
 const keptForMs = 5 * 60_000;
 const mostUpdates = 1_000;
-/** How many events a page has that `follow` asks for. */
-export const pageSize = 100;
 
 /** The name of one update of one event. */
 export const keyOf = ({ id, lastUpdated }: Event): string => `${lastUpdated ?? ''} ${id}`;
@@ -57,7 +56,7 @@ async function begin(read: ReadBetween, to: string, now: number): Promise<Tail> 
   const keys = events.map(keyOf);
   const newest = Math.min(now, Math.max(earliest, ...keys.map(timeOf)));
   const from = Math.max(earliest, newest - overlapMs);
-  for (let page = 2; (page - 1) * pageSize < totalItems && keys.every(key => timeOf(key) >= from); page += 1) {
+  for (let page = 2; (page - 1) * largestPage < totalItems && keys.every(key => timeOf(key) >= from); page += 1) {
     keys.push(...(await read(page, iso(earliest), to)).events.map(keyOf));
   }
   return { from, seen: [...new Set(keys)].filter(key => timeOf(key) >= from), updates: [] };
@@ -87,7 +86,7 @@ async function readAll(read: ReadBetween, from: string, to: string) {
   let total = 0;
   let unreadable = 0;
   let steady = true;
-  for (let page = 1; page === 1 || (page - 1) * pageSize < total; page += 1) {
+  for (let page = 1; page === 1 || (page - 1) * largestPage < total; page += 1) {
     const { events: its, totalItems, leftOut } = await read(page, from, to);
     steady &&= page === 1 || total === totalItems;
     total = totalItems;

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { joinBytes } from '../join-bytes.js';
 import { checkJson } from '../limits/json.js';
 import { Attached } from './attached.js';
 
@@ -25,10 +26,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       if (size <= limit) chunks.push(chunk);
       else tooLarge();
     });
-    request.on('end', () => {
-      const [only] = chunks;
-      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
-    });
+    request.on('end', () => resolve(joinBytes(chunks)));
     request.on('error', reject);
     request.on('close', () => {
       if (!request.readableEnded) reject(new Error('The client hung up'));

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { Cancellation } from '../cancellation.js';
+import { joinBytes } from '../join-bytes.js';
 
 /** What came back over the wire, whatever its status. */
 export interface Reply {
@@ -77,10 +78,7 @@ class Collector implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#cancellation.onCancel(undefined);
-    const chunks = this.#chunks ?? [];
-    const [only] = chunks;
-    const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-    this.#resolve({ status: this.#status, headers: this.#headers, body });
+    this.#resolve({ status: this.#status, headers: this.#headers, body: joinBytes(this.#chunks ?? []) });
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {

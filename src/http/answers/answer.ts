@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { joinBytes } from '../../join-bytes.js';
 import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { HeaderList } from '../early-headers.js';
 
@@ -31,7 +32,7 @@ export interface Representation {
 }
 
 const gzipped = promisify(gzip);
-const compress = async (body: readonly Buffer[]) => gzipped(Buffer.concat(body));
+const compress = async (body: readonly Buffer[]) => gzipped(joinBytes(body));
 const worthCompressing = 1_024;
 
 /** The headers of a request that its answer depends on. */

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BriefMap } from '../../brief-map.js';
 import type { Scope } from '../../credentials.js';
 import type { AnswerBytes } from '../../graphql/answer-text.js';
+import { joinBytes } from '../../join-bytes.js';
 import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
@@ -108,7 +109,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     async finish(request, reply, { parts: body, digest }, receipt) {
       const flight = flightOf.get(request.raw);
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
-      if (flight === undefined || !keepable) return reply.send(Buffer.concat(body));
+      if (flight === undefined || !keepable) return reply.send(joinBytes(body));
       const answer: Answer = {
         headers: headersFor(reply),
         body,

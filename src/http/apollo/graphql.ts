@@ -10,6 +10,7 @@ import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, UpstreamTimeout } from '../../errors.js';
 import { type AnswerBytes, bytesOfResult } from '../../graphql/answer-text.js';
 import { createPlanned } from '../../graphql/planned.js';
+import { joinBytes } from '../../join-bytes.js';
 import type { Admission } from '../../limits/admission.js';
 import type { KeptAnswers } from '../answers/kept-answers.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
@@ -107,7 +108,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     finish(request, reply, body, context) {
       const answer = body as unknown as AnswerBytes;
       return context === undefined || door.answers === undefined
-        ? Buffer.concat(answer.parts)
+        ? joinBytes(answer.parts)
         : door.answers.finish(request, reply, answer, context.receipt);
     },
   });

@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader';
 import type { Cache } from './cache/cache.js';
 import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
+import { keysOf, lastOf, type ScopedKey } from './cache/scoped-key.js';
 import { marketTag } from './cache/tags.js';
 import type { Caller } from './caller.js';
 import { Cancellation } from './cancellation.js';
@@ -110,10 +111,9 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
   const { scope, until, receipt } = caller;
 
   const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<Kept, unknown> => ({
-    key: requestLine(read.request),
+    keys: keysOf(scope, requestLine(read.request), read.request.vectors?.wanted ?? false),
     family: read.request.family,
     tag: read.market === undefined ? undefined : marketTag(read.market),
-    heavy: read.request.vectors?.wanted ?? false,
     lifetime,
     load: cancellation => fetched(parts, read, caller, cancellation),
   });
@@ -135,7 +135,7 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
   async function readMany(asks: readonly Ask[]): Promise<unknown[]> {
     const startedAt = performance.now();
     const lookups = asks.map(({ lookup }) => lookup);
-    const answers = await parts.cache.loadMany(scope, lookups, until.signal);
+    const answers = await parts.cache.loadMany(lookups, until.signal);
     const milliseconds = performance.now() - startedAt;
     return asks.map((ask, index) => {
       const answer = answers[index];
@@ -145,19 +145,18 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
 
   // Its own memory is not needed: these have them all.
   const loader = new DataLoader(readMany, { cache: false });
-  const answers = new Map<string, unknown>();
-  const heavyAnswers: typeof answers = new Map();
+  const answers = new Map<ScopedKey, unknown>();
 
   return {
     read<T, H>(read: Read<T, H>, lifetime: Lifetime) {
       const ask: Ask = { read: read as AnyRead, lookup: lookupFor(read as AnyRead, lifetime) };
       const { lookup } = ask;
-      const known = lookup.heavy ? heavyAnswers : answers;
-      const before = known.get(lookup.key);
+      const key = lastOf(lookup.keys);
+      const before = answers.get(key);
       if (before !== undefined) return before as MaybePromise<T>;
-      const remembered = parts.cache.peek(scope, lookup);
+      const remembered = parts.cache.peek(lookup);
       const answer = remembered === undefined ? loader.load(ask) : received(ask, remembered, 0);
-      known.set(lookup.key, answer);
+      answers.set(key, answer);
       return answer as MaybePromise<T>;
     },
   };

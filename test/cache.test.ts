@@ -7,6 +7,7 @@ import { localGenerations, sharedGenerations } from '../src/cache/generations.js
 import type { Loaded, Lookup } from '../src/cache/lookup.js';
 import { MemoryTier } from '../src/cache/memory-tier.js';
 import { RedisTier } from '../src/cache/redis-tier.js';
+import { keysOf } from '../src/cache/scoped-key.js';
 import type { Cancellation } from '../src/cancellation.js';
 import type { Scope } from '../src/credentials.js';
 import {
@@ -31,9 +32,21 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
+/** A look-up before it is known for whom. */
+interface Wanted<T, H> extends Omit<Lookup<T, H>, 'keys'> {
+  readonly key: string;
+  readonly heavy: boolean;
+}
+
+const loadMany = <T, H>(cache: Cache, scope: Scope, wanted: readonly Wanted<T, H>[], signal: AbortSignal) =>
+  cache.loadMany(
+    wanted.map(({ key, heavy, ...lookup }): Lookup<T, H> => ({ ...lookup, keys: keysOf(scope, key, heavy) })),
+    signal,
+  );
+
 /** One look-up. @throws what the source threw; the signal's reason as soon as it aborts. */
-async function getOrLoad<T, H>(cache: Cache, scope: Scope, lookup: Lookup<T, H>, signal: AbortSignal) {
-  const [answer] = await cache.loadMany(scope, [lookup], signal);
+async function getOrLoad<T, H>(cache: Cache, scope: Scope, wanted: Wanted<T, H>, signal: AbortSignal) {
+  const [answer] = await loadMany(cache, scope, [wanted], signal);
   if (answer instanceof Error || answer === undefined) throw answer;
   return answer;
 }
@@ -84,12 +97,12 @@ const someScope = () => randomUUID() as string as Scope;
 interface Found {
   id: string;
 }
-type Change = Partial<Lookup<Found, string>>;
+type Change = Partial<Wanted<Found, string>>;
 
 /** A source that counts how often it is asked, and for what. */
 function sourceOf(heavyText = 'numbers') {
   const asked: string[] = [];
-  const lookup = (key: string, change: Change = {}): Lookup<Found, string> => ({
+  const lookup = (key: string, change: Change = {}): Wanted<Found, string> => ({
     key,
     family: 'things',
     heavy: false,
@@ -165,7 +178,8 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('known'), never);
     const refusal = new Forbidden('No', { status: 403, errorCode: null });
-    const answers = await cache.loadMany(
+    const answers = await loadMany(
+      cache,
       scope,
       [lookup('new'), lookup('refused', failing(refusal)), lookup('known'), lookup('new')],
       never,
@@ -368,11 +382,12 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     const [mine, yours] = [someScope(), someScope()];
     const [tag, other] = [`market:${randomUUID()}`, `market:${randomUUID()}`];
     for (const scope of [mine, yours]) {
-      await cache.loadMany(scope, [lookup('a', { tag }), lookup('b', { tag: other }), lookup('c')], never);
+      await loadMany(cache, scope, [lookup('a', { tag }), lookup('b', { tag: other }), lookup('c')], never);
     }
     await cache.renew(tag);
     for (const scope of [mine, yours]) {
-      const again = await cache.loadMany(
+      const again = await loadMany(
+        cache,
         scope,
         [lookup('a', { tag }), lookup('b', { tag: other }), lookup('c')],
         never,
@@ -412,30 +427,31 @@ describe('the memory tier', () => {
     usableUntil: Number.POSITIVE_INFINITY,
     bytes,
   });
+  const named = (scope: Scope, number: number) => keysOf(scope, `${number}`, false)[0];
   const count = (tier: MemoryTier, scope: Scope, keys: number) =>
-    Array.from({ length: keys }, (_, key) => tier.get(scope, `${key}`)).filter(found => found !== undefined).length;
+    Array.from({ length: keys }, (_, key) => tier.get(named(scope, key))).filter(found => found !== undefined).length;
 
   test('keeps within its bound of bytes, the most recent entries first', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
-    for (let key = 0; key < 1_000; key += 1) tier.set(scope, `${key}`, entry(1_000));
+    for (let key = 0; key < 1_000; key += 1) tier.set(named(scope, key), entry(1_000));
     const kept = count(tier, scope, 1_000);
     expect(kept).toBeGreaterThan(50);
     expect(kept * 1_000).toBeLessThanOrEqual(100_000);
-    expect(tier.get(scope, '999')).toBeDefined();
-    expect(tier.get(scope, '0')).toBeUndefined();
+    expect(tier.get(named(scope, 999))).toBeDefined();
+    expect(tier.get(named(scope, 0))).toBeUndefined();
   });
 
   test('counts entries that are next to nothing too', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
-    for (let key = 0; key < 1_000; key += 1) tier.set(scope, `${key}`, entry(0));
+    for (let key = 0; key < 1_000; key += 1) tier.set(named(scope, key), entry(0));
     expect(count(tier, scope, 1_000)).toBeLessThan(250);
   });
 
   test('does not keep one that is larger than itself, nor empties itself for it', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
-    tier.set(scope, '0', entry(1_000));
-    tier.set(scope, '1', entry(200_000));
-    expect([tier.get(scope, '0'), tier.get(scope, '1')]).toEqual([expect.anything(), undefined]);
+    tier.set(named(scope, 0), entry(1_000));
+    tier.set(named(scope, 1), entry(200_000));
+    expect([tier.get(named(scope, 0)), tier.get(named(scope, 1))]).toEqual([expect.anything(), undefined]);
   });
 });
 
@@ -466,10 +482,10 @@ describe('Redis', () => {
   test('lets another process answer with what this one was given', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
-    await cache.loadMany(scope, [lookup('a', { heavy: true }), lookup('b')], never);
+    await loadMany(cache, scope, [lookup('a', { heavy: true }), lookup('b')], never);
     await writesOf(admin, 3);
     const elsewhere = cacheOver(redis);
-    const answers = await elsewhere.loadMany(scope, [lookup('a', { heavy: true }), lookup('b')], never);
+    const answers = await loadMany(elsewhere, scope, [lookup('a', { heavy: true }), lookup('b')], never);
     expect(answers).toMatchObject([
       { value: { id: 'a #1' }, heavy: 'numbers', source: 'redis', stale: false },
       { value: { id: 'b #2' }, heavy: undefined, source: 'redis', stale: false },
@@ -482,7 +498,7 @@ describe('Redis', () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, tag, { lookup }] = [someScope(), 'market:7', sourceOf()];
     const absence = new NotFound('Gone', { status: 404, errorCode: null });
-    await cache.loadMany(scope, [lookup('gone', failing(absence)), lookup('a', { tag })], never);
+    await loadMany(cache, scope, [lookup('gone', failing(absence)), lookup('a', { tag })], never);
     await writesOf(admin, 3);
     const elsewhere = cacheOver(redis);
     await expect(getOrLoad(elsewhere, scope, lookup('gone'), never)).rejects.toBeInstanceOf(NotFound);
@@ -496,14 +512,14 @@ describe('Redis', () => {
     const [scope, { asked, lookup }] = [someScope(), sourceOf()];
     const pipelines = jest.spyOn(redis, 'pipeline');
     const lookups = Array.from({ length: size }, (_, index) => lookup(`${index}`, { heavy: index % 2 === 1 }));
-    await cache.loadMany(scope, lookups, never);
+    await loadMany(cache, scope, lookups, never);
     const keys = size + Math.floor(size / 2);
     await writesOf(admin, keys);
     expect(asked).toHaveLength(size);
     expect(await commandsOf(admin)).toEqual({ mget: 1, set: keys });
     expect(pipelines).toHaveBeenCalledTimes(1);
-    await cacheOver(redis).loadMany(scope, lookups, never);
-    await cache.loadMany(scope, lookups, never);
+    await loadMany(cacheOver(redis), scope, lookups, never);
+    await loadMany(cache, scope, lookups, never);
     expect(await commandsOf(admin)).toEqual({ mget: 2, set: keys });
     expect(asked).toHaveLength(size);
   });
@@ -538,13 +554,13 @@ describe('Redis', () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     const [long, longer] = ['k'.repeat(5_000), 'k'.repeat(5_001)];
-    await cache.loadMany(scope, [lookup(long), lookup(longer)], never);
+    await loadMany(cache, scope, [lookup(long), lookup(longer)], never);
     await writesOf(admin, 2);
     for (const key of await admin.keys('*')) {
       expect(key.startsWith(`mig:{${scope}}:`)).toBe(true);
       expect(key.length).toBeLessThan(300);
     }
-    const answers = await cacheOver(redis).loadMany(scope, [lookup(long), lookup(longer)], never);
+    const answers = await loadMany(cacheOver(redis), scope, [lookup(long), lookup(longer)], never);
     expect(answers).toEqual([
       expect.objectContaining({ source: 'redis', value: { id: `${long} #1` } }),
       expect.objectContaining({ source: 'redis', value: { id: `${longer} #2` } }),
@@ -583,7 +599,7 @@ describe('Redis', () => {
     for (let round = 0; round < 8; round += 1) {
       const startedAt = performance.now();
       const lookups = ['x', 'y'].map(key => lookup(`${key} ${round}`, change));
-      const answers = await cache.loadMany(scope, lookups, never);
+      const answers = await loadMany(cache, scope, lookups, never);
       expect(answers).toEqual([0, 1].map(() => expect.objectContaining({ source: 'network' })));
       expect(performance.now() - startedAt).toBeLessThan(patience);
     }
@@ -653,10 +669,10 @@ describe('Redis', () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     const lookups = [lookup('a'), lookup('b', { tag: 'market:7' })];
-    await cache.loadMany(scope, lookups, never);
+    await loadMany(cache, scope, lookups, never);
     await writesOf(admin, 3);
     await admin.flushall();
-    const answers = await cache.loadMany(scope, lookups, never);
+    const answers = await loadMany(cache, scope, lookups, never);
     expect(answers.map(answer => 'source' in answer && answer.source)).toEqual(['memory', 'network']);
     await untilRedisAnswers(redis, scope);
   });

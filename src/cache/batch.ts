@@ -1,10 +1,10 @@
 import type { Cancellation } from '../cancellation.js';
-import type { Scope } from '../credentials.js';
 import { Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../errors.js';
 import { type Entry, whole } from './entry.js';
-import { type Answer, answerOf, keysOf, type Loaded, type Lookup } from './lookup.js';
+import { type Answer, answerOf, type Loaded, type Lookup } from './lookup.js';
 import type { MemoryTier } from './memory-tier.js';
 import type { RedisTier, Write } from './redis-tier.js';
+import type { Keys, ScopedKey } from './scoped-key.js';
 
 /** Where a batch looks and keeps. */
 export interface Tiers {
@@ -31,15 +31,13 @@ type AnyAnswer = Answer<unknown, unknown>;
  * pipeline of writes when the last of them has come back.
  */
 export class Batch {
-  readonly #scope: Scope;
   readonly #tiers: Tiers;
-  readonly #keys: string[] = [];
+  readonly #keys: ScopedKey[] = [];
   readonly #writes: Write[] = [];
   #found: Promise<readonly (Entry | undefined)[]> | undefined;
   #underWay = 0;
 
-  constructor(scope: Scope, tiers: Tiers) {
-    this.#scope = scope;
+  constructor(tiers: Tiers) {
     this.#tiers = tiers;
   }
 
@@ -51,17 +49,19 @@ export class Batch {
 
   async #share(redis: RedisTier, missing: Missing, cancellation: Cancellation): Promise<AnyAnswer> {
     const { lookup, generation } = missing;
-    const keys = keysOf(lookup);
     this.#underWay += 1;
     try {
-      const shared = await this.#inRedis(redis, keys);
+      const shared = await this.#inRedis(redis, lookup.keys);
       const fresh = whole(shared, generation, 'freshUntil');
       if (fresh === undefined) return await this.#load(missing, shared, cancellation);
-      for (const [index, entry] of fresh.entries()) this.#tiers.memory.set(this.#scope, keys[index] ?? '', entry);
+      for (const [index, key] of lookup.keys.entries()) {
+        const entry = fresh[index];
+        if (entry !== undefined) this.#tiers.memory.set(key, entry);
+      }
       return answerOf(fresh, 'redis');
     } finally {
       this.#underWay -= 1;
-      if (this.#underWay === 0 && this.#writes.length > 0) void redis.setMany(this.#scope, this.#writes);
+      if (this.#underWay === 0 && this.#writes.length > 0) void redis.setMany(this.#writes);
     }
   }
 
@@ -90,10 +90,10 @@ export class Batch {
     );
   }
 
-  async #inRedis(redis: RedisTier, keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
+  async #inRedis(redis: RedisTier, keys: Keys): Promise<readonly (Entry | undefined)[]> {
     const first = this.#keys.push(...keys) - keys.length;
     // The keys of the whole batch are there when the microtask runs.
-    this.#found ??= Promise.resolve().then(() => redis.getMany(this.#scope, this.#keys));
+    this.#found ??= Promise.resolve().then(() => redis.getMany(this.#keys));
     return (await this.#found).slice(first, first + keys.length);
   }
 
@@ -104,7 +104,7 @@ export class Batch {
     freshUntil: number,
   ): void {
     const times = { freshUntil, usableUntil: freshUntil + lookup.lifetime.grace, generation };
-    const [recordKey = '', heavyKey] = keysOf(lookup);
+    const [recordKey, heavyKey] = lookup.keys;
     this.#set(recordKey, { value: loaded.value, bytes: loaded.bytes, ...times });
     if (heavyKey !== undefined && loaded.heavy !== undefined) this.#set(heavyKey, { ...loaded.heavy, ...times });
   }
@@ -117,13 +117,12 @@ export class Batch {
     absent?: UpstreamFault,
   ): void {
     const until = Date.now() + milliseconds;
-    for (const key of keysOf(lookup)) {
-      this.#set(key, { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 });
-    }
+    const entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
+    for (const key of lookup.keys) this.#set(key, entry);
   }
 
-  #set(key: string, entry: Entry): void {
-    this.#tiers.memory.set(this.#scope, key, entry);
+  #set(key: ScopedKey, entry: Entry): void {
+    this.#tiers.memory.set(key, entry);
     if (this.#tiers.redis !== undefined) this.#writes.push({ key, entry });
   }
 }

@@ -1,16 +1,16 @@
 import type { Cancellation } from '../cancellation.js';
-import type { Scope } from '../credentials.js';
 import type { MaybePromise } from '../maybe-promise.js';
 import type { Telemetry } from '../telemetry.js';
 import { Batch, type Tiers } from './batch.js';
 import { type Entry, whole } from './entry.js';
 import { type Flight, Flights } from './flights.js';
 import type { Generations } from './generations.js';
-import { type Answer, answerOf, keysOf, type Lookup } from './lookup.js';
+import { type Answer, answerOf, type Lookup } from './lookup.js';
+import { inGeneration, lastOf } from './scoped-key.js';
 
 type AnyAnswer = Answer<unknown, unknown>;
 
-/** Memory over Redis over the source, by scope and key: one flight for each key, one round trip for each batch. */
+/** Memory over Redis over the source, by scoped key: one flight for each key, one round trip for each batch. */
 export class Cache {
   readonly #tiers: Tiers;
   readonly #generations: Generations;
@@ -42,27 +42,23 @@ export class Cache {
    * What this process's memory answers at once, without a promise and its cost; undefined where it takes more than that.
    * @throws NotFound where it is known that there is nothing.
    */
-  peek<T, H>(scope: Scope, lookup: Lookup<T, H>): Answer<T, H> | undefined {
+  peek<T, H>(lookup: Lookup<T, H>): Answer<T, H> | undefined {
     const generation = lookup.tag === undefined ? undefined : this.#generations.known(lookup.tag);
     if (lookup.tag !== undefined && generation === undefined) return undefined;
-    const fresh = whole(this.#remembered(scope, lookup), generation, 'freshUntil');
+    const fresh = whole(this.#remembered(lookup), generation, 'freshUntil');
     if (fresh === undefined) return undefined;
     this.#telemetry.lookup(lookup.family, 'memory');
     return answerOf(fresh, 'memory') as Answer<T, H>;
   }
 
   /**
-   * Looks all of them up; answers in their order. Each stands for itself: one that failed is an Error in its place.
+   * Looks all of them up, which are of one scope; answers in their order. Each stands for itself: one that failed is an Error in its place.
    * @throws the signal's reason as soon as it aborts; what nobody else waits for is aborted too.
    */
-  async loadMany<T, H>(
-    scope: Scope,
-    lookups: readonly Lookup<T, H>[],
-    signal: AbortSignal,
-  ): Promise<(Answer<T, H> | Error)[]> {
+  async loadMany<T, H>(lookups: readonly Lookup<T, H>[], signal: AbortSignal): Promise<(Answer<T, H> | Error)[]> {
     const generations = await this.generationsOf([...new Set(lookups.flatMap(({ tag }) => tag ?? []))]);
     signal.throwIfAborted();
-    const batch = new Batch(scope, this.#tiers);
+    const batch = new Batch(this.#tiers);
     const boarded: Flight<AnyAnswer>[] = [];
 
     const board = (lookup: Lookup<T, H>): MaybePromise<AnyAnswer | Error> => {
@@ -70,11 +66,11 @@ export class Cache {
       const generation = tag === undefined ? undefined : generations.get(tag);
       // Without its generation nothing kept can be trusted: the source is asked, and its answer not kept.
       const keepable = tag === undefined || generation !== undefined;
-      const remembered = keepable ? this.#remembered(scope, lookup) : [undefined];
+      const remembered = keepable ? this.#remembered(lookup) : [undefined];
       const fresh = whole(remembered, generation, 'freshUntil');
       if (fresh !== undefined) return answerOrError(fresh);
 
-      const flight = this.#flights.to(`${scope} ${generation ?? ''} ${lookup.heavy} ${lookup.key}`, cancellation =>
+      const flight = this.#flights.to(inGeneration(lastOf(lookup.keys), generation), cancellation =>
         keepable ? batch.fetch({ lookup, remembered, generation }, cancellation) : straight(lookup, cancellation),
       );
       boarded.push(flight);
@@ -93,8 +89,8 @@ export class Cache {
     }
   }
 
-  #remembered(scope: Scope, lookup: Lookup<unknown, unknown>): readonly (Entry | undefined)[] {
-    return keysOf(lookup).map(key => this.#tiers.memory.get(scope, key));
+  #remembered({ keys }: Lookup<unknown, unknown>): readonly (Entry | undefined)[] {
+    return keys.map(key => this.#tiers.memory.get(key));
   }
 }
 

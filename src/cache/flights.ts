@@ -1,6 +1,7 @@
 import { BriefMap } from '../brief-map.js';
 import { Cancellation } from '../cancellation.js';
 import { Abandoned } from '../errors.js';
+import type { ScopedKey } from './scoped-key.js';
 
 /** Work under way. Who boarded it leaves it once; a flight that all have left is cancelled. */
 export class Flight<T> {
@@ -37,10 +38,10 @@ export class Flight<T> {
 
 /** Work under way, by key: who asks for what is being fetched already waits for that, and does not fetch it again. */
 export class Flights<T> {
-  readonly #flights = new BriefMap<string, Flight<T>>();
+  readonly #flights = new BriefMap<ScopedKey, Flight<T>>();
 
   /** The flight of a key. @param start does the work, unless it is under way; it should end early when it is cancelled. */
-  to(key: string, start: (cancellation: Cancellation) => Promise<T>): Flight<T> {
+  to(key: ScopedKey, start: (cancellation: Cancellation) => Promise<T>): Flight<T> {
     const found = this.#flights.get(key);
     if (found !== undefined) return found;
     const flight = new Flight(start, ended => {

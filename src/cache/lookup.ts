@@ -2,6 +2,7 @@ import type { Cancellation } from '../cancellation.js';
 import { NotFound } from '../errors.js';
 import type { Source } from '../receipt.js';
 import type { Entry } from './entry.js';
+import type { Keys } from './scoped-key.js';
 
 /** How long an entry lives, in milliseconds: by itself; then in place of a failing source; and how long a 404 is remembered. */
 export interface Lifetime {
@@ -21,13 +22,11 @@ export interface Loaded<T, H> {
 
 /** One thing to look up, and how to get it from the source where it is not kept. */
 export interface Lookup<T, H> {
-  readonly key: string;
+  readonly keys: Keys;
   /** The endpoint family it belongs to, for the metrics: `events`. */
   readonly family: string;
   /** What a write makes stale: `market:7`. */
   readonly tag?: string | undefined;
-  /** Whether the heavy part is wanted too. */
-  readonly heavy: boolean;
   readonly lifetime: Lifetime;
   /** @throws NotFound, which may be kept; UpstreamFailure, for which a kept entry may stand in; anything else goes to the one who asked. */
   load(cancellation: Cancellation): Promise<Loaded<T, H>>;
@@ -44,11 +43,6 @@ export interface Answer<T, H> {
   readonly freshUntil: number;
   /** The generation of its tag; undefined where it has none. */
   readonly generation: string | undefined;
-}
-
-/** The keys of the entries that a look-up needs: the record's, and the heavy part's where it is wanted. */
-export function keysOf({ key, heavy }: Pick<Lookup<unknown, unknown>, 'key' | 'heavy'>): readonly string[] {
-  return heavy ? [key, `${key} heavy`] : [key];
 }
 
 /** What a look-up's entries say. @throws NotFound where they say that there is nothing. */

@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto';
-import type { Scope } from '../credentials.js';
 import type { RedisClient } from '../redis.js';
 import type { Telemetry } from '../telemetry.js';
 import type { Entry } from './entry.js';
 import { createRedisGuard, type RedisGuard } from './redis-guard.js';
+import { partsOf, type ScopedKey } from './scoped-key.js';
 
 /** One entry on its way to Redis. */
 export interface Write {
-  readonly key: string;
+  readonly key: ScopedKey;
   readonly entry: Entry;
 }
 
-const longestKey = 200;
+/** With its scope. */
+const longestKey = 250;
 
 /**
  * The tier that the processes of a fleet share. It only ever saves time: a Redis that is gone, slow or full reads as an empty one.
- * The keys of one scope share a Cluster slot, so that one command reads them all.
+ * The keys of one call are of one scope: they share a Cluster slot, so that one command reads them all.
  */
 export class RedisTier {
   readonly #redis: RedisClient;
@@ -27,18 +28,18 @@ export class RedisTier {
   }
 
   /** One round trip for all keys; undefined for each that is missing, unreadable, or not to be had now. */
-  async getMany(scope: Scope, keys: readonly string[]): Promise<readonly (Entry | undefined)[]> {
-    const texts = await this.#guarded('MGET', () => this.#redis.mget(keys.map(key => redisKey(scope, key))));
+  async getMany(keys: readonly ScopedKey[]): Promise<readonly (Entry | undefined)[]> {
+    const texts = await this.#guarded('MGET', () => this.#redis.mget(keys.map(redisKey)));
     return keys.map((_, index) => parsed(texts?.[index]));
   }
 
   /** One pipeline for all entries; one whose time is over replaces what is there by nothing. Never rejects. */
-  async setMany(scope: Scope, writes: readonly Write[]): Promise<void> {
+  async setMany(writes: readonly Write[]): Promise<void> {
     const pipeline = this.#redis.pipeline();
     for (const { key, entry } of writes) {
       const milliseconds = Math.ceil(entry.usableUntil - Date.now());
-      if (milliseconds > 0) pipeline.set(redisKey(scope, key), JSON.stringify(entry), 'PX', milliseconds);
-      else pipeline.unlink(redisKey(scope, key));
+      if (milliseconds > 0) pipeline.set(redisKey(key), JSON.stringify(entry), 'PX', milliseconds);
+      else pipeline.unlink(redisKey(key));
     }
     await this.#guarded('SET', async () => {
       const failed = (await pipeline.exec())?.find(([error]) => error !== null);
@@ -47,9 +48,10 @@ export class RedisTier {
   }
 }
 
-function redisKey(scope: Scope, key: string): string {
-  const name = key.length <= longestKey ? key : createHash('sha256').update(key).digest('base64url');
-  return `mig:{${scope}}:${name}`;
+function redisKey(key: ScopedKey): string {
+  if (key.length <= longestKey) return `mig:${key}`;
+  const [scope, asked] = partsOf(key);
+  return `mig:${scope}:${createHash('sha256').update(asked).digest('base64url')}`;
 }
 
 function parsed(text: string | null | undefined): Entry | undefined {

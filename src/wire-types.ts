@@ -3,15 +3,14 @@ import { Vector } from './vector.js';
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/;
 
-/** As nearly all come: nothing has to be filled in, and no parts have to be taken out. */
-const wholeTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/;
+/** As nearly all come: nothing has to be filled in, and no part of it is out of its range. */
+const wholeTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z$/;
 
 /** A time as the service sends it, ISO 8601 in UTC. A missing zone or time of day is filled in, and nothing is rounded. */
 export const utcTime = z.string().transform((text, context) => {
-  const isTime = !Number.isNaN(Date.parse(text));
-  if (isTime && wholeTime.test(text)) return text;
+  if (wholeTime.test(text)) return text;
   const [, day, time, zone] = isoTime.exec(text) ?? [];
-  if (day === undefined || !isTime) {
+  if (day === undefined || Number.isNaN(Date.parse(text))) {
     context.addIssue({ code: 'custom', message: 'is no time' });
     return z.NEVER;
   }

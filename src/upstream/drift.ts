@@ -47,17 +47,14 @@ function compiled<T extends z.ZodType>(schema: T): (value: unknown) => z.ZodSafe
 
 /** A field that is null where the service sends nothing, or something else than it promised; the latter is noted as `name`: `Event.title`. */
 export function tolerant<T extends z.ZodType>(name: string, schema: T) {
-  const parse = compiled(schema);
-  return z
+  const stray = z
     .unknown()
     .default(null)
-    .transform((value): z.output<T> | null => {
-      if (value === null) return null;
-      const result = parse(value);
-      if (result.success) return result.data;
-      seen?.fields.push(name);
+    .transform((value): null => {
+      if (value !== null) seen?.fields.push(name);
       return null;
     });
+  return z.union([schema.nullable(), stray]);
 }
 
 /** A list of records; null in the place of each that cannot be read. */

@@ -59,7 +59,7 @@ export interface Built {
 }
 
 /** For what was read. */
-const memoryBytes = 64 * 1024 * 1024;
+const memoryBytes = 32 * 1024 * 1024;
 
 /** Builds everything behind the doors, in the order of need. */
 export async function createServices(config: Config, parts: ServicesParts): Promise<Built> {

@@ -53,7 +53,8 @@ function written(result: unknown): { pieces: readonly string[]; vectors: readonl
   const vectors: Vector[] = [];
   collected = vectors;
   try {
-    return { pieces: JSON.stringify(result).split(`"${mark}"`), vectors };
+    const text = JSON.stringify(result);
+    return { pieces: vectors.length === 0 ? [text] : text.split(`"${mark}"`), vectors };
   } finally {
     collected = undefined;
   }

@@ -47,7 +47,7 @@ export interface DoorsParts {
 }
 
 /** For whole answers. */
-const answerBytes = 64 * 1024 * 1024;
+const answerBytes = 32 * 1024 * 1024;
 /** A request may need one call after another, and each may use its whole time. */
 const callsInARow = 3;
 

@@ -19,6 +19,8 @@ export class Bulkhead {
   #free: number;
   readonly #room: number;
   readonly #waiting = new Set<Waiter>();
+  /** Goes on where it was, for a new one would begin with the places of all who left. */
+  #turns = this.#waiting.values();
 
   constructor(slots: number, room: number) {
     this.#free = slots;
@@ -43,11 +45,11 @@ export class Bulkhead {
 
   /** Gives a slot back. */
   leave(): void {
-    for (const next of this.#waiting) {
-      this.#take(next)?.();
-      return;
-    }
-    this.#free += 1;
+    const { done, value: next } = this.#turns.next();
+    if (done) {
+      this.#turns = this.#waiting.values();
+      this.#free += 1;
+    } else this.#take(next)?.();
   }
 
   #take(waiter: Waiter): (() => void) | undefined {

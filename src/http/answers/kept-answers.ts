@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BriefMap } from '../../brief-map.js';
+import { type ScopedKey, scopedKey } from '../../cache/scoped-key.js';
 import type { Scope } from '../../credentials.js';
 import type { AnswerBytes } from '../../graphql/answer-text.js';
 import { joinBytes } from '../../join-bytes.js';
@@ -12,7 +13,7 @@ import { earlyHeadersOf, type HeaderList } from '../early-headers.js';
 import type { Visits } from '../observability/visits.js';
 import { readBody } from '../request-body.js';
 import { type Answer, represent } from './answer.js';
-import type { AnswerKey, AnswerStore } from './store.js';
+import type { AnswerStore } from './store.js';
 
 /** Headers besides the body and the credential that shape an answer, or whether it is given. */
 const shaping = ['accept', 'content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
@@ -41,14 +42,14 @@ export interface KeptAnswersParts {
 
 /** An execution under way, which equal requests of its scope may wait for. */
 interface Flight {
-  readonly key: AnswerKey;
+  readonly key: ScopedKey;
   readonly landing: Promise<Answer | undefined>;
   land(answer: Answer | undefined): void;
 }
 
 /** Keeps answers at `/graphql`. */
 export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
-  const flights = new BriefMap<string, Flight>();
+  const flights = new BriefMap<ScopedKey, Flight>();
   const flightOf = new Attached<Flight>();
 
   function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): MaybePromise<true> {
@@ -77,8 +78,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     const kept = looked instanceof Promise ? await looked : looked;
     if (kept !== undefined) return deliver(kept, request, response);
 
-    const { name } = key;
-    const underWay = flights.get(name);
+    const underWay = flights.get(key);
     if (underWay !== undefined && onlyReads(request.url ?? '', body)) {
       const landed = await underWay.landing;
       // What failed, or was overtaken by a write, is for everybody to find out anew.
@@ -89,8 +89,8 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     const flight = departing(key);
     flightOf.set(request, flight);
     if (underWay === undefined) {
-      flights.set(name, flight);
-      void flight.landing.then(() => flights.delete(name));
+      flights.set(key, flight);
+      void flight.landing.then(() => flights.delete(key));
     }
     response.on('close', () => flight.land(undefined));
     return false;
@@ -130,11 +130,11 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
   };
 }
 
-function answerKey(scope: Scope, { method, url = '', headers }: IncomingMessage, body: Buffer | undefined): AnswerKey {
+/** By everything of the request that shapes its answer. */
+function answerKey(scope: Scope, { method, url = '', headers }: IncomingMessage, body: Buffer | undefined): ScopedKey {
   const address = url.includes('sessionId') ? url.replace(/([?&])sessionId=[^&]*/g, '$1') : url;
   const values = shaping.map(name => headers[name] ?? '');
-  const name = `${scope} ${method} ${address}\n${values.join('\n')}\n${body?.toString('latin1') ?? ''}`;
-  return { scope, name };
+  return scopedKey(scope, `${method} ${address}\n${values.join('\n')}\n${body?.toString('latin1') ?? ''}`);
 }
 
 const plainMembers = new Set(['query', 'variables', 'operationName', 'sessionId']);
@@ -172,7 +172,7 @@ function headersFor(reply: FastifyReply): HeaderList {
   return list;
 }
 
-function departing(key: AnswerKey): Flight {
+function departing(key: ScopedKey): Flight {
   let land: Flight['land'] = () => {};
   const landing = new Promise<Answer | undefined>(resolve => {
     land = resolve;

@@ -1,24 +1,17 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Generations } from '../../cache/generations.js';
-import type { Scope } from '../../credentials.js';
+import { partsOf, type ScopedKey } from '../../cache/scoped-key.js';
 import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { RedisClient } from '../../redis.js';
 import type { Telemetry } from '../../telemetry.js';
 import type { Answer } from './answer.js';
 
-/** Whose answer, and to which request. */
-export interface AnswerKey {
-  readonly scope: Scope;
-  /** The scope, and everything of the request that shapes its answer. */
-  readonly name: string;
-}
-
-/** Where answers are kept: the most recent ones in this process, and all of them in Redis where there is one. */
+/** Where answers are kept, by whose they are and to what: the most recent ones in this process, and all of them in Redis where there is one. */
 export interface AnswerStore {
   /** The answer, if it still holds. */
-  get(key: AnswerKey): MaybePromise<Answer | undefined>;
-  put(key: AnswerKey, answer: Answer): void;
+  get(key: ScopedKey): MaybePromise<Answer | undefined>;
+  put(key: ScopedKey, answer: Answer): void;
   /** Whether an answer is still as good as a new one: in its time, and of today's generations. */
   holds(answer: Answer): MaybePromise<boolean>;
 }
@@ -38,13 +31,13 @@ const overheadBytes = 1_500;
 const withCompressed = 1.3;
 
 export function createAnswerStore({ bytes, redis, generations, telemetry }: AnswerStoreParts): AnswerStore {
-  const memory = new LRUCache<string, Answer>({ maxSize: bytes });
-  const remember = ({ name }: AnswerKey, answer: Answer) => {
-    const size = Math.ceil(answer.length * withCompressed) + name.length + overheadBytes;
-    memory.set(name, answer, { size });
+  const memory = new LRUCache<ScopedKey, Answer>({ maxSize: bytes });
+  const remember = (key: ScopedKey, answer: Answer) => {
+    const size = Math.ceil(answer.length * withCompressed) + key.length + overheadBytes;
+    memory.set(key, answer, { size });
   };
 
-  async function inRedis(key: AnswerKey, client: RedisClient): Promise<Answer | undefined> {
+  async function inRedis(key: ScopedKey, client: RedisClient): Promise<Answer | undefined> {
     try {
       const found = await client.getBuffer(redisKey(key));
       return found === null ? undefined : unpacked(found);
@@ -63,7 +56,7 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
       .then(current => answer.generations.every(([tag, generation]) => current.get(tag) === generation));
   }
 
-  async function fromRedis(key: AnswerKey, client: RedisClient): Promise<Answer | undefined> {
+  async function fromRedis(key: ScopedKey, client: RedisClient): Promise<Answer | undefined> {
     const shared = await inRedis(key, client);
     if (shared === undefined || !(await holds(shared))) return undefined;
     remember(key, shared);
@@ -75,7 +68,7 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
     holds,
 
     get(key) {
-      const remembered = memory.get(key.name);
+      const remembered = memory.get(key);
       return andThen(remembered !== undefined && holds(remembered), itHolds => {
         if (!itHolds) return redis?.status === 'ready' ? fromRedis(key, redis) : undefined;
         telemetry.keptAnswer('memory');
@@ -92,8 +85,9 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
   };
 }
 
-function redisKey({ scope, name }: AnswerKey): string {
-  return `mig:{${scope}}:answer:${createHash('sha256').update(name).digest('base64url')}`;
+function redisKey(key: ScopedKey): string {
+  const [scope, asked] = partsOf(key);
+  return `mig:${scope}:answer:${createHash('sha256').update(asked).digest('base64url')}`;
 }
 
 /** One line of JSON, then the body. */

@@ -11,6 +11,7 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../maybe-promise.js';
 import type { FieldPlan, ObjectPlan, Plan, ValuePlan } from './plan.js';
+import { type Completion, type Path, Slot, Unfinished } from './unfinished.js';
 
 /** One execution of a plan. */
 export interface PlanRun {
@@ -21,10 +22,8 @@ export interface PlanRun {
   readonly context: unknown;
 }
 
-type Path = GraphQLResolveInfo['path'];
-
 /**
- * Executes a plan, step by step as graphql-js would: the same resolvers in the same order, the same turns of waiting, the same errors.
+ * Executes a plan, step by step as graphql-js would: the same resolvers in the same order, and the same errors in the same order.
  * @returns the result, now where all of it is there now; a promise of it never rejects.
  */
 export function runPlan(plan: Plan, run: PlanRun): MaybePromise<ExecutionResult> {
@@ -33,7 +32,7 @@ export function runPlan(plan: Plan, run: PlanRun): MaybePromise<ExecutionResult>
 
 const noArguments = Object.freeze({});
 
-class Running {
+class Running implements Completion {
   readonly #run: PlanRun;
   readonly #errors: GraphQLError[] = [];
   /** Where errors made nulls; undefined stands for the whole answer. */
@@ -50,7 +49,11 @@ class Running {
     };
     try {
       const data = this.#object(root, undefined, undefined);
-      return isPromise(data) ? data.then(done => this.#answer(done as never), failed) : this.#answer(data as never);
+      if (!(data instanceof Unfinished)) return this.#answer(data);
+      return new Promise(resolve => {
+        const put = (done: unknown) => resolve(this.#answer(done as ExecutionResult['data']));
+        data.place = { turns: 1, put, fail: error => resolve(failed(error)) };
+      });
     } catch (error) {
       return failed(error);
     }
@@ -64,10 +67,10 @@ class Running {
     { fields, Answer }: ObjectPlan,
     source: unknown,
     path: Path | undefined,
-  ): MaybePromise<Record<string, unknown>> {
+  ): Record<string, unknown> | Unfinished {
     const answer = new Answer();
     const owner = typeof source === 'object' && source !== null ? (source as Record<string, unknown>) : undefined;
-    let waiting: string[] | undefined;
+    let unfinished: Unfinished | undefined;
     try {
       for (const field of fields) {
         const { key } = field;
@@ -80,36 +83,46 @@ class Running {
         }
         const value = this.#field(field, source, path);
         answer[key] = value;
-        if (!isPromise(value)) continue;
-        // Most wait for one thing, and an empty list that is pushed to makes room for seventeen.
-        if (waiting === undefined) waiting = [key];
-        else waiting.push(key);
+        if (!(value instanceof Slot)) continue;
+        unfinished ??= new Unfinished(answer);
+        unfinished.waitFor(value);
       }
     } catch (error) {
-      if (waiting === undefined) throw error;
-      // What else was begun may reject too; it is waited for in as many turns as graphql-js takes.
-      return Promise.all(waiting.map(key => answer[key]))
-        .then(() => answer)
-        .finally(() => {
-          throw error;
-        });
+      if (unfinished === undefined) throw error;
+      unfinished.doom(error);
     }
-    return waiting === undefined ? answer : filled(answer, waiting);
+    return unfinished ?? answer;
   }
 
   #field(field: FieldPlan, source: unknown, above: Path | undefined): unknown {
     const path: Path = { prev: above, key: field.key, typename: field.parentType.name };
     try {
-      const value = this.#resolved(field, source, path);
-      const completed = isPromise(value)
-        ? value.then(later => this.#complete(field, field.value, path, later))
-        : this.#complete(field, field.value, path, value);
-      return isPromise(completed)
-        ? completed.then(undefined, error => this.#failed(error, field, field.value, path))
-        : completed;
+      return this.#placed(field, field.value, path, this.#resolved(field, source, path));
     } catch (error) {
-      return this.#failed(error, field, field.value, path);
+      return this.failed(error, field, field.value, path);
     }
+  }
+
+  #item(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
+    try {
+      return this.#placed(field, plan, path, value);
+    } catch (error) {
+      return this.failed(error, field, plan, path);
+    }
+  }
+
+  /** What stands in the place of a value; a slot where that is not there yet. */
+  #placed(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
+    if (isPromise(value)) {
+      const slot = new Slot(this, field, plan, path, 2);
+      slot.take(value);
+      return slot;
+    }
+    const completed = this.complete(field, plan, path, value);
+    if (!(completed instanceof Unfinished)) return completed;
+    const slot = new Slot(this, field, plan, path, 1);
+    completed.place = slot;
+    return slot;
   }
 
   #resolved(field: FieldPlan, source: unknown, path: Path): unknown {
@@ -142,7 +155,7 @@ class Running {
     };
   }
 
-  #complete(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
+  complete(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
     if (value instanceof Error) throw value;
     if (value === null || value === undefined) {
       if (!plan.nonNull) return null;
@@ -163,39 +176,25 @@ class Running {
       throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
     }
     const items: unknown[] = [];
-    let waiting: number[] | undefined;
+    let unfinished: Unfinished | undefined;
     try {
       for (const value of values) {
-        const itemPath: Path = { prev: path, key: items.length, typename: undefined };
-        const completed = this.#item(field, item, itemPath, value);
+        const key = items.length;
+        const completed = this.#item(field, item, { prev: path, key, typename: undefined }, value);
         items.push(completed);
-        if (!isPromise(completed)) continue;
-        waiting ??= [];
-        waiting.push(items.length - 1);
+        if (!(completed instanceof Slot)) continue;
+        unfinished ??= new Unfinished(items);
+        unfinished.waitFor(completed);
       }
     } catch (error) {
-      // What else was begun may reject too; graphql-js would not have it heard by anybody.
-      if (waiting !== undefined) void Promise.allSettled(items);
+      unfinished?.abandon();
       throw error;
     }
-    return waiting === undefined ? items : filled(items, waiting);
-  }
-
-  #item(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
-    try {
-      const completed = isPromise(value)
-        ? value.then(later => this.#complete(field, plan, path, later))
-        : this.#complete(field, plan, path, value);
-      return isPromise(completed)
-        ? completed.then(undefined, error => this.#failed(error, field, plan, path))
-        : completed;
-    } catch (error) {
-      return this.#failed(error, field, plan, path);
-    }
+    return unfinished ?? items;
   }
 
   /** The null that stands for what failed. @throws the error, where null may not stand there. */
-  #failed(thrown: unknown, { nodes }: FieldPlan, { nonNull }: ValuePlan, path: Path): null {
+  failed(thrown: unknown, { nodes }: FieldPlan, { nonNull }: ValuePlan, path: Path): null {
     const error = locatedError(thrown, nodes, responsePathAsArray(path));
     if (nonNull) throw error;
     this.#note(error, path);
@@ -217,24 +216,6 @@ function leaf(type: Extract<ValuePlan, { kind: 'leaf' }>['type'], value: unknown
     throw new Error(`${type}.serialize made nothing of a value`);
   }
   return serialized;
-}
-
-/**
- * The same object, or list, when what it waits for under these keys has taken its places. For the order of errors an object's failure
- * takes one turn more, as graphql-js has it.
- */
-function filled<T extends Record<string, unknown> | unknown[]>(answer: T, keys: readonly (keyof T)[]): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const failed = Array.isArray(answer) ? reject : (error: unknown) => queueMicrotask(() => reject(error));
-    let waitsFor = keys.length;
-    for (const key of keys) {
-      (answer[key] as Promise<T[keyof T]>).then(value => {
-        answer[key] = value;
-        waitsFor -= 1;
-        if (waitsFor === 0) resolve(answer);
-      }, failed);
-    }
-  });
 }
 
 function coordinateOf({ parentType, definition }: FieldPlan): string {

@@ -1,10 +1,16 @@
+/** What work is going through. */
+export interface Stage {
+  /** The work is to end here. */
+  cancelled(): void;
+}
+
 /**
  * Ends work early: its time is over, or nobody waits for it any more. An AbortSignal without an EventTarget's cost, since every call to
  * the service has one of its own. The work goes through one stage at a time, and only the stage that it is in listens.
  */
 export class Cancellation {
   #reason: Error | undefined;
-  #stop: (() => void) | undefined;
+  #stage: Stage | undefined;
 
   /** Why it was cancelled; undefined while it was not. */
   get reason(): Error | undefined {
@@ -15,12 +21,12 @@ export class Cancellation {
   cancel(reason: Error): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    this.#stop?.();
+    this.#stage?.cancelled();
   }
 
-  /** What to do when it is cancelled, in place of what the stage before would have done; undefined: nothing. */
-  onCancel(stop: (() => void) | undefined): void {
-    this.#stop = stop;
+  /** Whom to tell when it is cancelled, in place of the stage before; undefined: nobody. */
+  enter(stage: Stage | undefined): void {
+    this.#stage = stage;
   }
 
   throwIfCancelled(): void {

@@ -141,7 +141,7 @@ function slowLoad(value: Found = { id: 'late' }) {
   const load = (cancellation: Cancellation) =>
     new Promise<Loaded<Found, string>>((resolve, reject) => {
       cancellations.push(cancellation);
-      cancellation.onCancel(() => reject(cancellation.reason));
+      cancellation.enter({ cancelled: () => reject(cancellation.reason) });
       finish = () => resolve({ value, bytes: 20, noStore: false });
     });
   return { load, cancellations, finish: () => finish() };

@@ -444,6 +444,13 @@ describe('the circuit breaker', () => {
     expect(service.calls.slice(enough)).toEqual(['GET /trial']);
   });
 
+  test('refuses at once the thousands that wait when it opens', async () => {
+    const { service, read } = await serviceThat(answerWith(500), { connections: 128 });
+    const failures = await Promise.all(times(128 * 33, () => failureOf(read())));
+    expect(new Set(failures.map(({ code }) => code))).toEqual(new Set(['UPSTREAM_UNAVAILABLE']));
+    expect(service.calls.length).toBeLessThan(300);
+  });
+
   test.each([400, 401, 403, 404, 409, 429])('does not count %d, which is the service at work', async status => {
     const { service, read } = await tripped(answerWith(status));
     service.handle = ok;

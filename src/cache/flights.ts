@@ -7,16 +7,18 @@ import type { ScopedKey } from './scoped-key.js';
 export class Flight<T> {
   /** What came of it; an Error where it failed. Never rejects. */
   readonly landing: Promise<T | Error>;
-  readonly #end: (flight: Flight<T>) => void;
+  readonly key: ScopedKey;
+  readonly #flights: Flights<T>;
   readonly #cancellation = new Cancellation();
   #passengers = 0;
   #hasLanded = false;
 
-  constructor(start: (cancellation: Cancellation) => Promise<T>, end: (flight: Flight<T>) => void) {
-    this.#end = end;
+  constructor(key: ScopedKey, start: (cancellation: Cancellation) => Promise<T>, flights: Flights<T>) {
+    this.key = key;
+    this.#flights = flights;
     const land = <R>(result: R): R => {
       this.#hasLanded = true;
-      end(this);
+      flights.forget(this);
       return result;
     };
     this.landing = start(this.#cancellation).then(land, land);
@@ -31,7 +33,7 @@ export class Flight<T> {
   leave(): void {
     this.#passengers -= 1;
     if (this.#passengers > 0 || this.#hasLanded) return;
-    this.#end(this);
+    this.#flights.forget(this);
     this.#cancellation.cancel(new Abandoned('Nobody waits for this any more'));
   }
 }
@@ -44,10 +46,13 @@ export class Flights<T> {
   to(key: ScopedKey, start: (cancellation: Cancellation) => Promise<T>): Flight<T> {
     const found = this.#flights.get(key);
     if (found !== undefined) return found;
-    const flight = new Flight(start, ended => {
-      if (this.#flights.get(key) === ended) this.#flights.delete(key);
-    });
+    const flight = new Flight(key, start, this);
     this.#flights.set(key, flight);
     return flight;
+  }
+
+  /** Lets the next who asks begin anew. */
+  forget(flight: Flight<T>): void {
+    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
   }
 }

@@ -1,14 +1,17 @@
-import type { Cancellation } from '../cancellation.js';
-import type { MaybePromise } from '../maybe-promise.js';
-
 /** A bulkhead without room: the bound of calls in flight is reached, and so is that of calls waiting. */
 export class BulkheadFull extends Error {
   override readonly name = 'BulkheadFull';
 }
 
-/** Who waits for a slot. Emptied as it leaves: what was deleted from a Set may be held by it for a while; see `BriefMap`. */
-interface Waiter {
-  go: (() => void) | undefined;
+/** Who waits for a slot. */
+export interface Waiter {
+  /** A slot is taken for it. */
+  go(): void;
+}
+
+/** A place in the queue. Emptied as its waiter leaves: what was deleted from a Set may be held by it for a while; see `BriefMap`. */
+export interface Turn {
+  waiter: Waiter | undefined;
 }
 
 /**
@@ -18,7 +21,7 @@ interface Waiter {
 export class Bulkhead {
   #free: number;
   readonly #room: number;
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting = new Set<Turn>();
   /** Goes on where it was, for a new one would begin with the places of all who left. */
   #turns = this.#waiting.values();
 
@@ -27,20 +30,22 @@ export class Bulkhead {
     this.#room = room;
   }
 
-  /** Takes a slot, at once where one is free. @throws BulkheadFull where there is no room; the reason of who is cancelled in the queue. */
-  enter(cancellation: Cancellation): MaybePromise<void> {
+  /** Lets it go at once where a slot is free; else returns its turn in the queue. @throws BulkheadFull where there is no room. */
+  enter(waiter: Waiter): Turn | undefined {
     if (this.#free > 0) {
       this.#free -= 1;
-      return;
+      waiter.go();
+      return undefined;
     }
     if (this.#waiting.size >= this.#room) throw new BulkheadFull('No room left');
-    return new Promise((resolve, reject) => {
-      const waiter: Waiter = { go: resolve };
-      this.#waiting.add(waiter);
-      cancellation.onCancel(() => {
-        if (this.#take(waiter) !== undefined) reject(cancellation.reason);
-      });
-    });
+    const turn: Turn = { waiter };
+    this.#waiting.add(turn);
+    return turn;
+  }
+
+  /** Gives up a turn. @returns whether it had not come yet. */
+  withdraw(turn: Turn): boolean {
+    return this.#take(turn) !== undefined;
   }
 
   /** Gives a slot back. */
@@ -49,13 +54,19 @@ export class Bulkhead {
     if (done) {
       this.#turns = this.#waiting.values();
       this.#free += 1;
-    } else this.#take(next)?.();
+      return;
+    }
+    const waiter = this.#take(next);
+    // Soon, and not now: of thousands that wait each may fail at once, and let the next go.
+    if (waiter !== undefined) void soon.then(() => waiter.go());
   }
 
-  #take(waiter: Waiter): (() => void) | undefined {
-    const { go } = waiter;
-    waiter.go = undefined;
-    this.#waiting.delete(waiter);
-    return go;
+  #take(turn: Turn): Waiter | undefined {
+    const { waiter } = turn;
+    turn.waiter = undefined;
+    this.#waiting.delete(turn);
+    return waiter;
   }
 }
+
+const soon = Promise.resolve();

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Cancellation } from '../cancellation.js';
+import type { Cancellation, Stage } from '../cancellation.js';
 import { joinBytes } from '../join-bytes.js';
 
 /** What came back over the wire, whatever its status. */
@@ -20,43 +20,47 @@ export class BrokenExchange extends Error {
   }
 }
 
-/**
- * Sends one request and collects the whole reply. `dispatch` and not `request`, because no stream is needed.
- * @throws BrokenExchange where no whole reply came; its cause is the reason of a cancellation.
- */
+/** Is told how an exchange ended, once. */
+export interface Ending {
+  replied(reply: Reply): void;
+  /** @param error its cause may be the reason of a cancellation. */
+  broke(error: BrokenExchange): void;
+}
+
+/** Sends one request and collects the whole reply. `dispatch` and not `request`, because no stream is needed. */
 export function exchange(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   cancellation: Cancellation,
-): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const collector = new Collector(cancellation, resolve, reject);
-    if (cancellation.reason !== undefined) return collector.cancel();
-    cancellation.onCancel(() => collector.cancel());
-    dispatcher.dispatch(options, collector);
-  });
+  ending: Ending,
+): void {
+  const collector = new Collector(cancellation, ending);
+  if (cancellation.reason !== undefined) {
+    collector.cancelled();
+    return;
+  }
+  cancellation.enter(collector);
+  dispatcher.dispatch(options, collector);
 }
 
 /** Collects one reply; an object, since every call under way has one, and its closures would take more. */
-class Collector implements Dispatcher.DispatchHandler {
+class Collector implements Dispatcher.DispatchHandler, Stage {
   readonly #cancellation: Cancellation;
-  readonly #resolve: (reply: Reply) => void;
-  readonly #reject: (error: BrokenExchange) => void;
+  #ending: Ending | undefined;
   #chunks: Buffer[] | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: Reply['headers'] = {};
 
-  constructor(cancellation: Cancellation, resolve: (reply: Reply) => void, reject: (error: BrokenExchange) => void) {
+  constructor(cancellation: Cancellation, ending: Ending) {
     this.#cancellation = cancellation;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#ending = ending;
   }
 
   /** The caller is told at once; undici learns of it now, or when it takes the request up. */
-  cancel(): void {
+  cancelled(): void {
     const { reason } = this.#cancellation;
-    this.#fail(reason);
+    this.#over()?.broke(new BrokenExchange(this.#controller !== undefined, reason));
     if (reason !== undefined) this.#controller?.abort(reason);
   }
 
@@ -77,16 +81,19 @@ class Collector implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#cancellation.onCancel(undefined);
-    this.#resolve({ status: this.#status, headers: this.#headers, body: joinBytes(this.#chunks ?? []) });
+    const body = joinBytes(this.#chunks ?? []);
+    this.#over()?.replied({ status: this.#status, headers: this.#headers, body });
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(error);
+    this.#over()?.broke(new BrokenExchange(this.#controller !== undefined, error));
   }
 
-  #fail(cause: unknown): void {
-    this.#cancellation.onCancel(undefined);
-    this.#reject(new BrokenExchange(this.#controller !== undefined, cause));
+  /** Whom to tell of the end, where nobody was told yet. */
+  #over(): Ending | undefined {
+    const ending = this.#ending;
+    if (ending !== undefined) this.#cancellation.enter(undefined);
+    this.#ending = undefined;
+    return ending;
   }
 }

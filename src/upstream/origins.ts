@@ -5,7 +5,7 @@ import { NotConfigured } from '../errors.js';
 import type { Span } from '../tracing.js';
 import type { Asker } from './asker.js';
 import { Bulkhead } from './bulkhead.js';
-import { exchange, type Reply } from './exchange.js';
+import { type Ending, exchange } from './exchange.js';
 import { type Address, pathAndQuery, type UpstreamRequest } from './request.js';
 
 /** Where the service is (spec.md: introduction), without a slash at the end, and how hard it may be asked. */
@@ -22,8 +22,14 @@ export interface UpstreamOptions {
 /** One origin of the service: its connections, and the bound on who may use them. */
 export interface Origin {
   readonly bulkhead: Bulkhead;
-  /** @throws BrokenExchange where no whole reply came. */
-  exchange(request: UpstreamRequest, asker: Asker, span: Span | undefined, cancellation: Cancellation): Promise<Reply>;
+  /** Asks it over one of its connections; see `exchange`. */
+  exchange(
+    request: UpstreamRequest,
+    asker: Asker,
+    span: Span | undefined,
+    cancellation: Cancellation,
+    ending: Ending,
+  ): void;
 }
 
 const waitingPerConnection = 32;
@@ -69,8 +75,8 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       const { dispatcher, bulkhead } = open(origin);
       const its: Origin = {
         bulkhead,
-        exchange: (request, asker, span, cancellation) =>
-          exchange(dispatcher, wireForm(request, asker, span, { origin, prefix }), cancellation),
+        exchange: (request, asker, span, cancellation, ending) =>
+          exchange(dispatcher, wireForm(request, asker, span, { origin, prefix }), cancellation, ending),
       };
       byAddress.set(address, its);
       return its;

@@ -10,8 +10,8 @@ import type { MaybePromise } from './maybe-promise.js';
 import type { LeftOut } from './receipt.js';
 import type { Telemetry } from './telemetry.js';
 import type { Asker } from './upstream/asker.js';
-import { forbidsKeeping, jsonOf } from './upstream/body.js';
 import { understood } from './upstream/drift.js';
+import { forbidsKeeping, jsonOf } from './upstream/reply.js';
 import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 

@@ -3,8 +3,8 @@ import { marketTag } from './cache/tags.js';
 import type { Caller } from './caller.js';
 import { Conflict, UpstreamFailure } from './errors.js';
 import type { Telemetry } from './telemetry.js';
-import { jsonOf } from './upstream/body.js';
 import { understood } from './upstream/drift.js';
+import { jsonOf } from './upstream/reply.js';
 import type { UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
 import { Cancellation } from '../src/cancellation.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
-import { jsonOf } from '../src/upstream/body.js';
-import { exchange, type Reply } from '../src/upstream/exchange.js';
+import { Body } from '../src/upstream/body.js';
+import { exchange } from '../src/upstream/exchange.js';
 import { cutNumberArrays, quoteNumberArrays } from '../src/upstream/number-arrays.js';
+import { jsonOf, type Reply } from '../src/upstream/reply.js';
 import { vector } from '../src/wire-types.js';
 
 const member = 'embeddings';
@@ -215,7 +216,7 @@ describe('what the service was not to send', () => {
 });
 
 describe('the JSON of a reply', () => {
-  const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: Buffer.from(text) });
+  const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: new Body([Buffer.from(text)]) });
   const request = { family: 'f', address: 'base', method: 'GET', path: '/', safe: true } as const;
 
   test('has vectors as text where they are wanted, null where not, and numbers where nobody said what they are', () => {

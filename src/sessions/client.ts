@@ -1,8 +1,7 @@
 import { getSetCookies, Headers } from 'undici';
 import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, UpstreamInvalidResponse } from '../errors.js';
 import type { Receipt } from '../receipt.js';
-import { jsonOf } from '../upstream/body.js';
-import type { Reply } from '../upstream/exchange.js';
+import { jsonOf, type Reply } from '../upstream/reply.js';
 import type { UpstreamRequest } from '../upstream/request.js';
 import type { Upstream } from '../upstream/upstream.js';
 import type { Write } from '../writer.js';

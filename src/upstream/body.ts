@@ -1,25 +1,39 @@
-import { UpstreamInvalidResponse } from '../errors.js';
-import type { Reply } from './exchange.js';
-import { cutNumberArrays, quoteNumberArrays } from './number-arrays.js';
-import type { UpstreamRequest } from './request.js';
+import { MessageChannel } from 'node:worker_threads';
+import { joinBytes } from '../join-bytes.js';
 
-/**
- * The JSON of a reply. Vectors that the request wants are text in it (`"0.1,0.2"`), those that it does not want are null.
- * `bytes` is the size of what was parsed, about. An empty body is undefined.
- * @throws UpstreamInvalidResponse where the body is no JSON.
- */
-export function jsonOf({ body }: Reply, { vectors }: UpstreamRequest): { json: unknown; bytes: number } {
-  const textOf = vectors?.wanted ? quoteNumberArrays : cutNumberArrays;
-  const text = vectors === undefined ? body.toString() : textOf(body, vectors.member);
-  if (text === '') return { json: undefined, bytes: 0 };
-  try {
-    return { json: JSON.parse(text), bytes: text.length };
-  } catch {
-    throw new UpstreamInvalidResponse('The service answered with something that is no JSON', undefined, false);
+/** The body of a reply, in the parts that the wire brought. Read once: its memory is given back as soon as it was. */
+export class Body {
+  readonly #parts: readonly Buffer[];
+
+  /** @param parts are nobody else's. */
+  constructor(parts: readonly Buffer[]) {
+    this.#parts = parts;
+  }
+
+  /** What `understand` makes of the bytes, which are gone when it returns. */
+  read<T>(understand: (bytes: Buffer) => T): T {
+    const bytes = joinBytes(this.#parts);
+    try {
+      return understand(bytes);
+    } finally {
+      giveBack([...this.#parts, bytes]);
+    }
   }
 }
 
-/** Whether the service forbids keeping a reply. */
-export function forbidsKeeping({ headers }: Reply): boolean {
-  return /\bno-store\b/i.test(String(headers['cache-control'] ?? ''));
+/** In bytes. What is smaller costs little, or may lie in the pool that small buffers share. */
+const worthGivingBack = Math.max(16 * 1024, Buffer.poolSize + 1);
+
+const closed = new MessageChannel().port1;
+closed.close();
+
+/**
+ * Frees the memory of buffers, which have no bytes from now on: what is transferred to a closed port is gone (HTML: message port post message
+ * steps). V8 would free it with its next collection, and collects the young generation for every 32 MB of it.
+ */
+function giveBack(buffers: readonly Buffer[]): void {
+  const memory = new Set(buffers.map(({ buffer }) => buffer as ArrayBuffer).filter(isLarge));
+  if (memory.size > 0) closed.postMessage(undefined, [...memory]);
 }
+
+const isLarge = ({ byteLength }: ArrayBuffer) => byteLength >= worthGivingBack;

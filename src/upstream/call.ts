@@ -6,10 +6,11 @@ import type { Span, Tracing } from '../tracing.js';
 import type { Asker } from './asker.js';
 import type { Breaker } from './breaker.js';
 import type { Turn, Waiter } from './bulkhead.js';
-import type { BrokenExchange, Ending, Reply } from './exchange.js';
+import type { BrokenExchange, Ending } from './exchange.js';
 import { faultOf, mayPass, outcomeOf } from './fault.js';
 import type { Origin } from './origins.js';
 import { refusalOf } from './refusal.js';
+import type { Reply } from './reply.js';
 import { pathAndQuery, type UpstreamRequest } from './request.js';
 import type { RetryBudget } from './retry-budget.js';
 

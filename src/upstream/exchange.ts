@@ -1,13 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Cancellation, Stage } from '../cancellation.js';
-import { joinBytes } from '../join-bytes.js';
-
-/** What came back over the wire, whatever its status. */
-export interface Reply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Buffer;
-}
+import { Body } from './body.js';
+import type { Reply } from './reply.js';
 
 /** A call that ended without a reply. `sent` tells whether the service may have got the request. */
 export class BrokenExchange extends Error {
@@ -81,7 +75,7 @@ class Collector implements Dispatcher.DispatchHandler, Stage {
   }
 
   onResponseEnd(): void {
-    const body = joinBytes(this.#chunks ?? []);
+    const body = new Body(this.#chunks ?? []);
     this.#over()?.replied({ status: this.#status, headers: this.#headers, body });
   }
 

@@ -11,7 +11,7 @@ import {
   UpstreamTimeout,
   UpstreamUnavailable,
 } from '../errors.js';
-import type { Reply } from './exchange.js';
+import type { Reply } from './reply.js';
 import type { UpstreamRequest } from './request.js';
 
 type Asked = Pick<UpstreamRequest, 'safe' | 'argument'>;
@@ -21,7 +21,7 @@ type Asked = Pick<UpstreamRequest, 'safe' | 'argument'>;
  * (spec.md: Errors). The service's own text stays inside: it may name addresses or repeat a credential.
  */
 export function refusalOf(reply: Reply, request: Asked): GatewayError {
-  const fault: UpstreamFault = { status: reply.status, errorCode: errorCodeOf(reply.body) };
+  const fault: UpstreamFault = { status: reply.status, errorCode: reply.body.read(errorCodeOf) };
   return byErrorCode(fault, request) ?? byStatus(reply.status, fault, request);
 }
 

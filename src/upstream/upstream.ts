@@ -5,8 +5,8 @@ import type { Tracing } from '../tracing.js';
 import type { Asker } from './asker.js';
 import { Breaker } from './breaker.js';
 import { Call, type CallParts } from './call.js';
-import type { Reply } from './exchange.js';
 import { createOrigins, type UpstreamOptions } from './origins.js';
+import type { Reply } from './reply.js';
 import type { UpstreamRequest } from './request.js';
 import { RetryBudget } from './retry-budget.js';
 

@@ -1,7 +1,7 @@
 import { MessageChannel } from 'node:worker_threads';
 import { joinBytes } from '../join-bytes.js';
 
-/** The body of a reply, in the parts that the wire brought. Read once: its memory is given back as soon as it was. */
+/** The body of a reply, in the parts that the wire brought. Read once, and at once: then its memory is given back. */
 export class Body {
   readonly #parts: readonly Buffer[];
 
@@ -10,16 +10,16 @@ export class Body {
     this.#parts = parts;
   }
 
-  /** What `understand` makes of the bytes, which are gone when it returns. */
+  /** @returns what `understand` makes of the bytes. */
   read<T>(understand: (bytes: Buffer) => T): T {
     const bytes = joinBytes(this.#parts);
-    try {
-      return understand(bytes);
-    } finally {
-      giveBack([...this.#parts, bytes]);
-    }
+    // Not now, for the parser that brought the last part may still be at it.
+    void soon.then(() => giveBack([...this.#parts, bytes]));
+    return understand(bytes);
   }
 }
+
+const soon = Promise.resolve();
 
 /** In bytes. What is smaller costs little, or may lie in the pool that small buffers share. */
 const worthGivingBack = Math.max(16 * 1024, Buffer.poolSize + 1);

@@ -13,16 +13,18 @@ export class Body {
   /** @returns what `understand` makes of the bytes. */
   read<T>(understand: (bytes: Buffer) => T): T {
     const bytes = joinBytes(this.#parts);
+    // A small copy lies in the pool that small buffers share.
+    const own = bytes.length === bytes.buffer.byteLength ? [...this.#parts, bytes] : this.#parts;
     // Not now, for the parser that brought the last part may still be at it.
-    void soon.then(() => giveBack([...this.#parts, bytes]));
+    void soon.then(() => giveBack(own));
     return understand(bytes);
   }
 }
 
 const soon = Promise.resolve();
 
-/** In bytes. What is smaller costs little, or may lie in the pool that small buffers share. */
-const worthGivingBack = Math.max(16 * 1024, Buffer.poolSize + 1);
+/** In bytes. What is smaller costs little. */
+const worthGivingBack = 16 * 1024;
 
 const closed = new MessageChannel().port1;
 closed.close();
@@ -33,7 +35,12 @@ closed.close();
  */
 function giveBack(buffers: readonly Buffer[]): void {
   const memory = new Set(buffers.map(({ buffer }) => buffer as ArrayBuffer).filter(isLarge));
-  if (memory.size > 0) closed.postMessage(undefined, [...memory]);
+  if (memory.size === 0) return;
+  try {
+    closed.postMessage(undefined, [...memory]);
+  } catch {
+    // Some of it may not be transferred: V8 frees it later.
+  }
 }
 
 const isLarge = ({ byteLength }: ArrayBuffer) => byteLength >= worthGivingBack;

@@ -177,18 +177,13 @@ class Running implements Completion {
     }
     const items: unknown[] = [];
     let unfinished: Unfinished | undefined;
-    try {
-      for (const value of values) {
-        const key = items.length;
-        const completed = this.#item(field, item, { prev: path, key, typename: undefined }, value);
-        items.push(completed);
-        if (!(completed instanceof Slot)) continue;
-        unfinished ??= new Unfinished(items);
-        unfinished.waitFor(completed);
-      }
-    } catch (error) {
-      unfinished?.abandon();
-      throw error;
+    for (const value of values) {
+      const key = items.length;
+      const completed = this.#item(field, item, { prev: path, key, typename: undefined }, value);
+      items.push(completed);
+      if (!(completed instanceof Slot)) continue;
+      unfinished ??= new Unfinished(items);
+      unfinished.waitFor(completed);
     }
     return unfinished ?? items;
   }

@@ -69,6 +69,7 @@ export class Slot implements Place {
 
 /** An object or a list with places whose values are not there yet. */
 export class Unfinished {
+  /** None: nobody waits for it, since an item of the list failed at once. */
   place: Place | undefined;
   readonly #answer: Record<string, unknown> | unknown[];
   #waitsFor = 0;
@@ -105,11 +106,6 @@ export class Unfinished {
   /** Lets it fail of this error, when all it waits for is there or one of that has failed. */
   doom(error: unknown): void {
     this.#doom = error;
-  }
-
-  /** Nobody waits for it any more. */
-  abandon(): void {
-    this.#isOver = true;
   }
 }
 

@@ -15,13 +15,10 @@ export class Body {
     const bytes = joinBytes(this.#parts);
     // A small copy lies in the pool that small buffers share.
     const own = bytes.length === bytes.buffer.byteLength ? [...this.#parts, bytes] : this.#parts;
-    // Not now, for the parser that brought the last part may still be at it.
-    void soon.then(() => giveBack(own));
+    giveBackSoon(own);
     return understand(bytes);
   }
 }
-
-const soon = Promise.resolve();
 
 /** In bytes. What is smaller costs little. */
 const worthGivingBack = 16 * 1024;
@@ -30,17 +27,20 @@ const closed = new MessageChannel().port1;
 closed.close();
 
 /**
- * Frees the memory of buffers, which have no bytes from now on: what is transferred to a closed port is gone (HTML: message port post message
- * steps). V8 would free it with its next collection, and collects the young generation for every 32 MB of it.
+ * Frees the memory of buffers as soon as nothing runs: not now, for the parser that brought the last of them may still be at it. What is transferred
+ * to a closed port is gone (HTML: message port post message steps). V8 would free it with its next collection, and collects the young generation
+ * for every 32 MB of it.
  */
-function giveBack(buffers: readonly Buffer[]): void {
+function giveBackSoon(buffers: readonly Buffer[]): void {
   const memory = new Set(buffers.map(({ buffer }) => buffer as ArrayBuffer).filter(isLarge));
   if (memory.size === 0) return;
-  try {
-    closed.postMessage(undefined, [...memory]);
-  } catch {
-    // Some of it may not be transferred: V8 frees it later.
-  }
+  queueMicrotask(() => {
+    try {
+      closed.postMessage(undefined, [...memory]);
+    } catch {
+      // Some of it may not be transferred: V8 frees it later.
+    }
+  });
 }
 
 const isLarge = ({ byteLength }: ArrayBuffer) => byteLength >= worthGivingBack;

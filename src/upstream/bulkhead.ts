@@ -58,7 +58,7 @@ export class Bulkhead {
     }
     const waiter = this.#take(next);
     // Soon, and not now: of thousands that wait each may fail at once, and let the next go.
-    if (waiter !== undefined) void soon.then(() => waiter.go());
+    queueMicrotask(() => waiter?.go());
   }
 
   #take(turn: Turn): Waiter | undefined {
@@ -68,5 +68,3 @@ export class Bulkhead {
     return waiter;
   }
 }
-
-const soon = Promise.resolve();

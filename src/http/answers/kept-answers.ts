@@ -5,7 +5,7 @@ import { type ScopedKey, scopedKey } from '../../cache/scoped-key.js';
 import type { Scope } from '../../credentials.js';
 import type { AnswerBytes } from '../../graphql/answer-text.js';
 import { joinBytes } from '../../join-bytes.js';
-import { andThen, type MaybePromise } from '../../maybe-promise.js';
+import { andThen, type MaybePromise, orUndefined } from '../../maybe-promise.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
 import { Attached } from '../attached.js';
@@ -67,42 +67,54 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     });
   }
 
-  async function answered(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const found = scopeOf(request);
-    const scope = found instanceof Promise ? await found : found;
-    if (scope === undefined) return false;
-    const body = request.method === 'GET' ? undefined : await readBody(request, largestBody);
-    if (body !== undefined && body.length > longestKey) return false;
+  /** Whether it was answered: by what is kept, or by what comes of an equal request. Else it is one that others may wait for. */
+  function answered(
+    scope: Scope,
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Buffer | undefined,
+  ): MaybePromise<boolean> {
     const key = answerKey(scope, request, body);
-    const looked = store.get(key);
-    const kept = looked instanceof Promise ? await looked : looked;
-    if (kept !== undefined) return deliver(kept, request, response);
+    return andThen(store.get(key), kept => {
+      if (kept !== undefined) return deliver(kept, request, response);
+      const underWay = flights.get(key);
+      if (underWay !== undefined && onlyReads(request.url ?? '', body)) return shared(underWay, request, response);
+      const flight = departing(key);
+      flightOf.set(request, flight);
+      if (underWay === undefined) {
+        flights.set(key, flight);
+        void flight.landing.then(() => flights.delete(key));
+      }
+      response.on('close', () => flight.land(undefined));
+      return false;
+    });
+  }
 
-    const underWay = flights.get(key);
-    if (underWay !== undefined && onlyReads(request.url ?? '', body)) {
-      const landed = await underWay.landing;
-      // What failed, or was overtaken by a write, is for everybody to find out anew.
-      if (landed === undefined || !(await store.holds(landed))) return false;
-      telemetry.keptAnswer('flight');
-      return deliver(landed, request, response);
-    }
-    const flight = departing(key);
-    flightOf.set(request, flight);
-    if (underWay === undefined) {
-      flights.set(key, flight);
-      void flight.landing.then(() => flights.delete(key));
-    }
-    response.on('close', () => flight.land(undefined));
-    return false;
+  async function shared(flight: Flight, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const landed = await flight.landing;
+    // What failed, or was overtaken by a write, is for everybody to find out anew.
+    if (landed === undefined || !(await store.holds(landed))) return false;
+    telemetry.keptAnswer('flight');
+    return deliver(landed, request, response);
   }
 
   return {
     listener: next => (request, response) => {
       if (!isCandidate(request)) return next(request, response);
-      answered(request, response).then(
-        done => done || next(request, response),
-        // What is wrong with it is for the door to say.
-        () => next(request, response),
+      // What is wrong with it is for the door to say.
+      const orNext = (work: () => MaybePromise<boolean>) => {
+        andThen(orUndefined(work), done => done || next(request, response));
+      };
+      andThen(
+        orUndefined(() => scopeOf(request)),
+        scope => {
+          if (scope === undefined) return next(request, response);
+          if (request.method === 'GET') return orNext(() => answered(scope, request, response, undefined));
+          readBody(request, largestBody, body => {
+            const isKey = !(body instanceof Error) && body.length <= longestKey;
+            orNext(() => isKey && answered(scope, request, response, body));
+          });
+        },
       );
     },
 
@@ -133,8 +145,9 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
 /** By everything of the request that shapes its answer. */
 function answerKey(scope: Scope, { method, url = '', headers }: IncomingMessage, body: Buffer | undefined): ScopedKey {
   const address = url.includes('sessionId') ? url.replace(/([?&])sessionId=[^&]*/g, '$1') : url;
-  const values = shaping.map(name => headers[name] ?? '');
-  return scopedKey(scope, `${method} ${address}\n${values.join('\n')}\n${body?.toString('latin1') ?? ''}`);
+  let key = `${method} ${address}\n`;
+  for (const name of shaping) key += `${headers[name] ?? ''}\n`;
+  return scopedKey(scope, key + (body?.toString('latin1') ?? ''));
 }
 
 const plainMembers = new Set(['query', 'variables', 'operationName', 'sessionId']);

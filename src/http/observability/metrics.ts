@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { Counter, type CounterConfiguration, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Telemetry } from '../../telemetry.js';
+import { tallyCounter, tallyHistogram } from './tally.js';
 
 /** What `/metrics` shows, and what the ground floor counts into it. */
 export interface Metrics {
@@ -13,33 +14,33 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const requests = tallied({
+  const requests = tallyCounter({
     name: 'gateway_requests_total',
     help: 'Operations, by door, name and outcome: ok, the code of the first error, or ABANDONED',
     labelNames: ['door', 'operation', 'outcome'],
     registers,
   });
-  const requestTimes = new Histogram({
+  const requestTimes = tallyHistogram({
     name: 'gateway_request_seconds',
     help: 'How long queries and mutations took, by name',
     labelNames: ['operation'],
     buckets: [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10],
     registers,
   });
-  const calls = new Histogram({
+  const calls = tallyHistogram({
     name: 'gateway_upstream_call_seconds',
     help: 'Calls to the service, by endpoint family, outcome and status',
     labelNames: ['family', 'outcome', 'status'],
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  const lookups = tallied({
+  const lookups = tallyCounter({
     name: 'gateway_lookups_total',
     help: 'Reads, by endpoint family and who answered them',
     labelNames: ['family', 'source'],
     registers,
   });
-  const keptAnswers = tallied({
+  const keptAnswers = tallyCounter({
     name: 'gateway_kept_answers_total',
     help: 'Requests that were not executed: answered with a whole answer from a tier, or with that to an equal request (flight)',
     labelNames: ['tier'],
@@ -84,13 +85,13 @@ export function createMetrics(): Metrics {
     registry,
     telemetry: {
       request: (door, operation, outcome, milliseconds) => {
-        requests(`${door} ${operation} ${outcome}`, { door, operation, outcome });
-        if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
+        requests(door, operation, outcome);
+        if (milliseconds !== undefined) requestTimes(milliseconds / 1_000, operation);
       },
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
-        calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
-      lookup: (family, source) => lookups(`${family} ${source}`, { family, source }),
-      keptAnswer: tier => keptAnswers(tier, { tier }),
+        calls(milliseconds / 1_000, family, outcome, String(status ?? 'none')),
+      lookup: lookups,
+      keptAnswer: keptAnswers,
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
       pollers: change => pollers.inc(change),
@@ -98,23 +99,6 @@ export function createMetrics(): Metrics {
       listeners: (door, change) => listeners.inc({ door }, change),
       exported: outcome => exports.inc({ outcome }),
     },
-  };
-}
-
-/** A counter of what happens with every request: by a name of its labels, and by the labels only when somebody asks for metrics, which is dearer. */
-function tallied<N extends string>(configuration: CounterConfiguration<N>) {
-  const tally = new Map<string, { readonly labels: Readonly<Record<N, string>>; count: number }>();
-  new Counter<N>({
-    ...configuration,
-    collect() {
-      for (const { labels, count } of tally.values()) this.inc(labels, count);
-      tally.clear();
-    },
-  });
-  return (name: string, labels: Readonly<Record<N, string>>): void => {
-    const counted = tally.get(name);
-    if (counted === undefined) tally.set(name, { labels, count: 1 });
-    else counted.count += 1;
   };
 }
 

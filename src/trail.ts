@@ -1,5 +1,5 @@
+import { randomUUID } from 'node:crypto';
 import type { GraphQLFormattedError } from 'graphql';
-import { newRequestId } from './request-id.js';
 import type { Span } from './tracing.js';
 
 /** How something that was asked is followed from outside: a request, an operation that came by a connection, or a poll. */
@@ -15,7 +15,7 @@ export interface Trail {
 }
 
 /** @param id what the client calls it. */
-export function newTrail(id: string = newRequestId(), span?: Span): Trail {
+export function newTrail(id: string = randomUUID(), span?: Span): Trail {
   return { id, span, operation: undefined, outcome: undefined };
 }
 

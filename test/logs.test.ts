@@ -70,7 +70,7 @@ async function linesOf(requestId: string | null) {
 test('a request has one id: to its client, to the service, and in its one line of the log', async () => {
   const { headers } = await askAnew();
   const id = headers.get('x-request-id');
-  expect(id).toMatch(/^[\w-]{22}$/);
+  expect(id).toMatch(/^[\da-f-]{36}$/);
   expect(sent.map(each => each['x-request-id'])).toEqual([id]);
   expect(await linesOf(id)).toEqual([
     expect.objectContaining({
@@ -94,7 +94,7 @@ test('a client may choose it', async () => {
 
 test.each(['', 'two words', '"quoted"', '<tag>', 'x'.repeat(129)])('but not as %j', async id => {
   const { headers } = await askAnew({ 'x-request-id': id });
-  expect(headers.get('x-request-id')).toMatch(/^[\w-]{22}$/);
+  expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
 });
 
 test('what is answered with a kept answer has an id and a line of its own', async () => {
@@ -150,7 +150,7 @@ test('a WebSocket without an id is given one', async () => {
   );
   await ended;
   const [id = ''] = sent.map(each => String(each['x-request-id']));
-  expect(id).toMatch(/^[\w-]{22}\/1$/);
+  expect(id).toMatch(/^[\da-f-]{36}\/1$/);
   expect(await linesOf(id.replace('/1', ''))).toMatchObject([{ status: 101, operations: 1 }]);
 });
 

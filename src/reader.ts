@@ -11,7 +11,7 @@ import type { LeftOut } from './receipt.js';
 import type { Telemetry } from './telemetry.js';
 import type { Asker } from './upstream/asker.js';
 import { understood } from './upstream/drift.js';
-import { forbidsKeeping, jsonOf } from './upstream/reply.js';
+import { forbidsKeeping, jsonOf, textOf } from './upstream/reply.js';
 import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
@@ -70,13 +70,23 @@ function fetched(
   cancellation: Cancellation,
 ): Promise<Loaded<Kept, unknown>> {
   return upstream.send(request, asker, cancellation).then(reply => {
-    const { json, bytes } = jsonOf(reply, request);
+    const text = textOf(reply, request);
+    const json = jsonOf(text);
     const { value: parsed, drift } = understood(() => parse(json));
     for (const field of drift.fields) telemetry.drift(field);
     const value = { value: parsed.value, leftOut: drift.leftOut };
     const heavy = request.vectors?.wanted ? parsed.heavy : undefined;
-    return { value, bytes, heavy, noStore: forbidsKeeping(reply) };
+    const again = heavy === undefined ? againFrom(text, parse) : undefined;
+    return { value, bytes: text.length, again, heavy, noStore: forbidsKeeping(reply) };
   });
+}
+
+/** Apart, for a closure among others holds whatever any of them needs. */
+function againFrom(text: string, parse: AnyRead['parse']): () => Kept {
+  return () => {
+    const { value: parsed, drift } = understood(() => parse(jsonOf(text)));
+    return { value: parsed.value, leftOut: drift.leftOut };
+  };
 }
 
 function joined({ join }: AnyRead, value: unknown, heavy: unknown): unknown {

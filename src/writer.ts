@@ -4,7 +4,7 @@ import type { Caller } from './caller.js';
 import { Conflict, UpstreamFailure } from './errors.js';
 import type { Telemetry } from './telemetry.js';
 import { understood } from './upstream/drift.js';
-import { jsonOf } from './upstream/reply.js';
+import { jsonOf, textOf } from './upstream/reply.js';
 import type { UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
 
@@ -45,7 +45,7 @@ export function createWriter({ upstream, cache, telemetry }: WriterParts, caller
       try {
         const reply = await upstream.send(request, caller);
         await renew();
-        const { value, drift } = understood(() => parse(() => jsonOf(reply, request).json));
+        const { value, drift } = understood(() => parse(() => jsonOf(textOf(reply, request))));
         for (const field of drift.fields) telemetry.drift(field);
         caller.receipt.leftOut.push(...drift.leftOut);
         return value;

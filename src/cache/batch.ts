@@ -72,9 +72,10 @@ export class Batch {
     cancellation: Cancellation,
   ): Promise<AnyAnswer> {
     return lookup.load(cancellation).then(
-      ({ value, heavy, bytes, noStore }) => {
-        const freshUntil = noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
-        if (!noStore) this.#keep(lookup, generation, { value, heavy, bytes }, freshUntil);
+      loaded => {
+        const freshUntil = loaded.noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
+        if (!loaded.noStore) this.#keep(lookup, generation, loaded, freshUntil);
+        const { value, heavy } = loaded;
         return { value, heavy: heavy?.value, source: 'network', stale: false, freshUntil, generation };
       },
       error => {
@@ -100,13 +101,13 @@ export class Batch {
   #keep(
     lookup: Lookup<unknown, unknown>,
     generation: string | undefined,
-    loaded: Omit<Loaded<unknown, unknown>, 'noStore'>,
+    { value, bytes, again, heavy }: Loaded<unknown, unknown>,
     freshUntil: number,
   ): void {
     const times = { freshUntil, usableUntil: freshUntil + lookup.lifetime.grace, generation };
     const [recordKey, heavyKey] = lookup.keys;
-    this.#set(recordKey, { value: loaded.value, bytes: loaded.bytes, ...times });
-    if (heavyKey !== undefined && loaded.heavy !== undefined) this.#set(heavyKey, { ...loaded.heavy, ...times });
+    this.#set(recordKey, { value, bytes, ...times }, again);
+    if (heavyKey !== undefined && heavy !== undefined) this.#set(heavyKey, { ...heavy, ...times });
   }
 
   /** What was kept before must not stand in for what is refused now; a refusal with a time is remembered for as long. */
@@ -121,8 +122,8 @@ export class Batch {
     for (const key of lookup.keys) this.#set(key, entry);
   }
 
-  #set(key: ScopedKey, entry: Entry): void {
-    this.#tiers.memory.set(key, entry);
+  #set(key: ScopedKey, entry: Entry, again?: () => unknown): void {
+    this.#tiers.memory.set(key, entry, again);
     if (this.#tiers.redis !== undefined) this.#writes.push({ key, entry });
   }
 }

@@ -15,6 +15,8 @@ export interface Lifetime {
 export interface Loaded<T, H> {
   readonly value: T;
   readonly bytes: number;
+  /** Makes the value again, out of less than it takes: its text. */
+  readonly again?: (() => T) | undefined;
   readonly heavy?: { readonly value: H; readonly bytes: number } | undefined;
   /** Whether the source forbids keeping it. */
   readonly noStore: boolean;

@@ -1,7 +1,7 @@
 import { getSetCookies, Headers } from 'undici';
 import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, UpstreamInvalidResponse } from '../errors.js';
 import type { Receipt } from '../receipt.js';
-import { jsonOf, type Reply } from '../upstream/reply.js';
+import { jsonOf, type Reply, textOf } from '../upstream/reply.js';
 import type { UpstreamRequest } from '../upstream/request.js';
 import type { Upstream } from '../upstream/upstream.js';
 import type { Write } from '../writer.js';
@@ -73,7 +73,7 @@ function shortest(cookies: readonly ServiceCookie[]): number | undefined {
 
 function nameIn(reply: Reply, request: UpstreamRequest): string | null {
   try {
-    return signedInName.parse(jsonOf(reply, request).json);
+    return signedInName.parse(jsonOf(textOf(reply, request)));
   } catch {
     return null;
   }

@@ -10,24 +10,22 @@ export interface Reply {
   readonly body: Body;
 }
 
-/**
- * The JSON of a reply, whose body is read by it. Vectors that the request wants are text in it (`"0.1,0.2"`), those that it does not want are null.
- * `bytes` is the size of what was parsed, about. An empty body is undefined.
- * @throws UpstreamInvalidResponse where the body is no JSON.
- */
-export function jsonOf({ body }: Reply, { vectors }: UpstreamRequest): { json: unknown; bytes: number } {
-  const text = body.read(bytes => textOf(bytes, vectors));
-  if (text === '') return { json: undefined, bytes: 0 };
+/** The text of a reply, whose body is read by it. Vectors that the request wants are strings in it (`"0.1,0.2"`), those that it does not want are null. */
+export function textOf({ body }: Reply, { vectors }: UpstreamRequest): string {
+  return body.read(bytes => {
+    if (vectors === undefined) return bytes.toString();
+    return vectors.wanted ? quoteNumberArrays(bytes, vectors.member) : cutNumberArrays(bytes, vectors.member);
+  });
+}
+
+/** The JSON of such a text; undefined where it is empty. @throws UpstreamInvalidResponse where it is no JSON. */
+export function jsonOf(text: string): unknown {
+  if (text === '') return undefined;
   try {
-    return { json: JSON.parse(text), bytes: text.length };
+    return JSON.parse(text);
   } catch {
     throw new UpstreamInvalidResponse('The service answered with something that is no JSON', undefined, false);
   }
-}
-
-function textOf(bytes: Buffer, vectors: UpstreamRequest['vectors']): string {
-  if (vectors === undefined) return bytes.toString();
-  return vectors.wanted ? quoteNumberArrays(bytes, vectors.member) : cutNumberArrays(bytes, vectors.member);
 }
 
 /** Whether the service forbids keeping a reply. */

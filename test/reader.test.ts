@@ -1,0 +1,60 @@
+import v8 from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { Cache } from '../src/cache/cache.js';
+import { localGenerations } from '../src/cache/generations.js';
+import { MemoryTier } from '../src/cache/memory-tier.js';
+import type { Caller } from '../src/caller.js';
+import type { Credential, Scope } from '../src/credentials.js';
+import { createReader, type Read } from '../src/reader.js';
+import { Receipt } from '../src/receipt.js';
+import type { Telemetry } from '../src/telemetry.js';
+import { Body } from '../src/upstream/body.js';
+import { placedRecords } from '../src/upstream/drift.js';
+import type { Upstream } from '../src/upstream/upstream.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
+
+v8.setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+const things = placedRecords('Thing', z.object({ id: z.string() }));
+const lifetime = { maxAge: 60_000, grace: 0, absent: 0 };
+
+test('memory keeps the text of a record, and understands it anew for the first who asks', async () => {
+  const drifted: string[] = [];
+  const bodies: WeakRef<object>[] = [];
+  const telemetry: Telemetry = { ...silentTelemetry, drift: field => drifted.push(field) };
+  const upstream = {
+    send: async () => ({ status: 200, headers: {}, body: new Body([Buffer.from('[{"id":"t-1"},{"no":"id"}]')]) }),
+  } as unknown as Upstream;
+  const cache = new Cache({ memory: new MemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
+  const read: Read<unknown> = {
+    request: { family: 'things', address: 'base', method: 'GET', path: '/things', safe: true },
+    parse(body) {
+      bodies.push(new WeakRef(body as object));
+      return { value: things.parse(body) };
+    },
+  };
+  const ask = async () => {
+    const receipt = new Receipt();
+    const until = new AbortController();
+    const caller: Caller = { credential: {} as Credential, scope: 'someone' as Scope, until, receipt };
+    const value = await createReader({ upstream, cache, telemetry }, caller).read(read, lifetime);
+    return {
+      value,
+      leftOut: receipt.leftOut.map(({ record }) => record),
+      sources: receipt.lines.map(line => line.source),
+    };
+  };
+  const answer = { value: [{ id: 't-1' }, null], leftOut: ['Thing'] };
+
+  expect(await ask()).toEqual({ ...answer, sources: [] });
+  await new Promise(setImmediate);
+  collectGarbage();
+  expect(bodies.map(body => body.deref())).toEqual([undefined]);
+
+  for (let time = 0; time < 2; time += 1) expect(await ask()).toEqual({ ...answer, sources: ['memory'] });
+  expect(bodies).toHaveLength(2);
+  expect(drifted).toEqual(['Thing.id']);
+});

@@ -62,6 +62,19 @@ interface Ask {
 
 type Source = Pick<ReaderParts, 'upstream' | 'telemetry'>;
 
+/** What the text of a reply means: what is kept of it, its heavy part, and the fields that strayed. @throws UpstreamInvalidResponse */
+function meaningOf(text: string, parse: AnyRead['parse']) {
+  const json = jsonOf(text);
+  const { value: parsed, drift } = understood(() => parse(json));
+  const kept: Kept = { value: parsed.value, leftOut: drift.leftOut };
+  return { kept, heavy: parsed.heavy, strayed: drift.fields };
+}
+
+/** Apart from where the text is read, since a closure holds what any of its neighbours needs. */
+function againFrom(text: string, parse: AnyRead['parse']): () => Kept {
+  return () => meaningOf(text, parse).kept;
+}
+
 /** What the service itself says of a read, and what of that has to be left out. */
 function fetched(
   { upstream, telemetry }: Source,
@@ -71,22 +84,13 @@ function fetched(
 ): Promise<Loaded<Kept, unknown>> {
   return upstream.send(request, asker, cancellation).then(reply => {
     const text = textOf(reply, request);
-    const json = jsonOf(text);
-    const { value: parsed, drift } = understood(() => parse(json));
-    for (const field of drift.fields) telemetry.drift(field);
-    const value = { value: parsed.value, leftOut: drift.leftOut };
-    const heavy = request.vectors?.wanted ? parsed.heavy : undefined;
+    const { kept, heavy: found, strayed } = meaningOf(text, parse);
+    for (const field of strayed) telemetry.drift(field);
+    const heavy = request.vectors?.wanted ? found : undefined;
+    // With vectors in it the text would be larger than the value without them.
     const again = heavy === undefined ? againFrom(text, parse) : undefined;
-    return { value, bytes: text.length, again, heavy, noStore: forbidsKeeping(reply) };
+    return { value: kept, bytes: text.length, again, heavy, noStore: forbidsKeeping(reply) };
   });
-}
-
-/** Apart, for a closure among others holds whatever any of them needs. */
-function againFrom(text: string, parse: AnyRead['parse']): () => Kept {
-  return () => {
-    const { value: parsed, drift } = understood(() => parse(jsonOf(text)));
-    return { value: parsed.value, leftOut: drift.leftOut };
-  };
 }
 
 function joined({ join }: AnyRead, value: unknown, heavy: unknown): unknown {

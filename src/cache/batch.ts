@@ -73,9 +73,9 @@ export class Batch {
   ): Promise<AnyAnswer> {
     return lookup.load(cancellation).then(
       loaded => {
-        const freshUntil = loaded.noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
-        if (!loaded.noStore) this.#keep(lookup, generation, loaded, freshUntil);
-        const { value, heavy } = loaded;
+        const { value, heavy, noStore } = loaded;
+        const freshUntil = noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
+        if (!noStore) this.#keep(lookup, generation, loaded, freshUntil);
         return { value, heavy: heavy?.value, source: 'network', stale: false, freshUntil, generation };
       },
       error => {

@@ -139,7 +139,7 @@ describe('the fleet', () => {
     await Promise.all(Array.from({ length: clients }, () => query(fleet.balancer)));
     process.kill(first.pid, 'SIGKILL');
     await until(() => !isAlive(first.pid));
-    // What the balancer sends before it has read that a kept connection ended is lost with it. Sooner than it checks on the gateways.
+    // What the balancer sends before it has read that a kept connection ended is lost with it. Too short a pause for its next check to find out.
     await pause(100);
     let turns = 0;
     await askUntil(fleet, () => ++turns > 25 * clients);

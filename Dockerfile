@@ -6,8 +6,8 @@ COPY tsconfig.json ./
 COPY schema ./schema
 COPY src ./src
 RUN npm run build && npm prune --omit=dev
-# The image runs what `npm start` runs, with the same flags, but as the process that hears the signals.
-RUN node -p '"#!/bin/sh\nexec " + require("./package.json").scripts.start' > start && chmod +x start
+# The image runs what `npm start` runs, with the same flags, as the process that gets the signals: the script begins with exec.
+RUN node -p '"#!/bin/sh\n" + require("./package.json").scripts.start' > start && chmod +x start
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { closestName } from './closest-name.js';
 import { faultsIn, InvalidConfig } from './invalid-config.js';
 import { Secret } from './secret.js';
 
@@ -42,17 +43,25 @@ const httpAddress = z
 const list = z.string().transform(text => text.split(',').map(part => part.trim()));
 
 const redisAddress = (text: string) => {
-  const { protocol = '', username = '', password = '' } = urlOf(text) ?? {};
-  return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password);
+  const { protocol = '', username = '', password = '', pathname = '' } = urlOf(text) ?? {};
+  const isDatabase = /^(\/\d*)?$/.test(pathname);
+  return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password) && isDatabase;
 };
 
 const redisAddresses = list.refine(
   urls => urls.every(redisAddress),
-  'must be redis:// or rediss:// addresses, percent-encoded where they need it, with commas between the nodes of a Cluster',
+  'must be redis:// or rediss:// addresses, percent-encoded where they need it, ending with nothing or the number of a database, with commas between the nodes of a Cluster',
 );
+
+/** Secrets that were ever a default of this repository: whoever reads it can seal cookies with them. */
+const publicSecrets = new Set(['for-trying-out-only-set-your-own-secret']);
 
 const secrets = list
   .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
+  .refine(
+    all => !all.some(secret => publicSecrets.has(secret)),
+    'is the public example of docker-compose.yml: make a secret of your own',
+  )
   .transform(all => all.map(secret => new Secret(secret)));
 
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
@@ -89,7 +98,15 @@ const environment = z.object({
   TEAMS_FILE: optional(z.string()),
   DATA_DIR: withDefault(z.string(), './data'),
   EXPORT_ALLOW_PRIVATE_ADDRESSES: optional(flag),
-  NODE_ENV: optional(z.string()),
+  NODE_ENV: optional(
+    z
+      .string()
+      .refine(
+        value => value === 'production' || !/^\s*prod/i.test(value),
+        'must be exactly production where that is meant',
+      ),
+  ),
+  SANDBOX: withDefault(flag, false),
   LOG_LEVEL: withDefault(z.enum(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
   TRUST_PROXY: withDefault(proxies, false),
   POLL_INTERVAL_MS: optional(wholeNumber(100, 3_600_000)),
@@ -101,22 +118,49 @@ const environment = z.object({
   RATE_LIMIT_PER_CREDENTIAL: withDefault(wholeNumber(0, 1_000_000_000), 600_000),
   RATE_LIMIT_PER_ADDRESS: withDefault(wholeNumber(0, 1_000_000_000), 1_200_000),
   MAX_REQUESTS_IN_FLIGHT: withDefault(wholeNumber(1, 1_000_000), 5_000),
-  MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 1_000),
+  MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 100),
   PERSISTED_DOCUMENTS: optional(z.string()),
   PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),
 });
 
-/** The sandbox's jobs run for seconds, the service's for minutes (spec.md: Limits). */
+/** The sandbox's jobs run for seconds, the service's for minutes (docs/upstream-api.md: Discovery workflow). */
 const pollMs = { sandbox: 1_000, service: 30_000 };
+
+/** A name that begins like this is the gateway's: one that is not known is a mistake. */
+const ownPrefixes = /^(UPSTREAM|SESSION|EXPORT|MCP)_/;
+/** Names of others that begin so: X11's session manager sets it on every Linux desktop. */
+const namesOfOthers = new Set(['SESSION_MANAGER']);
+
+/** Variables that look like the gateway's and would change nothing. */
+function unknownNames(env: Record<string, string | undefined>): string[] {
+  const known = Object.keys(environment.shape);
+  return Object.keys(env)
+    .filter(name => ownPrefixes.test(name) && blankIsAbsent(env[name]) !== undefined)
+    .filter(name => !known.includes(name) && !namesOfOthers.has(name))
+    .map(name => {
+      const meant = closestName(name, known);
+      return `${name}: is no variable of the gateway${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
+    });
+}
+
+const addressNames = ['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'];
 
 /** What one variable demands of another. */
 function disagreements(env: Record<string, string | undefined>): string[] {
   const faults: string[] = [];
   const isSet = (name: string) => blankIsAbsent(env[name]) !== undefined;
-  for (const name of ['UPSTREAM_API_URL', 'UPSTREAM_DEV_URL']) {
-    if (isSet(name) && !isSet('UPSTREAM_BASE_URL')) faults.push(`UPSTREAM_BASE_URL: must be set where ${name} is`);
+  const isProduction = env.NODE_ENV === 'production';
+  const addresses = addressNames.filter(isSet);
+  for (const name of addresses) {
+    if (!isSet('UPSTREAM_BASE_URL')) faults.push(`UPSTREAM_BASE_URL: must be set where ${name} is`);
+    if (env.SANDBOX === 'true') faults.push(`SANDBOX: must not be true where ${name} is set`);
   }
-  if (env.NODE_ENV === 'production' && !isSet('SESSION_SECRET')) {
+  if (isProduction && addresses.length === 0 && env.SANDBOX !== 'true') {
+    faults.push(
+      'UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or SANDBOX=true to serve the invented data of the sandbox',
+    );
+  }
+  if (isProduction && !isSet('SESSION_SECRET')) {
     faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
   }
   const mode = env.PERSISTED_DOCUMENTS_MODE?.trim();
@@ -148,7 +192,7 @@ export interface Config {
   /** Where the registry of exports lives without Redis. */
   readonly dataDir: string;
   readonly exports: {
-    /** Undefined: where the sandbox runs. */
+    /** Undefined: where the sandbox runs. In production never undefined: anybody has the sandbox's key there. */
     readonly allowPrivateAddresses: boolean | undefined;
     readonly httpsOnly: boolean;
   };
@@ -182,11 +226,12 @@ export interface Config {
  */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const result = environment.safeParse(env);
-  const faults = [...(result.success ? [] : faultsIn(result.error)), ...disagreements(env)];
+  const faults = [...(result.success ? [] : faultsIn(result.error)), ...unknownNames(env), ...disagreements(env)];
   if (!result.success || faults.length > 0) {
     throw new InvalidConfig(`The environment is not right: ${faults.join('; ')}`);
   }
   const values = result.data;
+  const isProduction = values.NODE_ENV === 'production';
   const [first = new Secret(randomBytes(32).toString('base64url')), ...rest] = values.SESSION_SECRET ?? [];
   return {
     host: values.HOST,
@@ -205,8 +250,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     teamsFile: values.TEAMS_FILE,
     dataDir: values.DATA_DIR,
     exports: {
-      allowPrivateAddresses: values.EXPORT_ALLOW_PRIVATE_ADDRESSES,
-      httpsOnly: values.NODE_ENV === 'production',
+      allowPrivateAddresses: values.EXPORT_ALLOW_PRIVATE_ADDRESSES ?? (isProduction ? false : undefined),
+      httpsOnly: isProduction,
     },
     logLevel: values.LOG_LEVEL,
     traces: values.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,

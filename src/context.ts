@@ -11,6 +11,7 @@ import type { Exports } from './exports/exports.js';
 import type { Lifetimes } from './graphql/lifetimes.js';
 import type { Live } from './live/live.js';
 import { createMarketsLoaders, type MarketsLoaders } from './markets/loaders.js';
+import type { Claim } from './memory-budget.js';
 import { createReader, type ReaderParts } from './reader.js';
 import { Receipt } from './receipt.js';
 import type { Sessions } from './sessions/sessions.js';
@@ -55,6 +56,8 @@ export interface Visitor {
   /** Sets the gateway's own cookie; `maxAge` in seconds. @throws Forbidden at a door that cannot. */
   setSession(value: string, maxAge: number | undefined): void;
   clearSession(): void;
+  /** Ends the session of the cookie that the request bears, also where another credential outranks it. @throws Forbidden at a door that cannot. */
+  endSession(): Promise<void>;
 }
 
 /** What a resolver may hold; lives as long as its request. */
@@ -71,7 +74,7 @@ export interface Context {
   readonly session: {
     /** @throws Unauthenticated, RateLimited */
     begin(email: string, password: string): Promise<Credential>;
-    end(): void;
+    end(): Promise<void>;
     /** Ends it where the service no longer accepts what the cookie holds; does nothing for a caller without one. */
     lapse(): void;
   };
@@ -84,10 +87,17 @@ export interface Context {
 /**
  * The context of one request.
  * @param trail of the request; undefined for an event of a subscription, which is answered for all who listen.
+ * @param claim what its memory is counted by; undefined for what only begins a subscription.
  * @param until aborts when the client has gone or the request's deadline has passed; its reason is the error to answer with.
  */
-export function createContext(services: Services, visitor: Visitor, until: Caller['until'], trail?: Trail): Context {
-  return new RequestContext({ services, visitor, until, loaders: undefined }, new Receipt(trail));
+export function createContext(
+  services: Services,
+  visitor: Visitor,
+  until: Caller['until'],
+  trail?: Trail,
+  claim?: Claim,
+): Context {
+  return new RequestContext({ services, visitor, until, loaders: undefined }, new Receipt(trail, claim));
 }
 
 /**
@@ -151,10 +161,10 @@ function sessionOf({ sessions }: Services, visitor: Visitor, receipt: Receipt): 
   return {
     async begin(email, password) {
       const begun = await sessions.begin(email, password, visitor.address, receipt);
-      visitor.setSession(begun.cookie, begun.maxAge);
+      visitor.setSession(begun.cookie.value, begun.cookie.maxAge);
       return begun.credential;
     },
-    end: visitor.clearSession,
+    end: visitor.endSession,
     lapse() {
       const { credential } = visitor;
       if (credential !== undefined && 'kind' in credential && credential.kind === 'cookie') visitor.clearSession();

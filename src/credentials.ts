@@ -1,8 +1,8 @@
-import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { BadUserInput } from './errors.js';
-import { Secret } from './secret.js';
+import { deriveKey, Secret } from './secret.js';
 
-/** The ways to say who is asking (spec.md: Authentication). A cookie is what the sealed session holds, ready for a `Cookie` header. */
+/** The ways to say who is asking (docs/upstream-api.md: Authentication). A cookie is what the sealed session holds, ready for a `Cookie` header. */
 export type Credential =
   | { readonly kind: 'apiKey' | 'bearer' | 'sessionId'; readonly secret: Secret }
   | { readonly kind: 'cookie'; readonly secret: Secret; readonly email: string; readonly name: string | null };
@@ -65,7 +65,7 @@ export type Carried =
   | { readonly header: readonly [name: string, value: string]; readonly query?: undefined }
   | { readonly query: string; readonly header?: undefined };
 
-/** How a credential travels upstream: as it came (spec.md: Authentication). */
+/** How a credential travels upstream: as it came (docs/upstream-api.md: Authentication). */
 export function carry(credential: Credential): Carried {
   const value = credential.secret.reveal();
   switch (credential.kind) {
@@ -82,9 +82,7 @@ export function carry(credential: Credential): Carried {
 
 /** A function from credential to scope, keyed with the gateway's secret, so that a scope gives nothing away about its credential. */
 export function createScoper(secret: Secret): (credential: Credential) => Scope {
-  const key = createSecretKey(
-    Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'market-intelligence-gateway scope', 32)),
-  );
+  const key = deriveKey(secret, 'scope');
   return ({ kind, secret: value }) =>
     createHmac('sha256', key).update(`${kind}\n${value.reveal()}`).digest('base64url').slice(0, 32) as Scope;
 }

@@ -1,15 +1,18 @@
 import { domainToASCII } from 'node:url';
 import { BadUserInput } from './errors.js';
+import { boundedList, type ListCoordinate } from './limits/list-bounds.js';
 
-const mostDomains = 10_000;
 const name = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
 
 /** Internet domains, each once, in the given order. @param least how few there may be. @throws BadUserInput */
-export function checkedDomains(domains: readonly string[], argument: string, least = 1): readonly string[] {
-  if (domains.length < least || domains.length > mostDomains) {
-    throw new BadUserInput(argument, `must be ${least} to ${mostDomains} domains`);
-  }
-  for (const [index, domain] of domains.entries()) {
+export function checkedDomains(
+  coordinate: ListCoordinate,
+  domains: readonly string[],
+  argument: string,
+  least = 1,
+): readonly string[] {
+  if (domains.length < least) throw new BadUserInput(argument, `must be at least ${least} domain`);
+  for (const [index, domain] of boundedList(coordinate, domains, argument).entries()) {
     const plain = domain.toLowerCase();
     // Only letters of other scripts may be spelled differently; whatever else the parser would mend is no domain.
     const ascii = /[^\x21-\x7e]/.test(plain) ? domainToASCII(plain) : plain;

@@ -12,7 +12,7 @@ export type ErrorCode =
   | 'UPSTREAM_INVALID_RESPONSE'
   | 'NOT_CONFIGURED';
 
-/** What the service said when it refused: its HTTP status and, where its body had one, its own code (spec.md: Errors). */
+/** What the service said when it refused: its HTTP status and, where its body had one, its own code (docs/upstream-api.md: Errors). */
 export interface UpstreamFault {
   readonly status: number | null;
   readonly errorCode: string | null;
@@ -112,7 +112,7 @@ export class Unauthenticated extends UpstreamError {
   readonly retryable = false;
 }
 
-/** A credential without the permission or the subscription (spec.md: Errors). */
+/** A credential without the permission or the subscription (docs/upstream-api.md: Errors). */
 export class Forbidden extends UpstreamError {
   readonly code = 'FORBIDDEN';
   readonly httpStatus = 403;
@@ -145,8 +145,8 @@ export class Overloaded extends GatewayError {
   readonly code = 'RATE_LIMITED';
   readonly httpStatus = 503;
 
-  constructor() {
-    super('The gateway is overloaded; try again in a moment');
+  constructor(message = 'The gateway is overloaded; try again in a moment') {
+    super(message);
   }
 
   override get extensions() {

@@ -1,7 +1,7 @@
 import { BadUserInput } from './errors.js';
 
 const smallestPage = 1;
-/** The most that one page may hold, here and at the service (spec.md: GET events). */
+/** The most that one page may hold, here and at the service (docs/upstream-api.md: GET events). */
 export const largestPage = 100;
 const longestText = 1_000;
 

@@ -12,16 +12,29 @@ let gateway: Gateway | undefined;
 process.once('SIGINT', () => void end('SIGINT'));
 process.once('SIGTERM', () => void end('SIGTERM', noticeMs));
 
+// The last resort: whatever comes here is a fault of the gateway's own. After a forgotten rejection everything else is as it was; after an
+// exception that nothing caught, nobody knows.
+process.on('unhandledRejection', reason => report(reason, 'Nothing handled the rejection of a promise'));
+process.on('uncaughtException', error => {
+  report(error, 'Nothing caught an exception: the gateway ends');
+  void end('SIGTERM', 0, 1);
+});
+
 const { start } = await import('./start.js');
 gateway = await start(process.env);
 
 /** Lets a gateway finish what it has begun. One that starts has begun nothing: it ends at once, with the status that shells give to a signal. */
-async function end(signal: NodeJS.Signals, notice = 0): Promise<void> {
+async function end(signal: NodeJS.Signals, notice = 0, status = 0): Promise<void> {
   if (gateway === undefined) {
     process.stderr.write(`${signal}: the gateway ended before it was ready\n`);
     process.exit(128 + constants.signals[signal]);
   }
   setTimeout(() => process.exit(1), longestClosingMs).unref();
   await gateway.close(notice);
-  process.exit(0);
+  process.exit(status);
+}
+
+function report(error: unknown, message: string): void {
+  if (gateway === undefined) process.stderr.write(`${message}: ${(error as Error | null)?.stack ?? error}\n`);
+  else gateway.app.log.error({ err: error }, message);
 }

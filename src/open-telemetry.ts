@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Context,
+  DiagLogLevel,
   defaultTextMapGetter,
   defaultTextMapSetter,
+  diag,
   type Span as OpenSpan,
   ROOT_CONTEXT,
   SpanKind,
@@ -10,7 +12,9 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
+import type { Telemetry } from './telemetry.js';
 import type { Span, Tracing } from './tracing.js';
+import { failureInWords } from './warnings.js';
 
 const serviceName = 'market-intelligence-gateway';
 /** Nobody waits longer for a collector when the gateway closes. */
@@ -19,8 +23,22 @@ const longestFlushMs = 2_000;
 /**
  * Tracing by OpenTelemetry, which reads its own variables (`OTEL_*`). Imported only where traces are wanted: it is large. Only the trace context is
  * passed on, and no baggage, which would carry whatever a client likes to the service.
+ * @param warn is told where traces are lost or a variable of OpenTelemetry's is wrong.
  */
-export function startTracing(): Tracing {
+export function startTracing(warn: Telemetry['warn']): Tracing {
+  const told = (message: string, ...more: unknown[]) => {
+    // A component gives its own name first. What is quoted or in brackets may be the value of a header.
+    const [text = message] = [message, ...more].filter(part => typeof part === 'string' && part.includes(' '));
+    const words = String(text).replace(/ *["'`({[].*/s, '');
+    warn(`OpenTelemetry ${words}`, `OpenTelemetry: ${words}`);
+  };
+  const silent = () => {};
+  const logger = { error: told, warn: told, info: silent, debug: silent, verbose: silent };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  core.setGlobalErrorHandler(error => {
+    const words = failureInWords(error);
+    warn(`traces ${words}`, `OTEL_EXPORTER_OTLP_ENDPOINT: ${words}; traces are lost`);
+  });
   const named = resources.defaultResource().merge(resources.resourceFromAttributes({ 'service.name': serviceName }));
   const sdk = new NodeSDK({
     resource: named,

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
 import type { Cache } from './cache/cache.js';
 import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
@@ -10,7 +11,8 @@ import type { MaybePromise } from './maybe-promise.js';
 import type { LeftOut } from './receipt.js';
 import type { Telemetry } from './telemetry.js';
 import type { Asker } from './upstream/asker.js';
-import { understood } from './upstream/drift.js';
+import { type DriftCollector, understood } from './upstream/drift.js';
+import { noteInvalid } from './upstream/origins.js';
 import { forbidsKeeping, jsonOf, textOf } from './upstream/reply.js';
 import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
@@ -28,6 +30,11 @@ export interface Read<T, H = undefined> {
   readonly market?: string;
   /** @throws anything, where the body is none that the specification promises. */
   parse(body: unknown): Parsed<T, H>;
+  /**
+   * The pieces of a long list, each of which `parse` takes as a list of its own. They are parsed in turns with the work of other requests, and
+   * their values are joined. Left out: the body is parsed at once.
+   */
+  pieces?(body: unknown): readonly unknown[];
   /** The value with its heavy part, where that was wanted. */
   join?(value: T, heavy: H): T;
 }
@@ -62,12 +69,33 @@ interface Ask {
 
 type Source = Pick<ReaderParts, 'upstream' | 'telemetry'>;
 
-/** What the text of a reply means: what is kept of it, its heavy part, and the fields that strayed. @throws UpstreamInvalidResponse */
-function meaningOf(text: string, parse: AnyRead['parse']) {
+/** What the text of a reply means. */
+interface Meaning {
+  readonly kept: Kept;
+  readonly heavy: Parsed<unknown, unknown>['heavy'];
+  /** The fields that strayed. */
+  readonly strayed: readonly string[];
+}
+
+/** @throws UpstreamInvalidResponse */
+function meaningOf(text: string, parse: AnyRead['parse']): Meaning {
   const json = jsonOf(text);
   const { value: parsed, drift } = understood(() => parse(json));
   const kept: Kept = { value: parsed.value, leftOut: drift.leftOut };
   return { kept, heavy: parsed.heavy, strayed: drift.fields };
+}
+
+/** The same for a long list, piece by piece. @throws UpstreamInvalidResponse */
+async function meaningInTurns({ parse }: AnyRead, pieces: readonly unknown[]): Promise<Meaning> {
+  const drift: DriftCollector = { fields: [], leftOut: [] };
+  const values: unknown[] = [];
+  for (const piece of pieces) {
+    await nextTurn();
+    const { value } = understood(() => parse(piece), drift).value;
+    values.push(...(value as readonly unknown[]));
+  }
+  await nextTurn();
+  return { kept: { value: values, leftOut: drift.leftOut }, heavy: undefined, strayed: drift.fields };
 }
 
 /** Apart from where the text is read, since a closure holds what any of its neighbours needs. */
@@ -78,19 +106,30 @@ function againFrom(text: string, parse: AnyRead['parse']): () => Kept {
 /** What the service itself says of a read, and what of that has to be left out. */
 function fetched(
   { upstream, telemetry }: Source,
-  { request, parse }: AnyRead,
+  read: AnyRead,
   asker: Asker,
   cancellation: Cancellation,
 ): Promise<Loaded<Kept, unknown>> {
-  return upstream.send(request, asker, cancellation).then(reply => {
-    const text = textOf(reply, request);
-    const { kept, heavy: found, strayed } = meaningOf(text, parse);
-    for (const field of strayed) telemetry.drift(field);
-    const heavy = request.vectors?.wanted ? found : undefined;
-    // With vectors in it the text would be larger than the value without them.
-    const again = heavy === undefined ? againFrom(text, parse) : undefined;
-    return { value: kept, bytes: text.length, again, heavy, noStore: forbidsKeeping(reply) };
-  });
+  const { request, parse, pieces } = read;
+  return upstream
+    .send(request, asker, cancellation)
+    .then(reply => {
+      const text = textOf(reply, request);
+      asker.receipt.claim?.parses(text.length);
+      const loaded = ({ kept, heavy: found, strayed }: Meaning): Loaded<Kept, unknown> => {
+        for (const field of strayed) telemetry.drift(field);
+        const heavy = request.vectors?.wanted ? found : undefined;
+        // With vectors in it the text would be larger than the value without them, and a long list takes long to parse again.
+        const again = heavy === undefined && pieces === undefined ? againFrom(text, parse) : undefined;
+        return { value: kept, bytes: text.length, again, heavy, noStore: forbidsKeeping(reply) };
+      };
+      if (pieces === undefined) return loaded(meaningOf(text, parse));
+      return meaningInTurns(read, pieces(jsonOf(text))).then(loaded);
+    })
+    .catch((error: unknown) => {
+      noteInvalid(telemetry, request, error);
+      throw error;
+    });
 }
 
 function joined({ join }: AnyRead, value: unknown, heavy: unknown): unknown {
@@ -134,7 +173,9 @@ export function createReader(parts: ReaderParts, caller: Caller): Reader {
 
   /** What an answer holds, once it stands on the receipt. */
   function received({ read, lookup }: Ask, answer: KeptAnswer, milliseconds: number): unknown {
-    const { source, value, heavy, stale, freshUntil, generation } = answer;
+    const { source, value, heavy, stale, freshUntil, generation, bytes } = answer;
+    receipt.claim?.uses(bytes);
+    if (source === 'redis') receipt.claim?.parses(bytes);
     if (source !== 'network') {
       const { request } = read;
       receipt.lines.push({ method: request.method, path: pathAndQuery(request), status: 200, milliseconds, source });

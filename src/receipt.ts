@@ -1,3 +1,4 @@
+import type { Claim } from './memory-budget.js';
 import { newTrail, type Trail } from './trail.js';
 
 /** Who answered a read: a memory of this process, Redis, a call that another reader had under way, or a call of its own. */
@@ -27,6 +28,8 @@ export interface LeftOut {
 export class Receipt {
   /** What it is made out for. */
   readonly trail: Trail;
+  /** What is read is counted here; undefined where nobody waits for one answer: by what polls, or listens. */
+  readonly claim: Claim | undefined;
   readonly lines: ReceiptLine[] = [];
   readonly leftOut: LeftOut[] = [];
   /** Whether anything in the answer is older than it may be, because the service failed. */
@@ -36,8 +39,9 @@ export class Receipt {
   /** The generations that the answer belongs to, by their tags. */
   readonly generations = new Map<string, string>();
 
-  constructor(trail: Trail = newTrail()) {
+  constructor(trail: Trail = newTrail(), claim?: Claim) {
     this.trail = trail;
+    this.claim = claim;
   }
 
   /** The answer holds something that must be asked for anew each time. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
+import { failedCommand } from './warnings.js';
 
 /** One Redis, or a Cluster of them. */
 export type RedisClient = Redis | Cluster;
@@ -32,8 +33,19 @@ export function connectRedis(urls: readonly string[], onError: (error: Error) =>
           clusterRetryStrategy: reconnectPause,
           redisOptions: { ...shared, ...credentialsOf(url) },
         });
-  client.on('error', onError);
+  client.on('error', (error: Error) => {
+    // What ioredis finds after the disconnection below.
+    if (error.message.startsWith("Stream isn't writeable")) return;
+    onError(error);
+    // ioredis would go on with database 0, which may be another fleet's.
+    if (failedCommand(error) === 'select') client.disconnect(true);
+  });
   return client;
+}
+
+/** The number of the database that a client uses. */
+export function databaseOf(client: RedisClient): number {
+  return client instanceof Cluster ? 0 : Number(client.options.db ?? 0);
 }
 
 /** Resolves as soon as commands can be sent, or it has turned out that Redis is away; after a second in any case. */

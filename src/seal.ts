@@ -8,6 +8,8 @@ export interface Sealer {
   seal(value: object, lifetimeMs: number): Promise<string>;
   /** What was sealed. @throws Error for a text that is tampered with, expired, or sealed with another secret. */
   open(text: string): Promise<unknown>;
+  /** Whether a text was sealed under another secret than the first: it is to be sealed anew. To be believed of a text that opens. */
+  isOutdated(text: string): boolean;
 }
 
 export function createSealer(secrets: readonly [Secret, ...Secret[]]): Sealer {
@@ -21,6 +23,7 @@ export function createSealer(secrets: readonly [Secret, ...Secret[]]): Sealer {
       if (!isCanonical(text.slice(text.lastIndexOf('*') + 1))) throw new Error('The seal is not as it was made');
       return value;
     },
+    isOutdated: text => text.split('*', 2)[1] !== first.id,
   };
 }
 

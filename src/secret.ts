@@ -1,3 +1,4 @@
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { inspect } from 'node:util';
 
 /** A value that must not be seen: however it is printed, logged or serialised, it reads `[secret]`. */
@@ -24,4 +25,10 @@ export class Secret {
   [inspect.custom](): string {
     return '[secret]';
   }
+}
+
+/** A key for one purpose, which gives nothing away about the secret or its other keys. @param purpose one word: `scope`. */
+export function deriveKey(secret: Secret, purpose: string): KeyObject {
+  const info = `market-intelligence-gateway ${purpose}`;
+  return createSecretKey(Buffer.from(hkdfSync('sha256', secret.reveal(), '', info, 32)));
 }

@@ -3,7 +3,10 @@ import type { Dispatcher } from 'undici';
 import { Cache } from './cache/cache.js';
 import { type Generations, localGenerations, sharedGenerations } from './cache/generations.js';
 import { MemoryTier } from './cache/memory-tier.js';
+import { modelVersion } from './cache/model-version.js';
+import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './cache/namespace.js';
 import { RedisTier } from './cache/redis-tier.js';
+import { createSigner } from './cache/signer.js';
 import type { Config } from './config.js';
 import type { Services } from './context.js';
 import { createScoper } from './credentials.js';
@@ -18,9 +21,10 @@ import { timesFor } from './live/board.js';
 import { createLive } from './live/live.js';
 import { localBoard } from './live/local-board.js';
 import { redisBoard } from './live/redis-board.js';
-import { connectRedis, firstContact, type RedisClient } from './redis.js';
+import { connectRedis, databaseOf, firstContact } from './redis.js';
 import { createSealer } from './seal.js';
 import { createSignInAttempts } from './sessions/attempts.js';
+import { createRevocations } from './sessions/revocations.js';
 import { createSessions } from './sessions/sessions.js';
 import type { Teams } from './teams.js';
 import type { Telemetry } from './telemetry.js';
@@ -52,7 +56,8 @@ export interface ServicesParts {
 /** Everything behind the doors, and what the doors share with it. */
 export interface Built {
   readonly services: Services;
-  readonly redis: RedisClient | undefined;
+  /** Undefined: nothing is shared. */
+  readonly shared: SharedStore | undefined;
   readonly generations: Generations;
   /** Lets what runs end, and closes every connection. */
   close(): Promise<void>;
@@ -65,15 +70,23 @@ const memoryBytes = 32 * 1024 * 1024;
 export async function createServices(config: Config, parts: ServicesParts): Promise<Built> {
   const { schema, teams, telemetry, tracing, seams } = parts;
   const upstream = createUpstream(config.upstream, telemetry, seams.wire, tracing);
-  const redis = config.redis && connectRedis(config.redis, () => telemetry.redisFault('connect'));
-  const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry);
-  const tiers = { memory: new MemoryTier(memoryBytes), redis: redis && new RedisTier(redis, telemetry) };
+  const redis = config.redis && connectRedis(config.redis, error => telemetry.redisFault('connect', error));
+  const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
+  const shared = redis && {
+    redis,
+    namespace: cacheNamespace(fleet, modelVersion()),
+    signer: createSigner(config.sessionSecrets),
+    telemetry,
+  };
+  const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
+  const tiers = { memory: new MemoryTier(memoryBytes), redis: shared && new RedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
   const times = timesFor(config.pollIntervalMs);
-  const board = redis === undefined ? localBoard(times) : redisBoard(redis, times);
+  const board = shared === undefined ? localBoard(times) : redisBoard(shared, times);
   const live = createLive({ board, intervalMs: config.pollIntervalMs, telemetry });
   const exports = createExports({
-    store: redis === undefined ? await openFileStore(config.dataDir) : createRedisStore(redis, telemetry),
+    store:
+      redis === undefined ? await openFileStore(config.dataDir, telemetry.warn) : createRedisStore(redis, telemetry),
     sealer,
     guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? resolveName),
     after: seams.after ?? realAfter,
@@ -88,7 +101,13 @@ export async function createServices(config: Config, parts: ServicesParts): Prom
     scopeOf: createScoper(config.sessionSecrets[0]),
     events: createEventsClient(config.eventsSearchParam),
     lifetimes: lifetimesOf(schema),
-    sessions: createSessions({ upstream, sealer, attempts: createSignInAttempts(redis) }),
+    sessions: createSessions({
+      upstream,
+      sealer,
+      attempts: createSignInAttempts(redis),
+      revocations: createRevocations(redis, telemetry),
+      service: serviceName(config.upstream),
+    }),
     exports,
     keywordSuggestionPath: config.keywordSuggestionPath,
     live,
@@ -98,7 +117,7 @@ export async function createServices(config: Config, parts: ServicesParts): Prom
   if (redis !== undefined) await firstContact(redis);
   return {
     services,
-    redis,
+    shared,
     generations,
     async close() {
       await exports.idle();

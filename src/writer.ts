@@ -4,6 +4,7 @@ import type { Caller } from './caller.js';
 import { Conflict, UpstreamFailure } from './errors.js';
 import type { Telemetry } from './telemetry.js';
 import { understood } from './upstream/drift.js';
+import { noteInvalid } from './upstream/origins.js';
 import { jsonOf, textOf } from './upstream/reply.js';
 import type { UpstreamRequest } from './upstream/request.js';
 import type { Upstream } from './upstream/upstream.js';
@@ -50,6 +51,7 @@ export function createWriter({ upstream, cache, telemetry }: WriterParts, caller
         caller.receipt.leftOut.push(...drift.leftOut);
         return value;
       } catch (error) {
+        noteInvalid(telemetry, request, error);
         // What failed may still have been done; and a conflict tells of a state that was not known here.
         if (error instanceof UpstreamFailure || error instanceof Conflict) await renew();
         throw error;

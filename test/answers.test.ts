@@ -111,6 +111,17 @@ describe.each([
     expect(JSON.parse(body.toString()).errors[0].extensions.code).toBe('FORBIDDEN');
   });
 
+  test('it is given to no other document, wherever a document speaks of a session id', async () => {
+    const get = async (count: number) => {
+      const document = `{#?sessionId=%0Aevents(first:${count}){nodes{id}}}`.replace('#', '%23');
+      const { body } = await request(`${at().url}/graphql?query=${document}`, {
+        headers: { ...key, 'apollo-require-preflight': 'true' },
+      });
+      return ((await body.json()) as GraphqlAnswer).data.events.nodes.length;
+    };
+    expect([await get(2), await get(3)]).toEqual([2, 3]);
+  });
+
   test('equal requests of one moment are one execution', async () => {
     const query = fresh();
     sandbox.tell({ path: /events$/, delayMs: 300 });

@@ -5,6 +5,7 @@ import { defineIntegrationTestSuite } from '@apollo/server-integration-testsuite
 import { buildSchema } from 'graphql';
 import { pino } from 'pino';
 import { serveGraphql } from '../src/http/apollo/serve-graphql.js';
+import { createConnections } from '../src/http/connections.js';
 import { createVisits } from '../src/http/observability/visits.js';
 import { createServer } from '../src/http/server.js';
 import { registerWebSafety } from '../src/http/web-safety.js';
@@ -48,9 +49,15 @@ defineIntegrationTestSuite(async (config, options) => {
     log,
     telemetry: { request() {} },
     tracing: undefined,
-    nameOf: name => name ?? 'unnamed',
+    names: { labelOf: ({ operation = 'none' }) => operation, accept() {} },
   });
-  const app = await createServer({ log, visits, trustProxy: false, before: next => visits.listener(next) });
+  const app = await createServer({
+    log,
+    visits,
+    connections: createConnections(),
+    trustProxy: false,
+    before: next => visits.listener(next),
+  });
   const documents = createTrustedDocuments('off', new Map());
   await registerWebSafety(app, []);
   serveGraphql(app, '/', {

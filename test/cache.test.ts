@@ -23,6 +23,7 @@ import { connectRedis, type RedisClient } from '../src/redis.js';
 import type { Telemetry } from '../src/telemetry.js';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
 import { type RedisPlace, startCluster } from './support/redis-cluster.js';
+import { sharedStore, testFleet } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
@@ -86,8 +87,8 @@ async function connected(...urls: readonly string[]): Promise<RedisClient> {
 /** A process's cache: over this Redis, or with nothing but its memory. */
 function cacheOver(redis: RedisClient | undefined, bytes = 8 * megabyte): Cache {
   return new Cache(
-    { memory: new MemoryTier(bytes), redis: redis && new RedisTier(redis, telemetry) },
-    redis === undefined ? localGenerations() : sharedGenerations(redis, telemetry),
+    { memory: new MemoryTier(bytes), redis: redis && new RedisTier(sharedStore(redis, telemetry)) },
+    redis === undefined ? localGenerations() : sharedGenerations(redis, testFleet(redis), telemetry),
     telemetry,
   );
 }
@@ -311,7 +312,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
       source: 'memory',
     });
     const light = await getOrLoad(cache, scope, lookup('a'), never);
-    expect(light).toMatchObject({ ...heavy, heavy: undefined, source: 'memory' });
+    expect(light).toMatchObject({ ...heavy, heavy: undefined, bytes: expect.any(Number), source: 'memory' });
     expect(asked).toHaveLength(2);
   });
 
@@ -557,7 +558,7 @@ describe('Redis', () => {
     await loadMany(cache, scope, [lookup(long), lookup(longer)], never);
     await writesOf(admin, 2);
     for (const key of await admin.keys('*')) {
-      expect(key.startsWith(`mig:{${scope}}:`)).toBe(true);
+      expect(key.startsWith(`mig:cache:${sharedStore(redis).namespace}:{${scope}}:`)).toBe(true);
       expect(key.length).toBeLessThan(300);
     }
     const answers = await loadMany(cacheOver(redis), scope, [lookup(long), lookup(longer)], never);

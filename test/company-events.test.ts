@@ -161,6 +161,47 @@ test('names that make an address too long are shared out over several calls', as
   expect(longest).toBeLessThan(8_000);
 });
 
+test('the list goes on with Query.events, its cursor, the same filter and the name of the company, as it is described', async () => {
+  const { data } = await gateway.query('{ __type(name: "Company") { fields { name description } } }');
+  const described = data.__type.fields.find(({ name }: { name: string }) => name === 'events');
+  expect(described.description).toMatch(/go on with `Query\.events`.* `after`.* `impactedEntities`/is);
+
+  await fc.assert(
+    fc.asyncProperty(
+      anyWorld,
+      fc.constantFrom(...allBounds),
+      fc.constantFrom(1, 3, 7),
+      async (generated, bounds, first) => {
+        world = generated;
+        question += 1;
+        const filter = `search: "go on ${question}" ${bounds}`;
+        const { data } = await gateway.query(
+          `query ($id: ID!) { market(id: $id) { companies(first: 100) { nodes { name
+          events(first: ${first}, filter: { ${filter} }) { totalCount nodes { id } pageInfo { hasNextPage endCursor } }
+        } } } }`,
+          { id: String(question) },
+        );
+        const { name, events } = data.market.companies.nodes[0];
+        const ids = events.nodes.map(({ id }: { id: string }) => id);
+        let { hasNextPage, endCursor } = events.pageInfo;
+        while (hasNextPage) {
+          const next = await gateway.query(
+            `query ($name: String!, $after: String) {
+            events(first: 40, after: $after, filter: { impactedEntities: [$name] ${filter} }) {
+              nodes { id } pageInfo { hasNextPage endCursor } } }`,
+            { name, after: endCursor },
+          );
+          ids.push(...next.data.events.nodes.map(({ id }: { id: string }) => id));
+          ({ hasNextPage, endCursor } = next.data.events.pageInfo);
+        }
+        expect(new Set(ids).size).toBe(ids.length);
+        expect(ids).toHaveLength(events.totalCount);
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
 test('a company without events costs nothing of its own, and two of one name are asked for once', async () => {
   const impact = { likelihood: 3, severity: 3, rationale: '' };
   world = { companies: ['Twin', 'Twin', 'Quiet'], reading: 'any', events: [[{ name: 'Twin', impact }]] };

@@ -41,7 +41,7 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     introspection: true,
     queryCallLimit: 2_000,
     rateLimits: { perCredential: 600_000, perAddress: 1_200_000 },
-    pressure: { requestsInFlight: 5_000, eventLoopDelayMs: 1_000 },
+    pressure: { requestsInFlight: 5_000, eventLoopDelayMs: 100 },
     persistedDocuments: { file: undefined, mode: 'off' },
   });
   const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());
@@ -144,6 +144,12 @@ test('the secrets are not seen when the configuration is printed', () => {
   }
 });
 
+test('in production the sandbox lets exports reach private addresses only where that is said', () => {
+  const env = { NODE_ENV: 'production', SANDBOX: 'true', SESSION_SECRET: secretOf('a') };
+  expect(readConfig(env).exports.allowPrivateAddresses).toBe(false);
+  expect(readConfig({ ...env, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' }).exports.allowPrivateAddresses).toBe(true);
+});
+
 describe('what is not right', () => {
   const upstream = { UPSTREAM_BASE_URL: 'http://service.test' };
 
@@ -166,6 +172,7 @@ describe('what is not right', () => {
     ['REDIS_URL', 'http://redis.test'],
     ['REDIS_URL', 'redis://one,'],
     ['REDIS_URL', 'redis://:half%@one'],
+    ['REDIS_URL', 'redis://one/zero'],
     ['LOG_LEVEL', 'loud'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
     ['SESSION_SECRET', 'x'.repeat(31)],
@@ -195,8 +202,60 @@ describe('what is not right', () => {
   });
 
   test.each([undefined, '', '  '])('is production without a secret: %j', secret => {
-    const faults = faultsOf({ NODE_ENV: 'production', ...(secret !== undefined && { SESSION_SECRET: secret }) });
+    const env = { ...upstream, NODE_ENV: 'production', ...(secret !== undefined && { SESSION_SECRET: secret }) };
+    const faults = faultsOf(env);
     expect(faults).toEqual(['SESSION_SECRET: must be set where NODE_ENV is production']);
+  });
+
+  test.each([{}, { UPSTREAM_BASE_URL: ' ' }, { SANDBOX: 'false' }])(
+    'is production without an upstream, unless the sandbox is wanted by name: %j',
+    given => {
+      const env = { NODE_ENV: 'production', SESSION_SECRET: secretOf('a'), ...given };
+      expect(faultsOf(env)).toEqual([
+        'UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or SANDBOX=true to serve the invented data of the sandbox',
+      ]);
+      expect(readConfig({ ...env, SANDBOX: 'true' }).upstream.base).toBeUndefined();
+      expect(readConfig({ ...env, ...upstream }).upstream.base).toBe('http://service.test');
+    },
+  );
+
+  test.each(['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'])('is the sandbox together with %s', name => {
+    const faults = faultsOf({ ...upstream, [name]: 'http://service.test', SANDBOX: 'true' });
+    expect(faults).toContain(`SANDBOX: must not be true where ${name} is set`);
+  });
+
+  test.each([
+    ['UPSTREAM_BASE_ULR', 'UPSTREAM_BASE_URL'],
+    ['UPSTREAM_TIMEOUT', 'UPSTREAM_TIMEOUT_MS'],
+    ['SESSION_SECRETS', 'SESSION_SECRET'],
+    ['EXPORT_ALLOW_PRIVATE_ADRESSES', 'EXPORT_ALLOW_PRIVATE_ADDRESSES'],
+  ])('is the unknown %s, and the name that was meant is proposed: %s', (name, meant) => {
+    const faults = faultsOf({ ...upstream, [name]: 'https://a-value.test' });
+    expect(faults).toEqual([`${name}: is no variable of the gateway (did you mean ${meant}?)`]);
+  });
+
+  test('is an unknown name that begins like the gateway’s, even if nothing was meant by it', () => {
+    expect(faultsOf({ MCP_QQQQQQ: '1' })).toEqual(['MCP_QQQQQQ: is no variable of the gateway']);
+  });
+
+  test('is no name that is empty, begins otherwise, or is set by every Linux desktop', () => {
+    const config = readConfig({ ...upstream, UPSTREAM_PORT: ' ', UPSTREAMS: '2', SESSION_MANAGER: 'local/host:@/tmp' });
+    expect(config.upstream.base).toBe('http://service.test');
+  });
+
+  test.each(['', `${secretOf('a')},`])(
+    'is a secret that everybody can read in the history of the project: %s',
+    before => {
+      const known = 'for-trying-out-only-set-your-own-secret';
+      const faults = faultsOf({ SESSION_SECRET: before + known });
+      expect(faults).toEqual([
+        'SESSION_SECRET: is the public example of docker-compose.yml: make a secret of your own',
+      ]);
+    },
+  );
+
+  test.each(['prod', 'Production', 'production '])('is production in other letters: "%s"', value => {
+    expect(faultsOf({ NODE_ENV: value })).toEqual(['NODE_ENV: must be exactly production where that is meant']);
   });
 
   test('is told all at once', () => {

@@ -13,8 +13,9 @@ const read = (path: string) => readFileSync(path, 'utf8');
 const folder = 'docs/operations';
 
 describe('docker-compose.yml', () => {
+  const trial = { SANDBOX: 'true', SESSION_SECRET: 'x'.repeat(32) };
   /** What docker-compose makes of it with this `.env`, and not with one that lies here. */
-  function composed(env: Record<string, string> = {}) {
+  function composed(env: Record<string, string> = trial) {
     const own = mkdtempSync(join(tmpdir(), 'compose-'));
     const file = join(own, '.env');
     try {
@@ -31,8 +32,8 @@ describe('docker-compose.yml', () => {
     }
   }
   /** The configuration that a gateway of this `.env` starts with: its command is run, with something that tells its environment as the program. */
-  function configured(env: Record<string, string> = {}) {
-    const { command, environment } = composed(env).services['gateway-1'];
+  function configured(env: Record<string, string> = { SANDBOX: 'true' }) {
+    const { command, environment } = composed({ SESSION_SECRET: 'x'.repeat(32), ...env }).services['gateway-1'];
     const own = mkdtempSync(join(tmpdir(), 'start-'));
     try {
       writeFileSync(join(own, 'start'), '#!/bin/sh\nexec node -p "JSON.stringify(process.env)"\n', { mode: 0o755 });
@@ -96,6 +97,17 @@ describe('docker-compose.yml', () => {
     expect(() => configured({ UPSTREAM_API_URL: 'https://api.service.test' })).toThrow(
       'UPSTREAM_BASE_URL: must be set',
     );
+  });
+
+  test('has the sandbox only where it is wanted by name', () => {
+    expect(() => configured({})).toThrow('UPSTREAM_BASE_URL: must be set');
+    expect(() => configured({ SANDBOX: 'true', UPSTREAM_BASE_URL: 'https://service.test' })).toThrow(
+      'SANDBOX: must not be true where UPSTREAM_BASE_URL is set',
+    );
+  });
+
+  test.each([{}, { SESSION_SECRET: '' }])('does not start without a secret: %j', env => {
+    expect(() => composed(env)).toThrow(/SESSION_SECRET/);
   });
 
   test('lets the balancer alone say which address a client has', () => {
@@ -180,9 +192,11 @@ describe('the Dockerfile', () => {
     const writesStart = valuesOf('RUN').find(command => command.includes('> start'));
     const target = mkdtempSync(join(tmpdir(), 'image-'));
     try {
-      const script = `cp ${resolve('package.json')} . && ${writesStart}`;
-      expect(spawnSync('sh', ['-c', script], { cwd: target }).status).toBe(0);
-      expect(read(join(target, 'start'))).toBe(`#!/bin/sh\nexec ${JSON.parse(read('package.json')).scripts.start}\n`);
+      const writing = `cp ${resolve('package.json')} . && ${writesStart}`;
+      expect(spawnSync('sh', ['-c', writing], { cwd: target }).status).toBe(0);
+      const script: string = JSON.parse(read('package.json')).scripts.start;
+      expect(script).toMatch(/^exec node /);
+      expect(read(join(target, 'start'))).toBe(`#!/bin/sh\n${script}\n`);
     } finally {
       rmSync(target, { recursive: true });
     }

@@ -31,7 +31,7 @@ import { drawFrom } from './support/seeded.js';
 let heard: string[] = [];
 
 const schema = listened(createSchema());
-const planned = createPlanned(schema);
+const planned = createPlanned(schema, { isLarge: () => false });
 
 /** The schema, whose resolvers tell what they are given. */
 function listened(of: GraphQLSchema): GraphQLSchema {
@@ -146,6 +146,18 @@ beforeAll(() => {
 });
 afterAll(() => {
   Error.stackTraceLimit = stackTraceLimit;
+});
+
+test('a large query is planned the first time, and the schema is told once for each document', async () => {
+  const large = createPlanned(schema, { isLarge: () => true });
+  const asked = (text: string) => ({ document: parse(text), operationName: undefined, variables: {}, context: {} });
+  const plain = await large(asked('{ viewer: __typename }'));
+  expect(plain).toEqual({ data: { viewer: 'Query' } });
+
+  const introspection = asked(getIntrospectionQuery());
+  const first = await large(introspection);
+  expect(JSON.stringify(first)).toBe(JSON.stringify(await byGraphqlJs(introspection)));
+  expect(await large(introspection)).toBe(first);
 });
 
 test('10,000 random queries are planned, and their plans do what graphql-js does', async () => {

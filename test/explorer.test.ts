@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
+import { startSandbox } from '../src/sandbox/server.js';
 import { launchChromium } from './support/chromium.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { openTab, runAndRead, typeQuery, visitPage } from './support/graphiql-page.js';
@@ -52,6 +53,26 @@ test('the ready query across all six types runs as it stands, and its answer exp
     expect(paths.some((each: string) => each.startsWith(path))).toBe(true);
   }
   await page.close();
+});
+
+test('a subscription that is refused shows why in words', async () => {
+  const sandbox = await startSandbox();
+  const guarded = await startGateway({ sandbox });
+  const { page } = await visitPage(browser, `${guarded.url}/graphql`);
+  try {
+    const shown = (text: string) => page.locator('.result-window').getByText(text).waitFor();
+    await typeQuery(page, 'subscription { jobProgress(marketId: 1) { finished }');
+    await runAndRead(page, 'UNAUTHENTICATED: Send an API key', 5_000);
+    expect(await page.locator('.result-window').innerText()).not.toContain('isTrusted');
+
+    await guarded.close();
+    await page.locator('.graphiql-execute-button').click();
+    await shown('The connection could not be opened, or broke');
+  } finally {
+    await page.close();
+    await guarded.close();
+    await sandbox.close();
+  }
 });
 
 test('a discovery that is started in GraphiQL is seen to move to its end', async () => {

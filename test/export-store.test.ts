@@ -16,6 +16,7 @@ import {
   withProgress,
 } from '../src/exports/team-state.js';
 import { connectRedis } from '../src/redis.js';
+import type { TeamKey } from '../src/teams.js';
 import type { Telemetry } from '../src/telemetry.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
@@ -26,6 +27,8 @@ beforeAll(async () => {
   places = new Map(await Promise.all(redisPlaces.map(async ([name, start]) => [name, await start()] as const)));
 });
 afterAll(() => Promise.all([...places.values()].map(place => place.stop())));
+
+const team = 'name:team' as TeamKey;
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -90,28 +93,28 @@ async function storeIn(name: string): Promise<TeamStore> {
 const kinds: Record<string, () => Promise<() => Promise<TeamStore>>> = {
   'a file': async () => {
     const path = join(await folder(), 'made', 'when needed');
-    return () => openFileStore(path);
+    return () => openFileStore(path, () => {});
   },
   ...Object.fromEntries(redisPlaces.map(([name]) => [name, async () => () => storeIn(name)])),
 };
 
-const register = (store: TeamStore, team: string, name: string) =>
+const register = (store: TeamStore, team: TeamKey, name: string) =>
   store.change(team, state => ({ state: withEndpoint(state, endpoint(name)), result: name }));
-const begin = (store: TeamStore, team: string, one: ExportRecord) =>
+const begin = (store: TeamStore, team: TeamKey, one: ExportRecord) =>
   store.change(team, state => ({ state: withExport(state, one), result: one.id }));
 /** Begins an export with an idempotency key. @throws Conflict where one is running */
-const beginOnce = (store: TeamStore, team: string) =>
+const beginOnce = (store: TeamStore, team: TeamKey) =>
   store.change(team, state => {
     const one = record({ idempotencyKey: 'key' });
     earlierExport(state, one);
     return { state: withExport(state, one), result: one.id };
   });
-const names = async (store: TeamStore, team: string) => (await store.read(team)).endpoints.map(({ name }) => name);
+const names = async (store: TeamStore, team: TeamKey) => (await store.read(team)).endpoints.map(({ name }) => name);
 
 describe.each(Object.entries(kinds))('the registry in %s', (_, prepare) => {
   async function opened() {
     const open = await prepare();
-    return { open, store: await open(), team: `team ${randomUUID()}` };
+    return { open, store: await open(), team: `team ${randomUUID()}` as TeamKey };
   }
 
   test('is empty for a team that it does not know', async () => {
@@ -123,10 +126,11 @@ describe.each(Object.entries(kinds))('the registry in %s', (_, prepare) => {
     const { open, store, team } = await opened();
     await register(store, team, 'b');
     await register(store, team, 'a');
-    await register(store, `${team} other`, 'c');
+    const other = `${team} other` as TeamKey;
+    await register(store, other, 'c');
     const next = await open();
     expect(await names(next, team)).toEqual(['a', 'b']);
-    expect(await names(next, `${team} other`)).toEqual(['c']);
+    expect(await names(next, other)).toEqual(['c']);
     expect((await next.read(team)).endpoints[0]).toEqual(endpoint('a'));
   });
 
@@ -238,14 +242,14 @@ describe('the state of a team', () => {
 describe('the file of the registry', () => {
   test('is for its owner alone, and nothing is left beside it', async () => {
     const path = await folder();
-    await register(await openFileStore(path), 'team', 'a');
+    await register(await openFileStore(path, () => {}), team, 'a');
     expect((await stat(join(path, 'exports.json'))).mode & 0o777).toBe(0o600);
     expect(await readdir(path)).toEqual(['exports.json']);
   });
 
   test('is not written before something is to be kept', async () => {
     const path = await folder();
-    await (await openFileStore(path)).read('team');
+    await (await openFileStore(path, () => {})).read(team);
     expect(await readdir(path)).toEqual([]);
   });
 
@@ -258,60 +262,60 @@ describe('the file of the registry', () => {
   ])('that is %s is reported at the start and left as it is', async (_, damage) => {
     const path = await folder();
     const file = join(path, 'exports.json');
-    await register(await openFileStore(path), 'team', 'a');
+    await register(await openFileStore(path, () => {}), team, 'a');
     const damaged = damage(await readFile(file, 'utf8'));
     await writeFile(file, damaged);
-    await expect(openFileStore(path)).rejects.toThrow(file);
+    await expect(openFileStore(path, () => {})).rejects.toThrow(file);
     expect(await readFile(file, 'utf8')).toBe(damaged);
   });
 
   test('that is damaged while the gateway runs is not overwritten either', async () => {
     const path = await folder();
     const file = join(path, 'exports.json');
-    const store = await openFileStore(path);
-    await register(store, 'team', 'a');
+    const store = await openFileStore(path, () => {});
+    await register(store, team, 'a');
     await writeFile(file, 'damaged');
-    await expect(register(store, 'team', 'b')).rejects.toThrow(file);
+    await expect(register(store, team, 'b')).rejects.toThrow(file);
     expect(await readFile(file, 'utf8')).toBe('damaged');
   });
 
   test('survives the rest of a write that was killed', async () => {
     const path = await folder();
-    await register(await openFileStore(path), 'team', 'a');
+    await register(await openFileStore(path, () => {}), team, 'a');
     await writeFile(join(path, 'exports.json.12345.new'), '{"version":1,"tea');
-    const next = await openFileStore(path);
+    const next = await openFileStore(path, () => {});
     expect(await readdir(path)).toEqual(['exports.json']);
-    await register(next, 'team', 'b');
-    expect(await names(await openFileStore(path), 'team')).toEqual(['a', 'b']);
+    await register(next, team, 'b');
+    expect(await names(await openFileStore(path, () => {}), team)).toEqual(['a', 'b']);
   });
 
   test('tells of exports that a process before this one left that nobody knows how they ended', async () => {
     const path = await folder();
-    const store = await openFileStore(path);
-    await begin(store, 'team', record());
-    expect((await store.read('team')).exports.map(one => statusOf(one))).toEqual(['RUNNING']);
-    const next = await openFileStore(path);
-    expect((await next.read('team')).exports.map(one => statusOf(one))).toEqual(['UNKNOWN']);
+    const store = await openFileStore(path, () => {});
+    await begin(store, team, record());
+    expect((await store.read(team)).exports.map(one => statusOf(one))).toEqual(['RUNNING']);
+    const next = await openFileStore(path, () => {});
+    expect((await next.read(team)).exports.map(one => statusOf(one))).toEqual(['UNKNOWN']);
   });
 
   test('confirms nothing that it could not write', async () => {
     const path = await folder();
     const place = join(path, 'place');
-    const store = await openFileStore(place);
+    const store = await openFileStore(place, () => {});
     await rm(place, { recursive: true });
     await writeFile(place, '');
-    await expect(register(store, 'team', 'a')).rejects.toThrow();
+    await expect(register(store, team, 'a')).rejects.toThrow();
     await rm(place);
-    expect(await names(store, 'team')).toEqual([]);
-    await register(store, 'team', 'a');
-    expect(await names(store, 'team')).toEqual(['a']);
+    expect(await names(store, team)).toEqual([]);
+    await register(store, team, 'a');
+    expect(await names(store, team)).toEqual(['a']);
   });
 });
 
 describe.each(redisPlaces)('the registry in %s', name => {
   test('lets no process come between what another reads and writes', async () => {
     const stores = await Promise.all([1, 2, 3].map(() => storeIn(name)));
-    const team = `team ${randomUUID()}`;
+    const team = `team ${randomUUID()}` as TeamKey;
     const wanted = Array.from({ length: 30 }, (_, index) => `endpoint ${index}`);
     const register = (name: string, index: number) =>
       stores[index % 3]?.change(team, state => ({ state: withEndpoint(state, endpoint(name)), result: null }));
@@ -323,6 +327,23 @@ describe.each(redisPlaces)('the registry in %s', name => {
   });
 });
 
+describe('the registry on a disk that fails', () => {
+  test('says so in the log, and is there again with it', async () => {
+    const path = await folder();
+    const warnings: string[] = [];
+    const store = await openFileStore(path, (_, message) => warnings.push(message));
+    await rm(path, { recursive: true });
+    await writeFile(path, 'no folder');
+    await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    expect(warnings).toEqual([
+      expect.stringMatching(/^DATA_DIR: .*; until it can be written to, exports are refused$/),
+    ]);
+    await rm(path);
+    await register(store, team, 'b');
+    expect(await names(store, team)).toEqual(['b']);
+  });
+});
+
 describe('the registry in a Redis that is not there', () => {
   test('says so, and is there again with it', async () => {
     const lost = await startRedis();
@@ -331,16 +352,16 @@ describe('the registry in a Redis that is not there', () => {
     const noting = { ...telemetry, redisFault: (command: string) => faults.push(command) } as unknown as Telemetry;
     const redis = await redisAt(lost.url);
     const store = createRedisStore(redis, noting);
-    await register(store, 'team', 'a');
+    await register(store, team, 'a');
     await lost.kill();
     const unavailable = { code: 'UPSTREAM_UNAVAILABLE' };
-    await expect(store.read('team')).rejects.toMatchObject(unavailable);
-    await expect(register(store, 'team', 'b')).rejects.toMatchObject(unavailable);
+    await expect(store.read(team)).rejects.toMatchObject(unavailable);
+    await expect(register(store, team, 'b')).rejects.toMatchObject(unavailable);
     expect(faults.length).toBeGreaterThan(0);
     const ready = new Promise(resolve => redis.once('ready', resolve));
     await lost.restart();
     await ready;
-    await register(store, 'team', 'c');
-    expect(await names(store, 'team')).toEqual(['c']);
+    await register(store, team, 'c');
+    expect(await names(store, team)).toEqual(['c']);
   });
 });

@@ -306,11 +306,14 @@ describe('the registry of endpoints', () => {
     const [old, fresh] = ['x'.repeat(32), 'y'.repeat(32)];
     const rotated = await gatewayWith({ SESSION_SECRET: `${fresh},${old}` });
     expect((await send({}, admin, rotated)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
-    const lost = await gatewayWith({ SESSION_SECRET: fresh });
+    // They were sealed anew with that.
+    const rotatedOut = await gatewayWith({ SESSION_SECRET: fresh });
+    expect((await send({}, admin, rotatedOut)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+    const lost = await gatewayWith({ SESSION_SECRET: 'z'.repeat(32) });
     const answer = await send({}, admin, lost);
     expect(fault(answer)).toBe('CONFLICT');
     expect(answer.errors?.[0].message).toMatch(/SESSION_SECRET/);
-    expect(endpoint.arrivals).toHaveLength(1);
+    expect(endpoint.arrivals).toHaveLength(2);
   });
 
   test('opens headers for no other endpoint than theirs', async () => {
@@ -398,6 +401,45 @@ describe('what is sent', () => {
     expect(endpoint.arrivals[1]?.body.meta.totalItems).toBe(10);
   });
 
+  test('is the page that the explorer shows under its filter, and no other company', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const filter = { operatesIn: [companies[0]?.operatesIn[0]?.toUpperCase()], naics: ['2', '3', '4', '5'] };
+    const page = `query ($after: String, $filter: CompanyFilter) { market(id: 1) {
+      companies(first: 7, after: $after, filter: $filter) { totalCount pageInfo { endCursor } nodes { domain } } } }`;
+    const first = (await gateway.query(page, { filter }, admin)).data.market.companies;
+    const after = first.pageInfo.endCursor;
+    const second = (await gateway.query(page, { filter, after }, admin)).data.market.companies;
+    expect(second.nodes).toHaveLength(7);
+    expect(second.totalCount).toBeLessThan(companies.length);
+    await sendAll({ companies: { visible: { first: 7, after, filter } } });
+    expect(domainsOf(endpoint.arrivals[0]).sort()).toEqual(second.nodes.map(({ domain }: Company) => domain).sort());
+    expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(7);
+  });
+
+  test('is only the same again under one key where the filter is the same', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const filtered = (country: string) =>
+      sendAll({ idempotencyKey: `${crm} filtered`, companies: { visible: { filter: { operatesIn: [country] } } } });
+    const [one, two] = [...new Set(companies.flatMap(({ operatesIn }) => operatesIn))];
+    expect(fault(await filtered(one ?? ''))).toBeUndefined();
+    expect(fault(await filtered(one ?? ''))).toBeUndefined();
+    expect(fault(await filtered(two ?? ''))).toBe('CONFLICT');
+    expect(endpoint.arrivals).toHaveLength(1);
+  });
+
+  test('is nothing, and costs no call of the service, where the filter is wrong', async () => {
+    await alone();
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    sandbox.calls.clear();
+    const wrong = await sendAll({ companies: { visible: { filter: { search: ' ' } } } });
+    expect(fault(wrong)).toBe('BAD_USER_INPUT input.companies.visible.filter.search');
+    expect(sandbox.calls.list()).toEqual([]);
+    expect(endpoint.arrivals).toEqual([]);
+  });
+
   test('is the companies that are named, each once, upper and lower case being one', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
@@ -421,6 +463,7 @@ describe('what is sent', () => {
       'BAD_USER_INPUT input.companies',
       { companies: { visible: { after: Buffer.from('item:9999').toString('base64url') } } },
     ],
+    ['BAD_USER_INPUT input.companies', { companies: { visible: { filter: { search: 'no company has this' } } } }],
     ['BAD_USER_INPUT input.marketId', { marketId: '../1' }],
     ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: '' }],
     ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: 'k'.repeat(256) }],
@@ -459,7 +502,7 @@ describe('what is sent', () => {
     expect(path).toBe(`/u/${encodeURIComponent(onBehalfOf.name)}/`);
     expect(Object.fromEntries(new URLSearchParams(query))).toEqual({ e: onBehalfOf.email, n: onBehalfOf.name });
     expect((await listed()).nodes[0]).toMatchObject({
-      by: expect.stringMatching(/^sha256:[\da-f]{12}$/),
+      by: expect.stringMatching(/^API key [\da-f]{8}$/),
       user: onBehalfOf.email,
     });
   });
@@ -711,6 +754,33 @@ describe('what an endpoint answers', () => {
     expect(endpoint.arrivals).toHaveLength(4);
   });
 
+  test('an answer that is announced without end', async () => {
+    let announced = 0;
+    const endpoint = await startEndpoint(response => {
+      const more = () => {
+        if (response.destroyed || announced >= 400_000) return;
+        for (let index = 0; index < 1_000; index += 1) response.writeProcessing();
+        announced += 1_000;
+        setImmediate(more);
+      };
+      more();
+    });
+    await register(endpoint.url);
+    const result = (await send()).data.exportMarketToEndpoint;
+    expect(result).toMatchObject(failed);
+    expect(result.attempts.map((attempt: { fault: string }) => attempt.fault)).toEqual(Array(4).fill('BROKEN'));
+    expect(announced).toBeLessThan(400_000);
+  });
+
+  test('ten announcements, then the answer', async () => {
+    const endpoint = await startEndpoint((response, request, count) => {
+      for (let index = 0; index < 10; index += 1) response.writeProcessing();
+      thanks(response, request, count);
+    });
+    await register(endpoint.url);
+    expect((await send()).data.exportMarketToEndpoint).toMatchObject({ ...delivered, title: 'Thanks' });
+  });
+
   test('nobody listens', async () => {
     await register('http://127.0.0.1:1/');
     const result = (await send()).data.exportMarketToEndpoint;
@@ -731,6 +801,24 @@ describe('what an endpoint answers', () => {
         '<a rel="noopener noreferrer">not</a>.<p>End</p><ul><li>1</li><li>2</li></ul>',
     );
     expect(result.messageText).toBe('Done & dusted.\nSee there or not.End\n1\n2');
+  });
+
+  test('is clean and leads to web addresses only, also where somebody else wrote it into the registry', async () => {
+    await alone();
+    const endpoint = await startEndpoint(json(200, { message: 'clean', redirectUrl: 'https://crm.example/done' }));
+    await register(endpoint.url);
+    await send();
+    const file = join(folder, 'data', 'exports.json');
+    const forged = (await readFile(file, 'utf8'))
+      .replace('"message":"clean"', '"message":"<b>dirty</b><img src=x onerror=steal()>"')
+      .replace('https://crm.example/done', 'javascript:steal()');
+    await writeFile(file, forged);
+    const answer = await gateway.query(
+      '{ exports { nodes { result { ... on ExportDelivered { message redirectUrl } } } } }',
+      {},
+      admin,
+    );
+    expect(answer.data.exports.nodes).toEqual([{ result: { message: '<b>dirty</b>', redirectUrl: null } }]);
   });
 
   test('what is too long is cut', async () => {
@@ -808,7 +896,7 @@ describe('the memory of exports', () => {
     const recorded: number[] = [];
     const endpoint = await startEndpoint(async (response, request, count) => {
       const state = JSON.parse(await readFile(join(folder, 'data', 'exports.json'), 'utf8'));
-      recorded.push(state.teams['Demo Team'].exports[0].attempts.length);
+      recorded.push(state.teams['name:Demo Team'].exports[0].attempts.length);
       json(count < 3 ? 500 : 200, {})(response, request, count);
     });
     await register(endpoint.url);
@@ -961,7 +1049,7 @@ describe('the memory of exports', () => {
     expect(startedAt >= since && finishedAt >= startedAt).toBe(true);
     expect(rest).toEqual({
       id: endpoint.arrivals[2]?.headers['idempotency-key'],
-      by: hashOf(admin['x-api-key']).slice(0, 19),
+      by: expect.stringMatching(/^API key [\da-f]{8}$/),
       user: null,
       endpoint: crm,
       marketId: '2',
@@ -1000,7 +1088,7 @@ describe('the memory of exports', () => {
     await gateway.close();
     const file = join(folder, 'data', 'exports.json');
     const state = JSON.parse(await readFile(file, 'utf8'));
-    const [record] = state.teams['Demo Team'].exports;
+    const [record] = state.teams['name:Demo Team'].exports;
     Object.assign(record, { outcome: null, finishedAt: null });
     Object.assign(record.attempts[0], { status: null, milliseconds: null });
     await writeFile(file, JSON.stringify(state));

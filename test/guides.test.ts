@@ -10,6 +10,8 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { readConfig } from '../src/config.js';
+import { longestDeliveryMs } from '../src/exports/delivery.js';
+import { callsInARow } from '../src/http/doors.js';
 import { createReceiver } from '../src/receiver/server.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -76,6 +78,13 @@ test.each(['frontends', 'partners'])('docs/%s.md does what it says, from its fir
     receiver.close();
     await Promise.all([limited.close(), trusted?.close()]);
   }
+});
+
+test('docs/partners.md names the times that the gateway takes by default', () => {
+  const [, whole, ofExports] =
+    /within (\d+) s, .*may take (\d+) s longer/.exec(readFileSync('docs/partners.md', 'utf8')) ?? [];
+  expect(Number(whole)).toBe((readConfig({}).upstream.timeoutMs * callsInARow) / 1_000);
+  expect(Number(ofExports)).toBe(longestDeliveryMs / 1_000);
 });
 
 test('the guides and README name only scripts and files that there are', () => {

@@ -116,6 +116,40 @@ describe('the event list', () => {
     expect(await sent('2026-01-31T08:30:00+05:30')).toBe('2026-01-31T08:30:00+05:30');
   });
 
+  test('sends null as the schema describes it: a score as the end of its scale, a time not at all', async () => {
+    const sent = async (filter: object) => {
+      service.calls.length = 0;
+      const { errors } = await gateway.query(eventsQuery, { filter: { alertTypes: ['Null'], ...filter } });
+      expect(errors).toBeUndefined();
+      return Object.fromEntries(service.calls[0]?.url.searchParams ?? []);
+    };
+    const rest = { pageSize: '10', page: '1', alertType: 'Null' };
+    expect(await sent({ from: null, to: null, impactedEntities: null })).toEqual(rest);
+    expect(await sent({ minLikelihood: null, maxLikelihood: null, minSeverity: null, maxSeverity: null })).toEqual({
+      ...rest,
+      minLikelihood: '0',
+      maxLikelihood: '3',
+      minSeverity: '0',
+      maxSeverity: '3',
+    });
+
+    const { data } = await gateway.query(
+      '{ __type(name: "EventFilter") { description inputFields { name description } } }',
+    );
+    const { description, inputFields } = data.__type as {
+      description: string;
+      inputFields: { name: string; description: string }[];
+    };
+    const described = new Map(inputFields.map(field => [field.name, field.description]));
+    expect(description).not.toMatch(/`?null`? means/);
+    expect(described.get('from')).toMatch(/left out or null: the previous UTC day, 00:00/i);
+    expect(described.get('to')).toMatch(/left out or null: the current UTC day, 23:59/i);
+    for (const end of ['Likelihood', 'Severity']) {
+      expect(described.get(`min${end}`)).toMatch(/null is sent as 0\b/i);
+      expect(described.get(`max${end}`)).toMatch(/null is sent as 3\b/i);
+    }
+  });
+
   test('takes whatever is at the bounds', async () => {
     const { errors } = await gateway.query(
       `{ a: events(first: 1) { totalCount } b: events(first: 100) { totalCount }
@@ -278,6 +312,19 @@ describe('a credential', () => {
     expect(errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);
     expect(service.calls).toEqual([]);
   });
+});
+
+test.each([
+  ['an argument', 'query ($value: String = "x") { market(id: 1) { company(domain: $value) { name } } }', 'domain'],
+  [
+    'a member of an input object',
+    `mutation ($value: String = "x") { createSearchCriteria(input: { searchInput: $value }) { __typename } }`,
+    'input',
+  ],
+])('%s that a variable with a default makes null names the argument', async (_, document, argument) => {
+  const { errors } = await gateway.query(document, { value: null });
+  expect(codesOf(errors)).toEqual(badInput(argument));
+  expect(service.calls).toEqual([]);
 });
 
 test('no method, header or path of a client goes upstream with its query', async () => {

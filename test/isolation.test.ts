@@ -383,7 +383,7 @@ describe('over the sandbox', () => {
     told.push(await (await fetch(`${running.url}/metrics`)).text());
     expect(told.join('\n')).toContain('UPSTREAM_UNAVAILABLE');
     const kept = await everythingInRedis();
-    expect(kept).toContain('mig:{');
+    expect(kept).toContain('mig:cache:0.');
     const { stdout, stderr, code } = await running.stop();
     expect(code).toBe(0);
     expect(stderr).toContain('"path":"/graphql"');

@@ -1,10 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { buildSchema, getIntrospectionQuery, isObjectType, parse, printSchema } from 'graphql';
+import {
+  buildSchema,
+  getIntrospectionQuery,
+  getNamedType,
+  isNonNullType,
+  isObjectType,
+  parse,
+  printSchema,
+  validate,
+} from 'graphql';
 import { examples } from '../src/http/graphiql/examples.js';
 import { bounds } from '../src/limits/bounds.js';
 import { callTable } from '../src/limits/call-table.js';
-import { mostCalls } from '../src/limits/most-calls.js';
+import { costOf } from '../src/limits/most-calls.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';
@@ -12,7 +21,7 @@ import { startGateway, type TestGateway } from './support/gateway.js';
 
 const schema = createSchema();
 const callsOf = (query: string, variables: Record<string, unknown> = {}) =>
-  mostCalls(schema, parse(query), undefined, variables);
+  costOf(schema, parse(query), undefined, variables).calls;
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
@@ -93,6 +102,41 @@ const hostile: readonly { measure: string; limit: number; query: string; variabl
     limit: bounds.members,
     query: 'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }',
     variables: { filter: Object.fromEntries(Array.from({ length: bounds.members }, (_, i) => [`m${i}`, 1])) },
+  },
+  {
+    measure: 'literals',
+    limit: bounds.literals,
+    query: `{ ${repeated(90, i => `a${i}: market(id: 1) { ...F }`)} }
+      fragment F on Market { companies(filter: { naics: [${repeated(60, i => `"${i}"`)}] }) { totalCount } }`,
+  },
+  { measure: '__schema', limit: 1, query: `{ ${repeated(90, i => `a${i}: __schema { types { name } }`)} }` },
+  {
+    measure: '__schema',
+    limit: 1,
+    query: '{ ...F ... { b: __schema { types { name } } } } fragment F on Query { __schema { types { name } } }',
+  },
+  { measure: '__type', limit: 10, query: `{ ${repeated(11, i => `a${i}: __type(name: "Event") { name }`)} }` },
+  {
+    measure: 'records',
+    limit: bounds.records,
+    query: `{ market(id: 1) { ${repeated(51, i => `a${i}: companies(filter: { search: "x${i}" }) { totalCount }`)} } }`,
+  },
+  {
+    measure: 'values',
+    limit: bounds.values,
+    query: `{ market(id: 1) { ${repeated(50, i => `a${i}: companies(first: 100) { nodes { domain name description naics { code name } attributes } }`)} } }`,
+  },
+  {
+    measure: 'values',
+    limit: bounds.values,
+    query: `query ($domains: [String!]) { market(id: 1) { ${repeated(11, i => `a${i}: companies(first: ${i + 1}, filter: { domains: $domains }) { totalCount }`)} } }`,
+    variables: { domains: Array.from({ length: 10_000 }, (_, i) => `c${i}.example`) },
+  },
+  { measure: 'values', limit: bounds.values, query: `{ ${repeated(11, i => `a${i}: market(id: 1) { esg }`)} }` },
+  {
+    measure: 'values',
+    limit: bounds.values,
+    query: `{ __schema { ${repeated(95, i => `a${i}: types { name fields { name type { name } } }`)} } }`,
   },
   {
     measure: 'upstream calls',
@@ -197,6 +241,40 @@ describe('what may be asked', () => {
     for (const { query, variables } of examples) {
       expect(callsOf(query, JSON.parse(variables ?? '{}'))).toBeLessThanOrEqual(200);
     }
+  });
+
+  /** Every field that is there without an argument, of a type and of what it leads to. */
+  function everyField(type: string, leftOut: readonly string[] = []): string {
+    const named = schema.getType(type);
+    if (!isObjectType(named)) return '';
+    const fields = Object.values(named.getFields()).filter(
+      ({ name, args }) => !leftOut.includes(name) && !args.some(({ type }) => isNonNullType(type)),
+    );
+    return `{ ${fields.map(field => `${field.name} ${everyField(getNamedType(field.type).name, leftOut)}`).join(' ')} }`;
+  }
+
+  const [domains, ids] = [500, 50].map(length => Array.from({ length }, (_, i) => `${i}`));
+  test.each([
+    ['100 events with every field and their observations', `{ events(first: 100) { nodes ${everyField('Event')} } }`],
+    [
+      '100 companies with every field',
+      `{ market(id: 1) { companies(first: 100) { nodes ${everyField('Company', ['events'])} } } }`,
+    ],
+    ['the schema, as GraphiQL and tools ask for it', getIntrospectionQuery({ inputValueDeprecation: true })],
+    [
+      'one filter over fifty markets',
+      `{ ${repeated(50, i => `a${i}: market(id: ${ids?.[i]}) { companies(filter: { search: "a" }) { totalCount } }`)} }`,
+    ],
+    [
+      'ten tables of companies, each for 500 domains of a list',
+      `query ($domains: [String!] = ${JSON.stringify(domains)}) { market(id: 1) { ${repeated(10, i => `a${i}: companies(first: 100, filter: { domains: $domains, search: "${i}" }) { nodes { name domain } }`)} } }`,
+    ],
+  ])('leaves room for %s', (_, query) => {
+    expect(validate(schema, parse(query))).toEqual([]);
+    const { calls, records, values } = costOf(schema, parse(query), undefined, {});
+    expect(calls).toBeLessThanOrEqual(1_001);
+    expect(records).toBeLessThanOrEqual(bounds.records);
+    expect(values).toBeLessThanOrEqual(bounds.values / 2);
   });
 });
 

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import type { Scope } from '../src/credentials.js';
-import { Forbidden, NotFound, Unauthenticated, UpstreamUnavailable } from '../src/errors.js';
+import { Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../src/errors.js';
 import { type Board, timesFor } from '../src/live/board.js';
 import { createLive, type Live } from '../src/live/live.js';
 import { localBoard } from '../src/live/local-board.js';
@@ -15,6 +16,7 @@ import type { Word } from '../src/live/word.js';
 import { connectRedis } from '../src/redis.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { type RedisPlace, startCluster, startSingle } from './support/redis-cluster.js';
+import { sharedStore } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
@@ -52,6 +54,7 @@ function source(initial = 1) {
     generation: 'first',
     asked,
     watched: {
+      stateSchema: z.number(),
       async ask(previous, signal) {
         asked.push({ at: performance.now(), previous });
         const { value } = of;
@@ -87,6 +90,25 @@ function listen(live: Live, whose: Scope, from: { watched: Watched<number> }) {
   })();
   return { heard, times, ended, leave: () => leaving.abort() };
 }
+
+test('a scope may watch only so many different things, and others go on', async () => {
+  const live = createLive({ board: localBoard(times), intervalMs, telemetry: silentTelemetry }, 2);
+  const { watched } = source();
+  const [whose, other] = [scope(), scope()];
+  const leaving = new AbortController();
+  const watch = (by: Scope, key: string, { signal } = leaving) => live.watch(by, key, watched, signal);
+  const firstLeaves = new AbortController();
+  const first = await watch(whose, 'one', firstLeaves);
+  await watch(whose, 'two');
+  await watch(whose, 'two');
+  await expect(watch(whose, 'three')).rejects.toBeInstanceOf(RateLimited);
+  await watch(other, 'three');
+  firstLeaves.abort();
+  await first.next().catch(() => {});
+  await watch(whose, 'three');
+  leaving.abort();
+  await live.close();
+});
 
 const numbers = (onEmpty = () => {}) =>
   new Topic<number>({ onEmpty, refresh: async () => {}, isPast: (value, other) => value < other });
@@ -218,7 +240,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
       }
       const made = [0, 1].map(() => {
         const redis = connectRedis(server?.urls ?? [], () => {});
-        const board = redisBoard(redis, times);
+        const board = redisBoard(sharedStore(redis), times);
         closing.push(() => {
           board.close();
           redis.disconnect();
@@ -565,7 +587,7 @@ describe('A board in a Redis that fails', () => {
     const redis = connectRedis([server.url], () => {}) as Redis;
     redises.push(redis);
     await until(() => redis.status === 'ready');
-    const live = createLive({ board: redisBoard(redis, times), intervalMs, telemetry });
+    const live = createLive({ board: redisBoard(sharedStore(redis), times), intervalMs, telemetry });
     return { live, counted, redis };
   }
 

@@ -85,6 +85,15 @@ test('a request has one id: to its client, to the service, and in its one line o
   ]);
 });
 
+test('an operation has the name that its client gave it, however many names others gave', async () => {
+  const send = (name: string, id: string) =>
+    ask(`${running.url}/graphql`, `query ${name} { __typename }`, {}, { 'x-api-key': 'anybody', 'x-request-id': id });
+  for (let number = 0; number < 110; number += 1) await send(`Name${number}`, `named-${number}`);
+  expect(await linesOf('named-109')).toMatchObject([{ operation: 'Name109', outcome: 'ok' }]);
+  await send(`A${'b'.repeat(500)}`, 'long-name');
+  expect(await linesOf('long-name')).toMatchObject([{ operation: `A${'b'.repeat(99)}` }]);
+});
+
 test('a client may choose it', async () => {
   const { headers } = await askAnew({ 'x-request-id': 'of-my-own:1' });
   expect(headers.get('x-request-id')).toBe('of-my-own:1');
@@ -199,6 +208,7 @@ async function errorsOver(door: string, id: string, document: string): Promise<u
 test('no credential is logged', async () => {
   await ask(`${running.url}/graphql?sessionId=${key}`, query, {}, { 'x-request-id': 'by-session' });
   await fetch(`${running.url}/nowhere?sessionId=${key}`, { headers: { 'x-request-id': 'nowhere' } });
-  await Promise.all([linesOf('by-session'), linesOf('nowhere')]);
+  await fetch(`${running.url}/graphql%3FsessionId=${key}`, { headers: { 'x-request-id': 'encoded' } });
+  await Promise.all([linesOf('by-session'), linesOf('nowhere'), linesOf('encoded')]);
   expect(running.stderr()).not.toContain(key);
 });

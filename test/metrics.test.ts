@@ -1,7 +1,9 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Scope } from '../src/credentials.js';
 import { createOperationNames } from '../src/http/observability/operation-names.js';
+import { newTrail } from '../src/trail.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { overSse, overWebsocket } from './support/streams.js';
@@ -59,7 +61,7 @@ describe('operations are counted', () => {
   });
 
   test.each([
-    ['UNAUTHENTICATED', 'Refused', 'query Refused { events { totalCount } }', { 'x-api-key': 'nobody' }],
+    ['UNAUTHENTICATED', 'other', 'query Refused { events { totalCount } }', { 'x-api-key': 'nobody' }],
     ['GRAPHQL_PARSE_FAILED', 'none', '{', demoHeaders],
     ['GRAPHQL_VALIDATION_FAILED', 'none', '{ nothing }', demoHeaders],
     ['BAD_USER_INPUT', 'none', '{ viewer { email } }', { ...demoHeaders, authorization: 'Bearer token' }],
@@ -71,6 +73,7 @@ describe('operations are counted', () => {
   });
 
   test('as ABANDONED where the client did not wait', async () => {
+    await send('query Slow { events(first: 8) { totalCount } }');
     gateway.sandbox?.tell({ path: /events$/, delayMs: 2_000, times: 1 });
     const leaving = new AbortController();
     const body = JSON.stringify({ query: 'query Slow { events(first: 7) { totalCount } }' });
@@ -95,7 +98,7 @@ describe('operations are counted', () => {
     await until(async () => (await answered({ door: 'websocket', operation: 'Streamed', outcome: 'ok' })) === 1);
     await until(async () => (await answered({ door: 'sse', operation: 'Streamed', outcome: 'ok' })) === 1);
     await until(async () => (await answered({ door: 'websocket', operation: 'Progress', outcome: 'ok' })) === 1);
-    await until(async () => (await answered({ door: 'sse', operation: 'Lost', outcome: 'NOT_FOUND' })) === 1);
+    await until(async () => (await answered({ door: 'sse', operation: 'other', outcome: 'NOT_FOUND' })) === 1);
     expect(await counted(gateway.url, 'gateway_request_seconds_count', { operation: 'Progress' })).toBe(0);
   });
 
@@ -126,22 +129,59 @@ describe('operations are counted', () => {
     await until(async () => (await answered({ door: 'sse', operation: 'none', outcome: 'BAD_USER_INPUT' })) === 1);
   });
 
-  test('under a hundred names at most, whatever clients think of', async () => {
+  test('under the names of successes of accepted credentials alone, the hundred most recent', async () => {
     const crowded = await startGateway();
+    const nobody = { 'x-api-key': 'nobody' };
+    const names = async () => {
+      const text = await (await fetch(`${crowded.url}/metrics`)).text();
+      return new Set([...text.matchAll(/^gateway_request.*operation="(\w+)"/gm)].map(([, name]) => name));
+    };
     try {
-      for (let number = 0; number < 120; number += 1) await crowded.query(`query Q${number} { __typename }`);
-      await until(async () => (await answered({}, crowded)) === 120);
-      expect(await answered({ operation: 'Q99' }, crowded)).toBe(1);
-      expect(await answered({ operation: 'Q100' }, crowded)).toBe(0);
-      expect(await answered({ operation: 'other' }, crowded)).toBe(20);
+      for (let number = 0; number < 120; number += 1) {
+        await crowded.query(`query Anybody${number} { __typename }`, {}, nobody);
+      }
+      await until(async () => (await answered({ operation: 'other' }, crowded)) === 120);
+      expect([...(await names())]).toEqual(['other']);
+
+      for (let number = 0; number < 120; number += 1) {
+        await crowded.query(`query Q${number} { events(first: 1) { totalCount } }`);
+      }
+      await until(async () => (await answered({ operation: 'Q119' }, crowded)) === 1);
+      const expected = Array.from({ length: 100 }, (_, index) => `Q${index + 20}`);
+      expect([...(await names())].sort()).toEqual([...expected, 'other'].sort());
+      expect(await counted(crowded.url, 'gateway_request_seconds_count', { operation: 'Q19' })).toBe(0);
+
+      // A name that is used keeps its place, and one that comes again takes one anew.
+      await crowded.query('query Q20 { viewer { team } }');
+      await crowded.query('query Q0 { viewer { team } }');
+      await until(async () => (await answered({ operation: 'Q0' }, crowded)) === 1);
+      expect(await answered({ operation: 'Q20' }, crowded)).toBe(2);
+      expect(await answered({ operation: 'Q21' }, crowded)).toBe(0);
+      await crowded.query('query Q20 { __typename }', {}, nobody);
+      await until(async () => (await answered({ operation: 'Q20' }, crowded)) === 3);
+      expect((await names()).size).toBe(101);
     } finally {
       await crowded.close();
     }
   });
 
   test('under the names of trusted documents alone where there are some', () => {
-    const nameOf = createOperationNames(new Map([['1', 'query Known { __typename } query Other { __typename }']]));
-    expect(['Known', 'Other', 'Unknown', undefined].map(nameOf)).toEqual(['Known', 'Other', 'other', 'unnamed']);
+    const documents = new Map([['1', 'query Known { __typename } query Other { __typename }']]);
+    const { labelOf, accept } = createOperationNames(documents, () => {});
+    const scope = 'a' as Scope;
+    accept(scope);
+    const labels = ['Known', 'Other', 'Unknown', 'unnamed', undefined].map(operation =>
+      labelOf({ ...newTrail(), operation, outcome: 'ok', scope }),
+    );
+    expect(labels).toEqual(['Known', 'Other', 'other', 'unnamed', 'none']);
+  });
+
+  test('under no name of an operation that stands for many', () => {
+    const { labelOf, accept } = createOperationNames(new Map(), () => {});
+    const scope = 'a' as Scope;
+    accept(scope);
+    const labels = ['none', 'other'].map(operation => labelOf({ ...newTrail(), operation, outcome: 'ok', scope }));
+    expect(labels).toEqual(['other', 'other']);
   });
 
   test('and nothing else is', async () => {

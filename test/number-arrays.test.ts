@@ -1,9 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
 import { Cancellation } from '../src/cancellation.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
 import { Body } from '../src/upstream/body.js';
+import { ByteBudget } from '../src/upstream/byte-budget.js';
 import { exchange } from '../src/upstream/exchange.js';
 import { cutNumberArrays, quoteNumberArrays } from '../src/upstream/number-arrays.js';
 import { jsonOf, type Reply, textOf } from '../src/upstream/reply.js';
@@ -250,11 +251,43 @@ describe('the JSON of a reply', () => {
         const body = Buffer.from(text);
         const wire = inChunks(body.subarray(0, at), body.subarray(at));
         const whole = await new Promise<Reply>((replied, broke) => {
-          exchange(wire, { method: 'GET', path: '/' }, new Cancellation(), { replied, broke });
+          const reception = { largestBody: 1_000, arriving: new ByteBudget(1_000) };
+          exchange(wire, { method: 'GET', path: '/' }, reception, new Cancellation(), { replied, broke });
         });
         expect(read(whole, asked)).toEqual(json);
       }
     }
+  });
+
+  test('is looked through in a time that grows with its length, whatever it holds', () => {
+    const text = `${`{"${member}":[`.repeat(200_000)}]`;
+    const startedAt = performance.now();
+    expect(() => read(reply(text), { ...request, vectors: { member, wanted: false } })).toThrow(
+      UpstreamInvalidResponse,
+    );
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  test.each([
+    ['nested too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`],
+    ['nested far too deep', '['.repeat(1_000_000)],
+    ['of too many members', JSON.stringify(Object.fromEntries(Array.from({ length: 50_001 }, (_, i) => [`m${i}`, 0])))],
+    ['of too many values', `[${'0,'.repeat(50_000)}0]`],
+  ])('that is %s is UPSTREAM_INVALID_RESPONSE, and never parsed', (_, text) => {
+    const parse = jest.spyOn(JSON, 'parse');
+    try {
+      expect(() => read(reply(text), request)).toThrow(UpstreamInvalidResponse);
+      expect(parse).not.toHaveBeenCalled();
+    } finally {
+      parse.mockRestore();
+    }
+  });
+
+  test('may be nested 64 deep, and hold brackets and quotes in its strings', () => {
+    const deep = `${'['.repeat(64)}${']'.repeat(64)}`;
+    expect(read(reply(deep), request)).toEqual(JSON.parse(deep));
+    const text = JSON.stringify({ a: ['['.repeat(100), '\\', '"{', '\\\\"[{'.repeat(100)] });
+    expect(read(reply(text), request)).toEqual(JSON.parse(text));
   });
 
   test('is nothing where the body is empty, as after a write that answers no more', () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { startSandbox } from '../src/sandbox/server.js';
 import { callsTableAsMarkdown } from './support/calls-table.js';
@@ -53,4 +53,17 @@ test('docs/decisions.md says why each dependency is there', () => {
   const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
   const [decisions, { dependencies }] = [read('docs/decisions.md'), JSON.parse(read('package.json'))];
   expect(Object.keys(dependencies).filter(name => !decisions.includes(`\`${name}\``))).toEqual([]);
+});
+
+test('comments cite sections of docs/upstream-api.md that exist', () => {
+  const page = readFileSync(new URL('../docs/upstream-api.md', import.meta.url), 'utf8');
+  const sections = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, title]) => title));
+  const source = new URL('../src/', import.meta.url);
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'));
+  const cited = files.flatMap(file => {
+    const text = readFileSync(new URL(file, source), 'utf8');
+    return [...text.matchAll(/docs\/upstream-api\.md: ([A-Z][A-Za-z ]*)/g)].map(([, title = '']) => title);
+  });
+  expect(cited.length).toBeGreaterThan(50);
+  expect(cited.filter(title => !sections.has(title))).toEqual([]);
 });

@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { connectRedis, firstContact, type RedisClient } from '../src/redis.js';
+import { failureInWords } from '../src/warnings.js';
+import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
+import { until } from './support/until.js';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -35,6 +38,22 @@ test.each([
   ['a Redis Cluster', ['redis://127.0.0.1:1', 'redis://127.0.0.1:2']],
 ])('the first contact with %s that refuses is over at once', async (_, urls) => {
   expect(await millisecondsTo(urls)).toBeLessThan(900);
+});
+
+test('a database that Redis does not have is never replaced by another', async () => {
+  const server = await startRedis();
+  cleanups.push(() => server.stop());
+  const errors: string[] = [];
+  const client = connectRedis([`${server.url}/99`], error => errors.push(failureInWords(error)));
+  cleanups.push(() => client.disconnect());
+  let isReady = false;
+  client.on('ready', () => {
+    isReady = true;
+  });
+  await until(() => errors.length > 2);
+  await expect(client.set('a', '1')).rejects.toThrow();
+  expect(isReady).toBe(false);
+  expect(new Set(errors)).toEqual(new Set(['there is no such database, or the user may not use it (SELECT)']));
 });
 
 test('the first contact with a Redis that is still reading what it holds is over after a second', async () => {

@@ -449,12 +449,20 @@ describe('a discovery', () => {
     expect((await start()).status).toBe(200);
   });
 
+  test('starts without count and performSearch, which new criteria do not have', async () => {
+    const { count: _, performSearch: __, ...fresh } = CRITERIA;
+    expect((await start(5, false, fresh)).status).toBe(200);
+    time += DISCOVERY;
+    expect((await record(5)).company_count).toBeGreaterThan(0);
+  });
+
   test('needs a known market and complete criteria', async () => {
     expect((await start(99)).body).toEqual(failure('NOT_FOUND'));
     for (const wrong of [
       { count: 0 },
       { count: 1.5 },
-      { performSearch: undefined },
+      { performSearch: 'yes' },
+      { userPrompt: undefined },
       { keywords: {} },
       { locations: [{}] },
     ]) {

@@ -4,6 +4,8 @@ import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSignInAttempts } from '../src/sessions/attempts.js';
 import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
+import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { until } from './support/until.js';
 
@@ -71,6 +73,18 @@ describe('signing in', () => {
     expect(String(headers['set-cookie'])).toMatch(/^__Host-mig_session=.*; Secure/);
   });
 
+  test.each([
+    ['192.0.2.1', 'gateway.example', 'mig_session'],
+    ['127.0.0.1', 'gateway.example', '__Host-mig_session'],
+    ['127.0.0.1', 'localhost, gateway.example', '__Host-mig_session'],
+    ['127.0.0.1', 'gateway.example, localhost', 'mig_session'],
+  ])('takes a host from the proxy at %s alone, and of "%s" the last', async (TRUST_PROXY, host, name) => {
+    await withGateway({ TRUST_PROXY }, async other => {
+      const answer = await signIn(other, ada, { 'x-forwarded-host': host });
+      expect(setCookie(answer).split('=')[0]).toBe(name);
+    });
+  });
+
   test('lets later requests act as the user, and sends the service its own cookies only', async () => {
     const cookie = await cookieFrom(gateway);
     sandbox.calls.clear();
@@ -106,6 +120,30 @@ describe('signing in', () => {
     });
   }, 15_000);
 
+  test('is not kept from a user by wrong passwords from another network', async () => {
+    await withGateway({ TRUST_PROXY: '127.0.0.1' }, async other => {
+      const from = async (address: string, password: string) => {
+        const { errors } = await signIn(other, { ...ada, password }, { 'x-forwarded-for': address });
+        return errors?.[0].extensions.code;
+      };
+      const guesses = await Promise.all(Array.from({ length: 11 }, () => from('192.0.2.1', 'guess')));
+      expect(guesses.filter(code => code === 'RATE_LIMITED')).toHaveLength(1);
+      expect(await from('192.0.2.1', ada.password)).toBe('RATE_LIMITED');
+      expect(await from('198.51.100.1', ada.password)).toBeUndefined();
+    });
+  });
+
+  test('is limited for an e-mail that is guessed at from many networks, but not where its user has signed in before', async () => {
+    const attempts = createSignInAttempts(undefined);
+    const { email } = ada;
+    await attempts.count(email, '198.51.100.1');
+    await attempts.forgive(email, '198.51.100.1');
+    for (let network = 1; network < 100; network += 1) await attempts.count(email, `192.0.2.${network}`);
+    await expect(attempts.count(email, '192.0.2.100')).rejects.toThrow(RateLimited);
+    await attempts.count(email, '198.51.100.1');
+    await attempts.count('ben@team.example', '192.0.2.100');
+  });
+
   test('is limited per network address, of which one IPv6 network is one', async () => {
     const attempts = createSignInAttempts(undefined);
     const from = (host: number) => attempts.count(`user-${host}@team.example`, `2001:db8::${host.toString(16)}`);
@@ -121,6 +159,48 @@ describe('a session', () => {
     const answer = await gateway.query('mutation { signOut }', {}, { cookie });
     expect(answer.data).toEqual({ signOut: true });
     expect(setCookie(answer)).toMatch(/^mig_session=; .*Expires=Thu, 01 Jan 1970/);
+  });
+
+  test('ends with signOut for every copy of its cookie, and for no other session', async () => {
+    const [cookie, another] = [await cookieFrom(gateway), await cookieFrom(gateway)];
+    await gateway.query('mutation { signOut }', {}, { cookie, 'x-api-key': 'demo-key-subscribed' });
+    const answer = await readWith(gateway, cookie);
+    expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    expect(setCookie(answer)).toMatch(/^mig_session=;/);
+    expect((await readWith(gateway, another)).errors).toBeUndefined();
+  });
+
+  test('that was signed out stays so when its cookie was sealed anew meanwhile, or before', async () => {
+    const old = await cookieFrom(gateway);
+    await withGateway({ SESSION_SECRET: `${secret('b')},${secret('a')}` }, async other => {
+      const renewed = setCookie(await readWith(other, old)).split(';')[0] ?? '';
+      expect(renewed).toMatch(/^mig_session=Fe26/);
+      expect((await readWith(other, renewed)).errors).toBeUndefined();
+      await other.query('mutation { signOut }', {}, { cookie: renewed });
+      for (const cookie of [old, renewed]) {
+        expect((await readWith(other, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+      }
+    });
+  });
+
+  test('is sealed anew on use under the first secret, also where the answer was kept, and ends when it would have ended', async () => {
+    const old = await cookieFrom(gateway);
+    await withGateway({ SESSION_SECRET: `${secret('b')},${secret('a')}` }, async other => {
+      const answers = [await readWith(other, old), await readWith(other, old), await readWith(other, old)];
+      for (const answer of answers) {
+        expect(answer.errors).toBeUndefined();
+        expect(setCookie(answer)).toMatch(/^mig_session=Fe26[^;]*; Max-Age=35\d\d; Path=\/; HttpOnly; SameSite=Lax$/);
+      }
+      expect(await counted(other.url, 'gateway_sealed_under_old_secret', { kind: 'session' })).toBe(1);
+      const renewed = setCookie(answers[2] as GraphqlAnswer).split(';')[0] ?? '';
+      const again = await readWith(other, renewed);
+      expect([again.errors, setCookie(again)]).toEqual([undefined, '']);
+      expect(await counted(other.url, 'gateway_sealed_under_old_secret', { kind: 'session' })).toBe(0);
+      await withGateway({ SESSION_SECRET: secret('b') }, async last => {
+        expect((await readWith(last, renewed)).errors).toBeUndefined();
+        expect((await readWith(last, old)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+      });
+    });
   });
 
   test.each([401, 403])('ends when the service no longer accepts it, which it says with %i', async status => {
@@ -148,6 +228,21 @@ describe('a session', () => {
     expect(await works(secret('a'))).toBe(true);
     expect(await works(`${secret('b')},${secret('a')}`)).toBe(true);
     expect(await works(secret('b'))).toBe(false);
+  });
+
+  test('is not accepted by a gateway over another service, and its cookies are not sent there', async () => {
+    const cookie = await cookieFrom(gateway);
+    const another = await startSandbox();
+    const other = await startGateway({ sandbox: another, env: { SESSION_SECRET: secret('a') } });
+    try {
+      const answer = await other.query('{ viewer { email team } }', {}, { cookie });
+      expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+      expect((await readWith(other, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+      expect(another.calls.count()).toBe(0);
+    } finally {
+      await other.close();
+      await another.close();
+    }
   });
 
   test('is not begun where its cookie would be larger than browsers take', async () => {
@@ -237,6 +332,15 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
     expect(await callsOf(other, another)).toBe(1);
   });
 
+  test('take no session that was signed out through the other', async () => {
+    const cookie = await cookieFrom(one);
+    expect((await readWith(other, cookie)).errors).toBeUndefined();
+    await one.query('mutation { signOut }', {}, { cookie });
+    expect((await readWith(one, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    // The other may go by what Redis said a second ago.
+    await until(async () => (await readWith(other, cookie)).errors?.[0].extensions.code === 'UNAUTHENTICATED', 2_000);
+  });
+
   test('count the attempts to sign in for an e-mail address together, and forget them when it has signed in', async () => {
     const guess = async (at: TestGateway) => {
       const { errors } = await signIn(at, { ...ada, password: 'guess' });
@@ -248,6 +352,27 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
     const more = await Promise.all(Array.from({ length: 12 }, (_each, index) => guess(index % 2 === 0 ? one : other)));
     expect(more.filter(code => code === 'RATE_LIMITED')).toHaveLength(2);
   });
+});
+
+test('a Redis that is away logs nobody out: each gateway knows who signed out through it, and tells Redis when it is back', async () => {
+  const redis = await startRedis();
+  const start = () => startGateway({ sandbox, redisUrl: redis.url, env: { SESSION_SECRET: secret('a') } });
+  const [one, other] = await Promise.all([start(), start()]);
+  try {
+    const [cookie, another] = [await cookieFrom(one), await cookieFrom(one)];
+    await redis.kill();
+    expect((await one.query('mutation { signOut }', {}, { cookie })).data).toEqual({ signOut: true });
+    expect((await readWith(one, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    for (const at of [one, other]) expect((await readWith(at, another)).errors).toBeUndefined();
+    await redis.restart();
+    await until(async () => {
+      await readWith(one, another);
+      return (await readWith(other, cookie)).errors?.[0].extensions.code === 'UNAUTHENTICATED';
+    });
+  } finally {
+    await Promise.all([one.close(), other.close()]);
+    await redis.stop();
+  }
 });
 
 describe('an embedded session', () => {

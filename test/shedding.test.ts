@@ -1,3 +1,5 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createPressure, type Pressure, type Probes } from '../src/http/gate/pressure.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -105,6 +107,15 @@ describe('a process', () => {
     return pressure.reason();
   };
 
+  test('counts a response once, however often it says that it has closed', () => {
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    pressure.enter(response);
+    expect(pressure.inFlight).toBe(1);
+    response.emit('close');
+    response.emit('close');
+    expect(pressure.inFlight).toBe(0);
+  });
+
   test('is under pressure when its event loop stays slow, and no longer when it is quick again', () => {
     expect(over(500, 101, 0)).toBeUndefined();
     expect(over(500, 101, 0)).toBe('event loop');
@@ -122,6 +133,26 @@ describe('a process', () => {
     expect(over(500, 0, 0.93)).toBe('heap');
     expect(over(500, 0, 0.5)).toBeUndefined();
   });
+});
+
+test('a gateway with default limits turns requests away while tasks of 200 ms come in a row, and its liveness stays quick', async () => {
+  const gateway = await startGateway({ sandbox, env: { MAX_EVENT_LOOP_DELAY_MS: '' } });
+  // Twice in each sample, so that its mean stays low.
+  const busy = setInterval(() => {
+    const end = performance.now() + 200;
+    while (performance.now() < end);
+  }, 450);
+  try {
+    await until(async () => (await gateway.query(quick)).status === 503, 10_000);
+    const startedAt = performance.now();
+    expect(await statusOf(`${gateway.url}/healthz`)).toBe(200);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    clearInterval(busy);
+    await until(async () => (await gateway.query(quick)).status === 200);
+  } finally {
+    clearInterval(busy);
+    await gateway.close();
+  }
 });
 
 test('a gateway whose event loop is kept busy turns requests away, and recovers', async () => {

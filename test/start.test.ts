@@ -1,9 +1,11 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { buildProgram, type Program } from './support/program.js';
 import { until } from './support/until.js';
@@ -51,6 +53,87 @@ describe('a signal while the gateway starts ends it at once, and says so', () =>
     starting.signal('SIGTERM');
     expect(await starting.ended).toMatchObject({ code: 143, stdout: '' });
     silent.close();
+  });
+});
+
+describe('a SIGTERM to npm ends what it runs', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'npm-'));
+    const manifest = JSON.parse(await readFile('package.json', 'utf8'));
+    manifest.scripts.build = 'true';
+    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+    await symlink(program.folder, join(folder, 'dist'));
+  });
+  afterEach(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  test.each([['start'], ['dev'], ['sandbox']])('npm run %s', async script => {
+    const address = /http:\/\/[\d.]+:\d+/;
+    const args = ['run', script, ...(script === 'sandbox' ? ['--', '--port', '0'] : [])];
+    const npm = spawn('npm', args, {
+      cwd: folder,
+      env: { ...process.env, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let stdout = '';
+    npm.stdout.on('data', chunk => {
+      stdout += chunk;
+    });
+    const ended = once(npm, 'close');
+    let started: number[] = [];
+    try {
+      await until(() => address.test(stdout), 50_000);
+      started = descendantsOf(npm.pid ?? 0);
+      expect(started.length).toBeGreaterThan(0);
+      npm.kill('SIGTERM');
+      await Promise.race([ended, pause(15_000, undefined, { ref: false })]);
+      expect(started.filter(isAlive)).toEqual([]);
+      const [url = ''] = address.exec(stdout) ?? [];
+      await expect(fetch(url)).rejects.toThrow();
+    } finally {
+      for (const pid of started.filter(isAlive)) process.kill(pid, 'SIGKILL');
+      npm.kill('SIGKILL');
+    }
+  });
+
+  function descendantsOf(pid: number): number[] {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+    return children.flatMap(child => [child, ...descendantsOf(child)]);
+  }
+
+  function isAlive(pid: number): boolean {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }
+});
+
+describe('in production', () => {
+  const production = { NODE_ENV: 'production', SESSION_SECRET: 'x'.repeat(32), PORT: '0' };
+
+  test.each<[string, Record<string, string>, string]>([
+    ['without an upstream', {}, 'UPSTREAM_BASE_URL: must be set'],
+    ['with a misspelt upstream', { UPSTREAM_BASE_ULR: 'http://service.test' }, '(did you mean UPSTREAM_BASE_URL?)'],
+  ])('it does not start %s, and one line says why', async (_, env, message) => {
+    const { code, stdout, stderr } = await program.run({ ...production, ...env });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^The environment is not right: [^\n]+\n$/);
+    expect(stderr).toContain(message);
+  });
+
+  test('the sandbox runs where it is wanted by name, and a line of the log warns that its data is invented', async () => {
+    const DATA_DIR = await mkdtemp(join(tmpdir(), 'sandbox-'));
+    const running = await program.start({ ...production, SANDBOX: 'true', DATA_DIR });
+    const { stderr } = await running.stop();
+    await rm(DATA_DIR, { recursive: true });
+    const lines = stderr.split('\n').filter(line => line.startsWith('{'));
+    expect(lines.map(line => JSON.parse(line))).toMatchObject([
+      { level: 40, msg: expect.stringMatching(/sandbox.*invented/i) },
+    ]);
   });
 });
 

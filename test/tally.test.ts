@@ -33,5 +33,24 @@ test('what was tallied is shown as prom-client shows what it counted itself, at 
   expect(linesOf(await ours.metrics())).toEqual(linesOf(await theirs.metrics()));
 });
 
+test('what is forgotten is shown no more, and counted from nothing when it comes again', async () => {
+  const registry = new Registry();
+  const count = tallyCounter({ ...counter, registers: [registry] });
+  const observe = tallyHistogram({ ...histogram, registers: [registry] });
+  for (const family of families) {
+    for (const status of statuses) count(family, status);
+    observe(0.5, family);
+  }
+  await registry.metrics();
+  count.forget('status', '404');
+  count.forget('family', 'events');
+  observe.forget('family', 'events');
+  const lines = linesOf(await registry.metrics());
+  expect(lines.filter(line => /404|"events"/.test(line))).toEqual([]);
+  expect(lines).toContain('asked_total{family="observations",status="200"} 1');
+  count('events', '404');
+  expect(linesOf(await registry.metrics())).toContain('asked_total{family="events",status="404"} 1');
+});
+
 /** By which order combinations of labels were met is no matter. */
 const linesOf = (metrics: string) => metrics.split('\n').sort();

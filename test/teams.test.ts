@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Credential } from '../src/credentials.js';
+import { startSandbox } from '../src/sandbox/server.js';
 import { Secret } from '../src/secret.js';
 import { createTeams, hashOfKey, memberName, readTeams } from '../src/teams.js';
+import { startGateway } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
 
 const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });
@@ -38,11 +40,24 @@ describe('a teams file', () => {
   test('says who belongs to a team and who manages it', async () => {
     const teams = createTeams(readTeams(await fileOf([team])));
     const members = [apiKey('the key'), apiKey('another key'), user('ADA@team.example'), user('ben@team.example')];
-    expect(members.map(member => teams.teamOf(member))).toEqual(Array(4).fill('Buyers'));
+    expect(members.map(member => teams.teamOf(member)?.name)).toEqual(Array(4).fill('Buyers'));
     expect(members.map(member => teams.isAdmin(member))).toEqual([true, false, true, false]);
     const others = [apiKey('unknown'), user('eve@team.example'), bearer];
     expect(others.map(other => teams.teamOf(other))).toEqual([null, null, null]);
     expect(others.map(other => teams.isAdmin(other))).toEqual([false, false, false]);
+  });
+
+  test('takes no user for a key or for another user, whatever the user signs in as', async () => {
+    const kate = { name: 'Sellers', emails: ['kate@team.example'], admins: ['kate@team.example'] };
+    const teams = createTeams(readTeams(await fileOf([team, kate])));
+    const others = [
+      user(hashOfKey('the key')),
+      user(hashOfKey('the key').toUpperCase()),
+      user('\u212aate@team.example'),
+    ];
+    expect(others.map(other => teams.teamOf(other))).toEqual([null, null, null]);
+    expect(others.map(other => teams.isAdmin(other))).toEqual([false, false, false]);
+    expect(teams.isAdmin(user('KATE@team.example'))).toBe(true);
   });
 
   test.each<[string, unknown]>([
@@ -50,6 +65,9 @@ describe('a teams file', () => {
     ['is no list', { teams: [] }],
     ['holds a key instead of its hash', [{ ...team, keys: ['the key'] }]],
     ['has an admin who is no member', [{ ...team, admins: ['eve@team.example'] }]],
+    ['gives two teams one name', [team, { name: team.name, emails: ['eve@team.example'] }]],
+    ['lists a key in two teams', [team, { name: 'Sellers', keys: [hashOfKey('the key')] }]],
+    ['lists an e-mail in two teams', [team, { name: 'Sellers', emails: ['ADA@team.example'] }]],
   ])('that %s is refused', async (_, content) => {
     const file = await fileOf(content);
     expect(() => readTeams(file)).toThrow(new RegExp(`^TEAMS_FILE: ${file} `));
@@ -65,7 +83,7 @@ describe('a teams file', () => {
 
 test('without a teams file each key is a team of its own and manages it', () => {
   const teams = createTeams(undefined);
-  expect(teams.teamOf(apiKey('the key'))).toBe(hashOfKey('the key').slice(0, 19));
+  expect(teams.teamOf(apiKey('the key'))).toEqual(teams.teamOf(apiKey('the key')));
   expect(teams.isAdmin(apiKey('the key'))).toBe(true);
   expect([user('ada@team.example'), bearer].map(other => [teams.teamOf(other), teams.isAdmin(other)])).toEqual([
     [null, false],
@@ -73,9 +91,51 @@ test('without a teams file each key is a team of its own and manages it', () => 
   ]);
 });
 
-test('a member is named by e-mail, or by the beginning of the key’s hash', () => {
+/** Found by a search of 36 million keys: their SHA-256 hashes share the first 48 bits. */
+const [oneKey, otherKey] = ['key-6efa4008a328', 'key-55c07b987079'] as const;
+
+test('two keys whose hashes begin alike are two teams', () => {
+  expect(hashOfKey(oneKey).slice(0, 19)).toBe(hashOfKey(otherKey).slice(0, 19));
+  const teams = createTeams(undefined);
+  expect(teams.teamOf(apiKey(oneKey))?.key).not.toBe(teams.teamOf(apiKey(otherKey))?.key);
+});
+
+test('two keys whose hashes begin alike neither see nor replace each other’s endpoints', async () => {
+  const sandbox = await startSandbox();
+  const env = { DATA_DIR: await mkdtemp(join(folder, 'data-')), EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
+  const gateway = await startGateway({ sandbox, env });
+  try {
+    const register =
+      'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { name } }';
+    const input = { name: 'crm', url: 'http://127.0.0.1:9/', description: 'a test' };
+    for (const key of [oneKey, otherKey]) {
+      const { errors } = await gateway.query(register, { input }, { 'x-api-key': key });
+      expect(errors).toBeUndefined();
+    }
+    const remove = 'mutation { deleteExportEndpoint(input: { name: "crm" }) { name } }';
+    expect((await gateway.query(remove, {}, { 'x-api-key': oneKey })).errors).toBeUndefined();
+    const { data } = await gateway.query('{ exportEndpoints { name } }', {}, { 'x-api-key': otherKey });
+    expect(data.exportEndpoints).toEqual([{ name: 'crm' }]);
+  } finally {
+    await gateway.close();
+    await sandbox.close();
+  }
+});
+
+test('what is shown of a team or a member is neither the store’s key nor any part of the key’s hash', () => {
+  const hash = hashOfKey('the key');
+  const team = createTeams(undefined).teamOf(apiKey('the key'));
+  expect(team?.name).toMatch(/^API key [\da-f]{8}$/);
+  expect(hash).not.toContain(team?.name.slice('API key '.length));
+  expect(memberName(apiKey('the key'))).toBe(team?.name);
   expect(memberName(user('ada@team.example'))).toBe('ada@team.example');
-  expect(memberName(apiKey('the key'))).toBe(hashOfKey('the key').slice(0, 19));
+});
+
+test('a team that a file names is never stored where an API key’s own team is', async () => {
+  const sole = createTeams(undefined).teamOf(apiKey('the key'));
+  const names = [hashOfKey('the key'), sole?.key ?? '', sole?.name ?? ''];
+  const named = createTeams(readTeams(await fileOf(names.map(name => ({ name, emails: [`${name}@team.example`] })))));
+  for (const name of names) expect(named.teamOf(user(`${name}@team.example`))?.key).not.toBe(sole?.key);
 });
 
 describe('the command hash-key', () => {

@@ -74,6 +74,14 @@ test('an operation and its call are two spans of the client’s own trace', asyn
   expect(operation?.attributes).toContainEqual({ key: 'gateway.request_id', value: { stringValue: id } });
 });
 
+test('an operation’s span has the name that its client gave it, however many names others gave', async () => {
+  for (let number = 0; number < 110; number += 1) {
+    await ask(`${running.url}/graphql`, `query Name${number} { __typename }`, {}, { 'x-api-key': 'anybody' });
+  }
+  await until(() => spans.length === 110);
+  expect(spans.map(({ name }) => name)).toContain('Name109');
+});
+
 test('a kept answer is a span without a call', async () => {
   await askFor(++size);
   await until(() => spans.length === 2);

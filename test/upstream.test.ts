@@ -1,13 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Dispatcher } from 'undici';
 import { Cancellation } from '../src/cancellation.js';
-import type { Credential } from '../src/credentials.js';
+import type { Credential, Scope } from '../src/credentials.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
 import { Receipt } from '../src/receipt.js';
 import { Secret } from '../src/secret.js';
 import type { Telemetry } from '../src/telemetry.js';
+import { ByteBudget } from '../src/upstream/byte-budget.js';
+import { exchange } from '../src/upstream/exchange.js';
+import type { Reply } from '../src/upstream/reply.js';
 import type { UpstreamRequest } from '../src/upstream/request.js';
 import { createUpstream } from '../src/upstream/upstream.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
@@ -21,6 +26,7 @@ afterEach(async () => {
 
 const key = 'key-that-nobody-may-see';
 const apiKey: Credential = { kind: 'apiKey', secret: new Secret(key) };
+const scopeOf = (name: string) => name as Scope;
 const ok: Handler = (_, response) => reply(response, 200, { data: [] });
 const silence: Handler = () => {};
 
@@ -48,13 +54,18 @@ function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections 
     read: (path = '/thing', part: Partial<UpstreamRequest> = {}, cancellation?: Cancellation) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true, ...part },
-        { credential: apiKey, receipt },
+        { credential: apiKey, scope: scopeOf('one'), receipt },
         cancellation,
+      ),
+    readAs: (name: string, path = '/thing') =>
+      upstream.send(
+        { family: 'things', address: 'base', method: 'GET', path, safe: true },
+        { credential: apiKey, scope: scopeOf(name), receipt },
       ),
     write: (path = '/thing', cancellation?: Cancellation) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'POST', path, body: { a: 1 }, safe: false },
-        { credential: apiKey, receipt },
+        { credential: apiKey, scope: scopeOf('one'), receipt },
         cancellation,
       ),
   };
@@ -83,8 +94,8 @@ const times = <T>(count: number, make: (index: number) => T) =>
 
 /** Moves the clock that the circuit breakers go by. */
 function moveClock(milliseconds: number): void {
-  const now = Date.now.bind(Date);
-  jest.spyOn(Date, 'now').mockImplementation(() => now() + milliseconds);
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + milliseconds);
 }
 
 describe('connections', () => {
@@ -137,7 +148,7 @@ describe('what goes over the wire', () => {
     const { upstream, receipt } = upstreamAt(`${service.origin}/v1`);
     const query = new URLSearchParams({ a: '1' });
     const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', query, safe: true } as const;
-    await upstream.send(request, { credential, receipt });
+    await upstream.send(request, { credential, scope: undefined, receipt });
     expect(headers).toMatchObject(expected);
     const ways = ['x-api-key', 'authorization', 'cookie'].filter(name => name in headers);
     expect(ways).toEqual(Object.keys(expected));
@@ -458,6 +469,39 @@ describe('the circuit breaker', () => {
     expect((await read()).status).toBe(200);
   });
 
+  test('goes on for all others where one scope keeps failing, and rests for that one', async () => {
+    const { service, readAs } = await serviceThat(
+      (request, response) => reply(response, request.url === '/bad' ? 500 : 200),
+      { connections: 64 },
+    );
+    await Promise.all(times(enough * 5, () => failureOf(readAs('hostile', '/bad'))));
+    expect(await extensionsOf(readAs('hostile', '/good'))).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    const before = service.calls.length;
+    for (const name of ['a', 'b', 'c']) expect((await readAs(name, '/good')).status).toBe(200);
+    expect(service.calls).toHaveLength(before + 3);
+  });
+
+  test('rests for all where the calls of two scopes fail, though neither has many', async () => {
+    const { service, readAs } = await serviceThat(answerWith(500), { connections: 64 });
+    await Promise.all(times(enough / 2, index => failureOf(readAs('a', `/${index}`))));
+    await Promise.all(times(enough / 2, index => failureOf(readAs('b', `/${index}`))));
+    service.handle = ok;
+    expect(await extensionsOf(readAs('c'))).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    moveClock(6_000);
+    for (const name of ['a', 'b', 'c']) expect((await readAs(name)).status).toBe(200);
+  });
+
+  test('is not held up or hurried by a clock that somebody sets', async () => {
+    const { service, read } = await tripped();
+    service.handle = ok;
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);
+    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    jest.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000);
+    moveClock(6_000);
+    expect((await read()).status).toBe(200);
+  });
+
   test('does not count calls that nobody waited for any more', async () => {
     const { service, read } = await serviceThat(silence, { connections: 64 });
     const leaving = times(enough, () => new Cancellation());
@@ -566,24 +610,115 @@ describe('a refusal', () => {
   });
 });
 
-test('a body above 64 MB is given up, and not fetched a second time', async () => {
-  const megabyte = Buffer.alloc(1024 * 1024, ' ');
-  const { service, read } = await serviceThat((_, response) => {
-    response.writeHead(200);
-    let sent = 0;
-    const more = () => {
-      while (sent < 80 && !response.destroyed) {
-        sent += 1;
-        if (!response.write(megabyte)) return void response.once('drain', more);
-      }
-      response.end();
-    };
-    more();
-  });
-  expect(await extensionsOf(read())).toEqual({
+describe('a body', () => {
+  const tooLarge = {
     code: 'UPSTREAM_INVALID_RESPONSE',
     upstream: { status: null, errorCode: null },
     retryable: false,
+  };
+  const megabyte = Buffer.alloc(1024 * 1024, ' ');
+
+  test.each([
+    ['companies', 32],
+    ['jobs', 4],
+  ])('of the family %s is given up above %d MB, and not fetched a second time', async (family, megabytes) => {
+    let most = megabytes;
+    const { service, read } = await serviceThat((_, response) => {
+      response.writeHead(200);
+      let sent = 0;
+      const more = () => {
+        while (sent < most && !response.destroyed) {
+          sent += 1;
+          if (!response.write(megabyte)) return void response.once('drain', more);
+        }
+        response.end();
+      };
+      more();
+    });
+    expect((await read('/thing', { family })).status).toBe(200);
+    most += 8;
+    expect(await extensionsOf(read('/thing', { family }))).toEqual(tooLarge);
+    expect(service.calls).toHaveLength(2);
   });
+
+  test('that says how large it will be is given up before it comes', async () => {
+    const { read } = await serviceThat((_, response) => {
+      response.writeHead(200, { 'content-length': 5 * megabyte.length });
+      response.flushHeaders();
+    });
+    expect(await extensionsOf(read())).toEqual(tooLarge);
+  });
+
+  test('in very many small chunks holds little more memory than its bytes', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage: () => void = runInNewContext('gc');
+    collectGarbage();
+    const before = process.memoryUsage().arrayBuffers;
+    const sent = times(2_000, index => (index % 500 === 499 ? 'long'.repeat(2_000) : `${index},`));
+    const wire = {
+      dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
+        const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
+        handler.onRequestStart?.(controller, {});
+        handler.onResponseStart?.(controller, 200, {});
+        for (const text of sent) {
+          // Each comes in a buffer of its own, as the network brings it.
+          const brought = Buffer.allocUnsafeSlow(64 * 1024);
+          handler.onResponseData?.(controller, brought.subarray(0, brought.write(text)));
+        }
+        handler.onResponseEnd?.(controller, {});
+        return true;
+      },
+    } as unknown as Dispatcher;
+    const reception = { largestBody: 1_000_000, arriving: new ByteBudget(1_000_000) };
+    const { body } = await new Promise<Reply>((replied, broke) => {
+      exchange(wire, { method: 'GET', path: '/' }, reception, new Cancellation(), { replied, broke });
+    });
+    collectGarbage();
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * megabyte.length);
+    expect(body.read(bytes => bytes.toString())).toBe(sent.join(''));
+  });
+
+  test('for which there is no room beside the others is given up, and the next finds what they gave back', async () => {
+    const parts: (() => void)[] = [];
+    const wire = {
+      dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
+        const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
+        handler.onRequestStart?.(controller, {});
+        handler.onResponseStart?.(controller, 200, {});
+        handler.onResponseData?.(controller, Buffer.alloc(6));
+        parts.push(() => handler.onResponseEnd?.(controller, {}));
+        return true;
+      },
+    } as unknown as Dispatcher;
+    const reception = { largestBody: 10, arriving: new ByteBudget(10) };
+    const send = () =>
+      new Promise<Reply>((replied, broke) => {
+        exchange(wire, { method: 'GET', path: '/' }, reception, new Cancellation(), { replied, broke });
+      });
+    const first = send();
+    await expect(send()).rejects.toMatchObject({ cause: { name: 'BulkheadFull' } });
+    parts[0]?.();
+    expect((await first).status).toBe(200);
+    const third = send();
+    parts[2]?.();
+    expect((await third).status).toBe(200);
+  });
+});
+
+test.each([
+  [10, 'answered'],
+  [11, 'given up'],
+])('an answer that is announced %d times is %s', async (announcements, outcome) => {
+  const { service, read } = await serviceThat((_, response) => {
+    for (let index = 0; index < announcements; index += 1) response.writeProcessing();
+    reply(response, 200);
+  });
+  const expected = outcome === 'answered' ? 'an answer' : 'UPSTREAM_INVALID_RESPONSE';
+  expect(
+    await read().then(
+      () => 'an answer',
+      error => error.code,
+    ),
+  ).toBe(expected);
   expect(service.calls).toHaveLength(1);
 });

@@ -1,7 +1,14 @@
 import { connect } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { refuseUnreadable, safeHeaders } from '../src/http/refusal.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway, wireOrigin } from './support/gateway.js';
+import { ofTheRun } from './support/of-the-run.js';
+import { startRedis } from './support/redis.js';
+import { until } from './support/until.js';
 import { fakeWire } from './support/wire.js';
 
 const ours = 'https://app.example';
@@ -73,6 +80,27 @@ describe('another origin', () => {
     expect((await post({ origin: 'https://evil.example' })).headers.get('access-control-allow-origin')).toBeNull();
   });
 
+  test('is not given what was kept for it by a gateway that listed it', async () => {
+    const server = await startRedis();
+    const redis = new Redis(server.url);
+    const start = (env: Record<string, string>) =>
+      startGateway({
+        sandbox,
+        redisUrl: server.url,
+        env: { SESSION_SECRET: 'one secret for both of these gateways', ...env },
+      });
+    const [before, after] = await Promise.all([start({ CORS_ORIGINS: ours }), start({})]);
+    try {
+      expect((await post({ origin: ours }, document, before)).headers.get('access-control-allow-origin')).toBe(ours);
+      if (ofTheRun.KEEP_ANSWERS !== 'false') await until(async () => (await redis.keys('mig:answer:*')).length > 0);
+      expect((await post({ origin: ours }, document, after)).headers.get('access-control-allow-origin')).toBeNull();
+    } finally {
+      await Promise.all([before.close(), after.close()]);
+      redis.disconnect();
+      await server.stop();
+    }
+  });
+
   test('is told that it asks too often', async () => {
     const strict = await startGateway({ sandbox, env: { CORS_ORIGINS: ours, RATE_LIMIT_PER_CREDENTIAL: '1' } });
     try {
@@ -135,6 +163,26 @@ describe('a stream', () => {
     }
   });
 
+  test.each([
+    ['cross-site', 403],
+    ['same-site', 403],
+    ['same-origin', 200],
+    ['none', 200],
+  ])(
+    'that a page asks for with the cookie and no origin is answered by where the page is: %s',
+    async (site, expected) => {
+      const input = { email: 'ada@team.example', password: 'sandbox-ada' };
+      const signIn = 'mutation ($input: SignInInput!) { signIn(input: $input) { email } }';
+      const signedIn = await gateway.query(signIn, { input }, {});
+      const headers = { accept: 'text/event-stream', 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors' };
+      const [cookie = ''] = signedIn.headers.getSetCookie().map(line => line.split(';')[0] ?? '');
+      const address = `${gateway.url}/graphql/stream?query={viewer{email}}`;
+      const response = await fetch(address, { headers: { ...headers, cookie } });
+      expect(response.status).toBe(expected);
+      await response.text();
+    },
+  );
+
   test('is held back by no proxy, and says how much may still be asked', async () => {
     const { headers } = await stream();
     expect(headers.get('x-accel-buffering')).toBe('no');
@@ -173,6 +221,113 @@ describe('every answer', () => {
     expect(headers.get('content-security-policy')).toContain("script-src 'self'");
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+});
+
+/** Requests that are refused before any handler sees them, as bytes. Each address holds a credential. */
+const refusedRequests: [string, string][] = [
+  ['a path with a broken escape', request('GET /graphql%zz?sessionId=a-secret')],
+  ['a path of broken UTF-8', request('GET /%ff%c0?sessionId=a-secret')],
+  ['an absolute address that is none', request('GET http://[::/graphql?sessionId=a-secret')],
+  ['an address without a slash', request('GET graphql?sessionId=a-secret')],
+  ['a path that is not there', request('GET /nowhere?sessionId=a-secret')],
+  ['a method that no path has', request('PROPFIND /graphql?sessionId=a-secret')],
+  ['a method that this path does not have', request('DELETE /graphql?sessionId=a-secret')],
+  ['a method that is none', request('HELLO /graphql?sessionId=a-secret')],
+  ['no host', 'GET /graphql?sessionId=a-secret HTTP/1.1\r\nConnection: close\r\n\r\n'],
+  ['no method', '/graphql?sessionId=a-secret\r\n\r\n'],
+  ['another protocol', 'GET /graphql?sessionId=a-secret SIP/2.0\r\n\r\n'],
+  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['the hello of TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+  ['two lengths', request('POST /graphql?sessionId=a-secret', 'Content-Length: 1', 'Content-Length: 2')],
+  [
+    'a length and chunks',
+    request('POST /graphql?sessionId=a-secret', 'Content-Length: 1', 'Transfer-Encoding: chunked'),
+  ],
+  ['a length that is none', request('POST /graphql?sessionId=a-secret', 'Content-Length: x')],
+  ['a header with a control character', request('GET /graphql?sessionId=a-secret', 'x-api-key: a\x01b')],
+  ['headers that are too large', request('GET /graphql?sessionId=a-secret', `x-large: ${'a'.repeat(20_000)}`)],
+  ['an address that is too large', request(`GET /graphql?sessionId=a-secret&a=${'a'.repeat(20_000)}`)],
+  ['an expectation of something else', request('GET /nowhere?sessionId=a-secret', 'Expect: a-secret')],
+  ['a form', request('POST /graphql?sessionId=a-secret', 'Content-Type: text/plain', 'Content-Length: 0')],
+  ['a stream for who takes none', request('GET /graphql/stream?sessionId=a-secret')],
+  [
+    'two session ids and a key',
+    request('GET /graphql?sessionId=a-secret', 'x-api-key: a', 'Apollo-Require-Preflight: 1'),
+  ],
+  [
+    'a WebSocket of another protocol',
+    upgrade('Sec-WebSocket-Protocol: graphql-ws', `Sec-WebSocket-Key: ${'A'.repeat(22)}==`),
+  ],
+  ['a WebSocket without a key', upgrade('Sec-WebSocket-Protocol: graphql-transport-ws')],
+  [
+    'a WebSocket at no address',
+    // No upgrade that the gateway offers: a request like any other, whose connection goes on unless it says otherwise.
+    upgrade('Sec-WebSocket-Protocol: graphql-transport-ws')
+      .replace('/graphql', '/nowhere')
+      .replace('Connection: Upgrade', 'Connection: Upgrade, close'),
+  ],
+];
+
+function request(line: string, ...headers: string[]): string {
+  return [`${line} HTTP/1.1`, 'Host: 127.0.0.1', 'Connection: close', ...headers, '', ''].join('\r\n');
+}
+
+function upgrade(...headers: string[]): string {
+  const line = 'GET /graphql?sessionId=a-secret HTTP/1.1';
+  const fixed = ['Host: 127.0.0.1', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
+  return [line, ...fixed, ...headers, '', ''].join('\r\n');
+}
+
+function expectRefused(answer: string): void {
+  expect(answer).toMatch(/^HTTP\/1\.1 (4\d\d|503) /);
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  const headers = head.toLowerCase();
+  for (const [name, value] of Object.entries(safeHeaders)) expect(headers).toContain(`\r\n${name}: ${value}`);
+  expect(headers).toMatch(/\r\ncontent-type: application\/(json|graphql-response\+json)/);
+  expect(answer).not.toContain('a-secret');
+  expectMasked(answer);
+  // Some of these come in chunks.
+  const { errors } = JSON.parse(body.slice(body.indexOf('{'), body.lastIndexOf('}') + 1));
+  expect(errors[0].message).toMatch(/\w/);
+  expect(errors[0].extensions.code).toMatch(/^[A-Z_]+$/);
+  expect(errors[0].extensions.code).not.toBe('INTERNAL_SERVER_ERROR');
+}
+
+describe('a request that is refused', () => {
+  test.each(refusedRequests)(
+    'has the headers of every answer, a code, and nothing of its address: %s',
+    async (_, bytes) => {
+      expectRefused(await raw(bytes));
+    },
+  );
+
+  test.each([
+    ['ERR_HTTP_REQUEST_TIMEOUT', 408],
+    ['HPE_HEADER_OVERFLOW', 431],
+    ['HPE_INVALID_METHOD', 400],
+  ])('by Node with %s has them too', async (code, status) => {
+    const socket = new PassThrough();
+    refuseUnreadable({ code }, socket);
+    const answer = await text(socket);
+    expectRefused(answer);
+    expect(answer).toContain(`HTTP/1.1 ${status} `);
+  });
+
+  test('because the gateway is closing has them too', async () => {
+    const closing = await startGateway({ sandbox });
+    sandbox.tell({ path: /events$/, delayMs: 500, times: 1 });
+    const before = sandbox.calls.count();
+    const { hostname, port } = new URL(closing.url);
+    const socket = connect(Number(port), hostname);
+    const slow = `x-api-key: ${demoHeaders['x-api-key']}\r\nContent-Type: application/json\r\nContent-Length: ${document.length}`;
+    socket.write(`POST /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\n${slow}\r\n\r\n${document}`);
+    const answers = text(socket);
+    await until(() => sandbox.calls.count() > before);
+    const closed = closing.close();
+    socket.write(request('GET /schema.graphql?sessionId=a-secret'));
+    await closed;
+    expectRefused((await answers).slice((await answers).lastIndexOf('HTTP/1.1')));
   });
 });
 

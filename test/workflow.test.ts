@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, startGateway, type TestGateway } from './support/gateway.js';
 import { until } from './support/until.js';
+import { fakeWire } from './support/wire.js';
 
 const market = '4';
 
@@ -268,6 +270,99 @@ describe('each step', () => {
   });
 });
 
+describe('search criteria that were read', () => {
+  const all = `{
+    userPrompt marketName marketType marketRole keywords { features user synonyms irrelevant } seedDomains projectKind
+    locations { countryCode countryName } count performSearch attributes
+  }`;
+  const create = `mutation { createSearchCriteria(input: { searchInput: "Who makes sealed bearings in Germany?" }) ${all} }`;
+
+  test('start a discovery as they are, also without the count that the service does not send with new ones', async () => {
+    const { data } = await gateway.query(create);
+    const searchCriteria = data.createSearchCriteria;
+    expect(searchCriteria).toMatchObject({ count: null, performSearch: null, attributes: null });
+    const words = await gateway.query('mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }', {
+      input: { searchCriteria },
+    });
+    expect(words.errors).toBeUndefined();
+    const { data: started, errors } = await gateway.query(start, { input: { marketId: market, searchCriteria } });
+    expect([started.startDiscovery?.__typename, errors]).toEqual(['DiscoveryStarted', undefined]);
+
+    const again = await gateway.query(`query { market(id: 1) { searchCriteria ${all} searchCriteriaHistory ${all} } }`);
+    expect(again.errors).toBeUndefined();
+    const { searchCriteria: last, searchCriteriaHistory } = again.data.market;
+    for (const earlier of [last, ...searchCriteriaHistory]) {
+      const { errors } = await gateway.query(
+        'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }',
+        { input: { searchCriteria: earlier } },
+      );
+      expect(errors).toBeUndefined();
+    }
+  });
+
+  test('go back to the service as it sent them, whatever it left out or added', async () => {
+    const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant(''), fc.constant('x'.repeat(2_000)));
+    const orNothing = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+    const words = fc.array(text, { maxLength: 3 });
+    const criteria = fc.record({
+      userPrompt: orNothing(text),
+      marketName: orNothing(text),
+      marketType: orNothing(text),
+      marketRole: orNothing(text),
+      keywords: orNothing(fc.record({ features: words, user: words, synonyms: words, irrelevant: words })),
+      seedDomains: fc.uniqueArray(fc.domain(), { maxLength: 3 }),
+      projectKind: orNothing(text),
+      locations: fc.array(fc.record({ countryCode: fc.constantFrom('DE', 'fr'), countryName: orNothing(text) }), {
+        maxLength: 3,
+      }),
+      count: orNothing(fc.integer({ min: 1, max: 10_000 })),
+      performSearch: orNothing(fc.boolean()),
+      'another member': orNothing(fc.jsonValue({ maxDepth: 2 })),
+    });
+    let made: object = {};
+    const service = fakeWire(({ url }) => ({
+      body: url.pathname.endsWith('/start') ? { data: [] } : { searchCriteria: made },
+    }));
+    const own = await startGateway({ wire: service.wire });
+    try {
+      await fc.assert(
+        fc.asyncProperty(criteria, async generated => {
+          made = JSON.parse(JSON.stringify(generated));
+          const { data } = await own.query(create);
+          const input = { marketId: '1', searchCriteria: data.createSearchCriteria };
+          const { errors } = await own.query(start, { input });
+          expect(errors).toBeUndefined();
+          const sent = JSON.parse(service.calls.at(-1)?.body ?? '{}').searchCriteria;
+          expect(sent).toEqual(made);
+        }),
+        { numRuns: 100 },
+      );
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('that lack what the service needs are refused with the name of that, and none of its other words', async () => {
+    const refused = async (searchCriteria: object) => {
+      const { errors } = await gateway.query(start, { input: { marketId: market, searchCriteria } });
+      return errors?.[0];
+    };
+    const { data } = await gateway.query(create);
+    const { keywords: _, ...rest } = data.createSearchCriteria;
+    const error = await refused(rest);
+    expect(error.extensions).toMatchObject({ code: 'BAD_USER_INPUT', argument: 'input.searchCriteria.keywords' });
+    expect(error.message).toMatch(/searchCriteria\.keywords$/);
+
+    const message = 'At http://10.0.0.1/start with key abc: count and marketName must be given';
+    const body = JSON.stringify({ success: false, errorCode: 'QUERY_VALIDATION_FAILED', message });
+    sandbox.tell({ path: /start$/, status: 400, body });
+    const several = await refused(rest);
+    expect(several.extensions.argument).toBe('input.searchCriteria.marketName');
+    expect(several.message).toMatch(/searchCriteria\.marketName, searchCriteria\.count$/);
+    expect(JSON.stringify(several)).not.toMatch(/10\.0|abc|must be/);
+  });
+});
+
 describe('bad input is refused before any call', () => {
   const rows: [string, string, object, string][] = [
     ['startDiscovery', 'StartDiscoveryInput', { marketId: 'x', searchCriteria: {} }, 'input.marketId'],
@@ -288,6 +383,12 @@ describe('bad input is refused before any call', () => {
       'StartDiscoveryInput',
       { marketId: '1', searchCriteria: { seedDomains: ['example.com', 'http://x.y/'] } },
       'input.searchCriteria.seedDomains.1',
+    ],
+    [
+      'startDiscovery',
+      'StartDiscoveryInput',
+      { marketId: '1', searchCriteria: { attributes: { count: 'many' } } },
+      'input.searchCriteria.attributes',
     ],
     ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: [] }, 'input.domains'],
     ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: ['-.com'] }, 'input.domains.0'],

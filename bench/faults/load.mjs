@@ -50,9 +50,10 @@ export async function rightAnswers(origin) {
 /**
  * Load until `stop`.
  * @param {string} origin @param {unknown[]} right
- * @param {boolean} repeats whether what broke is asked once more, as clients do
+ * @param {{ repeats?: boolean, apart?: boolean }} [how] `repeats`: what broke is asked once more, as clients do; `apart`: no two requests are
+ * equal, so that each is executed and none answered with a whole answer that was kept
  */
-export function startLoad(origin, right, repeats) {
+export function startLoad(origin, right, { repeats = false, apart = false } = {}) {
   const dispatcher = new Agent({ headersTimeout: patienceMs, bodyTimeout: patienceMs });
   const totals = { sent: 0, right: 0, typed: 0, lost: 0, repeated: 0 };
   /** What the first lost ones came to. @type {string[]} */
@@ -84,7 +85,7 @@ export function startLoad(origin, right, repeats) {
     while (!stopped) {
       asked += 1;
       const which = asked % kinds.length;
-      const query = kinds[which]?.() ?? '';
+      const query = `${kinds[which]?.() ?? ''}${apart ? ` # ${asked}` : ''}`;
       totals.sent += 1;
       const outcome = await outcomeOf(origin, which, query, repeats);
       totals[outcome] += 1;

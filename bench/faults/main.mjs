@@ -7,11 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { rightAnswers, startLoad } from './load.mjs';
+import { copyWithOtherModels } from './other-models.mjs';
 import { answers, endAll, freePort, Process, until } from './processes.mjs';
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
 const top = new URL('../..', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'faults-'));
+/** Beside the program, since it finds its packages and the schema above itself. */
+const otherModels = `${top}dist-with-other-models/`;
 const quietMs = 1_000;
 const faultMs = 4_000;
 /** A breaker rests for five seconds. */
@@ -154,7 +157,34 @@ const told =
     await sandbox.forget();
   };
 
-/** Each fault runs from its beginning to its end. `repeats`: what lost its connection is asked once more. */
+/** One gateway after the other, as `docs/operators.md` says. @param {string} program */
+async function replaceAll(gateways, program) {
+  for (const gateway of gateways) {
+    await gateway.process.end('SIGTERM');
+    await gateway.process.start([`${program}main.js`]);
+    // The balancer looks once a second.
+    await sleep(2_000);
+  }
+}
+
+/** The names of the endpoints for exports, with one more registered where there is a name. */
+async function endpointsOf({ url }, name) {
+  const ask = async query => {
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': 'demo-key-subscribed' },
+      body: JSON.stringify({ query }),
+    });
+    const { data, errors } = await response.json();
+    if (errors !== undefined) throw new Error(JSON.stringify(errors));
+    return data;
+  };
+  const endpoint = `{ name: "${name}", url: "https://crm.example/in", description: "CRM" }`;
+  if (name !== undefined) await ask(`mutation { registerExportEndpoint(input: ${endpoint}) { __typename } }`);
+  return (await ask('{ exportEndpoints { name } }')).exportEndpoints.map(each => each.name).join();
+}
+
+/** Each fault runs from its beginning to its end. `repeats` and `apart`: see `startLoad`. */
 const faults = [
   { name: 'service slow (800 ms)', place: one, run: told({ delayMs: 800 }) },
   { name: 'service silent', place: one, run: told({ hang: true }) },
@@ -254,23 +284,29 @@ const faults = [
   {
     name: 'rolling restart of three gateways',
     place: fleet,
-    async run({ gateways }) {
-      for (const gateway of gateways) {
-        await gateway.process.end('SIGTERM');
-        await gateway.process.start();
-        // The balancer looks once a second.
-        await sleep(2_000);
-      }
+    run: ({ gateways }) => replaceAll(gateways, `${top}dist/`),
+  },
+  {
+    name: 'rolling upgrade of three gateways to other models, and rollback',
+    place: fleet,
+    apart: true,
+    async run({ gateways, url }) {
+      copyWithOtherModels(`${top}dist/`, otherModels);
+      const before = await endpointsOf({ url }, 'crm');
+      await replaceAll(gateways, otherModels);
+      await replaceAll(gateways, `${top}dist/`);
+      const after = await endpointsOf({ url });
+      if (after !== before) throw new Error(`The registry held ${before}, and holds ${after}`);
     },
   },
 ];
 
 const rows = [];
 try {
-  for (const { name, place, run, repeats = false } of faults.filter(each => each.name.includes(values.only))) {
+  for (const { name, place, run, repeats, apart } of faults.filter(each => each.name.includes(values.only))) {
     const made = await place();
     const right = await rightAnswers(made.url);
-    const load = startLoad(made.url, right, repeats);
+    const load = startLoad(made.url, right, { repeats, apart });
     await sleep(quietMs);
     await run(made);
     const liftedAt = performance.now();
@@ -285,6 +321,7 @@ try {
 } finally {
   await endAll();
   rmSync(folder, { recursive: true, force: true });
+  rmSync(otherModels, { recursive: true, force: true });
 }
 
 const table = [

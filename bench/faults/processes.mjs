@@ -24,7 +24,9 @@ export class Process {
     this.#ready = ready;
   }
 
-  async start() {
+  /** @param {string[]} [args] other ones from now on */
+  async start(args = this.#args) {
+    this.#args = args;
     this.child = spawn(this.#command, this.#args, {
       env: { PATH: `${process.env.PATH}:/usr/sbin`, ...this.#env },
       stdio: 'ignore',

@@ -20,7 +20,7 @@ function vector(seed, heavy) {
 }
 
 /**
- * One Observation (spec.md: Observation).
+ * One Observation (docs/upstream-api.md: Observation).
  * @param {number} number which one
  * @param {boolean} heavy whether it carries its embedding
  */
@@ -59,7 +59,7 @@ function referencesOf(pageSize) {
 }
 
 /**
- * One page of the event list (spec.md: GET events).
+ * One page of the event list (docs/upstream-api.md: GET events).
  * @param {number} pageSize
  * @param {boolean} heavy whether events carry their embeddings
  */

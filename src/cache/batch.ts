@@ -74,9 +74,10 @@ export class Batch {
     return lookup.load(cancellation).then(
       loaded => {
         const { value, heavy, noStore } = loaded;
+        const bytes = loaded.bytes + (heavy?.bytes ?? 0);
         const freshUntil = noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
         if (!noStore) this.#keep(lookup, generation, loaded, freshUntil);
-        return { value, heavy: heavy?.value, source: 'network', stale: false, freshUntil, generation };
+        return { value, heavy: heavy?.value, source: 'network', stale: false, freshUntil, generation, bytes };
       },
       error => {
         if (error instanceof NotFound) this.#keepRefusal(lookup, generation, lookup.lifetime.absent, error.upstream);

@@ -108,8 +108,8 @@ function answerOrError(entries: readonly Entry[]): AnyAnswer | Error {
 }
 
 async function straight(lookup: Lookup<unknown, unknown>, cancellation: Cancellation): Promise<AnyAnswer> {
-  const { value, heavy } = await lookup.load(cancellation);
-  const unkept = { stale: false, freshUntil: 0, generation: undefined };
+  const { value, heavy, bytes } = await lookup.load(cancellation);
+  const unkept = { stale: false, freshUntil: 0, generation: undefined, bytes: bytes + (heavy?.bytes ?? 0) };
   return { value, heavy: heavy?.value, source: 'network', ...unkept };
 }
 

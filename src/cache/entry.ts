@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { UpstreamFault } from '../errors.js';
 
 /** What a tier keeps under a key: a value that is safe as JSON, or the fact that there is none. Times are milliseconds since 1970. */
@@ -14,6 +15,16 @@ export interface Entry {
   /** The size of the value's JSON text, about. */
   readonly bytes: number;
 }
+
+/** The shape of an entry that another gateway kept. What its value is like, the namespace and the signature vouch for. */
+export const entrySchema: z.ZodType<Entry> = z.strictObject({
+  value: z.unknown().optional(),
+  absent: z.strictObject({ status: z.int().nullable(), errorCode: z.string().nullable() }).optional(),
+  freshUntil: z.number(),
+  usableUntil: z.number(),
+  generation: z.string().optional(),
+  bytes: z.number().min(0),
+});
 
 /** The entries, if none of them is missing, of another generation, or past the time that is asked about. */
 export function whole(

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
 import type { RedisClient } from '../redis.js';
 import type { Telemetry } from '../telemetry.js';
+import type { FleetNamespace } from './namespace.js';
 import { createRedisGuard } from './redis-guard.js';
 
 /**
@@ -20,6 +22,9 @@ export interface Generations {
 /** Longer than any entry lives. */
 const lifetimeSeconds = 24 * 60 * 60;
 const mostTags = 100_000;
+
+const tokenSchema = z.uuid();
+const isToken = (text: string | null): text is string => tokenSchema.safeParse(text).success;
 
 /** The generations of a process that shares its cache with none. */
 export function localGenerations(): Generations {
@@ -43,10 +48,10 @@ export function localGenerations(): Generations {
 
 /**
  * The generations of a fleet. They are read anew for each batch of look-ups, and not announced: only so does the next query through
- * any process see a write for certain.
+ * any process see a write for certain. Gateways with other models share them: what one of them writes voids what the others keep.
  */
-export function sharedGenerations(redis: RedisClient, telemetry: Telemetry): Generations {
-  const keyOf = (tag: string) => `mig:generation:${tag}`;
+export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
+  const keyOf = (tag: string) => `mig:generation:${namespace}:${tag}`;
   /** Tags whose new generation Redis has not heard of. */
   const owed = new Set<string>();
 
@@ -55,8 +60,13 @@ export function sharedGenerations(redis: RedisClient, telemetry: Telemetry): Gen
   const currentOf = (tag: string) =>
     guarded('GET', async () => {
       const known = await redis.get(keyOf(tag));
-      if (known !== null) return known;
+      if (isToken(known)) return known;
       const token = randomUUID();
+      if (known !== null) {
+        telemetry.malformed('generation');
+        await redis.set(keyOf(tag), token, 'EX', lifetimeSeconds);
+        return token;
+      }
       const before = await redis.set(keyOf(tag), token, 'EX', lifetimeSeconds, 'NX', 'GET');
       return before ?? token;
     });
@@ -65,8 +75,8 @@ export function sharedGenerations(redis: RedisClient, telemetry: Telemetry): Gen
     try {
       await redis.set(keyOf(tag), randomUUID(), 'EX', lifetimeSeconds);
       owed.delete(tag);
-    } catch {
-      telemetry.redisFault('SET');
+    } catch (error) {
+      telemetry.redisFault('SET', error);
       owed.add(tag);
     }
   }

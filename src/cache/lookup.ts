@@ -45,11 +45,22 @@ export interface Answer<T, H> {
   readonly freshUntil: number;
   /** The generation of its tag; undefined where it has none. */
   readonly generation: string | undefined;
+  /** The length of its text, about. */
+  readonly bytes: number;
 }
 
 /** What a look-up's entries say. @throws NotFound where they say that there is nothing. */
 export function answerOf([record, heavy]: readonly Entry[], source: Source, stale = false): Answer<unknown, unknown> {
   if (record?.absent !== undefined) throw new NotFound('The service knows no such thing', record.absent);
   const freshUntil = stale ? 0 : Math.min(record?.freshUntil ?? 0, heavy?.freshUntil ?? Number.POSITIVE_INFINITY);
-  return { value: record?.value, heavy: heavy?.value, source, stale, freshUntil, generation: record?.generation };
+  const bytes = (record?.bytes ?? 0) + (heavy?.bytes ?? 0);
+  return {
+    value: record?.value,
+    heavy: heavy?.value,
+    source,
+    stale,
+    freshUntil,
+    generation: record?.generation,
+    bytes,
+  };
 }

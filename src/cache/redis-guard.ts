@@ -9,13 +9,13 @@ const restMs = 1_000;
 export type RedisGuard = <T>(command: string, run: () => Promise<T>) => Promise<T | undefined>;
 
 /** A guard that makes a Redis that is gone, slow or full cost next to nothing, and counts its faults. */
-export function createRedisGuard(telemetry: Telemetry): RedisGuard {
+export function createRedisGuard(telemetry: Pick<Telemetry, 'redisFault'>): RedisGuard {
   const breaker = circuitBreaker(handleAll, { halfOpenAfter: restMs, breaker: new ConsecutiveBreaker(faultsInARow) });
   return async (command, run) => {
     try {
       return await breaker.execute(run);
-    } catch {
-      telemetry.redisFault(command);
+    } catch (error) {
+      telemetry.redisFault(command, error);
       return undefined;
     }
   };

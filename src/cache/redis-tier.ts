@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { RedisClient } from '../redis.js';
-import type { Telemetry } from '../telemetry.js';
-import type { Entry } from './entry.js';
+import { type Entry, entrySchema } from './entry.js';
+import type { SharedStore } from './namespace.js';
 import { createRedisGuard, type RedisGuard } from './redis-guard.js';
 import { partsOf, type ScopedKey } from './scoped-key.js';
 
@@ -19,47 +18,54 @@ const longestKey = 250;
  * The keys of one call are of one scope: they share a Cluster slot, so that one command reads them all.
  */
 export class RedisTier {
-  readonly #redis: RedisClient;
+  readonly #store: SharedStore;
   readonly #guarded: RedisGuard;
 
-  constructor(redis: RedisClient, telemetry: Telemetry) {
-    this.#redis = redis;
-    this.#guarded = createRedisGuard(telemetry);
+  constructor(store: SharedStore) {
+    this.#store = store;
+    this.#guarded = createRedisGuard(store.telemetry);
   }
 
-  /** One round trip for all keys; undefined for each that is missing, unreadable, or not to be had now. */
+  /** One round trip for all keys; undefined for each that is missing, malformed, not signed by this fleet, or not to be had now. */
   async getMany(keys: readonly ScopedKey[]): Promise<readonly (Entry | undefined)[]> {
-    const texts = await this.#guarded('MGET', () => this.#redis.mget(keys.map(redisKey)));
-    return keys.map((_, index) => parsed(texts?.[index]));
+    const names = keys.map(key => this.#nameOf(key));
+    const texts = await this.#guarded('MGET', () => this.#store.redis.mget(names));
+    return names.map((name, index) => this.#entryIn(name, texts?.[index]));
   }
 
   /** One pipeline for all entries; one whose time is over replaces what is there by nothing. Never rejects. */
   async setMany(writes: readonly Write[]): Promise<void> {
-    const pipeline = this.#redis.pipeline();
-    for (const { key, entry } of writes) {
-      const milliseconds = Math.ceil(entry.usableUntil - Date.now());
-      if (milliseconds > 0) pipeline.set(redisKey(key), JSON.stringify(entry), 'PX', milliseconds);
-      else pipeline.unlink(redisKey(key));
-    }
     await this.#guarded('SET', async () => {
+      const pipeline = this.#store.redis.pipeline();
+      for (const { key, entry } of writes) {
+        const milliseconds = Math.ceil(entry.usableUntil - Date.now());
+        const name = this.#nameOf(key);
+        if (milliseconds > 0) pipeline.set(name, this.#signed(name, JSON.stringify(entry)), 'PX', milliseconds);
+        else pipeline.unlink(name);
+      }
       const failed = (await pipeline.exec())?.find(([error]) => error !== null);
       if (failed !== undefined) throw failed[0];
     });
   }
-}
 
-function redisKey(key: ScopedKey): string {
-  if (key.length <= longestKey) return `mig:${key}`;
-  const [scope, asked] = partsOf(key);
-  return `mig:${scope}:${createHash('sha256').update(asked).digest('base64url')}`;
-}
+  #signed(name: string, json: string): string {
+    return this.#store.signer.sign(name, json) + json;
+  }
 
-function parsed(text: string | null | undefined): Entry | undefined {
-  if (text == null) return undefined;
-  try {
-    const entry = JSON.parse(text);
-    return [entry.freshUntil, entry.usableUntil, entry.bytes].every(Number.isFinite) ? entry : undefined;
-  } catch {
-    return undefined;
+  #entryIn(name: string, text: string | null | undefined): Entry | undefined {
+    if (text == null) return undefined;
+    try {
+      return entrySchema.parse(JSON.parse(this.#store.signer.open(name, text) ?? ''));
+    } catch {
+      this.#store.telemetry.malformed('record');
+      return undefined;
+    }
+  }
+
+  #nameOf(key: ScopedKey): string {
+    const prefix = `mig:cache:${this.#store.namespace}:`;
+    if (key.length <= longestKey) return `${prefix}${key}`;
+    const [scope, asked] = partsOf(key);
+    return `${prefix}${scope}:${createHash('sha256').update(asked).digest('base64url')}`;
   }
 }

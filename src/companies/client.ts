@@ -1,6 +1,6 @@
 import type { Read } from '../reader.js';
 import type { Write } from '../writer.js';
-import { type CompanyRecord, companies, csvExport, type Esg, esg } from './model.js';
+import { type CompanyRecord, companies, companyPieces, csvExport, type Esg, esg } from './model.js';
 
 /** GET /v2/markets/{id}/companies: all of them. */
 export function companiesRead(marketId: string): Read<readonly CompanyRecord[]> {
@@ -15,6 +15,7 @@ export function companiesRead(marketId: string): Read<readonly CompanyRecord[]> 
     },
     market: marketId,
     parse: body => ({ value: companies.parse(body) }),
+    pieces: companyPieces,
   };
 }
 

@@ -1,27 +1,65 @@
-import { BadUserInput } from '../errors.js';
-import type { CompanyFilter } from '../generated/schema-types.js';
 import { plainText } from '../input.js';
+import { boundedList } from '../limits/list-bounds.js';
+import { oncePerValue } from '../once-per-value.js';
+import { searchTexts } from './company-index.js';
 import type { CompanyRecord } from './model.js';
 
-const mostValues = 10_000;
-
-/** A filter of the schema as a test of one company. @throws BadUserInput that names the member: `filter.search`. */
-export function companyTest(filter: CompanyFilter | null | undefined): (company: CompanyRecord) => boolean {
-  const text = filter?.search == null ? undefined : plainText(filter.search, 'filter.search').toLowerCase();
-  const domains = lowerCased(filter?.domains, 'filter.domains');
-  const countries = lowerCased(filter?.operatesIn, 'filter.operatesIn');
-  const codes = lowerCased(filter?.naics, 'filter.naics');
-  return company =>
-    (text === undefined || textOf(company).includes(text)) &&
-    (domains === undefined || domains.has(company.domain.toLowerCase())) &&
-    (countries === undefined || company.operatesIn.some(country => countries.has(country.toLowerCase()))) &&
-    (codes === undefined || company.naics.some(({ code }) => [...codes].some(wanted => code.startsWith(wanted))));
+/** Which companies of a market are wanted. */
+export interface CompanySelection {
+  /** The same for filters that mean the same. */
+  readonly key: string;
+  /** Those of the list that are wanted, in its order. One pass, in which each company takes a few look-ups, however long the filter is. */
+  from(companies: readonly CompanyRecord[]): readonly CompanyRecord[];
 }
 
-const textOf = ({ name, domain, description }: CompanyRecord) => [name, domain, description].join('\n').toLowerCase();
+/** What a company must have to be selected, as `CompanyFilter` of the schema. */
+export interface CompanyConditions {
+  readonly search?: string | null;
+  readonly domains?: readonly string[] | null;
+  readonly operatesIn?: readonly string[] | null;
+  readonly naics?: readonly string[] | null;
+}
 
-function lowerCased(values: readonly string[] | null | undefined, argument: string): ReadonlySet<string> | undefined {
-  if (values == null) return undefined;
-  if (values.length > mostValues) throw new BadUserInput(argument, `must be at most ${mostValues} values`);
-  return new Set(values.map(value => plainText(value, argument).toLowerCase()));
+const longestCode = 10;
+
+type ListMember = 'domains' | 'operatesIn' | 'naics';
+
+/** A list of a filter, in lower case. Lists that mean the same have the same key. */
+interface PreparedList {
+  readonly values: ReadonlySet<string>;
+  readonly key: string;
+}
+
+/** The prepared forms of a list: the list of a variable is the same array wherever the operation uses the variable. */
+const formsOf = oncePerValue((_: readonly string[]) => new Map<ListMember, PreparedList>());
+
+/** A filter, prepared for any number of companies. @throws BadUserInput that names the member of the argument: `filter.search`. */
+export function companySelection(filter: CompanyConditions, argument: string): CompanySelection {
+  const listOf = (member: ListMember, longest?: number): PreparedList | undefined => {
+    const [given, at] = [filter[member], `${argument}.${member}`];
+    if (given == null) return undefined;
+    const known = formsOf(given).get(member);
+    if (known !== undefined) return known;
+    const bounded = boundedList(`CompanyFilter.${member}`, given, at);
+    const values = new Set(bounded.map(value => plainText(value, at, longest).toLowerCase()));
+    const prepared = { values, key: JSON.stringify([...values].sort()) };
+    formsOf(given).set(member, prepared);
+    return prepared;
+  };
+  const text = filter.search == null ? undefined : plainText(filter.search, `${argument}.search`).toLowerCase();
+  const lists = [listOf('domains'), listOf('operatesIn'), listOf('naics', longestCode)] as const;
+  const [domains, countries, codes] = lists.map(list => list?.values);
+  const lengths = codes && [...new Set([...codes].map(code => code.length))];
+  const isWanted = ({ domain, operatesIn, naics }: CompanyRecord) =>
+    (domains === undefined || domains.has(domain.toLowerCase())) &&
+    (countries === undefined || operatesIn.some(country => countries.has(country.toLowerCase()))) &&
+    (codes === undefined || naics.some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length)))));
+  return {
+    key: JSON.stringify([text, ...lists.map(list => list?.key)]),
+    from(companies) {
+      if (text === undefined) return companies.filter(isWanted);
+      const texts = searchTexts(companies);
+      return companies.filter((company, index) => texts[index]?.includes(text) && isWanted(company));
+    },
+  };
 }

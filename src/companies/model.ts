@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { oncePerValue } from '../once-per-value.js';
 import { records, requiredRecords, tolerant } from '../upstream/drift.js';
 import { unwrapped, withAttributes } from '../wire-types.js';
 
@@ -24,19 +25,29 @@ const known = z.object({
   dunsNumbers: records('Company.dunsNumbers', text),
 });
 
-/** A company record (spec.md: Company record); what the specification does not name is kept in `attributes`. */
+/** A company record (docs/upstream-api.md: Company record); what the specification does not name is kept in `attributes`. */
 const company = withAttributes(known);
 
 export type CompanyRecord = z.output<typeof company>;
 
 /** The companies of a market. The body is not shown: a list, bare or under `data` or `companies`, is understood. */
-export const companies = z.preprocess(
-  body => {
-    const content = unwrapped(body);
-    return Array.isArray(content) ? content : (content as { companies?: unknown } | null)?.companies;
-  },
-  requiredRecords('Company', company),
-);
+export const companies = z.preprocess(listIn, requiredRecords('Company', company));
+
+const perPiece = 250;
+
+/** The same body in pieces of 250 companies; one that has no list is one piece. */
+export function companyPieces(body: unknown): readonly unknown[] {
+  const list = listIn(body);
+  if (!Array.isArray(list)) return [body];
+  return Array.from({ length: Math.ceil(list.length / perPiece) }, (_, index) =>
+    list.slice(index * perPiece, (index + 1) * perPiece),
+  );
+}
+
+function listIn(body: unknown): unknown {
+  const content = unwrapped(body);
+  return Array.isArray(content) ? content : (content as { companies?: unknown } | null)?.companies;
+}
 
 const jsonObject = z.record(text, z.unknown());
 
@@ -48,17 +59,29 @@ export const esg = z.preprocess(body => {
 
 export type Esg = z.output<typeof esg>;
 
-/** A CSV file that was written (spec.md: Markets interface). */
+/** A CSV file that was written (docs/upstream-api.md: Markets interface). */
 export const csvExport = z.preprocess(unwrapped, z.object({ downloadLink: z.url({ protocol: /^https?$/ }) }));
+
+/** The parts of a market's ESG data by the domains, in lower case, of the companies that they are about. Worked out once for each body. */
+const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {
+  const parts = new Map<string, Esg>();
+  const add = (domain: unknown, part: unknown) => {
+    if (typeof domain !== 'string' || !isRecord(part)) return;
+    const key = domain.toLowerCase();
+    if (!parts.has(key)) parts.set(key, part);
+  };
+  for (const [member, value] of Object.entries(data)) {
+    add(member, value);
+    for (const record of Array.isArray(value) ? value : []) add(record?.domain, record);
+  }
+  return parts;
+});
 
 /** A company's part of its market's ESG data: a record with its domain in any list, or a member named like it; null where there is neither. */
 export function esgOf(data: Esg, domain: string): Esg | null {
-  const wanted = domain.toLowerCase();
-  for (const [member, value] of Object.entries(data)) {
-    if (member.toLowerCase() === wanted) return jsonObject.safeParse(value).data ?? null;
-    const list: readonly unknown[] = Array.isArray(value) ? value : [];
-    const record = list.find(item => String((item as { domain?: unknown } | null)?.domain).toLowerCase() === wanted);
-    if (record !== undefined) return record as Esg;
-  }
-  return null;
+  return partsByDomain(data).get(domain.toLowerCase()) ?? null;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

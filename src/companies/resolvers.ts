@@ -4,7 +4,6 @@ import { connectionOf, offsetAfter } from '../graphql/connection.js';
 import { marketId, pageSize, plainText } from '../input.js';
 import { andThen } from '../maybe-promise.js';
 import { exportCsvWrite } from './client.js';
-import { companyTest } from './filter.js';
 import { esgOf } from './model.js';
 
 /** The fields that the companies of a market and their ESG data answer. */
@@ -13,14 +12,12 @@ export const companiesResolvers: Resolvers = {
     async companies({ id }, { first, after, filter }, { loaders }) {
       const size = pageSize(first);
       const offset = offsetAfter(after);
-      const test = companyTest(filter);
-      const matching = (await loaders.companies.all(id)).filter(test);
+      const matching = await loaders.companies.matching(id, filter, 'filter');
       const page = matching.slice(offset, offset + size).map(company => ({ ...company, marketId: id }));
       return connectionOf(page, offset, matching.length);
     },
     async company({ id }, { domain }, { loaders }) {
-      const wanted = plainText(domain, 'domain').toLowerCase();
-      const company = (await loaders.companies.all(id)).find(each => each.domain.toLowerCase() === wanted);
+      const company = await loaders.companies.byDomain(id, plainText(domain, 'domain'));
       return company === undefined ? null : { ...company, marketId: id };
     },
     esg: ({ id }, _, { loaders }) => loaders.companies.esg(id),
@@ -28,7 +25,7 @@ export const companiesResolvers: Resolvers = {
   Mutation: {
     async exportMarketCsv(_, { input }, { writer }) {
       const id = marketId(input.marketId, 'input.marketId');
-      const domains = checkedDomains(input.domains, 'input.domains');
+      const domains = checkedDomains('ExportMarketCsvInput.domains', input.domains, 'input.domains');
       return { downloadLink: await writer.write(exportCsvWrite(id, domains)) };
     },
   },

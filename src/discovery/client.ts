@@ -2,6 +2,7 @@ import { jobsTag } from '../cache/tags.js';
 import type { Read } from '../reader.js';
 import type { Write } from '../writer.js';
 import {
+  criteriaMembers,
   type Job,
   jobs,
   type SearchCriteria,
@@ -74,7 +75,7 @@ export function createCriteriaWrite(searchType: string, searchInput: string): Wr
 /** POST to the path of keyword suggestion, which the specification does not show. @param criteria as `criteriaBody` gives them. */
 export function suggestKeywordsWrite(path: string, criteria: object): Write<readonly string[]> {
   return {
-    request: discoveryRequest('POST', path, { searchCriteria: criteria }),
+    request: { ...discoveryRequest('POST', path, { searchCriteria: criteria }), members: ofCriteria },
     parse: body => suggestedKeywords.parse(body()),
   };
 }
@@ -82,10 +83,13 @@ export function suggestKeywordsWrite(path: string, criteria: object): Write<read
 /** POST /v2/discovery/{id}/start. @param criteria as `criteriaBody` gives them. */
 export function startWrite(marketId: string, criteria: object, skipDiscoveryReview: boolean): Write<readonly Job[]> {
   return {
-    request: discoveryRequest('POST', `/v2/discovery/${marketId}/start`, {
-      searchCriteria: criteria,
-      pipelineChoices: { skipDiscoveryReview },
-    }),
+    request: {
+      ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, {
+        searchCriteria: criteria,
+        pipelineChoices: { skipDiscoveryReview },
+      }),
+      members: ofCriteria,
+    },
     market: marketId,
     begins: jobsTag(marketId),
     parse: body => jobs.parse(body()),
@@ -113,6 +117,8 @@ export function publishWrite(marketId: string): Write<readonly Job[]> {
     parse: body => jobs.parse(body()),
   };
 }
+
+const ofCriteria = criteriaMembers.map(member => `searchCriteria.${member}`);
 
 function discoveryRequest(method: 'POST' | 'PATCH', path: string, body?: object) {
   return { family: 'discovery', address: 'base', method, path, body, argument: 'input', safe: false } as const;

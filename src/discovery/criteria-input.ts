@@ -2,24 +2,31 @@ import { checkedDomains } from '../domains.js';
 import { BadUserInput } from '../errors.js';
 import type { SearchCriteriaInput } from '../generated/schema-types.js';
 import { plainText } from '../input.js';
+import { boundedList } from '../limits/list-bounds.js';
+import { criteriaMembers } from './model.js';
 
-const longestName = 255;
-const longestPrompt = 10_000;
-const mostWords = 1_000;
-const mostCountries = 300;
+const longestText = 10_000;
 
-/** Search criteria in the service's form (spec.md: Search criteria), without what was left out. @throws BadUserInput */
+/**
+ * Search criteria in the service's form (docs/upstream-api.md: Search criteria), without what is null or was left out. Criteria that were read pass
+ * unchanged, so texts may be empty and may hold any character: they go into a JSON body and nowhere else.
+ * @throws BadUserInput
+ */
 export function criteriaBody(input: SearchCriteriaInput, argument: string): Record<string, unknown> {
   const at = (member: string) => `${argument}.${member}`;
-  const text = (member: 'marketName' | 'marketType' | 'marketRole' | 'projectKind') =>
-    input[member] == null ? undefined : plainText(input[member], at(member), longestName);
+  const text = (member: 'userPrompt' | 'marketName' | 'marketType' | 'marketRole' | 'projectKind') =>
+    input[member] == null ? undefined : short(input[member], at(member));
   return {
-    userPrompt: input.userPrompt == null ? undefined : prompt(input.userPrompt, at('userPrompt')),
+    ...(input.attributes != null && others(input.attributes, at('attributes'))),
+    userPrompt: text('userPrompt'),
     marketName: text('marketName'),
     marketType: text('marketType'),
     marketRole: text('marketRole'),
     keywords: input.keywords == null ? undefined : words(input.keywords, at('keywords')),
-    seedDomains: input.seedDomains == null ? undefined : checkedDomains(input.seedDomains, at('seedDomains'), 0),
+    seedDomains:
+      input.seedDomains == null
+        ? undefined
+        : checkedDomains('SearchCriteriaInput.seedDomains', input.seedDomains, at('seedDomains'), 0),
     projectKind: text('projectKind'),
     locations: input.locations == null ? undefined : countries(input.locations, at('locations')),
     count: input.count == null ? undefined : positive(input.count, at('count')),
@@ -29,27 +36,36 @@ export function criteriaBody(input: SearchCriteriaInput, argument: string): Reco
 
 /** A question in natural language, which may have lines. @throws BadUserInput */
 export function prompt(text: string, argument: string): string {
-  plainText(text.replaceAll(/[\n\r\t]/g, ' '), argument, longestPrompt);
+  plainText(text.replaceAll(/[\n\r\t]/g, ' '), argument, longestText);
   return text;
 }
 
+function short(text: string, argument: string): string {
+  if (text.length > longestText) throw new BadUserInput(argument, `must be at most ${longestText} characters`);
+  return text;
+}
+
+function others(attributes: Record<string, unknown>, argument: string) {
+  const known = criteriaMembers.find(member => Object.hasOwn(attributes, member));
+  if (known !== undefined) throw new BadUserInput(argument, `must not hold ${known}, which has a field of its own`);
+  return attributes;
+}
+
 function words(keywords: NonNullable<SearchCriteriaInput['keywords']>, argument: string) {
-  for (const [member, list] of Object.entries(keywords)) {
+  for (const member of ['features', 'user', 'synonyms', 'irrelevant'] as const) {
     const at = `${argument}.${member}`;
-    if (list.length > mostWords) throw new BadUserInput(at, `must be at most ${mostWords} words`);
-    for (const word of list) plainText(word, at, longestName);
+    for (const word of boundedList(`SearchKeywordsInput.${member}`, keywords[member], at)) short(word, at);
   }
   return keywords;
 }
 
 function countries(locations: NonNullable<SearchCriteriaInput['locations']>, argument: string) {
-  if (locations.length > mostCountries) throw new BadUserInput(argument, `must be at most ${mostCountries} countries`);
-  for (const [index, { countryCode, countryName }] of locations.entries()) {
+  const bounded = boundedList('SearchCriteriaInput.locations', locations, argument);
+  return bounded.map(({ countryCode, countryName }, index) => {
     const at = `${argument}.${index}`;
     if (!/^[A-Za-z]{2}$/.test(countryCode)) throw new BadUserInput(`${at}.countryCode`, 'must be two letters');
-    plainText(countryName, `${at}.countryName`, longestName);
-  }
-  return locations;
+    return { countryCode, countryName: countryName == null ? undefined : short(countryName, `${at}.countryName`) };
+  });
 }
 
 function positive(count: number, argument: string): number {

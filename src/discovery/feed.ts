@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
 import { jobsTag, marketTag } from '../cache/tags.js';
 import type { Caller } from '../caller.js';
 import type { Live } from '../live/live.js';
@@ -6,7 +8,7 @@ import type { Found } from '../live/word.js';
 import { type ReaderParts, readAnew } from '../reader.js';
 import { type LeftOut, Receipt } from '../receipt.js';
 import { type JobPhase, jobsRead } from './client.js';
-import type { Job } from './model.js';
+import { type Job, jobState } from './model.js';
 
 /** How the jobs of one phase of a market stand. */
 export interface JobProgress {
@@ -19,9 +21,19 @@ export interface JobProgress {
   readonly finished: boolean;
 }
 
+const leftOut = z.object({ record: z.string(), id: z.string().nullable(), fields: z.array(z.string()) });
+
+const jobProgressState: z.ZodType<JobProgress> = z.object({
+  marketId: z.string(),
+  phase: z.enum(['DISCOVERY', 'PUBLISH']),
+  jobs: z.array(jobState),
+  leftOut: z.array(leftOut),
+  finished: z.boolean(),
+});
+
 /** What the discovery room can be listened to for. */
 export interface DiscoveryFeed {
-  /** The jobs of a phase until the last has ended (spec.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
+  /** The jobs of a phase until the last has ended (docs/upstream-api.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
   jobProgress(marketId: string, phase: JobPhase): Promise<Reading<Found<JobProgress>>>;
 }
 
@@ -36,7 +48,7 @@ export function createDiscoveryFeed(
     last: JobProgress | undefined,
     signal: AbortSignal,
   ): Promise<JobProgress> {
-    const asker = { credential, receipt: new Receipt() };
+    const asker = { credential, scope, receipt: new Receipt() };
     const { value: jobs, leftOut } = await readAnew(parts, jobsRead(marketId, phase), asker, signal);
     const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
     // What jobs have done to their market is to be seen as soon as their end is told.
@@ -50,8 +62,9 @@ export function createDiscoveryFeed(
         scope,
         `jobs ${phase} ${marketId}`,
         {
+          stateSchema: jobProgressState,
           ask: (last, signal) => ask(marketId, phase, last, signal),
-          same: (one, other) => JSON.stringify(one) === JSON.stringify(other),
+          same: isDeepStrictEqual,
           isFinal: ({ finished }) => finished,
           generation: () => parts.cache.generationOf(jobsTag(marketId)),
         },

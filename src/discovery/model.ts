@@ -28,8 +28,19 @@ const job = z
     ...endTime,
   }));
 
-/** A job of a discovery or of a publication (spec.md: Discovery job). */
+/** A job of a discovery or of a publication (docs/upstream-api.md: Discovery job). */
 export type Job = z.output<typeof job>;
+
+/** The shape of a job that another gateway read. */
+export const jobState = z.object({
+  id: text,
+  progress: z.number().nullable(),
+  workflowName: text.nullable(),
+  status: text.nullable(),
+  startTime: text.nullable(),
+  endTime: text.nullable(),
+  finished: z.boolean(),
+}) satisfies z.ZodType<Job>;
 
 /** The jobs of a market: `{metadata, data}`. */
 export const jobs = z.object({ data: requiredRecords('Job', job) }).transform(({ data }) => data);
@@ -62,7 +73,10 @@ const known = z.object({
 
 const criteriaRecord = withAttributes(known);
 
-/** Search criteria (spec.md: Search criteria); what the specification does not name is kept in `attributes`. */
+/** The members of search criteria that the specification names. */
+export const criteriaMembers = Object.keys(known.shape);
+
+/** Search criteria (docs/upstream-api.md: Search criteria); what the specification does not name is kept in `attributes`. */
 export type SearchCriteria = z.output<typeof criteriaRecord>;
 
 /** Criteria, bare or under `searchCriteria` or `data`. */

@@ -67,7 +67,10 @@ export const discoveryResolvers: Resolvers = {
 
 function reviewed(target: ReviewTarget) {
   if (target.domains != null) {
-    return { mode: 'partial', domains: checkedDomains(target.domains, 'input.target.domains') } as const;
+    return {
+      mode: 'partial',
+      domains: checkedDomains('ReviewTarget.domains', target.domains, 'input.target.domains'),
+    } as const;
   }
   if (target.all !== true) throw new BadUserInput('input.target.all', 'must be true; name domains to review some');
   return { mode: 'all' } as const;

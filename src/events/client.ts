@@ -3,7 +3,7 @@ import type { Parsed, Read } from '../reader.js';
 import { Vector } from '../vector.js';
 import { type Event, type EventPage, eventPage, type Observation, observation } from './model.js';
 
-/** What the event list is asked for, by the service's own names (spec.md: GET events); what is left out is the service's default. */
+/** What the event list is asked for, by the service's own names (docs/upstream-api.md: GET events); what is left out is the service's default. */
 export interface EventQuery {
   readonly from?: string;
   readonly to?: string;

@@ -18,7 +18,7 @@ const longestNames = 6_000;
 /**
  * The first events of many entities, each exactly as a call of its own would give them, in as few calls as that takes: at most one call
  * per group asked for alike more than asking separately, as long as every score is known and the list holds still. The names of a group
- * go into one call, since the service combines them with OR (spec.md: GET events, rule 1), and its events are told apart by the entities
+ * go into one call, since the service combines them with OR (docs/upstream-api.md: GET events, 1), and its events are told apart by the entities
  * they name. Whatever cannot be told apart for certain is asked for by itself.
  */
 export async function shareCalls(
@@ -67,7 +67,8 @@ async function sharedWindows(group: Group, page: ReadPage, own: Own): Promise<Wi
   const addsUp = new Set(events.map(({ id }) => id)).size === firstPage.totalItems;
   if (!addsUp || !pages.every(each => each.totalItems === firstPage.totalItems)) return nothing;
   // A name that the service matched in a way of its own: then names tell nothing.
-  if (!events.every(event => group.some(({ name }) => belongs(event, name, query) !== 'no'))) return nothing;
+  const names = new Set(group.map(({ name }) => name));
+  if (!events.every(event => event.impactedEntities.some(({ name }) => names.has(name)))) return nothing;
   return toldApart(group, events, firstPage.unfilteredTotalItems, own);
 }
 
@@ -85,11 +86,13 @@ async function toldApart(
   unfilteredTotalItems: number | null,
   own: Own,
 ): Promise<Windows> {
+  const listed = byName(events);
   const candidates = group.flatMap((one): Candidate[] => {
-    const belongings = events.map(event => belongs(event, one.name, one.query));
+    const named = listed.get(one.name) ?? [];
+    const belongings = named.map(event => belongs(event, one.name, one.query));
     if (belongings.includes('unclear')) return [];
     const those = (...accepted: readonly Belonging[]): EventWindow => {
-      const its = events.filter((_, index) => accepted.includes(belongings[index] ?? 'no'));
+      const its = named.filter((_, index) => accepted.includes(belongings[index] ?? 'no'));
       return { events: its.slice(0, one.first), totalItems: its.length, unfilteredTotalItems };
     };
     return [{ one, inOne: those('yes'), inAny: those('yes', 'by reading') }];
@@ -102,6 +105,19 @@ async function toldApart(
   const truth = await own(probe.one).catch(() => undefined);
   const reading = (['inOne', 'inAny'] as const).find(each => truth !== undefined && alike(probe[each], truth));
   return reading === undefined ? certain : new Map(candidates.map(each => [each.one, each[reading]]));
+}
+
+/** The events under each name that they bear, in their order. */
+function byName(events: readonly Event[]): ReadonlyMap<string, readonly Event[]> {
+  const named = new Map<string, Event[]>();
+  for (const event of events) {
+    for (const name of new Set(event.impactedEntities.map(entity => entity.name))) {
+      const before = named.get(name);
+      if (before === undefined) named.set(name, [event]);
+      else before.push(event);
+    }
+  }
+  return named;
 }
 
 function alike(one: EventWindow, other: EventWindow): boolean {

@@ -5,12 +5,12 @@ import { type ReaderParts, readAnew } from '../reader.js';
 import { Receipt } from '../receipt.js';
 import type { EventQuery, EventsClient } from './client.js';
 import type { Event } from './model.js';
-import { follow, type Tail, timeOf } from './tail.js';
+import { follow, type Tail, tailState, timeOf } from './tail.js';
 
 /** What the events room can be listened to for. */
 export interface EventsFeed {
   /**
-   * Events that are new or updated from now on, each once for each update, the oldest update first (spec.md: GET events).
+   * Events that are new or updated from now on, each once for each update, the oldest update first (docs/upstream-api.md: GET events).
    * @param vectors whether embeddings are wanted.
    * @throws NotConfigured; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
    */
@@ -23,7 +23,7 @@ export function createEventsFeed(
   { credential, scope, until }: Caller,
 ): EventsFeed {
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
-    const asker = { credential, receipt: new Receipt() };
+    const asker = { credential, scope, receipt: new Receipt() };
     return async (page: number, from: string, to: string) => {
       const read = parts.events.page({ ...query, from, to }, page, largestPage, vectors);
       const { value } = await readAnew(parts, read, asker, signal);
@@ -40,6 +40,7 @@ export function createEventsFeed(
         scope,
         `events ${vectors} ${request.query}`,
         {
+          stateSchema: tailState,
           ask: (before, signal) => follow(pagesOf(query, vectors, signal), before, Date.now()),
           same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
           isFinal: () => false,

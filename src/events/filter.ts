@@ -1,9 +1,10 @@
 import { BadUserInput } from '../errors.js';
 import type { EventFilter } from '../generated/schema-types.js';
 import { plainText } from '../input.js';
+import { boundedList } from '../limits/list-bounds.js';
+import { oncePerValue } from '../once-per-value.js';
 import type { EventQuery } from './client.js';
 
-const mostNames = 100;
 const longestName = 255;
 const longestQuery = 8_000;
 const greatestScore = 3;
@@ -12,7 +13,11 @@ type Given = EventFilter | null | undefined;
 
 /** A filter of the schema as a query of the service. @throws BadUserInput that names the member: `filter.minLikelihood`. */
 export function queryOf(filter: Given): EventQuery {
-  if (filter == null) return {};
+  return filter == null ? {} : preparedQuery(filter);
+}
+
+/** One filter may stand for a hundred companies. */
+const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
   const query: EventQuery = {
     ...given('from', filter.from, time),
     ...given('to', filter.to, time),
@@ -28,7 +33,7 @@ export function queryOf(filter: Given): EventQuery {
   }
   if (JSON.stringify(query).length > longestQuery) throw new BadUserInput('filter', 'is too long');
   return query;
-}
+});
 
 /** A name for a comma-separated list of the service. @throws BadUserInput */
 export function entityName(name: string, argument: string): string {
@@ -46,11 +51,10 @@ function given<K extends keyof EventQuery, V>(
   return checked === undefined ? undefined : ({ [name]: checked } as Pick<EventQuery, K>);
 }
 
-function names(member: string) {
+function names(member: 'affectedDatapoints' | 'alertTypes' | 'impactedEntities') {
   return (list: readonly string[]): readonly string[] | undefined => {
     const argument = `filter.${member}`;
-    if (list.length > mostNames) throw new BadUserInput(argument, `must be at most ${mostNames} names`);
-    const checked = list.map(name => entityName(name, argument));
+    const checked = boundedList(`EventFilter.${member}`, list, argument).map(name => entityName(name, argument));
     return checked.length === 0 ? undefined : checked;
   };
 }
@@ -67,10 +71,10 @@ function bounds(least: Least, greatest: Greatest, filter: EventFilter) {
   return { ...(low !== undefined && { [least]: low }), ...(high !== undefined && { [greatest]: high }) };
 }
 
-/** Null lifts the bound, which the service has no other way to say than its end of the scale. */
-function score(value: number | null | undefined, member: string, unbounded: number): number | undefined {
+/** A bound left out keeps the service's default. Null becomes the end of the scale, since the service has no word for "no bound". */
+function score(value: number | null | undefined, member: string, end: number): number | undefined {
   if (value === undefined) return undefined;
-  if (value === null) return unbounded;
+  if (value === null) return end;
   if (value < 0 || value > greatestScore)
     throw new BadUserInput(`filter.${member}`, `must be between 0 and ${greatestScore}`);
   return value;

@@ -9,7 +9,7 @@ export type Belonging = 'yes' | 'no' | 'by reading' | 'unclear';
 
 /**
  * Whether the service would list an event under one entity's name. The specification leaves open whether the name and the scores must meet in
- * one impacted entity or may in two (spec.md: GET events, rules 1 and 2); where the two readings differ, it is `by reading`.
+ * one impacted entity or may in two (docs/upstream-api.md: GET events, 1 and 2); where the two readings differ, it is `by reading`.
  */
 export function belongs(event: Event, name: string, query: EventQuery): Belonging {
   const impacts = event.impactedEntities.flatMap(entity => (entity.name === name ? [entity.impact] : []));
@@ -18,7 +18,7 @@ export function belongs(event: Event, name: string, query: EventQuery): Belongin
   return impacts.every(impact => impact?.likelihood != null && impact.severity != null) ? 'by reading' : 'unclear';
 }
 
-/** The service's defaults (spec.md: GET events). */
+/** The service's defaults (docs/upstream-api.md: GET events). */
 const defaults = { minLikelihood: 2, maxLikelihood: 3, minSeverity: 2, maxSeverity: 3 };
 
 function withinBounds(impact: Event['impactedEntities'][number]['impact'], query: EventQuery): boolean {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { placedRecords, records, tolerant } from '../upstream/drift.js';
+import { Vector } from '../vector.js';
 import { closedSet, unwrapped, utcTime, vector } from '../wire-types.js';
 
 const text = z.string();
@@ -114,12 +115,78 @@ const event = z
     impactedEntities: taxonomicMatches?.impactedEntities ?? [],
   }));
 
-/** An Event (spec.md: Event), with `taxonomicMatches` flattened. */
+/** An Event (docs/upstream-api.md: Event), with `taxonomicMatches` flattened. */
 export type Event = z.output<typeof event>;
+
+const vectorState = z.union([z.instanceof(Vector), vector]);
+
+/** The shape of an event that another gateway read. */
+export const eventState = z.object({
+  id: text,
+  title: text.nullable(),
+  summary: text.nullable(),
+  vectorIndex: z
+    .object({
+      anchorText: text.nullable(),
+      embeddings: vectorState.nullable(),
+      embeddingsModelName: text.nullable(),
+    })
+    .nullable(),
+  eventSearchKeywords: z.array(z.object({ keyword: text.nullable(), propertySource: text.nullable() })),
+  relevantEntities: z.array(
+    z.object({
+      name: text.nullable(),
+      entityType: z.enum(Object.values(entityTypes)).nullable(),
+      propertySource: text.nullable(),
+    }),
+  ),
+  references: z.array(z.object({ id: text, title: text, url: text.nullable() })),
+  lastUpdated: text.nullable(),
+  timestamps: z.object({
+    published: text.nullable(),
+    recordedStart: text.nullable(),
+    recordedEnd: text.nullable(),
+    projectedStart: text.nullable(),
+    projectedEnd: text.nullable(),
+  }),
+  affectedDatapoints: z.array(
+    z.object({
+      name: text,
+      subject: text.nullable(),
+      direction: z.enum(Object.values(directions)).nullable(),
+      quantity: z
+        .object({
+          operator: z.enum(Object.values(operators)).nullable(),
+          values: z.array(z.number()),
+          unit: text,
+        })
+        .nullable(),
+    }),
+  ),
+  alertTypes: z.array(
+    z.object({
+      name: text,
+      mappedFrom: text.nullable(),
+      method: text.nullable(),
+      similarity: z.number().nullable(),
+      rationale: text.nullable(),
+    }),
+  ),
+  impactedEntities: z.array(
+    z.object({
+      name: text,
+      entityType: text.nullable(),
+      mappedFrom: text.nullable(),
+      impact: z
+        .object({ likelihood: score.nullable(), severity: score.nullable(), rationale: text.nullable() })
+        .nullable(),
+    }),
+  ),
+}) satisfies z.ZodType<Event>;
 
 const count = z.int().min(0);
 
-/** The answer of the event list (spec.md: GET events). Its `pageSize` is the one that the service used. */
+/** The answer of the event list (docs/upstream-api.md: GET events). Its `pageSize` is the one that the service used. */
 export const eventPage = z.compile(
   z
     .object({
@@ -158,7 +225,7 @@ const observationRecord = z
   })
   .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
 
-/** One Observation (spec.md: Observation), bare or under `data`. */
+/** One Observation (docs/upstream-api.md: Observation), bare or under `data`. */
 export const observation = z.compile(z.preprocess(unwrapped, observationRecord));
 
 export type Observation = z.output<typeof observationRecord>;

@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { largestPage } from '../input.js';
-import type { Event } from './model.js';
+import { moment } from '../live/word.js';
+import { type Event, eventState } from './model.js';
 
 /** An event as it was at one update. `key` names that update; `foundAt` is the gateway's time, in milliseconds. */
 export interface Update {
@@ -17,6 +19,13 @@ export interface Tail {
   /** What was found lately, in the order in which it is told. Long enough that whoever misses some tails misses no update. */
   readonly updates: readonly Update[];
 }
+
+/** The shape of a tail that another gateway found. */
+export const tailState: z.ZodType<Tail> = z.object({
+  from: moment,
+  seen: z.array(z.string()),
+  updates: z.array(z.object({ key: z.string(), foundAt: moment, event: eventState })),
+});
 
 /** One page of a stretch of the list; `leftOut` is how many records of it could not be read. */
 export interface TailPage {
@@ -42,7 +51,7 @@ export const timeOf = (key: string): number => Date.parse(key.slice(0, key.index
 
 /**
  * The tail of the list now. Both ends of the stretch that is asked for are always said, since the service's defaults jump at the turn
- * of the UTC day (spec.md: GET events). Of more updates than a tail may hold, the oldest come first and the others are found next time.
+ * of the UTC day (docs/upstream-api.md: GET events). Of more updates than a tail may hold, the oldest come first and the others are found next time.
  * @param now the gateway's clock, which is used only to tell far from near: what is compared are the service's own times.
  */
 export async function follow(read: ReadBetween, before: Tail | undefined, now: number): Promise<Tail> {

@@ -1,12 +1,12 @@
 import { Parser } from 'htmlparser2';
 import sanitizeHtml from 'sanitize-html';
 import { z } from 'zod';
-import type { Outcome, Reference } from './model.js';
+import { type Outcome, type Reference, webAddress } from './model.js';
 
-/** What is shown where an endpoint failed, whatever the reason (spec.md: Expected response). */
+/** What is shown where an endpoint failed, whatever the reason (docs/upstream-api.md: Expected response). */
 export const genericFailure = 'The export could not be delivered. Please contact your IT support.';
 
-/** What a status means for an export (spec.md: Expected response): an `exception` is tried again, the others are final. */
+/** What a status means for an export (docs/upstream-api.md: Expected response): an `exception` is tried again, the others are final. */
 export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception' | 'failed' {
   if (status === 200) return 'delivered';
   if (status === 207 || (status >= 400 && status <= 499)) return 'rejected';
@@ -15,19 +15,10 @@ export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception
 }
 
 /** How much of an answer is kept and shown, in characters and items; the rest is cut off. */
-const longest = { title: 255, message: 4_000, referenceMessage: 500, url: 1_024 };
+const longest = { title: 255, message: 4_000, referenceMessage: 500 };
 const mostReferences = 50;
 
 const cutTo = (length: number) => z.string().transform(text => text.slice(0, length));
-
-/** An address that a browser may be sent to; anything else reads as null. */
-const webAddress = z
-  .string()
-  .max(longest.url)
-  .refine(text => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
-  .transform(text => new URL(text).href)
-  .nullable()
-  .catch(null);
 
 const types = new Map<string, Reference['type']>([
   ['ok', 'OK'],
@@ -95,14 +86,19 @@ function objectIn(body: string | undefined): object {
 }
 
 function shown<T extends { message: string }>(answer: T): T & { messageText: string } {
-  const message = sanitizeHtml(answer.message, {
+  const message = safeHtml(answer.message);
+  return { ...answer, message, messageText: plainTextOf(message) };
+}
+
+/** HTML without anything that could act in a page. What is safe already stays as it is. */
+export function safeHtml(html: string): string {
+  return sanitizeHtml(html, {
     allowedTags: ['a', 'b', 'br', 'code', 'em', 'i', 'li', 'ol', 'p', 'strong', 'u', 'ul'],
     allowedAttributes: { a: ['href', 'rel'] },
     allowedSchemes: ['http', 'https', 'mailto'],
     allowProtocolRelative: false,
     transformTags: { a: sanitizeHtml.simpleTransform('a', { rel: 'noopener noreferrer' }) },
   });
-  return { ...answer, message, messageText: plainTextOf(message) };
 }
 
 /** Sanitised HTML as text: breaks, and ends of paragraphs and list items, are line breaks. */

@@ -3,7 +3,7 @@ import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { genericFailure, meaningOf, outcomeOf } from './answers.js';
 import type { Attempt, Outcome } from './model.js';
 
-/** An outbound call (spec.md: Events), ready to be sent. */
+/** An outbound call (docs/upstream-api.md: Export to API), ready to be sent. */
 export interface OutboundCall {
   readonly url: URL;
   /** The endpoint's own, which hold none of the fixed ones. */
@@ -28,6 +28,8 @@ const mostRetries = 3;
 /** The longest that all attempts together can take, in milliseconds. */
 export const longestDeliveryMs = (1 + mostRetries) * attemptMs;
 const largestBody = 1024 * 1024;
+/** Statuses 100-199 that may come before the real one: an endpoint that goes on sending them would keep the parser busy for nothing. */
+const mostInformational = 10;
 
 const refusedMessage = 'The endpoint has an address that exports may not go to, so nothing was sent.';
 
@@ -44,7 +46,7 @@ export const realAfter: After = (milliseconds, fire) => {
 
 /**
  * Sends a call to the client's endpoint: at most 15 s an attempt, and again at once, up to 3 times, after a status of 500-599, no
- * answer, or a broken connection (spec.md: Expected response). Redirects are not followed, and no proxy is used.
+ * answer, or a broken connection (docs/upstream-api.md: Expected response). Redirects are not followed, and no proxy is used.
  * @param note is told all attempts so far before each but the first, so that no call goes out unrecorded. Where it throws, nothing more is sent.
  */
 export async function deliver(
@@ -74,11 +76,15 @@ export function beginAttempt(): Attempt {
   return { startedAt: new Date().toISOString(), status: null, fault: null, milliseconds: null };
 }
 
+const timedOut = new Error('The time of the attempt is over');
+const announcedTooOften = new Error('The endpoint announced an answer too often');
+
 /** Each attempt has a connection of its own: one that was kept could have been closed meanwhile, which would cost a retry. */
 async function attemptOnce(call: OutboundCall, guard: AddressGuard, after: After): Promise<Ending> {
   const client = new Client(call.url.origin, { connect: guard.connect, headersTimeout: 0, bodyTimeout: 0 });
-  const timeout = new AbortController();
-  const cancel = after(attemptMs, () => timeout.abort());
+  const ending = new AbortController();
+  const cancel = after(attemptMs, () => ending.abort(timedOut));
+  let informational = 0;
   try {
     const { statusCode, body } = await client.request({
       method: 'POST',
@@ -86,12 +92,16 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, after: After
       headers: { ...call.headers, 'content-type': 'application/json', 'idempotency-key': call.id },
       body: call.body,
       reset: true,
-      signal: timeout.signal,
+      signal: ending.signal,
+      onInfo() {
+        informational += 1;
+        if (informational > mostInformational) ending.abort(announcedTooOften);
+      },
     });
     const wanted = ['delivered', 'rejected'].includes(meaningOf(statusCode));
     return { status: statusCode, fault: null, body: wanted ? await textOf(body) : undefined };
   } catch (error) {
-    if (timeout.signal.aborted) return { status: null, fault: 'TIMEOUT' };
+    if (ending.signal.reason === timedOut) return { status: null, fault: 'TIMEOUT' };
     return { status: null, fault: error instanceof AddressRefused ? 'ADDRESS_REFUSED' : 'BROKEN' };
   } finally {
     cancel();

@@ -1,4 +1,5 @@
 import { BadUserInput } from '../errors.js';
+import { boundedList } from '../limits/list-bounds.js';
 
 /** A header that an endpoint is to be called with. */
 export interface Header {
@@ -6,7 +7,6 @@ export interface Header {
   readonly value: string;
 }
 
-const mostHeaders = 50;
 const longestName = 255;
 const longestValue = 4_096;
 
@@ -21,11 +21,10 @@ const reserved = new Set([
   ...['host', 'content-length', 'content-encoding', 'expect'],
 ]);
 
-/** An endpoint's own headers (spec.md: Endpoint registration), names as given. @throws BadUserInput that names the header, never its value. */
+/** An endpoint's own headers (docs/upstream-api.md: Endpoint registration), names as given. @throws BadUserInput that names the header, never its value. */
 export function checkedHeaders(headers: readonly Header[], argument: string): readonly Header[] {
-  if (headers.length > mostHeaders) throw new BadUserInput(argument, `must be at most ${mostHeaders} headers`);
   const seen = new Set<string>();
-  return headers.map(({ name, value }, index) => {
+  return boundedList('RegisterExportEndpointInput.headers', headers, argument).map(({ name, value }, index) => {
     const place = `${argument}.${index}`;
     const trimmed = name.trim();
     const key = trimmed.toLowerCase();

@@ -14,7 +14,7 @@ const placeholder = /\{user\.(name|email)\}/g;
 
 /**
  * The url of an endpoint to be registered, as it will be but for its placeholders `{user.name}` and `{user.email}`, which may stand
- * in the path and the query (spec.md: Endpoint registration). @throws BadUserInput
+ * in the path and the query (docs/upstream-api.md: Endpoint registration). @throws BadUserInput
  */
 export function templateUrl(text: string, argument: string, httpsOnly: boolean): URL {
   plainText(text, argument, longestUrl);

@@ -3,6 +3,7 @@ import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import { z } from 'zod';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../errors.js';
 import type { Sealer } from '../seal.js';
+import type { TeamKey } from '../teams.js';
 import type { Telemetry } from '../telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { type After, beginAttempt, deliver, longestDeliveryMs, type OutboundCall } from './delivery.js';
@@ -20,6 +21,7 @@ import {
   withExport,
   withoutEndpoint,
   withProgress,
+  withSealedAnew,
 } from './team-state.js';
 
 /** What an endpoint is registered with; everything but the url is checked. */
@@ -37,7 +39,7 @@ export interface Order {
   /** The choice of companies as it was asked for: what tells one input from another. */
   readonly companies: unknown;
   readonly user: ExportUser;
-  /** Who asks: an e-mail address, or the beginning of a key's hash. */
+  /** Who asks: an e-mail address, or a name for the API key. */
   readonly by: string;
   readonly idempotencyKey: string | null;
 }
@@ -45,19 +47,21 @@ export interface Order {
 /** The endpoints of teams, and the exports to them; lives as long as the process. */
 export interface Exports {
   /** Sorted by name. */
-  endpoints(team: string): Promise<readonly Endpoint[]>;
+  endpoints(team: TeamKey): Promise<readonly Endpoint[]>;
   /** @throws BadUserInput for a url that an export may not go to; Conflict where the name is taken. */
-  register(team: string, registration: Registration): Promise<Endpoint>;
+  register(team: TeamKey, registration: Registration): Promise<Endpoint>;
   /** @throws NotFound */
-  remove(team: string, name: string): Promise<Endpoint>;
+  remove(team: TeamKey, name: string): Promise<Endpoint>;
   /**
    * Sends an export, or tells what became of the one that was sent with the same idempotency key. Goes on when the client has gone.
    * @param prepare makes the payload; called only where something is to be sent.
    * @throws NotFound, Conflict, RateLimited, BadUserInput: then nothing was sent; UpstreamUnavailable that is not `retryable`: then it was.
    */
-  send(team: string, order: Order, prepare: () => Promise<Payload>): Promise<ExportRecord>;
+  send(team: TeamKey, order: Order, prepare: () => Promise<Payload>): Promise<ExportRecord>;
   /** The last 100, the newest first. */
-  recent(team: string): Promise<readonly ExportRecord[]>;
+  recent(team: TeamKey): Promise<readonly ExportRecord[]>;
+  /** How many endpoints have headers that are sealed under another secret than the first. */
+  outdated(): Promise<number>;
   /** Resolves when no export is running any more. */
   idle(): Promise<void>;
 }
@@ -88,23 +92,27 @@ const sealedHeaders = z.object({ for: z.string(), headers: z.record(z.string(), 
 export function createExports({ store, sealer, guard, after, httpsOnly, telemetry, report }: ExportsParts): Exports {
   const running = new Set<Promise<unknown>>();
 
-  async function sealed(team: string, { name, url, headers }: Registration): Promise<string | null> {
+  async function sealed(team: TeamKey, { name, url, headers }: Registration): Promise<string | null> {
     if (headers.length === 0) return null;
     const values = Object.fromEntries(headers.map(header => [header.name, header.value]));
     return sealer.seal({ for: purpose(team, name, url), headers: values }, 0);
   }
 
-  async function opened(team: string, endpoint: Endpoint): Promise<Record<string, string>> {
-    if (endpoint.sealedHeaders === null) return {};
+  /** The headers, and their seal under the first secret where they had one under an older. */
+  async function opened(team: TeamKey, endpoint: Endpoint) {
+    if (endpoint.sealedHeaders === null) return { headers: {}, anew: undefined };
     const content = await sealer.open(endpoint.sealedHeaders).catch(() => undefined);
     const { data } = sealedHeaders.safeParse(content);
-    if (data?.for === purpose(team, endpoint.name, endpoint.url)) return data.headers;
+    if (data?.for === purpose(team, endpoint.name, endpoint.url)) {
+      const isOutdated = sealer.isOutdated(endpoint.sealedHeaders);
+      return { headers: data.headers, anew: isOutdated ? await sealer.seal(data, 0) : undefined };
+    }
     throw new Conflict(
       'The headers of this endpoint were sealed with a SESSION_SECRET that is no longer set; delete it and register it again',
     );
   }
 
-  async function run(team: string, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
+  async function run(team: TeamKey, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
     const progress = (change: Progress) =>
       insisting.execute(() =>
         store.change(team, state => ({ state: withProgress(state, call.id, change), result: undefined })),
@@ -128,6 +136,7 @@ export function createExports({ store, sealer, guard, after, httpsOnly, telemetr
   return {
     endpoints: async team => (await store.read(team)).endpoints,
     recent: async team => recentExports(await store.read(team)),
+    outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,
     async idle() {
       await Promise.allSettled(running);
     },
@@ -149,7 +158,7 @@ export function createExports({ store, sealer, guard, after, httpsOnly, telemetr
 
       const endpoint = endpointNamed(state, order.endpoint);
       const url = resolvedUrl(endpoint.url, order.user, httpsOnly);
-      const headers = await opened(team, endpoint);
+      const { headers, anew } = await opened(team, endpoint);
       const { body, selected, sent } = await prepare();
 
       const id = randomUUID();
@@ -175,7 +184,8 @@ export function createExports({ store, sealer, guard, after, httpsOnly, telemetr
         const first = earlierExport(latest, record);
         if (first !== undefined) return { result: first };
         endpointNamed(latest, order.endpoint);
-        return { state: withExport(latest, record), result: undefined };
+        const renewed = anew === undefined ? latest : withSealedAnew(latest, endpoint, anew);
+        return { state: withExport(renewed, record), result: undefined };
       });
       if (before !== undefined) return before;
 
@@ -187,7 +197,7 @@ export function createExports({ store, sealer, guard, after, httpsOnly, telemetr
 }
 
 /** Binds sealed headers to their endpoint, so that they open for no other address. */
-function purpose(team: string, name: string, url: string): string {
+function purpose(team: TeamKey, name: string, url: string): string {
   return JSON.stringify(['export headers', team, name, url]);
 }
 

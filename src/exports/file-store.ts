@@ -2,9 +2,12 @@ import type { BigIntStats } from 'node:fs';
 import { access, constants, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { UpstreamUnavailable } from '../errors.js';
 import { InvalidConfig, reasonOf } from '../invalid-config.js';
+import type { Telemetry } from '../telemetry.js';
+import { failureInWords } from '../warnings.js';
 import { emptyTeam, type TeamState, teamState } from './model.js';
-import type { TeamStore } from './store.js';
+import { sealsIn, type TeamStore } from './store.js';
 
 const content = z.object({ version: z.literal(1), teams: z.record(z.string(), teamState) });
 
@@ -15,8 +18,9 @@ type Teams = ReadonlyMap<string, TeamState>;
  * whole: written beside it, forced to the disk, then renamed, so that a process killed at any moment leaves the old one or the new.
  * @throws InvalidConfig where the folder cannot be written to, and where there is a file that cannot be understood; it stays as it is until
  * somebody has looked at it.
+ * @param warn hears of a disk that fails later on: it may be full. Nothing is lost by it but the change, which fails with UPSTREAM_UNAVAILABLE.
  */
-export async function openFileStore(folder: string): Promise<TeamStore> {
+export async function openFileStore(folder: string, warn: Telemetry['warn']): Promise<TeamStore> {
   const file = join(folder, 'exports.json');
   await prepare(folder);
   await removeLeftovers(folder);
@@ -38,12 +42,24 @@ export async function openFileStore(folder: string): Promise<TeamStore> {
   }
 
   function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const turn = queue.then(run);
+    const turn = queue.then(run).catch(unavailable);
     queue = turn.catch(() => {});
     return turn;
   }
 
+  function unavailable(error: NodeJS.ErrnoException): never {
+    if (error.syscall === undefined) throw error;
+    const message = `DATA_DIR: ${failureInWords(error)}; until it can be written to, exports are refused`;
+    warn(message, message);
+    throw new UpstreamUnavailable('The registry of exports cannot be reached now');
+  }
+
   return {
+    seals: () =>
+      inTurn(async () => {
+        await refresh();
+        return [...teams.values()].flatMap(sealsIn);
+      }),
     read: team =>
       inTurn(async () => {
         await refresh();

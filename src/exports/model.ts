@@ -1,6 +1,17 @@
 import { z } from 'zod';
 
-/** A client's endpoint (spec.md: Endpoint registration). The values of its headers are sealed. */
+const longestAddress = 1_024;
+
+/** An address that a browser may be sent to; anything else reads as null, wherever it was kept. */
+export const webAddress = z
+  .string()
+  .max(longestAddress)
+  .refine(text => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+  .transform(text => new URL(text).href)
+  .nullable()
+  .catch(null);
+
+/** A client's endpoint (docs/upstream-api.md: Endpoint registration). The values of its headers are sealed. */
 const endpoint = z.object({
   name: z.string(),
   url: z.string(),
@@ -24,18 +35,18 @@ const attempt = z.object({
 const reference = z.object({
   title: z.string(),
   message: z.string().nullable(),
-  url: z.string().nullable(),
+  url: webAddress,
   type: z.enum(['OK', 'INFO', 'WARNING', 'ERROR']),
 });
 
-/** What an export came to (spec.md: Expected response). `message` is sanitised HTML, `messageText` the same as plain text. */
+/** What an export came to (docs/upstream-api.md: Expected response). `message` is sanitised HTML, `messageText` the same as plain text. */
 const outcome = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('DELIVERED'),
     title: z.string(),
     message: z.string(),
     messageText: z.string(),
-    redirectUrl: z.string().nullable(),
+    redirectUrl: webAddress,
   }),
   z.object({
     kind: z.literal('REJECTED'),

@@ -20,7 +20,7 @@ export interface ExportCompany {
   readonly attributes: Readonly<Record<string, unknown>> | null;
 }
 
-/** Which companies of a market are exported (spec.md: Events): all, one page, or those named. */
+/** Which companies of a market are exported (docs/upstream-api.md: Export to API): all, one page, or those named. */
 export type Choice =
   | { readonly kind: 'all' }
   | { readonly kind: 'visible'; readonly offset: number; readonly size: number }
@@ -36,7 +36,7 @@ export interface Payload {
 const mostCompanies = 500;
 const mostNamed = 5;
 
-/** The companies chosen. @throws BadUserInput where that is none, or where a domain is none of the market's. */
+/** The companies chosen of those that pass the filter. @throws BadUserInput where that is none, or where a domain is none of the market's. */
 export function chosen(
   companies: readonly ExportCompany[],
   choice: Choice,
@@ -64,7 +64,7 @@ function pick(companies: readonly ExportCompany[], choice: Choice, argument: str
   }
 }
 
-/** The body of an export (spec.md: Outbound request body): the first 500 by score, those of equal score in the service's order. */
+/** The body of an export (docs/upstream-api.md: Outbound request body): the first 500 by score, those of equal score in the service's order. */
 export function payloadOf(market: { id: string; name: string }, selected: readonly ExportCompany[]): Payload {
   const data = selected
     .toSorted((one, other) => scoreOf(other) - scoreOf(one))
@@ -79,7 +79,7 @@ function scoreOf({ attributes }: ExportCompany): number {
   return typeof attributes?.score === 'number' ? attributes.score : -Number.MAX_VALUE;
 }
 
-/** The fields of the specification, in its order, and no others (spec.md: Company record in the export payload). */
+/** The fields of the specification, in its order, and no others (docs/upstream-api.md: Company record). */
 function companyRecord(company: ExportCompany) {
   const { domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue } = company;
   return {

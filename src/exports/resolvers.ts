@@ -9,7 +9,8 @@ import type {
 } from '../generated/schema-types.js';
 import { connectionOf, offsetAfter } from '../graphql/connection.js';
 import { marketId, pageSize, plainText } from '../input.js';
-import { memberName } from '../teams.js';
+import { memberName, type TeamKey } from '../teams.js';
+import { safeHtml } from './answers.js';
 import { checkedHeaders } from './endpoint-headers.js';
 import type { ExportUser } from './endpoint-url.js';
 import { type ExportRecord, statusOf } from './model.js';
@@ -47,10 +48,11 @@ export const exportsResolvers: Resolvers = {
       const { credential } = context;
       const id = marketId(input.marketId, 'input.marketId');
       const companies = choiceOf(input.companies, 'input.companies');
+      const filter = input.companies.visible?.filter;
       const order = {
         endpoint: plainText(input.endpoint, 'input.endpoint', longestName),
         marketId: id,
-        companies,
+        companies: { ...companies, filter },
         user: userOf(context, input.onBehalfOf),
         by: memberName(credential),
         idempotencyKey:
@@ -58,11 +60,15 @@ export const exportsResolvers: Resolvers = {
       };
       const record = await context.exports.send(team, order, async () => {
         const { loaders } = context;
-        const [market, all] = await Promise.all([loaders.markets.record(id), loaders.companies.all(id)]);
+        // The companies first: a filter that is wrong is refused before the service is called.
+        const [matching, market] = await Promise.all([
+          loaders.companies.matching(id, filter, 'input.companies.visible.filter'),
+          loaders.markets.record(id),
+        ]);
         if (market.reviewStatus !== null && market.reviewStatus !== 'PUBLISHED') {
           throw new Conflict('Only a published market can be exported');
         }
-        return payloadOf({ id, name: market.name ?? '' }, chosen(all, companies, 'input.companies'));
+        return payloadOf({ id, name: market.name ?? '' }, chosen(matching, companies, 'input.companies'));
       });
       return resultOf(record);
     },
@@ -71,13 +77,16 @@ export const exportsResolvers: Resolvers = {
     outcome: record => statusOf(record),
     result: resultOf,
   },
+  // Cleaned again, since the registry may hold what no gateway wrote there.
+  ExportDelivered: { message: ({ message }) => safeHtml(message) },
+  ExportRejected: { message: ({ message }) => safeHtml(message) },
 };
 
 /** What a team has changes with no call of the service, so that no answer with it may be kept. */
-function teamOf({ credential, teams, receipt }: Context): string {
+function teamOf({ credential, teams, receipt }: Context): TeamKey {
   receipt.forbidKeeping();
   const team = teams.teamOf(credential);
-  if (team !== null) return team;
+  if (team !== null) return team.key;
   const reason =
     credential.kind === 'apiKey' || credential.kind === 'cookie'
       ? 'You belong to no team: whoever runs this gateway lists the members of teams in its TEAMS_FILE'
@@ -85,7 +94,7 @@ function teamOf({ credential, teams, receipt }: Context): string {
   throw new Forbidden(`${reason}. Endpoints and exports are those of a team`);
 }
 
-function administeredTeam(context: Context): string {
+function administeredTeam(context: Context): TeamKey {
   const team = teamOf(context);
   if (context.teams.isAdmin(context.credential)) return team;
   throw new Forbidden('Only an admin of the team can register and delete its endpoints');
@@ -109,7 +118,8 @@ function choiceOf({ all, visible, domains }: ExportCompaniesInput, argument: str
     const size = pageSize(visible.first, `${argument}.visible.first`);
     return { kind: 'visible', offset: offsetAfter(visible.after, `${argument}.visible.after`), size };
   }
-  if (domains != null) return { kind: 'domains', domains: checkedDomains(domains, `${argument}.domains`) };
+  if (domains != null)
+    return { kind: 'domains', domains: checkedDomains('ExportCompaniesInput.domains', domains, `${argument}.domains`) };
   if (all !== true) throw new BadUserInput(`${argument}.all`, 'must be true; name a page or domains to export some');
   return { kind: 'all' };
 }

@@ -1,3 +1,4 @@
+import type { TeamKey } from '../teams.js';
 import type { TeamState } from './model.js';
 
 /** What a change makes of a team's state. A `state` that is undefined leaves it as it is. */
@@ -8,10 +9,17 @@ export interface Change<R> {
 
 /** Keeps the state of every team. What a promise has confirmed outlives the process, however that ends. */
 export interface TeamStore {
-  read(team: string): Promise<TeamState>;
+  read(team: TeamKey): Promise<TeamState>;
   /**
    * Changes a team's state as one step that no other comes between, in this process or another.
    * @param change is free of side effects, because it is called again where another change came first. Where it throws, nothing changes.
    */
-  change<R>(team: string, change: (state: TeamState) => Change<R>): Promise<R>;
+  change<R>(team: TeamKey, change: (state: TeamState) => Change<R>): Promise<R>;
+  /** The sealed headers of all endpoints of all teams, as far as their seals tell the secret; may be some seconds old. */
+  seals(): Promise<readonly string[]>;
+}
+
+/** The beginning of each seal in a state, which names the secret (`Sealer.isOutdated`) and holds nothing that is sealed. */
+export function sealsIn({ endpoints }: TeamState): readonly string[] {
+  return endpoints.flatMap(({ sealedHeaders }) => sealedHeaders?.split('*', 2).join('*') ?? []);
 }

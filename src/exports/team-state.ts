@@ -30,6 +30,13 @@ export function withoutEndpoint(state: TeamState, name: string): TeamState {
   return { ...state, endpoints: state.endpoints.filter(endpoint => endpoint !== gone) };
 }
 
+/** With an endpoint's headers sealed anew, unless they were replaced meanwhile. */
+export function withSealedAnew(state: TeamState, { name, sealedHeaders }: Endpoint, anew: string): TeamState {
+  const isSame = (endpoint: Endpoint) => endpoint.name === name && endpoint.sealedHeaders === sealedHeaders;
+  const endpoints = state.endpoints.map(each => (isSame(each) ? { ...each, sealedHeaders: anew } : each));
+  return { ...state, endpoints };
+}
+
 /**
  * The export of the last day that was begun with an idempotency key; undefined where there is none, or no key is given.
  * @throws Conflict where its input was another, or where it is still running.

@@ -95,8 +95,9 @@ export type Company = {
   /** Its part of the market's ESG data; null where there is none. Upstream: `GET /v2/markets/{id}/esg`, once for all companies. */
   readonly esg?: Maybe<Scalars['JSONObject']['output']>;
   /**
-   * Events that name the company as an impacted entity. Upstream: `GET /v2/events-monitor/events`; companies of one query share calls. A name with a
-   * comma cannot be asked for: `BAD_USER_INPUT`.
+   * The first events that name the company as an impacted entity. Upstream: `GET /v2/events-monitor/events`; companies of one query share calls. A
+   * name with a comma cannot be asked for: `BAD_USER_INPUT`. For more, go on with `Query.events`: a cursor from here is its `after`, if its filter is
+   * this one with the company's name as the only one in `impactedEntities`.
    */
   readonly events?: Maybe<EventConnection>;
   /** Its industries. */
@@ -140,13 +141,13 @@ export type CompanyEdge = {
 
 /** Which companies are wanted; the members combine with AND, the values of a list with OR. It is applied by the gateway and costs no call. */
 export type CompanyFilter = {
-  /** Their domains. */
+  /** Their domains, at most 10,000. */
   readonly domains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Codes of NAICS; a code includes those that begin with it. */
+  /** Codes of NAICS, at most 1,000 of at most 10 characters; a code includes those that begin with it. */
   readonly naics?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Countries they operate in, two letters each. */
+  /** Countries they operate in, two letters each, at most 300. */
   readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Text in the name, the domain or the description, upper and lower case being one. */
+  /** Text in the name, the domain or the description, upper and lower case being one; at most 1,000 characters. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
 };
 
@@ -268,27 +269,30 @@ export type EventEdge = {
   readonly node: Event;
 };
 
-/** Which events are wanted. Values in one list combine with OR, different members with AND. A bound left out is the service's default; `null` means no bound. */
+/**
+ * Which events are wanted. Values in one list combine with OR, different members with AND. The service has a default for each bound that is left
+ * out, and no way to say "no bound": to see events of all scores, give `null` for each minimum; to see older events, give a `from`.
+ */
 export type EventFilter = {
-  /** Names of procurement datapoints; none may hold a comma. */
+  /** Names of procurement datapoints, at most 100; none may hold a comma. Left out, null or empty: any. */
   readonly affectedDatapoints?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Names of alert types; none may hold a comma. */
+  /** Names of alert types, at most 100; none may hold a comma. Left out, null or empty: any. */
   readonly alertTypes?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** The earliest `lastUpdated`; a day means its 00:00 UTC. Default: yesterday 00:00 UTC. */
+  /** The earliest `lastUpdated`; a day means its 00:00 UTC. Left out or null: the previous UTC day, 00:00. */
   readonly from?: InputMaybe<Scalars['DateOrDateTime']['input']>;
-  /** Names of impacted entities; none may hold a comma. */
+  /** Names of impacted entities, at most 100; none may hold a comma. Left out, null or empty: any. */
   readonly impactedEntities?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** The greatest likelihood of an impacted entity, 0 to 3. Default 3; `null` is sent as 3. */
+  /** The greatest likelihood of an impacted entity, 0 to 3. Left out: 3. Null is sent as 3. */
   readonly maxLikelihood?: InputMaybe<Scalars['Int']['input']>;
-  /** The greatest severity of an impacted entity, 0 to 3. Default 3; `null` is sent as 3. */
+  /** The greatest severity of an impacted entity, 0 to 3. Left out: 3. Null is sent as 3. */
   readonly maxSeverity?: InputMaybe<Scalars['Int']['input']>;
-  /** The least likelihood of an impacted entity, 0 to 3. Default 2; `null` is sent as 0. */
+  /** The least likelihood of an impacted entity, 0 to 3. Left out: 2. Null is sent as 0. */
   readonly minLikelihood?: InputMaybe<Scalars['Int']['input']>;
-  /** The least severity of an impacted entity, 0 to 3. Default 2; `null` is sent as 0. */
+  /** The least severity of an impacted entity, 0 to 3. Left out: 2. Null is sent as 0. */
   readonly minSeverity?: InputMaybe<Scalars['Int']['input']>;
   /** Free text. `NOT_CONFIGURED` where the gateway does not know the service's parameter for it. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
-  /** The latest `lastUpdated`; a day means its 23:59 UTC. Default: today 23:59 UTC. */
+  /** The latest `lastUpdated`; a day means its 23:59 UTC. Left out or null: the current UTC day, 23:59. */
   readonly to?: InputMaybe<Scalars['DateOrDateTime']['input']>;
 };
 
@@ -334,7 +338,7 @@ export type Export = {
   readonly __typename?: 'Export';
   /** The calls that were made, in order. Each is written down before it is made. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** Who asked for it: a user's e-mail address, or the beginning of an API key's hash. */
+  /** Who asked for it: a user's e-mail address, or a name for the API key that shows nothing of the key. */
   readonly by: Scalars['String']['output'];
   /** The endpoint's name. */
   readonly endpoint: Scalars['String']['output'];
@@ -377,9 +381,9 @@ export type ExportAttempt = {
 export type ExportCompaniesInput =
   /** All of them; must be `true`. */
   { readonly all: Scalars['Boolean']['input']; readonly domains?: never; readonly visible?: never; }
-  |  /** Those of these domains, upper and lower case being one. A domain that is none of the market's is `BAD_USER_INPUT`, and nothing is sent. */
+  |  /** Those of these domains, at most 10,000, upper and lower case being one. A domain that is none of the market's is `BAD_USER_INPUT`, and nothing is sent. */
   { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; readonly visible?: never; }
-  |  /** Those on one page of `Market.companies`. */
+  |  /** Those on one page of `Market.companies` with the same arguments: what the explorer shows, and no others. */
   { readonly all?: never; readonly domains?: never; readonly visible: ExportPageInput; };
 
 /** A page of exports. */
@@ -513,6 +517,8 @@ export type ExportOutcome =
 export type ExportPageInput = {
   /** The `endCursor` or `cursor` after which the page begins. */
   readonly after?: InputMaybe<Scalars['String']['input']>;
+  /** The filter that the page was read with. Left out: the page is one of all companies. */
+  readonly filter?: InputMaybe<CompanyFilter>;
   /** How many, 1 to 100. */
   readonly first?: InputMaybe<Scalars['Int']['input']>;
 };
@@ -732,9 +738,15 @@ export type Mutation = {
    * `UNAUTHENTICATED`; too many attempts for an e-mail address or from a network address are `RATE_LIMITED`. Over HTTP only.
    */
   readonly signIn?: Maybe<Viewer>;
-  /** Signs the user out: clears the gateway's cookie. No upstream call. */
+  /**
+   * Signs the user out: ends the session, so that no copy of the gateway's cookie is accepted any more, and clears the cookie. Through other gateways
+   * that takes up to a second. Connections that are open stay open. No upstream call.
+   */
   readonly signOut: Scalars['Boolean']['output'];
-  /** Starts the discovery of a market's companies, typically 10 to 15 minutes. Upstream: `POST /v2/discovery/{id}/start`. */
+  /**
+   * Starts the discovery of a market's companies, typically 10 to 15 minutes. Upstream: `POST /v2/discovery/{id}/start`. Criteria that the service
+   * turns down are `BAD_USER_INPUT`; where the service names members of them, `argument` is the first of these, and the message names all.
+   */
   readonly startDiscovery?: Maybe<StartDiscoveryResult>;
   /** Suggests further keywords for search criteria. `NOT_CONFIGURED` where the gateway does not know the service's path for it. */
   readonly suggestKeywords?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
@@ -900,7 +912,7 @@ export type QuantityOperator =
 export type Query = {
   readonly __typename?: 'Query';
   /**
-   * Events, newest update first. Upstream: `GET /v2/events-monitor/events`, one call wherever one page can hold the window, else two.
+   * Events in the order in which the service lists them, which it does not specify. Upstream: `GET /v2/events-monitor/events`, one call wherever one page can hold the window, else two.
    * The API key must be subscribed to the events monitor.
    */
   readonly events?: Maybe<EventConnection>;
@@ -1022,7 +1034,7 @@ export type SearchCriteria = {
   readonly __typename?: 'SearchCriteria';
   /** Fields that the service sends and does not document. */
   readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
-  /** How many companies to find. */
+  /** How many companies to find; null in new criteria. */
   readonly count?: Maybe<Scalars['Int']['output']>;
   /** Words to look for, and to avoid. */
   readonly keywords?: Maybe<SearchKeywords>;
@@ -1034,7 +1046,7 @@ export type SearchCriteria = {
   readonly marketRole?: Maybe<Scalars['String']['output']>;
   /** Seen: `service`. */
   readonly marketType?: Maybe<Scalars['String']['output']>;
-  /** Whether to search. */
+  /** Whether to search; null in new criteria. */
   readonly performSearch?: Maybe<Scalars['Boolean']['output']>;
   /** Seen: `first_pass`. */
   readonly projectKind?: Maybe<Scalars['String']['output']>;
@@ -1044,23 +1056,25 @@ export type SearchCriteria = {
   readonly userPrompt?: Maybe<Scalars['String']['output']>;
 };
 
-/** What a discovery is to look for; a member left out is not sent. */
+/** What a discovery is to look for, with every member that `SearchCriteria` has: criteria that were read can be sent back unchanged. A member that is null or left out is not sent. */
 export type SearchCriteriaInput = {
+  /** Fields that the service sends and does not document. It must hold none of the other members. */
+  readonly attributes?: InputMaybe<Scalars['JSONObject']['input']>;
   /** How many companies to find, 1 or more. */
   readonly count?: InputMaybe<Scalars['Int']['input']>;
   /** Words to look for, and to avoid. */
   readonly keywords?: InputMaybe<SearchKeywordsInput>;
-  /** Where to look. */
+  /** Where to look, at most 300 countries. */
   readonly locations?: InputMaybe<ReadonlyArray<SearchLocationInput>>;
-  /** The market's name, at most 255 characters. */
+  /** The market's name, at most 10,000 characters. */
   readonly marketName?: InputMaybe<Scalars['String']['input']>;
-  /** `serviceProvider` is known. */
+  /** `serviceProvider` is known; at most 10,000 characters. */
   readonly marketRole?: InputMaybe<Scalars['String']['input']>;
-  /** `service` is known. */
+  /** `service` is known; at most 10,000 characters. */
   readonly marketType?: InputMaybe<Scalars['String']['input']>;
   /** Whether to search. */
   readonly performSearch?: InputMaybe<Scalars['Boolean']['input']>;
-  /** `first_pass` is known. */
+  /** `first_pass` is known; at most 10,000 characters. */
   readonly projectKind?: InputMaybe<Scalars['String']['input']>;
   /** Domains of companies to start from, at most 10,000. */
   readonly seedDomains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
@@ -1081,15 +1095,15 @@ export type SearchKeywords = {
   readonly user: ReadonlyArray<Scalars['String']['output']>;
 };
 
-/** The words of search criteria, at most 1,000 in each list. */
+/** The words of search criteria, at most 1,000 in each list, of at most 10,000 characters each. */
 export type SearchKeywordsInput = {
-  /** What the companies offer. */
+  /** What the companies offer, at most 1,000. */
   readonly features: ReadonlyArray<Scalars['String']['input']>;
-  /** What is not meant. */
+  /** What is not meant, at most 1,000. */
   readonly irrelevant: ReadonlyArray<Scalars['String']['input']>;
-  /** Other words for it. */
+  /** Other words for it, at most 1,000. */
   readonly synonyms: ReadonlyArray<Scalars['String']['input']>;
-  /** Who uses it. */
+  /** Who uses it, at most 1,000. */
   readonly user: ReadonlyArray<Scalars['String']['input']>;
 };
 
@@ -1106,8 +1120,8 @@ export type SearchLocation = {
 export type SearchLocationInput = {
   /** Two letters. */
   readonly countryCode: Scalars['String']['input'];
-  /** Its name. */
-  readonly countryName: Scalars['String']['input'];
+  /** Its name, at most 10,000 characters. */
+  readonly countryName?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** Who signs in, and the proof. */
@@ -1136,8 +1150,8 @@ export type Subscription = {
   readonly __typename?: 'Subscription';
   /**
    * Events that are new or updated since the subscription began, each once for each update, the oldest update first. The service is asked
-   * every `POLL_INTERVAL_MS`, once for all who listen with the same credential and filter. Where somebody listened before, what happened since
-   * is told too, up to three intervals back, so that nobody who connects again misses anything.
+   * every `POLL_INTERVAL_MS`, once for all who listen with the same credential and filter. A client that was away, however briefly, may miss
+   * updates: it reads `events` again once it is connected.
    */
   readonly eventUpdates?: Maybe<Event>;
   /**
@@ -1212,7 +1226,10 @@ export type Viewer = {
   readonly email?: Maybe<Scalars['String']['output']>;
   /** The signed-in user's name, where the service gave one. */
   readonly name?: Maybe<Scalars['String']['output']>;
-  /** The team that the caller belongs to. Without a teams file, each API key is a team of its own and a signed-in user has none. */
+  /**
+   * The name of the caller's team. Without a teams file, each API key is a team of its own, with a name that stays the same and shows nothing
+   * of the key; a signed-in user has none.
+   */
   readonly team?: Maybe<Scalars['String']['output']>;
 };
 

@@ -27,6 +27,15 @@ export interface Asked {
 /** Executes an operation by its plan; undefined where it is for graphql-js to execute. What it returns never rejects. */
 export type Planned = (asked: Asked) => MaybePromise<ExecutionResult> | undefined;
 
+/** What decides how an operation is executed. */
+export interface PlannedParts {
+  /** Whether an operation is so large that a plan pays the first time, too. */
+  isLarge(operation: OperationDefinitionNode): boolean;
+}
+
+/** Answers about the schema itself; those who ask for it are few tools, each with a document of its own. */
+const mostSchemaAnswers = 4;
+
 /** Of all plans that are kept. A field takes about 300 bytes, with what the engine knows of the layout of answers. */
 const mostFields = 20_000;
 
@@ -39,19 +48,24 @@ interface Known {
 }
 
 /**
- * Executes by a plan the queries of documents that come again. For graphql-js remain mutations and subscriptions, a parsed document that is new,
- * variables that do not fit, and what cannot be planned.
+ * Executes by a plan the queries of documents that come again, and large ones at once. For graphql-js remain mutations and subscriptions, a
+ * small document that is new, variables that do not fit, and what cannot be planned. What the schema is, is worked out once for each document.
  */
-export function createPlanned(schema: GraphQLSchema): Planned {
+export function createPlanned(schema: GraphQLSchema, { isLarge }: PlannedParts): Planned {
   /** By the operation, which lives as long as the door keeps its document parsed. */
   const met = new WeakMap<OperationDefinitionNode, Known | 'new' | 'unplannable'>();
   const plans = new LRUCache<string, Plan>({ maxSize: mostFields, sizeCalculation: ({ size }) => size });
+  const schemaAnswers = new LRUCache<OperationDefinitionNode, ExecutionResult>({ max: mostSchemaAnswers });
   let queries = 0;
 
   function knownOf(operation: OperationDefinitionNode, document: DocumentNode): Known | undefined {
     const before = met.get(operation);
-    if (before === undefined) met.set(operation, 'new');
-    if (before !== 'new') return typeof before === 'object' ? before : undefined;
+    if (before === undefined && !isLarge(operation)) {
+      met.set(operation, 'new');
+      return undefined;
+    }
+    if (before === 'unplannable') return undefined;
+    if (typeof before === 'object') return before;
     queries += 1;
     const known = { number: queries, fragments: fragmentsOf(document), conditions: conditionsOf(document) };
     met.set(operation, known);
@@ -61,6 +75,9 @@ export function createPlanned(schema: GraphQLSchema): Planned {
   return ({ document, operationName, variables: given, context }) => {
     const operation = getOperationAST(document, operationName);
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
+    const answered = schemaAnswers.get(operation);
+    if (answered !== undefined) return answered;
+    const isNew = !met.has(operation);
     const known = knownOf(operation, document);
     if (known === undefined) return undefined;
     const { coerced: variables } = getVariableValues(schema, operation.variableDefinitions ?? [], given ?? {}, {
@@ -77,9 +94,21 @@ export function createPlanned(schema: GraphQLSchema): Planned {
       met.set(operation, 'unplannable');
       return undefined;
     }
-    plans.set(key, plan);
-    return runPlan(plan, { schema, fragments, operation, variables, context });
+    // One that may not come again must not drive out those that did.
+    if (!isNew) plans.set(key, plan);
+    const result = runPlan(plan, { schema, fragments, operation, variables, context });
+    if (isAboutSchema(operation) && !(result instanceof Promise)) schemaAnswers.set(operation, result);
+    return result;
   };
+}
+
+/** Whether it asks for the schema and for nothing else, and has the same answer each time. */
+function isAboutSchema({ operation, selectionSet, variableDefinitions }: OperationDefinitionNode): boolean {
+  return (
+    operation === OperationTypeNode.QUERY &&
+    (variableDefinitions ?? []).length === 0 &&
+    selectionSet.selections.every(each => each.kind === Kind.FIELD && /^__(?:schema|type)$/.test(each.name.value))
+  );
 }
 
 function fragmentsOf({ definitions }: DocumentNode): Known['fragments'] {

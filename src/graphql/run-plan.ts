@@ -38,6 +38,8 @@ class Running implements Completion {
   /** Where errors made nulls; undefined stands for the whole answer. */
   readonly #nulls = new Set<Path | undefined>();
 
+  readonly #given = new Map<FieldPlan, Record<string, unknown>>();
+
   constructor(run: PlanRun) {
     this.#run = run;
   }
@@ -135,8 +137,16 @@ class Running implements Completion {
     return property.call(source, this.#arguments(field), context, this.#info(field, path));
   }
 
-  #arguments({ definition, nodes }: FieldPlan): Record<string, unknown> {
-    return definition.args.length === 0 ? noArguments : getArgumentValues(definition, nodes[0], this.#run.variables);
+  /** Made once for all objects that the field is asked of. */
+  #arguments(field: FieldPlan): Record<string, unknown> {
+    const { definition, nodes } = field;
+    if (definition.args.length === 0) return noArguments;
+    let given = this.#given.get(field);
+    if (given === undefined) {
+      given = getArgumentValues(definition, nodes[0], this.#run.variables);
+      this.#given.set(field, given);
+    }
+    return given;
   }
 
   #info({ definition, nodes, parentType }: FieldPlan, path: Path): GraphQLResolveInfo {

@@ -1,18 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Something that is known of a request, kept with the request: what a WeakMap does at a fraction of the cost, for what every request has.
+ * Something that is known of a request or of a socket, kept with it: what a WeakMap does at a fraction of the cost, for what every request
+ * has.
  */
-export class Attached<T> {
+export class Attached<T, Holder extends object = IncomingMessage> {
   readonly #key = Symbol();
 
-  get(request: IncomingMessage): T | undefined {
-    return (request as Holder<T>)[this.#key];
+  get(holder: Holder): T | undefined {
+    return (holder as Record<symbol, T | undefined>)[this.#key];
   }
 
-  set(request: IncomingMessage, value: T): void {
-    (request as Holder<T>)[this.#key] = value;
+  set(holder: Holder, value: T): void {
+    (holder as Record<symbol, T | undefined>)[this.#key] = value;
   }
 }
-
-type Holder<T> = IncomingMessage & Record<symbol, T | undefined>;

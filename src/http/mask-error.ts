@@ -32,6 +32,10 @@ export function maskError(
   if (cause instanceof GraphQLError && typeof code === 'string' && documentErrors.has(code)) {
     return { message: formatted.message, ...place, extensions: { code, ...argumentOf(code, formatted.message) } };
   }
+  const argument = unfitArgument(cause);
+  if (argument !== undefined) {
+    return { message: formatted.message, ...place, extensions: { code: 'BAD_USER_INPUT', argument } };
+  }
   if (!(cause instanceof Abandoned)) report(cause);
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
 }
@@ -53,6 +57,12 @@ export function refusal(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error;
   const extensions = { ...error.extensions, http: { status: error.httpStatus } };
   return new GraphQLError(error.message, { originalError: error, extensions });
+}
+
+/** The argument that GraphQL itself finds at fault when it executes a field: it is null by way of a variable that has a default. */
+function unfitArgument(cause: unknown): string | undefined {
+  if (!(cause instanceof GraphQLError) || cause.originalError !== undefined) return undefined;
+  return /^Argument "(\w+)" (?:of|has) /.exec(cause.message)?.[1];
 }
 
 /** A variable that does not fit its type is bad input like any other: the client is told which. */

@@ -5,10 +5,33 @@ export function pathOf(url: string): string {
   return path.startsWith('/') && !path.includes('%') ? path : decoded(path);
 }
 
+/** The same for a log: an encoded question mark may begin a query, too, for whoever wrote it. */
+export function loggedPathOf(url: string): string {
+  return pathOf(url).split('?', 1)[0] ?? '';
+}
+
 function decoded(path: string): string {
   try {
     return decodeURIComponent(URL.canParse(path) ? new URL(path).pathname : path);
   } catch {
     return path;
   }
+}
+
+/** The session ids in the query of a request's address, decoded: a credential. */
+export function sessionIdsIn(url: string): readonly string[] {
+  const start = url.indexOf('?');
+  return start === -1 ? [] : new URLSearchParams(url.slice(start)).getAll('sessionId');
+}
+
+/** A request's address without the parameters that `sessionIdsIn` reads; every other parameter is left as it came. */
+export function withoutSessionIds(url: string): string {
+  const start = url.indexOf('?');
+  if (start === -1) return url;
+  const others = url
+    .slice(start + 1)
+    .split('&')
+    // With the question mark, since URLSearchParams drops one at the beginning.
+    .filter(parameter => sessionIdsIn(`?${parameter}`).length === 0);
+  return `${url.slice(0, start)}?${others.join('&')}`;
 }

@@ -1,11 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import { parse as parseCookie } from 'cookie';
+import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Visitor } from '../context.js';
 import { type Credential, explicitCredential, type Presented } from '../credentials.js';
 import { Forbidden, Unauthenticated } from '../errors.js';
 import { andThen, type MaybePromise } from '../maybe-promise.js';
-import type { Sessions } from '../sessions/sessions.js';
+import type { Opened, Sessions } from '../sessions/sessions.js';
+import { Attached } from './attached.js';
+import { addEarlyHeader } from './early-headers.js';
+import { sessionIdsIn } from './path.js';
+import type { Peers } from './peers.js';
 
 const sealedCookie = 'mig_session';
 
@@ -47,8 +51,7 @@ export interface Arrival {
 /** What a reception needs. */
 export interface ReceptionParts {
   readonly sessions: Sessions;
-  /** Whether a proxy in front tells the host that the client named. */
-  readonly behindProxy: boolean;
+  readonly peers: Pick<Peers, 'hostOf'>;
   /** Who a request without any credential is taken for; undefined: nobody. */
   readonly fallback: Credential | undefined;
   /** Whose pages may use the cookie on connections, besides the gateway's own. */
@@ -56,19 +59,18 @@ export interface ReceptionParts {
 }
 
 /** The one place where an HTTP request's credential is read. An explicit one outranks the cookie, which a browser sends unasked. */
-export function createReception({ sessions, behindProxy, fallback, origins }: ReceptionParts): Reception {
-  function hostOf({ headers }: IncomingMessage): string {
-    const forwarded = behindProxy ? headers['x-forwarded-host']?.toString().split(',')[0] : undefined;
-    return (forwarded ?? headers.host ?? '').trim();
-  }
+export function createReception({ sessions, peers, fallback, origins }: ReceptionParts): Reception {
+  const { hostOf } = peers;
   const isSecure = (request: IncomingMessage) => !isLoopback(hostOf(request).replace(/:\d+$/, ''));
   /** Everywhere but on a developer's own machine the cookie travels encrypted, and its name keeps other hosts from planting one (RFC 6265bis). */
   const cookieName = (request: IncomingMessage) => (isSecure(request) ? `__Host-${sealedCookie}` : sealedCookie);
 
+  const cookieCredentials = new Attached<MaybePromise<Visitor['credential']>>();
+
   const cookieOf = (request: IncomingMessage) =>
     request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
 
-  function sessionOf(cookie: string | undefined): MaybePromise<Visitor['credential']> {
+  function sessionOf(cookie: string | undefined): MaybePromise<Opened | Unauthenticated | undefined> {
     if (cookie === undefined) return undefined;
     return sessions.open(cookie).catch(error => {
       if (error instanceof Unauthenticated) return error;
@@ -76,26 +78,50 @@ export function createReception({ sessions, behindProxy, fallback, origins }: Re
     });
   }
 
-  /** Every browser names the origin of a page that opens a WebSocket, or sends to another origin; who names none is no such page. */
+  const setCookieText = (request: IncomingMessage, value: string, lifetime: { maxAge?: number; expires?: Date }) =>
+    stringifySetCookie(cookieName(request), value, {
+      ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(request) },
+      ...lifetime,
+    });
+
+  /** Of the request's cookie. One that was sealed under an older secret is set anew on whatever answer the request gets. */
+  function cookieCredentialOf(request: IncomingMessage): MaybePromise<Visitor['credential']> {
+    const known = cookieCredentials.get(request);
+    if (known !== undefined) return known;
+    const credential = andThen(sessionOf(cookieOf(request)), opened => {
+      if (opened === undefined || opened instanceof Unauthenticated) return opened;
+      if (opened.renewed !== undefined) {
+        const { value, maxAge } = opened.renewed;
+        addEarlyHeader(request, 'set-cookie', setCookieText(request, value, lifetimeOf(maxAge)));
+      }
+      return opened.credential;
+    });
+    cookieCredentials.set(request, credential);
+    return credential;
+  }
+
+  /**
+   * A browser names the origin of a page that opens a WebSocket or may read the response. For a GET whose response the page may not read it
+   * names none, and says in `Sec-Fetch-Site` whether the page is of another origin.
+   */
   function isTrusted(request: IncomingMessage): boolean {
-    const { origin } = request.headers;
-    if (origin === undefined || origins.includes(origin)) return true;
+    const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
+    if (origin === undefined) return site === 'none' || site === 'same-origin';
+    if (origins.includes(origin)) return true;
     return URL.canParse(origin) && new URL(origin).host === hostOf(request);
   }
 
   const credentialOf: Reception['credentialOf'] = request =>
     explicitCredential(presentedBy(request)) ??
-    andThen(sessionOf(cookieOf(request)), credential => credential ?? fallback);
+    andThen(cookieCredentialOf(request), credential => credential ?? fallback);
 
   return {
     credentialOf,
 
     async receive({ raw, ip }, reply) {
-      const attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(raw) } as const;
       // At once, and not when Fastify sends: an answer that sets a cookie is nobody else's.
       const setCookie = (value: string, lifetime: { maxAge?: number; expires?: Date }) => {
-        const text = reply.server.serializeCookie(cookieName(raw), value, { ...attributes, ...lifetime });
-        reply.removeHeader('set-cookie').header('set-cookie', text);
+        reply.removeHeader('set-cookie').header('set-cookie', setCookieText(raw, value, lifetime));
       };
       const clearSession = () => setCookie('', { maxAge: 0, expires: new Date(0) });
       const credential = await credentialOf(raw);
@@ -103,8 +129,13 @@ export function createReception({ sessions, behindProxy, fallback, origins }: Re
       return {
         credential,
         address: ip,
-        setSession: (value, maxAge) => setCookie(value, maxAge === undefined ? {} : { maxAge }),
+        setSession: (value, maxAge) => setCookie(value, lifetimeOf(maxAge)),
         clearSession,
+        async endSession() {
+          clearSession();
+          const cookie = cookieOf(raw);
+          if (cookie !== undefined) await sessions.end(cookie);
+        },
       };
     },
 
@@ -119,16 +150,19 @@ export function createReception({ sessions, behindProxy, fallback, origins }: Re
       const explicit = explicitCredential({ ...presented, ...more });
       if (explicit !== undefined) return { credential: explicit, address };
       if (cookie !== undefined && !trusted) throw new Forbidden('Pages of this origin may not use the session');
-      const credential = (await sessionOf(cookie)) ?? fallback;
-      if (credential instanceof Unauthenticated) throw credential;
+      const opened = await sessionOf(cookie);
+      if (opened instanceof Unauthenticated) throw opened;
+      const credential = opened?.credential ?? fallback;
       if (credential !== undefined) return { credential, address };
       throw new Unauthenticated('Send an API key, a bearer token or a session id, or sign in');
     },
   };
 }
 
+const lifetimeOf = (maxAge: number | undefined) => (maxAge === undefined ? {} : { maxAge });
+
 function presentedBy({ headers, url = '' }: IncomingMessage): Presented {
-  const sessionIds = url.includes('sessionId') ? new URL(url, 'http://any').searchParams.getAll('sessionId') : [];
+  const sessionIds = sessionIdsIn(url);
   return {
     'x-api-key': headers['x-api-key']?.toString(),
     authorization: headers.authorization,

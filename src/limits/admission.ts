@@ -12,8 +12,8 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { QueryTooComplex } from '../errors.js';
-import { bounds } from './bounds.js';
-import { mostCalls } from './most-calls.js';
+import { bounds, within } from './bounds.js';
+import { costOf, type OperationCost } from './most-calls.js';
 import { checkLines, checkShape, checkVariables } from './shape.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
 
@@ -30,14 +30,16 @@ export interface Admission {
    */
   textOf(params: DocumentParams & { readonly variables?: unknown }): string | undefined;
   /**
-   * @throws QueryTooComplex where the operation could cause more upstream calls than one may, GraphQLError for the first variable that does not
-   * fit its type.
+   * @throws QueryTooComplex where the operation could cause more upstream calls than one may, or more work in the gateway itself; GraphQLError
+   * for the first variable that does not fit its type.
    */
   checkOperation(
     document: DocumentNode,
     operationName: string | null | undefined,
     variables: Readonly<Record<string, unknown>> | undefined,
   ): void;
+  /** Whether executing an operation that was checked takes so long that it pays to prepare for it. */
+  isLarge(operation: OperationDefinitionNode): boolean;
 }
 
 /** What an admission is made of. */
@@ -50,6 +52,8 @@ export interface AdmissionParts {
   readonly callLimit: number;
 }
 
+/** Values, of which executing an operation takes milliseconds and not less than one. */
+const large = 5_000;
 /** Texts whose shape was found good, in bytes together. */
 const mostRemembered = 4 * 1024 * 1024;
 /** What a text costs besides its characters. */
@@ -72,16 +76,16 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
     good.set(text, true);
   }
 
-  /** Of an operation without variables, which is the same each time. */
-  const known = new WeakMap<OperationDefinitionNode, number>();
+  /** Without variables it is the same each time. */
+  const known = new WeakMap<OperationDefinitionNode, OperationCost>();
 
-  function callsOf(operation: OperationDefinitionNode | null | undefined, reckon: () => number): number {
+  function costFor(operation: OperationDefinitionNode | null | undefined, reckon: () => OperationCost): OperationCost {
     const isFixed = operation != null && (operation.variableDefinitions ?? []).length === 0;
     const before = isFixed ? known.get(operation) : undefined;
     if (before !== undefined) return before;
-    const calls = reckon();
-    if (isFixed) known.set(operation, calls);
-    return calls;
+    const cost = reckon();
+    if (operation != null) known.set(operation, cost);
+    return cost;
   }
 
   return {
@@ -96,10 +100,13 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
     },
     checkOperation(document, operationName, variables) {
       const operation = getOperationAST(document, operationName);
-      const calls = callsOf(operation, () => mostCalls(schema, document, operationName, variables));
+      const { calls, records, values } = costFor(operation, () => costOf(schema, document, operationName, variables));
       if (calls > callLimit) throw new QueryTooComplex('upstream calls', calls, callLimit);
+      within('records', records);
+      within('values', values);
       checkFit(schema, operation, variables);
     },
+    isLarge: operation => (known.get(operation)?.values ?? 0) > large,
   };
 }
 

@@ -21,6 +21,15 @@ export const bounds = {
   aliases: 100,
   /** Of one operation. */
   directives: 50,
+  /** Values written into one operation, each fragment's as often as it is spread. */
+  literals: 5_000,
+  /** Questions for the whole schema in one operation, and for one of its types. */
+  __schema: 1,
+  __type: 10,
+  /** Records that the gateway looks through for one operation: fifty filters over 5,000 companies. */
+  records: 250_000,
+  /** Values that the gateway reads and writes for one operation, reckoned from its fields and the length of lists. */
+  values: 100_000,
   /** How often one name may stand beside itself: comparing such fields takes the square of their number. */
   repetitions: 20,
   /** Values in the lists and objects of a body: beyond any field's own bound, of which the field speaks better. */

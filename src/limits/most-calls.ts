@@ -7,45 +7,75 @@ import {
   type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
+  getNullableType,
   getOperationAST,
   isInterfaceType,
+  isIntrospectionType,
+  isListType,
   isObjectType,
   Kind,
   type OperationDefinitionNode,
   print,
+  SchemaMetaFieldDef,
   type SelectionNode,
   type SelectionSetNode,
+  TypeMetaFieldDef,
+  TypeNameMetaFieldDef,
   type ValueNode,
 } from 'graphql';
 import { largestPage } from '../input.js';
-import { type CountedArguments, callTable, type FieldCost } from './call-table.js';
+import { oncePerValue } from '../once-per-value.js';
+import { type CountedArguments, callTable, type FieldCost, introspectionTable, listLength } from './call-table.js';
+
+/** What an operation can cost at most. */
+export interface OperationCost {
+  /** Upstream calls, where nothing is kept yet. */
+  readonly calls: number;
+  /** Records that the gateway looks through by itself, once for each selection of them. */
+  readonly records: number;
+  /** Values that the gateway reads out of arguments and writes into the answer. */
+  readonly values: number;
+}
 
 /** A place in the answer: which objects stand there, and how many they can be. Objects of one `name` are the same objects. */
 interface Place {
   readonly name: string;
+  /** As many as can stand there; of a connection, as many as stand on its page. */
   readonly objects: number;
+  /** How often the object itself stands in the answer: once for a connection, whatever is on its page. */
+  readonly times: number;
+  /** Whether it is a connection, whose lists are as long as its page. */
+  readonly isPage: boolean;
   /** The market that they belong to. */
   readonly market: Place | undefined;
 }
 
+/** A value of an argument is checked, compared and looked up: it takes as long as this many of an answer. */
+const argumentValue = 2;
+/** A field of the schema itself is worked out, where others are there. */
+const introspectionValue = 2;
 const nothing: FieldCost = { calls: 0 };
 const mutation: FieldCost = { calls: 1 };
 
+const tableFor = oncePerValue((schema: GraphQLSchema) => ({ ...callTable, ...introspectionTable(schema) }));
+
 /**
- * The most upstream calls that an operation can cause where nothing is kept yet. What one request asks for once, however often it stands in
- * the document, counts once. An upper bound: lists count as long as they may be, and equal values written differently as different.
+ * The most that an operation can cost. What one request loads or selects once, however often it stands in the document, counts once; what is
+ * written into the answer, as often as it stands there. Lists count as long as they may be, and equal values written differently as different.
  * @param document valid, and within the bounds of `checkShape`.
  * @param variables as the client sent them.
  */
-export function mostCalls(
+export function costOf(
   schema: GraphQLSchema,
   document: DocumentNode,
   operationName: string | null | undefined,
   variables: Readonly<Record<string, unknown>> = {},
-): number {
+): OperationCost {
   const operation = getOperationAST(document, operationName);
   const root = operation && schema.getRootType(operation.operation);
-  if (!operation || !root) return 0;
+  if (!operation || !root) return { calls: 0, records: 0, values: 0 };
+
+  const table = tableFor(schema);
 
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const definition of document.definitions) {
@@ -53,13 +83,16 @@ export function mostCalls(
   }
   const read = (value: ValueNode) => plainOf(value, operation, variables);
   const argumentsOf = numberOfArguments();
+  const sizeOf = sizeOfArguments(operation, variables);
   const charges = new Map<string, number>();
+  const lookedThrough = new Map<string, number>();
+  let values = 0;
 
   function walk(set: SelectionSetNode, type: GraphQLNamedType, place: Place): void {
     for (const selection of set.selections) {
       if (isLeftOut(selection, read)) continue;
       if (selection.kind === Kind.FIELD) {
-        const field = isObjectType(type) || isInterfaceType(type) ? type.getFields()[selection.name.value] : undefined;
+        const field = fieldOf(type, selection.name.value);
         if (field !== undefined) walkField(selection, field, type, place);
         continue;
       }
@@ -71,7 +104,7 @@ export function mostCalls(
   }
 
   function walkField(node: FieldNode, field: GraphQLField<unknown, unknown>, type: GraphQLNamedType, at: Place): void {
-    const cost = callTable[`${type.name}.${field.name}`] ?? (type === schema.getMutationType() ? mutation : nothing);
+    const cost = table[`${type.name}.${field.name}`] ?? (type === schema.getMutationType() ? mutation : nothing);
     const given = countedArguments(node, field, read);
     // Mutations run one after the other and share nothing.
     const before = type === schema.getMutationType() ? `${node.alias?.value ?? field.name}:` : at.name;
@@ -83,20 +116,45 @@ export function mostCalls(
       charges.set(cost.shares === undefined ? itself : `${payer.name}/${cost.shares}`, calls * payer.objects);
     }
 
+    const records = cost.records?.(given) ?? 0;
+    if (records > 0) lookedThrough.set(itself, records * at.objects);
+
+    const isList = isListType(getNullableType(field.type));
+    // A page's length is told by its `first`, and stands in `objects` of its connection.
+    const length = given.first ?? cost.objects ?? (isList && !at.isPage ? listLength : 1);
+    values +=
+      at.times *
+      ((cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1)) * (isList ? length : 1) +
+        argumentValue * sizeOf(node));
+
     if (node.selectionSet === undefined) return;
     const below = getNamedType(field.type);
     // The nodes of a connection and of its edges are the same objects.
     const isSameObject = cost === nothing && field.args.length === 0;
-    const objects = at.objects * (given.first ?? cost.objects ?? 1);
+    const objects = at.objects * length;
     const name = isSameObject ? at.name : itself;
-    const place = { name, objects, market: at.market };
+    const times = isList ? objects : at.times;
+    const place = { name, objects, times, isPage: given.first !== undefined, market: at.market };
     walk(node.selectionSet, below, below.name === 'Market' ? { ...place, market: place } : place);
   }
 
-  walk(operation.selectionSet, root, { name: '', objects: 1, market: undefined });
+  walk(operation.selectionSet, root, { name: '', objects: 1, times: 1, isPage: false, market: undefined });
+  return { calls: sumOf(charges), records: sumOf(lookedThrough), values: Math.round(values) };
+}
+
+function sumOf(charges: ReadonlyMap<string, number>): number {
   let sum = 0;
-  for (const calls of charges.values()) sum += calls;
+  for (const charge of charges.values()) sum += charge;
   return sum;
+}
+
+const metaFields = new Map(
+  [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef].map(field => [field.name, field] as const),
+);
+
+function fieldOf(type: GraphQLNamedType, name: string): GraphQLField<unknown, unknown> | undefined {
+  const own = isObjectType(type) || isInterfaceType(type) ? type.getFields()[name] : undefined;
+  return own ?? metaFields.get(name);
 }
 
 type Read = (value: ValueNode) => unknown;
@@ -110,6 +168,7 @@ function countedArguments(node: FieldNode, field: GraphQLField<unknown, unknown>
   return {
     first: first && pageSize(valueFor('first') ?? first.defaultValue),
     after: valueFor('after') != null,
+    filter: valueFor('filter') != null,
   };
 }
 
@@ -179,4 +238,50 @@ function textOf(given: readonly ArgumentNode[] | undefined): string {
       return loc === undefined ? print(argument) : loc.source.body.slice(loc.start, loc.end);
     })
     .join();
+}
+
+/** How many values the arguments of a field hold, those in its variables included. */
+function sizeOfArguments(
+  operation: OperationDefinitionNode,
+  variables: Readonly<Record<string, unknown>>,
+): (node: FieldNode) => number {
+  const ofNodes = new Map<FieldNode, number>();
+  const ofVariables = new Map<string, number>();
+
+  function ofLiteral(value: ValueNode): number {
+    switch (value.kind) {
+      case Kind.LIST:
+        return sumBy(value.values, ofLiteral);
+      case Kind.OBJECT:
+        return sumBy(value.fields, field => ofLiteral(field.value));
+      case Kind.VARIABLE: {
+        const name = value.name.value;
+        const size = ofVariables.get(name) ?? ofVariable(name);
+        ofVariables.set(name, size);
+        return size;
+      }
+      default:
+        return 1;
+    }
+  }
+
+  function ofVariable(name: string): number {
+    if (Object.hasOwn(variables, name)) return ofPlain(variables[name]);
+    const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
+    return definition?.defaultValue === undefined ? 1 : ofLiteral(definition.defaultValue);
+  }
+
+  return node => {
+    const size = ofNodes.get(node) ?? sumBy(node.arguments ?? [], argument => ofLiteral(argument.value));
+    ofNodes.set(node, size);
+    return size;
+  };
+}
+
+function ofPlain(value: unknown): number {
+  return typeof value === 'object' && value !== null ? sumBy(Object.values(value), ofPlain) : 1;
+}
+
+function sumBy<T>(items: readonly T[], size: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + size(item), 0);
 }

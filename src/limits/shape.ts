@@ -41,7 +41,7 @@ function checkPlain(value: unknown, nesting: number): void {
 }
 
 function checkRoot(root: OperationDefinitionNode | FragmentDefinitionNode, fragments: Fragments): void {
-  const counts = { selections: 0, aliases: 0, directives: 0 };
+  const counts = { selections: 0, aliases: 0, directives: 0, literals: 0, __schema: 0, __type: 0 };
   const add = (measure: keyof typeof counts, more: number) => {
     counts[measure] += more;
     within(measure, counts[measure]);
@@ -59,7 +59,8 @@ function checkRoot(root: OperationDefinitionNode | FragmentDefinitionNode, fragm
           within('repetitions', times);
           within('depth', depth);
           if (selection.alias !== undefined) add('aliases', 1);
-          for (const { value } of selection.arguments ?? []) checkLiteral(value, 0);
+          if (selection.name.value === '__schema' || selection.name.value === '__type') add(selection.name.value, 1);
+          for (const { value } of selection.arguments ?? []) checkLiteral(value, 0, () => add('literals', 1));
           if (selection.selectionSet !== undefined) walk(selection.selectionSet, depth + 1, new Map(), spread);
           break;
         }
@@ -81,9 +82,10 @@ function checkRoot(root: OperationDefinitionNode | FragmentDefinitionNode, fragm
   walk(root.selectionSet, 1, new Map(), []);
 }
 
-function checkLiteral(value: ValueNode, nesting: number): void {
+function checkLiteral(value: ValueNode, nesting: number, count: () => void): void {
+  count();
   if (value.kind !== Kind.LIST && value.kind !== Kind.OBJECT) return;
   within('nesting', nesting);
   const inside = value.kind === Kind.LIST ? value.values : value.fields.map(field => field.value);
-  for (const each of inside) checkLiteral(each, nesting + 1);
+  for (const each of inside) checkLiteral(each, nesting + 1, count);
 }

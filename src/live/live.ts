@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Scope } from '../credentials.js';
+import { RateLimited } from '../errors.js';
 import type { Reading } from './topic.js';
 import { type Watched, Watcher, type WatcherParts } from './watcher.js';
 import type { Found } from './word.js';
@@ -11,7 +12,8 @@ export interface Live {
    * state comes again once it is older than three intervals, and a fresh one when there is one. What was found before a write that changed
    * the generation is told to nobody who comes after it; who was there before goes on with what is found from then on.
    * @param scope whose view of it: only who listens with the credential of a scope ever asks for that scope.
-   * @throws Unauthenticated, Forbidden, NotFound or UpstreamBadInput while reading, where the source refuses.
+   * @throws RateLimited where the scope watches too many different things already; Unauthenticated, Forbidden, NotFound or UpstreamBadInput
+   * while reading, where the source refuses.
    */
   watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal): Promise<Reading<Found<S>>>;
   /** Ends asking, gives the leases back and lets the board go. */
@@ -25,17 +27,28 @@ interface Subject {
   readonly watched: Watched<unknown>;
 }
 
+/** Different things that one scope may watch through this process. Each costs a call in every interval. */
+const defaultMostWatched = 1_000;
+
 /** @param parts with the board of the fleet, or of this process alone, and the time between two asks in milliseconds. */
-export function createLive(parts: WatcherParts): Live {
+export function createLive(parts: WatcherParts, mostWatched = defaultMostWatched): Live {
   const watchers = new Map<string, Watcher>();
+  const watchedBy = new Map<Scope, number>();
   /** A topic begins anew only after it has given its lease back. */
   const stopping = new Map<string, Promise<void>>();
   /** Stands for a generation that is not to be had: this process asks for itself until it is. */
   const unknown = randomUUID();
 
+  function countWatched(scope: Scope, change: 1 | -1): void {
+    const count = (watchedBy.get(scope) ?? 0) + change;
+    if (count === 0) watchedBy.delete(scope);
+    else watchedBy.set(scope, count);
+  }
+
   function stop(name: string, watcher: Watcher): void {
     if (watchers.get(name) !== watcher) return;
     watchers.delete(name);
+    countWatched(scopeIn(name), -1);
     const stopped = watcher.stop().finally(() => {
       if (stopping.get(name) === stopped) stopping.delete(name);
     });
@@ -49,6 +62,7 @@ export function createLive(parts: WatcherParts): Live {
       moveOn: () => moveOn(watcher, name, subject, generation),
     });
     watchers.set(name, watcher);
+    countWatched(subject.scope, 1);
     void Promise.resolve(stopping.get(name)).then(() => {
       if (watchers.get(name) === watcher) watcher.start();
     });
@@ -56,7 +70,9 @@ export function createLive(parts: WatcherParts): Live {
   }
 
   const generationNow = async ({ watched }: Subject): Promise<string> =>
-    watched.generation === undefined ? 'the only one' : ((await watched.generation()) ?? unknown);
+    watched.generation === undefined
+      ? 'the only one'
+      : ((await watched.generation().catch(() => undefined)) ?? unknown);
 
   async function moveOn(watcher: Watcher, name: string, subject: Subject, generation: string): Promise<void> {
     const current = await generationNow(subject);
@@ -75,6 +91,9 @@ export function createLive(parts: WatcherParts): Live {
         await running?.catchUp();
         // It may have ended, or begun, meanwhile.
         if (watchers.get(name) !== running) continue;
+        if (running === undefined && (watchedBy.get(scope) ?? 0) >= mostWatched) {
+          throw new RateLimited(`More than ${mostWatched} different subscriptions with this credential`);
+        }
         const watcher = running ?? begin(name, subject, generation);
         return watcher.topic.read(signal) as Reading<Found<S>>;
       }
@@ -91,3 +110,6 @@ function nameOf({ scope, key }: Subject, generation: string): string {
   const hash = createHash('sha256').update(JSON.stringify([key, generation]));
   return `${scope} ${hash.digest('base64url')}`;
 }
+
+/** The scope in what `nameOf` returned. */
+const scopeIn = (name: string) => name.slice(0, name.lastIndexOf(' ')) as Scope;

@@ -1,7 +1,7 @@
 /** How an ask went: the source said something new, the same as before, or failed. */
 export type Finding = 'changed' | 'same' | 'failed';
 
-/** While nothing changes, a quarter slower each time, up to half as often (spec.md: Limits advises 30 to 60 seconds). */
+/** While nothing changes, a quarter slower each time, up to half as often (docs/upstream-api.md: Discovery workflow: 30 to 60 seconds). */
 const slowerEachTime = 0.25;
 const slowestUnchanged = 2;
 /** After failures in a row, half as often each time. */

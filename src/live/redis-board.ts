@@ -1,41 +1,70 @@
 import { Cluster } from 'ioredis';
-import type { RedisClient } from '../redis.js';
+import { z } from 'zod';
+import type { SharedStore } from '../cache/namespace.js';
 import type { Board, BoardTimes, Lease } from './board.js';
 import { scripts } from './scripts.js';
-import type { Word } from './word.js';
+import { type Word, wordSchema } from './word.js';
 
 /**
  * The board of a fleet: leases and last words are keys of one Redis, words travel over its channels. One connection of this process
  * listens, however many topics there are; it is a second one, since a connection that listens takes no commands (a Cluster client
- * has its own for it).
+ * has its own for it). Whoever can write to that Redis can write there what no gateway did: that is not signed, and so counted and ignored.
  */
-export function redisBoard(redis: RedisClient, { leaseMs, keepMs }: BoardTimes): Board {
+export function redisBoard(
+  { redis, namespace, signer, telemetry }: SharedStore,
+  { leaseMs, keepMs }: BoardTimes,
+): Board {
+  /** The keys of one topic share a Cluster slot. */
+  const keyOf = (topic: string, part: string) => `mig:live:${namespace}:{${topic}}:${part}`;
+  const channelOf = (topic: string) => keyOf(topic, 'words');
   const listeners = new Map<string, Set<(word: Word<unknown>) => void>>();
   const ear = redis instanceof Cluster ? redis : redis.duplicate({ autoResubscribe: false });
   // What cannot be subscribed to now is, as soon as the connection is there again.
   const subscribe = (channels: readonly string[]) => {
-    if (channels.length > 0) ear.subscribe(...channels).catch(() => {});
+    if (channels.length > 0) ear.subscribe(...channels).catch(error => telemetry.redisFault('SUBSCRIBE', error));
   };
   const resubscribe = () => subscribe([...listeners.keys()]);
   const hear = (channel: string, text: string) => {
-    const word = wordIn(text);
+    const word = wordIn(text, channel, 'message');
     if (word !== undefined) for (const told of [...(listeners.get(channel) ?? [])]) told(word);
   };
   if (ear !== redis) ear.on('error', () => {});
   ear.on('ready', resubscribe);
   ear.on('message', hear);
 
+  /** A word is signed for its topic's channel, wherever it is found. */
+  function wordIn(text: string, channel: string, from: 'message' | 'state'): Word<unknown> | undefined {
+    try {
+      return wordSchema.parse(JSON.parse(signer.open(channel, text) ?? ''));
+    } catch {
+      telemetry.malformed(from);
+      return undefined;
+    }
+  }
+  const keptWordIn = (topic: string, text: string) =>
+    text === '' ? undefined : wordIn(text, channelOf(topic), 'state');
+
+  async function counted<T>(command: string, reply: Promise<T>): Promise<T> {
+    try {
+      return await reply;
+    } catch (error) {
+      telemetry.redisFault(command, error);
+      throw error;
+    }
+  }
+
   const run = (script: string, topic: string, ...values: (string | number)[]) =>
-    redis.eval(script, 3, keyOf(topic, 'lease'), keyOf(topic, 'fence'), keyOf(topic, 'word'), ...values);
+    counted(
+      'EVAL',
+      redis.eval(script, 3, keyOf(topic, 'lease'), keyOf(topic, 'fence'), keyOf(topic, 'word'), ...values),
+    );
 
   return {
     leaseMs,
-    read: async topic => wordIn((await redis.get(keyOf(topic, 'word'))) ?? ''),
+    read: async topic => keptWordIn(topic, (await counted('GET', redis.get(keyOf(topic, 'word')))) ?? ''),
     async take(topic, holder) {
-      const [held, text, leftMs] = (await run(scripts.take, topic, holder, leaseMs)) as [string, string, number];
-      const [, digits = '', itsHolder] = /^(\d+) (.*)$/.exec(held) ?? [];
-      const fence = Number(digits);
-      const word = wordIn(text);
+      const [{ fence, holder: itsHolder }, text, leftMs] = taken.parse(await run(scripts.take, topic, holder, leaseMs));
+      const word = keptWordIn(topic, text);
       return {
         lease: itsHolder === holder ? { holder, fence } : undefined,
         fence,
@@ -47,7 +76,8 @@ export function redisBoard(redis: RedisClient, { leaseMs, keepMs }: BoardTimes):
       await run(scripts.release, topic, textOf(lease));
     },
     async announce(topic, lease, word) {
-      const values = [JSON.stringify(word), keepMs[word.kind], channelOf(topic), word.kind];
+      const [channel, json] = [channelOf(topic), JSON.stringify(word)];
+      const values = [signer.sign(channel, json) + json, keepMs[word.kind], channel, word.kind];
       return (await run(scripts.announce, topic, textOf(lease), ...values)) === 1;
     },
     listen(topic, told) {
@@ -73,17 +103,17 @@ export function redisBoard(redis: RedisClient, { leaseMs, keepMs }: BoardTimes):
   };
 }
 
-/** The keys of one topic share a Cluster slot. */
-const keyOf = (topic: string, part: string) => `mig:live:{${topic}}:${part}`;
-const channelOf = (topic: string) => keyOf(topic, 'words');
 const textOf = ({ holder, fence }: Lease) => `${fence} ${holder}`;
 
-function wordIn(text: string): Word<unknown> | undefined {
-  if (text === '') return undefined;
-  try {
-    const word = JSON.parse(text);
-    return typeof word?.fence === 'number' && typeof word.seq === 'number' ? word : undefined;
-  } catch {
-    return undefined;
-  }
-}
+/** What `take` answers: the value of the lease, the last word, and how many milliseconds that has left. */
+const taken = z.tuple([
+  z
+    .string()
+    .regex(/^\d+ ./)
+    .transform(value => {
+      const space = value.indexOf(' ');
+      return { fence: Number(value.slice(0, space)), holder: value.slice(space + 1) };
+    }),
+  z.string(),
+  z.number(),
+]);

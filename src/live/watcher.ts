@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
 import type { Telemetry } from '../telemetry.js';
 import type { Board, Lease } from './board.js';
 import { type Finding, startPoller } from './poller.js';
@@ -7,6 +8,8 @@ import { errorOf, type Found, isNewer, isPast, type News, type Observed, refusal
 
 /** What is watched: where its state comes from, and what to make of it. States are JSON-safe. */
 export interface Watched<S> {
+  /** The shape of a state. One of another shape that comes from elsewhere in the fleet is counted and ignored. */
+  readonly stateSchema: z.ZodType<S>;
   /** Asks the source, never a cache. @param previous the last state that anybody in the fleet knew. */
   ask(previous: S | undefined, signal: AbortSignal): Promise<S>;
   /** Whether a listener who has the one needs not hear the other. */
@@ -88,8 +91,17 @@ export class Watcher {
   /** Takes over the board's last word, which may not have been heard here yet: a listener may have heard it elsewhere. Never rejects. */
   async catchUp(): Promise<void> {
     if (this.#stopped) return;
-    const word = await this.#parts.board.read(this.#name).catch(() => undefined);
+    const word = this.#understood(await this.#parts.board.read(this.#name).catch(() => undefined));
     if (word !== undefined) this.#hear(word);
+  }
+
+  /** A word of the board with its state as the schema has it; undefined where it does not fit. */
+  #understood(word: Word<unknown> | undefined): Word<unknown> | undefined {
+    if (word === undefined || word.kind === 'refused') return word;
+    const { data, success } = this.#watched.stateSchema.safeParse(word.state);
+    if (success) return { ...word, state: data };
+    this.#parts.telemetry.malformed('state');
+    return undefined;
   }
 
   /** Ends asking and listening, and gives the lease back. */
@@ -123,11 +135,12 @@ export class Watcher {
     const { lease, fence, kept } = await board.take(this.#name, this.#holder);
     this.#heardOfBoardAt = performance.now();
     this.#floor = fence;
-    if (kept !== undefined) this.#hear(kept.word);
+    const word = this.#understood(kept?.word);
+    if (word !== undefined) this.#hear(word);
     if (lease === undefined) return this.#rest();
     this.#lease = { ...lease, until: begunAt + board.leaseMs };
     this.#parts.telemetry.leaseChange('taken');
-    if (!this.#stopped) this.#poll(kept === undefined ? 0 : Math.max(intervalMs - kept.ageMs, 0));
+    if (!this.#stopped) this.#poll(word === undefined || kept === undefined ? 0 : Math.max(intervalMs - kept.ageMs, 0));
   }
 
   async #renew(lease: Lease): Promise<void> {
@@ -211,8 +224,10 @@ export class Watcher {
   }
 
   /** An end that was told before this watcher began is none of its own. */
-  #overhear(word: Word<unknown>): void {
-    if (this.#floor === undefined || word.fence < this.#floor) return;
+  #overhear(told: Word<unknown>): void {
+    if (this.#floor === undefined || told.fence < this.#floor) return;
+    const word = this.#understood(told);
+    if (word === undefined) return;
     // Who hears that somebody else asks is not alone, and has no lease.
     if (word.fence !== this.#lease?.fence) this.#lose();
     this.#hear(word);

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, type UpstreamFault } from '../errors.js';
 
 /** A state of what is watched, and when the source was asked for it, in milliseconds since 1970. */
@@ -53,6 +54,30 @@ export function isPast(found: Found<unknown>, other: Found<unknown>, mostMs: num
   const by = other.asOf - found.asOf;
   return found.fence !== other.fence && by > 0 && by < mostMs;
 }
+
+/** The last moment that a Date can tell, in milliseconds since 1970. */
+const lastMoment = 8.64e15;
+
+/** A time of a state, in milliseconds since 1970. */
+export const moment = z.int().min(0).max(lastMoment);
+
+const place = { fence: z.int().min(0), seq: z.int().min(0) };
+
+const observed = { ...place, state: z.unknown(), observedAt: moment };
+
+/** The shape of a word that came from elsewhere. What its state is like is for the schema of what is watched to say. */
+export const wordSchema: z.ZodType<Word<unknown>> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('state'), ...observed }),
+  z.object({ kind: z.literal('final'), ...observed }),
+  z.object({
+    kind: z.literal('refused'),
+    ...place,
+    code: z.enum(Object.keys(refusals) as Refusal['code'][]),
+    message: z.string(),
+    upstream: z.object({ status: z.int().nullable(), errorCode: z.string().nullable() }).nullable(),
+    argument: z.string().optional(),
+  }),
+]);
 
 /** The refusal that an error is, where it is one. */
 export function refusalIn(error: unknown): Refusal | undefined {

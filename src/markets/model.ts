@@ -6,7 +6,7 @@ const text = z.string();
 
 const reviewStatuses = { published: 'PUBLISHED', draft: 'DRAFT', reviewing: 'REVIEWING' } as const;
 
-/** The market record (spec.md: Market record), bare or under `data`. Its identifier is the one it was asked for by. */
+/** The market record (docs/upstream-api.md: Market record), bare or under `data`. Its identifier is the one it was asked for by. */
 export const marketRecord = z.preprocess(
   unwrapped,
   z
@@ -38,12 +38,12 @@ const topic = z
   .object({ topicId: identifier, label: text, groups: records('Topic.groups', topicGroup) })
   .transform(({ topicId, ...rest }) => ({ id: topicId, ...rest }));
 
-/** The topics of a market (spec.md: Markets interface). */
+/** The topics of a market (docs/upstream-api.md: Markets interface). */
 export const topics = z.object({ data: requiredRecords('Topic', topic) }).transform(({ data }) => data);
 
 export type Topic = z.output<typeof topic>;
 
-/** Names of markets that fit a keyword (spec.md: Markets interface). */
+/** Names of markets that fit a keyword (docs/upstream-api.md: Markets interface). */
 export const suggestions = z
   .object({ suggested: requiredRecords('suggested', text) })
   .transform(({ suggested }) => suggested);

@@ -6,7 +6,7 @@ export const modes = ['accept', 'reject', 'fail', 'hang', 'redirect'] as const;
 
 export type Mode = (typeof modes)[number];
 
-/** A client's endpoint to try exports with (spec.md: Expected response). @param print is given what arrives, for a person to read. */
+/** A client's endpoint to try exports with (docs/upstream-api.md: Expected response). @param print is given what arrives, for a person to read. */
 export function createReceiver(mode: Mode, print: (lines: string) => void): Server {
   return createServer(async (request, response) => {
     const body = await text(request);

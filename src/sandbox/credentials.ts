@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { Problem } from './problem.js';
 import type { Random } from './random.js';
 
-/** Seconds that a session of either kind lasts (spec.md: Authentication endpoints). */
+/** Seconds that a session of either kind lasts (docs/upstream-api.md: Authentication). */
 export const SESSION_SECONDS = 3600;
 export const SESSION_COOKIE = 'svc_session';
 export const REGION_COOKIE = 'svc_region';
@@ -78,7 +78,7 @@ interface Session {
   expiresAt: number;
 }
 
-/** Body of GET /v2/auth/session (spec.md: Authentication endpoints). */
+/** Body of GET /v2/auth/session (docs/upstream-api.md: Authentication). */
 export interface SessionTokens {
   idToken: string;
   accessToken: string;
@@ -87,7 +87,7 @@ export interface SessionTokens {
   checksum: string;
 }
 
-/** Who may do what: the keys, and the sessions made with them (spec.md: Authentication). */
+/** Who may do what: the keys, and the sessions made with them (docs/upstream-api.md: Authentication). */
 export class Credentials {
   readonly #random: Random;
   readonly #now: () => number;
@@ -166,7 +166,7 @@ export function presented(request: FastifyRequest): { kind: CredentialKind; valu
   return { kind: 'none', value: '' };
 }
 
-/** Throws FORBIDDEN unless the caller is subscribed to the events monitor (spec.md: Events monitor, rule 4). */
+/** Throws FORBIDDEN unless the caller is subscribed to the events monitor (docs/upstream-api.md: Events monitor). */
 export function requireEventsMonitor(rights: Rights): void {
   if (!rights.eventsMonitor) throw new Problem('FORBIDDEN', 'The API key is not subscribed to this endpoint');
 }

@@ -4,8 +4,8 @@ import { PLACES } from './world/vocabulary.js';
 
 const strings = z.array(z.string());
 
-/** Search criteria as discovery is started with (spec.md: Search criteria). */
-export const startCriteria = z.object({
+/** Search criteria (docs/upstream-api.md: Search criteria). Those that are used when starting a discovery are not said to be required. */
+export const criteria = z.object({
   userPrompt: z.string(),
   marketName: z.string(),
   marketType: z.string(),
@@ -14,12 +14,9 @@ export const startCriteria = z.object({
   seedDomains: strings,
   projectKind: z.string(),
   locations: z.array(z.object({ countryCode: z.string().length(2), countryName: z.string() })),
-  count: z.int().min(1),
-  performSearch: z.boolean(),
+  count: z.int().min(1).exactOptional(),
+  performSearch: z.boolean().exactOptional(),
 });
-
-/** The same where they are only being worked on. */
-export const draftCriteria = startCriteria.partial({ count: true, performSearch: true });
 
 const SMALL_WORDS = new Set(
   'a an and any are as at by can do does find for from give have how i in is list make me of offer offers on or our provide provides show that the their to us we what where which who with'.split(

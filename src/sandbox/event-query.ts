@@ -25,7 +25,7 @@ const names = z
 
 const time = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })], 'must be an ISO 8601 date or time');
 
-/** The free-text parameter's name, which spec.md does not show. */
+/** The free-text parameter's name, which the specification leaves open. */
 export const EVENTS_SEARCH_PARAM = 'search';
 
 const parameters = z.object({
@@ -43,7 +43,7 @@ const parameters = z.object({
   [EVENTS_SEARCH_PARAM]: z.string().default(''),
 });
 
-/** Parameters of the event list with their defaults and bounds, `from` and `to` in UTC (spec.md: Events monitor). */
+/** Parameters of the event list with their defaults and bounds, `from` and `to` in UTC (docs/upstream-api.md: Events monitor). */
 export const eventQuery = (now: number) =>
   parameters.transform(query => ({
     ...query,

@@ -30,7 +30,7 @@ export class EventStore {
     return this.#events;
   }
 
-  /** One page as JSON text: `meta` with the totals before and after filtering, and `data` (spec.md: Events monitor). */
+  /** One page as JSON text: `meta` with the totals before and after filtering, and `data` (docs/upstream-api.md: Events monitor). */
   pageText(query: EventQuery): string {
     const { page, pageSize } = query;
     const found = this.#events.filter(event => passes(event, query));

@@ -10,7 +10,7 @@ export interface TimedJob {
 
 const iso = (time: number) => new Date(time).toISOString();
 
-/** The job as the starting call answers it (spec.md: Discovery job). */
+/** The job as the starting call answers it (docs/upstream-api.md: Discovery job). */
 export const started = ({ jobId, workflowName, startedAt }: TimedJob): Job => ({
   jobId,
   workflowName,

@@ -25,7 +25,8 @@ const PUBLISH_JOBS: Readonly<Record<string, number>> = { enrichment: 0.75, scrap
 
 interface Discovery {
   job: TimedJob;
-  count: number;
+  /** Undefined: all that there are. */
+  count: number | undefined;
   skipReview: boolean;
 }
 
@@ -34,7 +35,7 @@ interface Publication {
   domains: ReadonlySet<string>;
 }
 
-/** One market with its discovery, review and publication (spec.md: States and transitions). */
+/** One market with its discovery, review and publication (docs/upstream-api.md: Discovery workflow). */
 export class Market {
   readonly #world: WorldMarket;
   readonly #durations: Durations;
@@ -72,8 +73,8 @@ export class Market {
     return this.#record;
   }
 
-  /** Starts the discovery. Throws CONFLICT while one runs (spec.md: Discovery workflow). */
-  startDiscovery(criteria: SearchCriteria & { count: number }, skipReview: boolean): Job[] {
+  /** Starts the discovery. Throws CONFLICT while one runs (docs/upstream-api.md: Discovery workflow). */
+  startDiscovery(criteria: SearchCriteria, skipReview: boolean): Job[] {
     this.#settle();
     if (this.#pendingDiscovery) throw new Problem('CONFLICT', 'A discovery is already in progress for this market');
     this.#criteria.push(criteria);

@@ -17,7 +17,7 @@ const STATUS: Record<ErrorCode, number> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-/** A failure that the service answers with (spec.md: Errors). */
+/** A failure that the service answers with (docs/upstream-api.md: Errors). */
 export class Problem extends Error {
   readonly errorCode: ErrorCode;
   readonly status: number;
@@ -30,7 +30,7 @@ export class Problem extends Error {
   }
 }
 
-/** The body of every failure (spec.md: Errors). */
+/** The body of every failure (docs/upstream-api.md: Errors). */
 export const problemBody = (errorCode: string, message: string) => ({ success: false, errorCode, message });
 
 /** The code that goes with an HTTP status, where nothing more is known. */

@@ -1,4 +1,4 @@
-/** The resources of the service, in its own words (spec.md: Resources and their fields). Times are UTC ISO 8601. */
+/** The resources of the service, in its own words (docs/upstream-api.md: The upstream interface). Times are UTC ISO 8601. */
 
 export type EntityType = 'company' | 'category' | 'country' | 'location';
 export type PropertySource = 'inferred' | 'explicit';

@@ -35,7 +35,7 @@ export function createService(world: World, seed: number, durations: Durations, 
 
 /**
  * The market that a request is about. Throws UNAUTHORISED, NOT_FOUND where it does not exist and FORBIDDEN where the
- * caller has no permission on it (spec.md: Errors).
+ * caller has no permission on it (docs/upstream-api.md: Errors).
  */
 export function marketFor(request: FastifyRequest, marketId: string, { credentials, markets }: Service): Market {
   const rights = credentials.identify(request);

@@ -15,7 +15,7 @@ export const embedSessionWrite: Write<EmbedSession> = {
 
 /** A session as the service began it. */
 export interface SignedIn {
-  readonly session: Session;
+  readonly session: Pick<Session, 'cookies' | 'email' | 'name'>;
   /** When the service's cookies end, in milliseconds from now; undefined where they do not say. */
   readonly lifetimeMs: number | undefined;
 }
@@ -34,7 +34,7 @@ export async function signIn(upstream: Upstream, receipt: Receipt, email: string
     argument: 'input',
     safe: false,
   } as const;
-  const reply = await upstream.send(request, { credential: undefined, receipt }).catch(error => {
+  const reply = await upstream.send(request, { credential: undefined, scope: undefined, receipt }).catch(error => {
     throw refuses(error) ? new Unauthenticated('Wrong e-mail address or password') : error;
   });
   const cookies = cookiesOf(reply);

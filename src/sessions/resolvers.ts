@@ -22,8 +22,8 @@ export const sessionsResolvers: Resolvers = {
       }
       return viewerOf(await session.begin(email, password), teams);
     },
-    signOut(_, __, { session }) {
-      session.end();
+    async signOut(_, __, { session }) {
+      await session.end();
       return true;
     },
     createEmbedSession(_, __, { credential, writer }) {
@@ -44,7 +44,7 @@ function viewerOf(credential: Credential, teams: Context['teams']) {
   const signedIn = credential.kind === 'cookie' ? credential : undefined;
   return {
     authentication: authentications[credential.kind],
-    team: teams.teamOf(credential),
+    team: teams.teamOf(credential)?.name ?? null,
     email: signedIn?.email ?? null,
     name: signedIn?.name ?? null,
   };

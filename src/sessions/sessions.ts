@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { Credential } from '../credentials.js';
 import { Unauthenticated, UpstreamInvalidResponse } from '../errors.js';
 import type { Receipt } from '../receipt.js';
@@ -7,23 +9,40 @@ import { Secret } from '../secret.js';
 import type { Upstream } from '../upstream/upstream.js';
 import type { SignInAttempts } from './attempts.js';
 import { signIn } from './client.js';
-import { session } from './model.js';
+import { type Session, session } from './model.js';
+import type { Revocations } from './revocations.js';
 
-/** A session that has begun. */
-export interface Begun {
-  readonly credential: Credential;
-  /** The value of the gateway's own cookie: the service's cookies, sealed. */
-  readonly cookie: string;
+/** The gateway's own cookie, as it is to be set. */
+export interface SessionCookie {
+  /** The service's cookies, sealed. */
+  readonly value: string;
   /** When the service's cookies end, in whole seconds from now; undefined: with the browser. */
   readonly maxAge: number | undefined;
 }
 
-/** Signed-in users, of whom the gateway keeps nothing: all there is of a session is in its cookie. */
+/** A session that has begun. */
+export interface Begun {
+  readonly credential: Credential;
+  readonly cookie: SessionCookie;
+}
+
+/** A session that goes on. */
+export interface Opened {
+  readonly credential: Credential;
+  /** In place of one that was sealed under an older secret. */
+  readonly renewed: SessionCookie | undefined;
+}
+
+/** Signed-in users, of whom the gateway keeps nothing but who signed out: all there is of a session is in its cookie. */
 export interface Sessions {
   /** @throws Unauthenticated, alike in text and time for a wrong password and an unknown user; RateLimited after too many attempts; UpstreamInvalidResponse for a session that no cookie can hold. */
   begin(email: string, password: string, address: string, receipt: Receipt): Promise<Begun>;
-  /** The credential in the gateway's cookie. @throws Unauthenticated where it is tampered with, foreign or expired. */
-  open(cookie: string): Promise<Credential>;
+  /** The session in the gateway's cookie. @throws Unauthenticated where it is tampered with, foreign, expired or signed out. */
+  open(cookie: string): Promise<Opened>;
+  /** Ends the session in the gateway's cookie before its time, for every copy of the cookie. Does nothing where it does not open. */
+  end(cookie: string): Promise<void>;
+  /** How many sessions came under an older secret in the last 15 minutes, and have not come under the first one since. */
+  outdated(): number;
 }
 
 /** What sessions need of the process. */
@@ -31,6 +50,9 @@ export interface SessionsParts {
   readonly upstream: Upstream;
   readonly sealer: Sealer;
   readonly attempts: SignInAttempts;
+  readonly revocations: Revocations;
+  /** Tells the service apart from every other: a session of another one is not accepted. */
+  readonly service: string;
 }
 
 /** Where the service gives its cookies no end, the seal gives them this one. */
@@ -39,24 +61,39 @@ const longestMs = 12 * 60 * 60 * 1_000;
 const longestCookie = 4_000;
 /** A refusal is not told sooner, so that its time does not tell why. */
 const refusalMs = 500;
+/** For how long a session is counted as one of an older secret, and how many at most. */
+const outdatedBounds = { max: 100_000, ttl: 15 * 60 * 1_000, perf: performance };
 
-export function createSessions({ upstream, sealer, attempts }: SessionsParts): Sessions {
+export function createSessions({ upstream, sealer, attempts, revocations, service }: SessionsParts): Sessions {
+  const outdated = new LRUCache<string, true>(outdatedBounds);
+
+  async function cookieOf(opened: Session): Promise<SessionCookie> {
+    const leftMs = opened.endsAt - Date.now();
+    const value = await sealer.seal(opened, leftMs);
+    return { value, maxAge: opened.isKept ? Math.floor(leftMs / 1_000) : undefined };
+  }
+
+  async function read(cookie: string): Promise<Session> {
+    const content = await sealer.open(cookie).catch(() => undefined);
+    const { data: opened } = session.safeParse(content);
+    if (opened?.service === service) return opened;
+    throw new Unauthenticated('The session has ended; sign in again');
+  }
+
   return {
     async begin(email, password, address, receipt) {
       await attempts.count(email, address);
       const startedAt = performance.now();
       try {
         const { session, lifetimeMs } = await signIn(upstream, receipt, email, password);
-        await attempts.forgive(email);
-        const cookie = await sealer.seal(session, lifetimeMs ?? longestMs);
-        if (cookie.length > longestCookie) {
+        await attempts.forgive(email, address);
+        const endsAt = Date.now() + (lifetimeMs ?? longestMs);
+        const begun = { ...session, service, id: randomUUID(), endsAt, isKept: lifetimeMs !== undefined };
+        const cookie = await cookieOf(begun);
+        if (cookie.value.length > longestCookie) {
           throw new UpstreamInvalidResponse('The session is too large for a cookie of ours', undefined, false);
         }
-        return {
-          credential: credentialOf(session),
-          cookie,
-          maxAge: lifetimeMs === undefined ? undefined : Math.floor(lifetimeMs / 1_000),
-        };
+        return { credential: credentialOf(begun), cookie };
       } catch (error) {
         if (error instanceof Unauthenticated) await sleep(Math.max(0, refusalMs - (performance.now() - startedAt)));
         throw error;
@@ -64,24 +101,27 @@ export function createSessions({ upstream, sealer, attempts }: SessionsParts): S
     },
 
     async open(cookie) {
-      try {
-        return credentialOf(session.parse(await sealer.open(cookie)));
-      } catch {
-        throw new Unauthenticated('The session has ended; sign in again');
-      }
+      const opened = await read(cookie);
+      if (await revocations.has(opened.id)) throw new Unauthenticated('The session has ended; sign in again');
+      const isOutdated = sealer.isOutdated(cookie);
+      if (isOutdated) outdated.set(opened.id, true);
+      else outdated.delete(opened.id);
+      return { credential: credentialOf(opened), renewed: isOutdated ? await cookieOf(opened) : undefined };
+    },
+
+    async end(cookie) {
+      const opened = await read(cookie).catch(() => undefined);
+      if (opened !== undefined) await revocations.add(opened.id, opened.endsAt);
+    },
+
+    outdated() {
+      outdated.purgeStale();
+      return outdated.size;
     },
   };
 }
 
-const credentialOf = ({
-  cookies,
-  email,
-  name,
-}: {
-  cookies: string;
-  email: string;
-  name: string | null;
-}): Credential => ({
+const credentialOf = ({ cookies, email, name }: Session): Credential => ({
   kind: 'cookie',
   secret: new Secret(cookies),
   email,

@@ -1,14 +1,14 @@
-import type { CircuitState } from 'cockatiel';
 import type { Cancellation, Stage } from '../cancellation.js';
-import { UpstreamTimeout } from '../errors.js';
+import { UpstreamFailure, UpstreamTimeout } from '../errors.js';
 import type { Telemetry } from '../telemetry.js';
 import type { Span, Tracing } from '../tracing.js';
+import { failureInWords } from '../warnings.js';
 import type { Asker } from './asker.js';
-import type { Breaker } from './breaker.js';
+import type { ScopeBreaker } from './breaker.js';
 import type { Turn, Waiter } from './bulkhead.js';
 import type { BrokenExchange, Ending } from './exchange.js';
 import { faultOf, mayPass, outcomeOf } from './fault.js';
-import type { Origin } from './origins.js';
+import { type Origin, warnOfService } from './origins.js';
 import { refusalOf } from './refusal.js';
 import type { Reply } from './reply.js';
 import { pathAndQuery, type UpstreamRequest } from './request.js';
@@ -27,7 +27,7 @@ export interface Asked {
   readonly request: UpstreamRequest;
   readonly asker: Asker;
   readonly origin: Origin;
-  readonly breaker: Breaker;
+  readonly breaker: ScopeBreaker;
   readonly cancellation: Cancellation;
 }
 
@@ -46,7 +46,8 @@ export class Call implements Waiter, Stage, Ending {
   #deadline: NodeJS.Timeout | undefined;
   #turn: Turn | undefined;
   #pause: NodeJS.Timeout | undefined;
-  #enteredAs: CircuitState | undefined;
+  /** Whether it is the breaker's trial; undefined while the breaker does not know of it. */
+  #isTrial: boolean | undefined;
   #span: Span | undefined;
   #startedAt = 0;
 
@@ -81,7 +82,7 @@ export class Call implements Waiter, Stage, Ending {
   go(): void {
     const { request, asker, origin, breaker, cancellation } = this.#asked;
     try {
-      this.#enteredAs = breaker.enter();
+      this.#isTrial = breaker.enter();
       this.#span = this.#parts.tracing?.call(asker.receipt.trail.span);
       this.#startedAt = performance.now();
       origin.exchange(request, asker, this.#span, cancellation, this);
@@ -94,10 +95,14 @@ export class Call implements Waiter, Stage, Ending {
     const { origin, breaker, request } = this.#asked;
     this.#record(reply.status);
     if (reply.status < 200 || reply.status > 299) {
-      this.#fail(refusalOf(reply, request));
+      const refusal = refusalOf(reply, request);
+      if (refusal instanceof UpstreamFailure) {
+        warnOfService(this.#parts.telemetry, request.address, `${refusal.message} (HTTP ${reply.status})`);
+      }
+      this.#fail(refusal);
       return;
     }
-    if (this.#enteredAs !== undefined) breaker.leave(this.#enteredAs);
+    if (this.#isTrial !== undefined) breaker.leave(this.#isTrial);
     origin.bulkhead.leave();
     clearTimeout(this.#deadline);
     this.#resolve(reply);
@@ -118,8 +123,8 @@ export class Call implements Waiter, Stage, Ending {
   /** The attempt failed. */
   #fail(error: unknown): void {
     const { origin, breaker, cancellation } = this.#asked;
-    if (this.#enteredAs !== undefined) breaker.leave(this.#enteredAs, error);
-    this.#enteredAs = undefined;
+    if (this.#isTrial !== undefined) breaker.leave(this.#isTrial, error);
+    this.#isTrial = undefined;
     origin.bulkhead.leave();
     if (this.#isLast || !mayPass(error) || !this.#parts.budget.spend()) {
       this.#end(error);
@@ -147,6 +152,9 @@ export class Call implements Waiter, Stage, Ending {
     const milliseconds = performance.now() - this.#startedAt;
     const outcome = outcomeOf(failure);
     telemetry.upstreamCall({ family, status, milliseconds, outcome });
+    if (outcome === 'broken' || outcome === 'timeout') {
+      warnOfService(telemetry, request.address, failureInWords(failure?.cause));
+    }
     const attributes = { 'http.request.method': method, 'http.response.status_code': status ?? undefined };
     const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
     this.#span?.end(`${method} ${family}`, attributes, error);

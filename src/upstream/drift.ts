@@ -8,14 +8,23 @@ export interface Drift {
   readonly leftOut: readonly LeftOut[];
 }
 
-let seen: { fields: string[]; leftOut: LeftOut[] } | undefined;
+/** What collects drift while a body is parsed. */
+export interface DriftCollector extends Drift {
+  readonly fields: string[];
+  readonly leftOut: LeftOut[];
+}
+
+let seen: DriftCollector | undefined;
 
 /**
  * Runs a parser and collects the drift that it meets. Parsing is synchronous, so that one collector at a time is enough.
+ * @param drift what other pieces of the same body have met, to which this one adds.
  * @throws UpstreamInvalidResponse where the parser throws.
  */
-export function understood<T>(parse: () => T): { value: T; drift: Drift } {
-  const drift = { fields: [], leftOut: [] };
+export function understood<T>(
+  parse: () => T,
+  drift: DriftCollector = { fields: [], leftOut: [] },
+): { value: T; drift: Drift } {
   seen = drift;
   try {
     return { value: parse(), drift };
@@ -68,8 +77,12 @@ export function requiredRecords<T extends z.ZodType>(name: string, schema: T) {
   return placedRecords(name, schema).transform(items => items.filter(item => item !== null));
 }
 
+/** Of one body. A list of more unreadable records is not what the service documents, and to find out why each is one takes seconds. */
+const mostLeftOut = 1_000;
+
 function readable<T>(name: string, result: z.ZodSafeParseResult<T>, item: unknown): T | null {
   if (result.success) return result.data;
+  if (seen !== undefined && seen.leftOut.length >= mostLeftOut) throw new Error('Too many records cannot be read');
   const fields = [...new Set(result.error.issues.map(issue => issue.path.join('.')))];
   seen?.fields.push(...fields.map(field => (field === '' ? name : `${name}.${field}`)));
   seen?.leftOut.push({ record: name, id: idOf(item), fields });

@@ -1,6 +1,11 @@
 import type { Dispatcher } from 'undici';
 import type { Cancellation, Stage } from '../cancellation.js';
+import { UpstreamInvalidResponse } from '../errors.js';
+import { Chunks } from '../join-bytes.js';
 import { Body } from './body.js';
+import { tooLarge } from './body-bounds.js';
+import { BulkheadFull } from './bulkhead.js';
+import type { ByteBudget } from './byte-budget.js';
 import type { Reply } from './reply.js';
 
 /** A call that ended without a reply. `sent` tells whether the service may have got the request. */
@@ -21,14 +26,29 @@ export interface Ending {
   broke(error: BrokenExchange): void;
 }
 
-/** Sends one request and collects the whole reply. `dispatch` and not `request`, because no stream is needed. */
+/** Statuses 100-199 that may come before the real one: a service that goes on sending them would keep the parser busy for nothing. */
+const mostInformational = 10;
+
+/** How much of a reply is received. */
+export interface Reception {
+  /** Of this reply. */
+  readonly largestBody: number;
+  /** Of all replies that are on their way. */
+  readonly arriving: ByteBudget;
+}
+
+/**
+ * Sends one request and collects the whole reply. `dispatch` and not `request`, because no stream is needed. A body that is too large, or has
+ * no room beside the others that are arriving, is given up as soon as that is known.
+ */
 export function exchange(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
+  reception: Reception,
   cancellation: Cancellation,
   ending: Ending,
 ): void {
-  const collector = new Collector(cancellation, ending);
+  const collector = new Collector(reception, cancellation, ending);
   if (cancellation.reason !== undefined) {
     collector.cancelled();
     return;
@@ -39,14 +59,18 @@ export function exchange(
 
 /** Collects one reply; an object, since every call under way has one, and its closures would take more. */
 class Collector implements Dispatcher.DispatchHandler, Stage {
+  readonly #reception: Reception;
   readonly #cancellation: Cancellation;
   #ending: Ending | undefined;
-  #chunks: Buffer[] | undefined;
+  #chunks: Chunks | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: Reply['headers'] = {};
+  #informational = 0;
+  #bytes = 0;
 
-  constructor(cancellation: Cancellation, ending: Ending) {
+  constructor(reception: Reception, cancellation: Cancellation, ending: Ending) {
+    this.#reception = reception;
     this.#cancellation = cancellation;
     this.#ending = ending;
   }
@@ -64,18 +88,35 @@ class Collector implements Dispatcher.DispatchHandler, Stage {
     else this.#controller = controller;
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Reply['headers']): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Reply['headers']): void {
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > mostInformational) this.#giveUp(controller, endlessAnnouncement());
+      return;
+    }
     this.#status = status;
     this.#headers = headers;
+    if (Number(headers['content-length']) > this.#reception.largestBody) this.#giveUp(controller, tooLarge());
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#chunks === undefined) this.#chunks = [chunk];
-    else this.#chunks.push(chunk);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#ending === undefined) return;
+    const { largestBody, arriving } = this.#reception;
+    if (this.#bytes + chunk.length > largestBody) {
+      this.#giveUp(controller, tooLarge());
+      return;
+    }
+    if (!arriving.take(chunk.length)) {
+      this.#giveUp(controller, new BulkheadFull('Too much is arriving'));
+      return;
+    }
+    this.#bytes += chunk.length;
+    this.#chunks ??= new Chunks();
+    this.#chunks.add(chunk);
   }
 
   onResponseEnd(): void {
-    const body = new Body(this.#chunks ?? []);
+    const body = new Body(this.#chunks?.parts ?? []);
     this.#over()?.replied({ status: this.#status, headers: this.#headers, body });
   }
 
@@ -83,11 +124,22 @@ class Collector implements Dispatcher.DispatchHandler, Stage {
     this.#over()?.broke(new BrokenExchange(this.#controller !== undefined, error));
   }
 
+  #giveUp(controller: Dispatcher.DispatchController, cause: Error): void {
+    this.#over()?.broke(new BrokenExchange(true, cause));
+    controller.abort(cause);
+  }
+
   /** Whom to tell of the end, where nobody was told yet. */
   #over(): Ending | undefined {
     const ending = this.#ending;
-    if (ending !== undefined) this.#cancellation.enter(undefined);
+    if (ending === undefined) return undefined;
+    this.#cancellation.enter(undefined);
     this.#ending = undefined;
+    this.#chunks = undefined;
+    this.#reception.arriving.giveBack(this.#bytes);
     return ending;
   }
 }
+
+const endlessAnnouncement = () =>
+  new UpstreamInvalidResponse('The service announced an answer too often', undefined, false);

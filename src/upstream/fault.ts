@@ -1,13 +1,5 @@
 import { BrokenCircuitError } from 'cockatiel';
-import { errors } from 'undici';
-import {
-  Abandoned,
-  GatewayError,
-  UpstreamError,
-  UpstreamInvalidResponse,
-  UpstreamTimeout,
-  UpstreamUnavailable,
-} from '../errors.js';
+import { Abandoned, GatewayError, UpstreamError, UpstreamTimeout, UpstreamUnavailable } from '../errors.js';
 import type { CallOutcome } from '../telemetry.js';
 import { BulkheadFull } from './bulkhead.js';
 import { BrokenExchange } from './exchange.js';
@@ -22,9 +14,8 @@ export function faultOf(error: unknown, safe: boolean): Error {
   if (!(error instanceof BrokenExchange)) return new UpstreamUnavailable('The call to the service failed');
   if (error.sent && !safe) return unknownOutcome(error);
   if (error.cause instanceof GatewayError || error.cause instanceof Abandoned) return error.cause;
-  if (error.cause instanceof errors.ResponseExceededMaxSizeError) {
-    return new UpstreamInvalidResponse('The answer of the service is too large', undefined, false);
-  }
+  if (error.cause instanceof BulkheadFull)
+    return new UpstreamUnavailable('Too much of the service is arriving at once');
   return new UpstreamUnavailable(
     error.sent ? 'The connection to the service broke' : 'The service could not be reached',
   );
@@ -53,5 +44,5 @@ export function mayPass(error: unknown): boolean {
   return error instanceof UpstreamError && [502, 503, 504].includes(error.upstream?.status ?? 0);
 }
 
-/** What ends an exchange for good: nobody waits any more, no time is left, or the answer would be as large again. */
-const finalCauses = [Abandoned, GatewayError, errors.ResponseExceededMaxSizeError] as const;
+/** What ends an exchange for good: nobody waits any more, no time is left, the answer would be as large again, or there is no room for it. */
+const finalCauses = [Abandoned, GatewayError, BulkheadFull] as const;

@@ -43,11 +43,13 @@ export function quoteNumberArrays(body: Buffer, member: string): string {
 function flatArrays(body: Buffer, member: string): readonly Found[] {
   const found: Found[] = [];
   const key = quoted(member);
+  let to = -1;
   for (let at = body.indexOf(key); at !== -1; at = body.indexOf(key, at)) {
     const value = valueAfter(body, at, at + key.length);
     at += key.length;
     if (value === undefined || body[value] !== bracket) continue;
-    const to = body.indexOf(closingBracket, value + 1);
+    // The one found before is still the first: looking for it again each time would take the square of the body's length.
+    if (to <= value) to = body.indexOf(closingBracket, value + 1);
     if (to === -1) break;
     const inside = body.subarray(value + 1, to);
     if (inside.includes(quote) || inside.includes(bracket) || inside.includes(brace)) continue;

@@ -1,14 +1,17 @@
 import { type Dispatcher, Pool } from 'undici';
 import type { Cancellation } from '../cancellation.js';
 import { carry } from '../credentials.js';
-import { NotConfigured } from '../errors.js';
+import { NotConfigured, UpstreamInvalidResponse } from '../errors.js';
+import type { Telemetry } from '../telemetry.js';
 import type { Span } from '../tracing.js';
 import type { Asker } from './asker.js';
+import { bodyBoundsOf } from './body-bounds.js';
 import { Bulkhead } from './bulkhead.js';
+import { ByteBudget } from './byte-budget.js';
 import { type Ending, exchange } from './exchange.js';
 import { type Address, pathAndQuery, type UpstreamRequest } from './request.js';
 
-/** Where the service is (spec.md: introduction), without a slash at the end, and how hard it may be asked. */
+/** Where the service is (docs/upstream-api.md: The upstream interface), without a slash at the end, and how hard it may be asked. */
 export interface UpstreamOptions {
   readonly base: string | undefined;
   readonly api: string | undefined;
@@ -33,13 +36,33 @@ export interface Origin {
 }
 
 const waitingPerConnection = 32;
-const largestReply = 64 * 1024 * 1024;
+/** In bytes: of all bodies that are arriving, for all origins. */
+const mostArriving = 256 * 1024 * 1024;
 
-const variables: Record<Address, string> = {
+/** The variable that sets an address. */
+export const variables: Record<Address, string> = {
   base: 'UPSTREAM_BASE_URL',
   api: 'UPSTREAM_API_URL',
   dev: 'UPSTREAM_DEV_URL',
 };
+
+/** Says in the log, once a minute for each cause, that the service fails at one of its addresses. @param words without any secret. */
+export function warnOfService({ warn }: Pick<Telemetry, 'warn'>, address: Address, words: string): void {
+  const message = `${variables[address]}: ${words}; what needs it fails`;
+  warn(message, message);
+}
+
+/** Where nothing of a body could be understood, says so in the log, and counts it as drift of the whole family. Any other error is left alone. */
+export function noteInvalid(
+  telemetry: Pick<Telemetry, 'warn' | 'drift'>,
+  { address, family }: UpstreamRequest,
+  error: unknown,
+): void {
+  // A status that the service does not document is told of where it comes in.
+  if (!(error instanceof UpstreamInvalidResponse) || error.upstream?.status != null) return;
+  telemetry.drift(family);
+  warnOfService(telemetry, address, error.message);
+}
 
 /**
  * The origins of the service's addresses; addresses of one origin share its connections.
@@ -48,6 +71,7 @@ const variables: Record<Address, string> = {
 export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
   const pools = new Map<string, { dispatcher: Dispatcher; bulkhead: Bulkhead }>();
   const byAddress = new Map<Address, Origin>();
+  const arriving = new ByteBudget(mostArriving);
 
   function open(origin: string) {
     const found = pools.get(origin);
@@ -55,8 +79,7 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
     const { connections } = options;
     const opened = {
       // The deadline of the call bounds the waiting; undici's own timers would be a second opinion.
-      dispatcher:
-        wire ?? new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: largestReply }),
+      dispatcher: wire ?? new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0 }),
       bulkhead: new Bulkhead(connections, connections * waitingPerConnection),
     };
     pools.set(origin, opened);
@@ -75,8 +98,10 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       const { dispatcher, bulkhead } = open(origin);
       const its: Origin = {
         bulkhead,
-        exchange: (request, asker, span, cancellation, ending) =>
-          exchange(dispatcher, wireForm(request, asker, span, { origin, prefix }), cancellation, ending),
+        exchange(request, asker, span, cancellation, ending) {
+          const reception = { largestBody: bodyBoundsOf(request.family).bytes, arriving };
+          exchange(dispatcher, wireForm(request, asker, span, { origin, prefix }), reception, cancellation, ending);
+        },
       };
       byAddress.set(address, its);
       return its;

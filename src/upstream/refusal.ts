@@ -14,18 +14,24 @@ import {
 import type { Reply } from './reply.js';
 import type { UpstreamRequest } from './request.js';
 
-type Asked = Pick<UpstreamRequest, 'safe' | 'argument'>;
+type Asked = Pick<UpstreamRequest, 'safe' | 'argument' | 'members'>;
 
 /**
  * The error that a reply outside 200-299 stands for: by the body's `errorCode` where it has a known one, else by the status
- * (spec.md: Errors). The service's own text stays inside: it may name addresses or repeat a credential.
+ * (docs/upstream-api.md: Errors). The service's own text stays inside, but for the members of the request that it names: it may hold addresses or repeat a
+ * credential.
  */
 export function refusalOf(reply: Reply, request: Asked): GatewayError {
-  const fault: UpstreamFault = { status: reply.status, errorCode: reply.body.read(errorCodeOf) };
-  return byErrorCode(fault, request) ?? byStatus(reply.status, fault, request);
+  const { errorCode, message } = reply.body.read(problemIn);
+  const fault: UpstreamFault = { status: reply.status, errorCode };
+  const asked = { ...request, members: request.members?.filter(member => names(message, member)) ?? [] };
+  return byErrorCode(fault, asked) ?? byStatus(reply.status, fault, asked);
 }
 
-function byErrorCode(fault: UpstreamFault, request: Asked): GatewayError | undefined {
+/** What was asked; of its members those that the service's text names. */
+type Refused = Asked & { readonly members: readonly string[] };
+
+function byErrorCode(fault: UpstreamFault, request: Refused): GatewayError | undefined {
   switch (fault.errorCode) {
     case 'QUERY_VALIDATION_FAILED':
       return byStatus(400, fault, request);
@@ -42,11 +48,11 @@ function byErrorCode(fault: UpstreamFault, request: Asked): GatewayError | undef
   }
 }
 
-function byStatus(status: number, fault: UpstreamFault, { safe, argument }: Asked): GatewayError {
+function byStatus(status: number, fault: UpstreamFault, { safe, argument, members }: Refused): GatewayError {
   switch (status) {
     case 400:
     case 422:
-      return new UpstreamBadInput('The service turned the request down as invalid', fault, argument);
+      return badInput(fault, argument, members);
     case 401:
       return new Unauthenticated('The service does not accept the credential', fault);
     case 403:
@@ -67,13 +73,26 @@ function byStatus(status: number, fault: UpstreamFault, { safe, argument }: Aske
   }
 }
 
-function errorCodeOf(body: Buffer): string | null {
-  if (body.length > longestErrorBody) return null;
+function badInput(fault: UpstreamFault, argument: string | undefined, members: readonly string[]): GatewayError {
+  const text = 'The service turned the request down as invalid';
+  if (argument === undefined || members[0] === undefined) return new UpstreamBadInput(text, fault, argument);
+  return new UpstreamBadInput(`${text}: ${members.join(', ')}`, fault, `${argument}.${members[0]}`);
+}
+
+/** Whether a text has the last part of a path as a word. */
+const names = (text: string, path: string) => text.match(/\w+/g)?.includes(path.slice(path.lastIndexOf('.') + 1));
+
+function problemIn(body: Buffer): { errorCode: string | null; message: string } {
+  const nothing = { errorCode: null, message: '' };
+  if (body.length > longestErrorBody) return nothing;
   try {
-    const { errorCode } = JSON.parse(body.toString()) ?? {};
-    return typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null;
+    const { errorCode, message } = JSON.parse(body.toString()) ?? {};
+    return {
+      errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
+      message: typeof message === 'string' ? message : '',
+    };
   } catch {
-    return null;
+    return nothing;
   }
 }
 

@@ -1,5 +1,6 @@
 import { UpstreamInvalidResponse } from '../errors.js';
 import type { Body } from './body.js';
+import { checkBody } from './body-bounds.js';
 import { cutNumberArrays, quoteNumberArrays } from './number-arrays.js';
 import type { UpstreamRequest } from './request.js';
 
@@ -10,12 +11,14 @@ export interface Reply {
   readonly body: Body;
 }
 
-/** The text of a reply, whose body is read by it. Vectors that the request wants are strings in it (`"0.1,0.2"`), those that it does not want are null. */
-export function textOf({ body }: Reply, { vectors }: UpstreamRequest): string {
-  return body.read(bytes => {
+/** The text of a reply, whose body is read by it. Vectors that the request wants are strings in it (`"0.1,0.2"`), those that it does not want are null. @throws UpstreamInvalidResponse where it is out of the bounds of its family. */
+export function textOf({ body }: Reply, { family, vectors }: UpstreamRequest): string {
+  const text = body.read(bytes => {
     if (vectors === undefined) return bytes.toString();
     return vectors.wanted ? quoteNumberArrays(bytes, vectors.member) : cutNumberArrays(bytes, vectors.member);
   });
+  checkBody(text, family);
+  return text;
 }
 
 /** The JSON of such a text; undefined where it is empty. @throws UpstreamInvalidResponse where it is no JSON. */

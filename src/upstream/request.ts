@@ -1,4 +1,4 @@
-/** The three addresses of the service (spec.md: introduction): versioned, markets, development stage. */
+/** The three addresses of the service (docs/upstream-api.md: The upstream interface): versioned, markets, development stage. */
 export type Address = 'base' | 'api' | 'dev';
 
 /** One REST call, as a value: what is sent, to where, and under which policy. Holds no credential. */
@@ -13,6 +13,8 @@ export interface UpstreamRequest {
   readonly body?: unknown;
   /** The argument of the schema whose values the service may turn down: `filter`. Left out: it is given none. */
   readonly argument?: string;
+  /** Members of that argument, as paths within it, which an error names where the service's text does. */
+  readonly members?: readonly string[];
   /** Whether asking twice is the same as asking once. Only a safe request is ever sent again. */
   readonly safe: boolean;
   /** The member that holds number arrays, and whether they are wanted: quoted into text if so, else cut out unread. */

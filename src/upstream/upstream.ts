@@ -48,7 +48,7 @@ export function createUpstream(
     send: (request, asker, cancellation = new Cancellation()) =>
       new Promise((resolve, reject) => {
         const origin = origins.to(request.address);
-        const breaker = breakerOf(request.family);
+        const breaker = breakerOf(request.family).of(asker.scope);
         new Call(parts, { request, asker, origin, breaker, cancellation }, resolve, reject).start();
       }),
     close: origins.close,

@@ -27,7 +27,8 @@ const answers: Readonly<Record<string, string>> = {
   'markets.record': 'Market',
   'markets.topics': '[Topic]',
   'markets.suggestions': '[String]',
-  'companies.all': '[Company]',
+  'companies.matching': '[Company]',
+  'companies.byDomain': 'Company',
   'companies.esg': 'JSONObject',
   'discovery.jobs': '[Job]',
   'discovery.criteria': 'SearchCriteria',
@@ -118,7 +119,7 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
   const context = {
     loaders: { events, markets, companies, discovery },
     exports: room('exports'),
-    teams: { teamOf: () => draw.pick(['team', null]), isAdmin: () => true },
+    teams: { teamOf: () => draw.pick([{ key: 'name:team', name: 'team' }, null]), isAdmin: () => true },
     receipt: { forbidKeeping() {} },
     credential: { kind: draw.pick(['apiKey', 'bearer', 'cookie']), name: 'Ada', email: undefined },
   };

@@ -63,6 +63,8 @@ export async function startGateway(
   const { sandbox, wire, redisUrl, env, seams } = options;
   const origin = sandbox?.origin ?? (wire && wireOrigin);
   const config = readConfig({
+    // Not warn: most of these gateways embed the sandbox, and each would say so.
+    LOG_LEVEL: 'error',
     ...ofTheRun,
     ...(origin !== undefined && addressesOn(origin)),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),

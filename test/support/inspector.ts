@@ -13,6 +13,11 @@ export interface Holdings {
 /** Looks into a process that was started with `inspected` in its environment. */
 export interface Inspector {
   holdings(): Promise<Holdings>;
+  /**
+   * The longest time that its event loop was held up while something was done, in milliseconds: by the clock, or by the processor's time of
+   * the whole process where that is less, since other processes take their part of the clock.
+   */
+  longestBlock(work: () => Promise<unknown>): Promise<number>;
   close(): void;
 }
 
@@ -24,6 +29,24 @@ const look = `JSON.stringify({
     .reduce((sum, { space_used_size }) => sum + space_used_size, 0),
   timers: process.getActiveResourcesInfo().filter(name => name === 'Timeout').length,
 })`;
+
+const beginWatch = `{
+  const used = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
+  let [clock, cpu] = [performance.now(), used()];
+  const watch = { longest: 0, isOver: false };
+  globalThis.watch = watch;
+  setImmediate(function turn() {
+    const [clockNow, cpuNow] = [performance.now(), used()];
+    watch.longest = Math.max(watch.longest, Math.min(clockNow - clock, cpuNow - cpu));
+    [clock, cpu] = [clockNow, cpuNow];
+    if (!watch.isOver) setImmediate(turn);
+  });
+}`;
+/** A message of the inspector may be heard before the turn in which something was done has ended. */
+const endWatch = `new Promise(resolve => setImmediate(() => {
+  watch.isOver = true;
+  setImmediate(() => resolve(String(watch.longest)));
+}))`;
 
 /** Connects to the inspector of a running program. */
 export async function inspect(running: Running): Promise<Inspector> {
@@ -53,6 +76,12 @@ export async function inspect(running: Running): Promise<Inspector> {
       for (let pass = 0; pass < 2; pass += 1) await call('HeapProfiler.collectGarbage');
       const { result } = await call('Runtime.evaluate', { expression: look });
       return JSON.parse(result?.value ?? '');
+    },
+    async longestBlock(work) {
+      await call('Runtime.evaluate', { expression: beginWatch });
+      await work();
+      const { result } = await call('Runtime.evaluate', { expression: endWatch, awaitPromise: true });
+      return Number(result?.value);
     },
     close: () => socket.terminate(),
   };

@@ -45,7 +45,8 @@ export interface Program {
 }
 
 /** What operators run it with. */
-const flags: readonly string[] = JSON.parse(readFileSync('package.json', 'utf8')).scripts.start.split(' ').slice(1, -1);
+const startScript: string = JSON.parse(readFileSync('package.json', 'utf8')).scripts.start;
+const flags = startScript.split(/\s+/).filter(word => word.startsWith('--'));
 
 /** Builds the program, where no other test file of this run has, into the folder that the global setup made for it. Nobody writes there. */
 export async function buildProgram(): Promise<Program> {

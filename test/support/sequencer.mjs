@@ -3,14 +3,19 @@ import TestSequencer from '@jest/test-sequencer';
 /** Suites that take long, the longest first: begun last, they would be what everybody waits for. */
 const longest = [
   'fleet',
-  'live',
-  'exports',
-  'isolation',
-  'subscriptions',
   'explorer',
+  'live',
+  'start',
+  'subscriptions',
   'sessions',
-  'graphiql',
+  'isolation',
+  'exports',
   'balancer',
+  'executor',
+  'memory',
+  'warnings',
+  'graphiql',
+  'connections',
 ];
 
 /** Jest's own order, which goes by the size of files where it has not yet seen how long they take, but for the longest. */

@@ -4,10 +4,13 @@ import type { Telemetry } from '../../src/telemetry.js';
 export const silentTelemetry: Telemetry = {
   upstreamCall() {},
   request() {},
+  forgetOperation() {},
   lookup() {},
   keptAnswer() {},
   drift() {},
   redisFault() {},
+  warn() {},
+  malformed() {},
   pollers() {},
   leaseChange() {},
   listeners() {},

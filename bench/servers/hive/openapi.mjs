@@ -1,4 +1,4 @@
-// The part of spec.md that the bench asks for, as an OpenAPI document, which is what Hive's handler reads.
+// The part of docs/upstream-api.md that the bench asks for, as an OpenAPI document, which is what Hive's handler reads.
 
 const text = { type: 'string' };
 const number = { type: 'number' };

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
-import { joinBytes } from '../../join-bytes.js';
+import { createGzip, gzip } from 'node:zlib';
 import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import type { HeaderList } from '../early-headers.js';
 
@@ -32,7 +33,12 @@ export interface Representation {
 }
 
 const gzipped = promisify(gzip);
-const compress = async (body: readonly Buffer[]) => gzipped(joinBytes(body));
+
+async function compress(body: readonly Buffer[]): Promise<Buffer> {
+  const [only] = body;
+  if (body.length === 1 && only !== undefined) return gzipped(only);
+  return buffer(Readable.from(body, { objectMode: false }).pipe(createGzip()));
+}
 const worthCompressing = 1_024;
 
 /** The headers of a request that its answer depends on. */

@@ -4,15 +4,17 @@ import { BriefMap } from '../../brief-map.js';
 import { type ScopedKey, scopedKey } from '../../cache/scoped-key.js';
 import type { Scope } from '../../credentials.js';
 import type { AnswerBytes } from '../../graphql/answer-text.js';
-import { joinBytes } from '../../join-bytes.js';
 import { andThen, type MaybePromise, orUndefined } from '../../maybe-promise.js';
+import { type Claim, type MemoryBudget, worthCounting } from '../../memory-budget.js';
 import type { Receipt } from '../../receipt.js';
 import type { Telemetry } from '../../telemetry.js';
 import { Attached } from '../attached.js';
 import { earlyHeadersOf, type HeaderList } from '../early-headers.js';
 import type { Visits } from '../observability/visits.js';
+import { withoutSessionIds } from '../path.js';
 import { readBody } from '../request-body.js';
 import { type Answer, represent } from './answer.js';
+import { sendParts } from './send-parts.js';
 import type { AnswerStore } from './store.js';
 
 /** Headers besides the body and the credential that shape an answer, or whether it is given. */
@@ -33,7 +35,8 @@ export interface KeptAnswers {
 export interface KeptAnswersParts {
   readonly store: AnswerStore;
   readonly telemetry: Pick<Telemetry, 'keptAnswer'>;
-  readonly visits: Pick<Visits, 'of'>;
+  readonly visits: Pick<Visits, 'of' | 'accept'>;
+  readonly budget: MemoryBudget;
   /** Whose answer it would be; undefined: it is not to be found here. @throws anything, for a request that is to be refused later. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
   /** In bytes. */
@@ -42,17 +45,53 @@ export interface KeptAnswersParts {
 
 /** An execution under way, which equal requests of its scope may wait for. */
 interface Flight {
+  readonly scope: Scope;
   readonly key: ScopedKey;
   readonly landing: Promise<Answer | undefined>;
   land(answer: Answer | undefined): void;
 }
 
+/** An answer on its way to some who asked the same: in memory once, and counted once. */
+interface Sending {
+  readonly claim: Claim;
+  count: number;
+}
+
 /** Keeps answers at `/graphql`. */
-export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBody }: KeptAnswersParts): KeptAnswers {
+export function createKeptAnswers({
+  store,
+  telemetry,
+  visits,
+  budget,
+  scopeOf,
+  largestBody,
+}: KeptAnswersParts): KeptAnswers {
   const flights = new BriefMap<ScopedKey, Flight>();
   const flightOf = new Attached<Flight>();
 
-  function deliver(answer: Answer, request: IncomingMessage, response: ServerResponse): MaybePromise<true> {
+  const sendings = new WeakMap<Answer, Sending>();
+
+  /** Counts an answer until its response is over. @throws Overloaded, RateLimited */
+  function hold(answer: Answer, scope: Scope, response: ServerResponse): void {
+    // A response that is over already tells nobody any more.
+    if (answer.length < worthCounting || response.destroyed) return;
+    const sending = sendings.get(answer) ?? { claim: budget.claim(scope), count: 0 };
+    if (sending.count === 0) sending.claim.wrote(answer.length);
+    sending.count += 1;
+    sendings.set(answer, sending);
+    response.once('close', () => {
+      sending.count -= 1;
+      if (sending.count === 0) sending.claim.set(0);
+    });
+  }
+
+  function deliver(
+    answer: Answer,
+    scope: Scope,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): MaybePromise<true> {
+    hold(answer, scope, response);
     const trail = visits.of(request);
     trail.operation = answer.operation;
     trail.outcome = answer.outcome;
@@ -76,10 +115,15 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
   ): MaybePromise<boolean> {
     const key = answerKey(scope, request, body);
     return andThen(store.get(key), kept => {
-      if (kept !== undefined) return deliver(kept, request, response);
+      visits.of(request).scope = scope;
+      if (kept !== undefined) {
+        // What is kept was read from the upstream under this credential.
+        visits.accept(scope);
+        return deliver(kept, scope, request, response);
+      }
       const underWay = flights.get(key);
       if (underWay !== undefined && onlyReads(request.url ?? '', body)) return shared(underWay, request, response);
-      const flight = departing(key);
+      const flight = departing(scope, key);
       flightOf.set(request, flight);
       if (underWay === undefined) {
         flights.set(key, flight);
@@ -95,7 +139,7 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
     // What failed, or was overtaken by a write, is for everybody to find out anew.
     if (landed === undefined || !(await store.holds(landed))) return false;
     telemetry.keptAnswer('flight');
-    return deliver(landed, request, response);
+    return deliver(landed, flight.scope, request, response);
   }
 
   return {
@@ -118,16 +162,16 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       );
     },
 
-    async finish(request, reply, { parts: body, digest }, receipt) {
+    async finish(request, reply, written, receipt) {
       const flight = flightOf.get(request.raw);
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
-      if (flight === undefined || !keepable) return reply.send(joinBytes(body));
+      if (flight === undefined || !keepable) return sendParts(reply, written);
       const answer: Answer = {
         headers: headersFor(reply),
-        body,
-        length: body.reduce((sum, part) => sum + part.length, 0),
+        body: written.parts,
+        length: written.length,
         gzipped: undefined,
-        etag: `"${digest}"`,
+        etag: `"${written.digest}"`,
         operation: receipt.trail.operation,
         outcome: receipt.trail.outcome,
         keepUntil: Number.isFinite(receipt.keepUntil) ? receipt.keepUntil : 0,
@@ -135,17 +179,22 @@ export function createKeptAnswers({ store, telemetry, visits, scopeOf, largestBo
       };
       if (answer.keepUntil > Date.now()) store.put(flight.key, answer);
       flight.land(answer);
+      // It is counted as an answer from now on.
+      receipt.claim?.release();
       reply.hijack();
-      await deliver(answer, request.raw, reply.raw);
+      await deliver(answer, flight.scope, request.raw, reply.raw);
       return reply;
     },
   };
 }
 
 /** By everything of the request that shapes its answer. */
-function answerKey(scope: Scope, { method, url = '', headers }: IncomingMessage, body: Buffer | undefined): ScopedKey {
-  const address = url.includes('sessionId') ? url.replace(/([?&])sessionId=[^&]*/g, '$1') : url;
-  let key = `${method} ${address}\n`;
+export function answerKey(
+  scope: Scope,
+  { method, url = '', headers }: IncomingMessage,
+  body: Buffer | undefined,
+): ScopedKey {
+  let key = `${method} ${withoutSessionIds(url)}\n`;
   for (const name of shaping) key += `${headers[name] ?? ''}\n`;
   return scopedKey(scope, key + (body?.toString('latin1') ?? ''));
 }
@@ -167,7 +216,7 @@ function onlyReads(url: string, body: Buffer | undefined): boolean {
 }
 
 function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
-  if (headers['x-explain'] !== undefined || headers.upgrade !== undefined) return false;
+  if (headers['x-explain'] !== undefined) return false;
   if (url !== '/graphql' && !url.startsWith('/graphql?')) return false;
   if (method === 'GET') return !headers.accept?.includes('text/html');
   return method === 'POST' && headers['content-type']?.startsWith('application/json') === true;
@@ -185,10 +234,10 @@ function headersFor(reply: FastifyReply): HeaderList {
   return list;
 }
 
-function departing(key: ScopedKey): Flight {
+function departing(scope: Scope, key: ScopedKey): Flight {
   let land: Flight['land'] = () => {};
   const landing = new Promise<Answer | undefined>(resolve => {
     land = resolve;
   });
-  return { key, landing, land };
+  return { scope, key, landing, land };
 }

@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
 import type { Generations } from '../../cache/generations.js';
+import type { SharedStore } from '../../cache/namespace.js';
+import { createRedisGuard } from '../../cache/redis-guard.js';
 import { partsOf, type ScopedKey } from '../../cache/scoped-key.js';
+import type { Signer } from '../../cache/signer.js';
 import { andThen, type MaybePromise } from '../../maybe-promise.js';
-import type { RedisClient } from '../../redis.js';
 import type { Telemetry } from '../../telemetry.js';
+import { pairsOf } from '../early-headers.js';
 import type { Answer } from './answer.js';
 
 /** Where answers are kept, by whose they are and to what: the most recent ones in this process, and all of them in Redis where there is one. */
@@ -20,29 +25,43 @@ export interface AnswerStore {
 export interface AnswerStoreParts {
   /** The bound of the memory tier. */
   readonly bytes: number;
-  readonly redis: RedisClient | undefined;
+  /** Undefined: answers are kept in this process alone. */
+  readonly shared: SharedStore | undefined;
+  /** A hash of everything but the request that shapes an answer: a gateway with another schema, or other settings, answers otherwise. */
+  readonly version: string;
   readonly generations: Generations;
   readonly telemetry: Telemetry;
 }
 
 /** What an answer costs besides its bodies. */
 const overheadBytes = 1_500;
+/** Of the memory tier, what one answer may take at most. */
+const largestShare = 1 / 8;
 /** How much larger an answer is with its compressed copy. */
 const withCompressed = 1.3;
 
-export function createAnswerStore({ bytes, redis, generations, telemetry }: AnswerStoreParts): AnswerStore {
-  const memory = new LRUCache<ScopedKey, Answer>({ maxSize: bytes });
+export function createAnswerStore({ bytes, shared, version, generations, telemetry }: AnswerStoreParts): AnswerStore {
+  const guarded = createRedisGuard(telemetry);
+  const memory = new LRUCache<ScopedKey, Answer>({ maxSize: bytes, maxEntrySize: bytes * largestShare });
   const remember = (key: ScopedKey, answer: Answer) => {
     const size = Math.ceil(answer.length * withCompressed) + key.length + overheadBytes;
     memory.set(key, answer, { size });
   };
 
-  async function inRedis(key: ScopedKey, client: RedisClient): Promise<Answer | undefined> {
+  function nameIn({ namespace }: SharedStore, key: ScopedKey): string {
+    const [scope, asked] = partsOf(key);
+    const hash = createHash('sha256').update(asked).digest('base64url');
+    return `mig:answer:${namespace}.${version}:${scope}:${hash}`;
+  }
+
+  async function inRedis(key: ScopedKey, store: SharedStore): Promise<Answer | undefined> {
+    const name = nameIn(store, key);
+    const found = await guarded('GET', () => store.redis.getBuffer(name));
+    if (found == null) return undefined;
     try {
-      const found = await client.getBuffer(redisKey(key));
-      return found === null ? undefined : unpacked(found);
+      return unpacked(store.signer.open(name, found) ?? nothing);
     } catch {
-      telemetry.redisFault('GET');
+      telemetry.malformed('answer');
       return undefined;
     }
   }
@@ -56,12 +75,12 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
       .then(current => answer.generations.every(([tag, generation]) => current.get(tag) === generation));
   }
 
-  async function fromRedis(key: ScopedKey, client: RedisClient): Promise<Answer | undefined> {
-    const shared = await inRedis(key, client);
-    if (shared === undefined || !(await holds(shared))) return undefined;
-    remember(key, shared);
+  async function fromRedis(key: ScopedKey, store: SharedStore): Promise<Answer | undefined> {
+    const answer = await inRedis(key, store);
+    if (answer === undefined || !(await holds(answer))) return undefined;
+    remember(key, answer);
     telemetry.keptAnswer('redis');
-    return shared;
+    return answer;
   }
 
   return {
@@ -70,32 +89,75 @@ export function createAnswerStore({ bytes, redis, generations, telemetry }: Answ
     get(key) {
       const remembered = memory.get(key);
       return andThen(remembered !== undefined && holds(remembered), itHolds => {
-        if (!itHolds) return redis?.status === 'ready' ? fromRedis(key, redis) : undefined;
+        if (!itHolds) return shared?.redis.status === 'ready' ? fromRedis(key, shared) : undefined;
         telemetry.keptAnswer('memory');
         return remembered;
       });
     },
 
     put(key, answer) {
+      // A larger one is neither kept nor copied.
+      if (answer.length > bytes * largestShare) return;
       remember(key, answer);
       const milliseconds = Math.floor(answer.keepUntil - Date.now());
-      if (redis === undefined || redis.status !== 'ready' || milliseconds <= 0) return;
-      redis.set(redisKey(key), packed(answer), 'PX', milliseconds).catch(() => telemetry.redisFault('SET'));
+      if (shared === undefined || shared.redis.status !== 'ready' || milliseconds <= 0) return;
+      const { redis, signer } = shared;
+      const name = nameIn(shared, key);
+      void guarded('SET', () => redis.set(name, packed(answer, signer, name), 'PX', milliseconds));
     },
   };
 }
 
-function redisKey(key: ScopedKey): string {
-  const [scope, asked] = partsOf(key);
-  return `mig:${scope}:answer:${createHash('sha256').update(asked).digest('base64url')}`;
+const nothing = Buffer.alloc(0);
+
+/** Headers that belong to one response or one connection, or that tell where a response ends. */
+const neverKept = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'date',
+  'keep-alive',
+  'set-cookie',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+const headerList = z
+  .array(z.union([z.string(), z.number(), z.array(z.string())]))
+  .refine(list => list.length % 2 === 0 && [...pairsOf(list)].every(isHeader));
+
+function isHeader([name, value]: readonly [string, number | string | readonly string[]]): boolean {
+  try {
+    validateHeaderName(name);
+    for (const each of [value].flat()) validateHeaderValue(name, String(each));
+    return !neverKept.has(name.toLowerCase());
+  } catch {
+    return false;
+  }
 }
 
-/** One line of JSON, then the body. */
-function packed({ body, gzipped: _, ...rest }: Answer): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(rest)}\n`), ...body]);
+/** What is kept of an answer besides its body. */
+const head = z.strictObject({
+  headers: headerList,
+  etag: z.string().regex(/^"[\w-]+"$/),
+  operation: z.string().optional(),
+  outcome: z.string().optional(),
+  keepUntil: z.number(),
+  generations: z.array(z.tuple([z.string(), z.string()])),
+});
+
+/** The signature, one line of JSON, then the body. */
+function packed({ body, gzipped: _, length: __, ...rest }: Answer, signer: Signer, name: string): Buffer {
+  const line = `${JSON.stringify(rest)}\n`;
+  return Buffer.concat([Buffer.from(signer.sign(name, line, ...body) + line), ...body]);
 }
 
+/** @throws Error where the bytes are no answer. */
 function unpacked(bytes: Buffer): Answer {
   const end = bytes.indexOf('\n');
-  return { ...JSON.parse(bytes.subarray(0, end).toString()), body: [bytes.subarray(end + 1)], gzipped: undefined };
+  const body = bytes.subarray(end + 1);
+  const { operation, outcome, ...rest } = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
+  return { ...rest, operation, outcome, body: [body], length: body.length, gzipped: undefined };
 }

@@ -8,11 +8,12 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, UpstreamTimeout } from '../../errors.js';
-import { type AnswerBytes, bytesOfResult } from '../../graphql/answer-text.js';
+import { bytesOfResult } from '../../graphql/answer-text.js';
 import { createPlanned } from '../../graphql/planned.js';
-import { joinBytes } from '../../join-bytes.js';
 import type { Admission } from '../../limits/admission.js';
+import type { Claim, MemoryBudget } from '../../memory-budget.js';
 import type { KeptAnswers } from '../answers/kept-answers.js';
+import { sendParts } from '../answers/send-parts.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
 import type { Visits } from '../observability/visits.js';
 import type { Reception } from '../reception.js';
@@ -41,6 +42,7 @@ export interface GraphqlDoor {
   readonly answers: Pick<KeptAnswers, 'finish'> | undefined;
   readonly admission: Admission;
   readonly visits: Visits;
+  readonly budget: MemoryBudget;
   /** Whether the schema may be asked for, and is spoken of in errors. */
   readonly introspection: boolean;
 }
@@ -75,8 +77,8 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     includeStacktraceInErrorResponses: false,
-    // Apollo hands it on as it is.
-    stringifyResult: result => bytesOfResult(result) as unknown as string,
+    // Apollo hands it on as it is: it is written once there is room for it.
+    stringifyResult: result => result as string,
     stopOnTerminationSignals: false,
     logger: app.log,
     formatError: mask,
@@ -87,9 +89,13 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
       documentErrorsPlugin,
       admissionPlugin(door.admission),
       receiptPlugin(door.explains),
-      trailPlugin(door.visits.nameOf),
+      trailPlugin(door.visits.accept),
       subscriptionPlugin,
-      executionPlugin({ planned: createPlanned(door.schema), heed, shown: error => mask(error.toJSON(), error) }),
+      executionPlugin({
+        planned: createPlanned(door.schema, door.admission),
+        heed,
+        shown: error => mask(error.toJSON(), error),
+      }),
     ],
   });
   await apollo.start();
@@ -102,13 +108,16 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
     async context(request, reply) {
       const scope = await door.scopeOf(request.raw);
       const visitor = { ...(await door.reception.receive(request, reply)), scope };
-      const lifetime = lifetimeOf(reply, door.deadlineMs);
-      return createContext(door.services, visitor, lifetime, door.visits.of(request.raw));
+      const claim = door.budget.claim(scope ?? visitor.address);
+      const lifetime = lifetimeOf(reply, door.deadlineMs, claim);
+      const trail = door.visits.of(request.raw);
+      trail.scope = scope;
+      return createContext(door.services, visitor, lifetime, trail, claim);
     },
-    finish(request, reply, body, context) {
-      const answer = body as unknown as AnswerBytes;
+    finish(request, reply, result, context) {
+      const answer = bytesOfResult(result, context?.receipt.claim);
       return context === undefined || door.answers === undefined
-        ? joinBytes(answer.parts)
+        ? sendParts(reply, answer)
         : door.answers.finish(request, reply, answer, context.receipt);
     },
   });
@@ -118,15 +127,17 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlDoor): 
 /** Made once: nobody is ever shown where it was made. */
 const gone = new Abandoned('The client has gone');
 
-/** What aborts when the client hangs up, or when the time for its request is over. */
-function lifetimeOf(reply: FastifyReply, milliseconds: number): AbortController {
+/** What aborts when the client hangs up, or when the time for its request is over. The claim is released as the answer has been sent. */
+function lifetimeOf(reply: FastifyReply, milliseconds: number, claim: Claim): AbortController {
   const controller = new AbortController();
   const timer = setTimeout(
     () => controller.abort(new UpstreamTimeout(`The request took longer than ${milliseconds} ms`)),
     milliseconds,
   );
+  if (reply.raw.destroyed) claim.release();
   reply.raw.once('close', () => {
     clearTimeout(timer);
+    claim.release();
     if (!reply.raw.writableFinished) controller.abort(gone);
   });
   return controller;

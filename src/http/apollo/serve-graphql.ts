@@ -15,8 +15,8 @@ export interface Served<C extends BaseContext> {
   readonly visits: Pick<Visits, 'of'>;
   /** The context of a request. @throws what it is refused for. */
   context(request: FastifyRequest, reply: FastifyReply): Promise<C>;
-  /** Sends a whole answer, or gives back what is to be sent. `context` is undefined where the request was refused before it had one. */
-  finish(request: FastifyRequest, reply: FastifyReply, body: string, context: C | undefined): unknown;
+  /** Sends a whole answer, or gives back what is to be sent. @throws GatewayError where it cannot be sent. `context` is undefined where the request was refused before it had one. */
+  finish(request: FastifyRequest, reply: FastifyReply, result: unknown, context: C | undefined): unknown;
 }
 
 /** GraphQL over HTTP between Fastify and Apollo's server. */

@@ -1,21 +1,29 @@
 import type { ApolloServerPlugin } from '@apollo/server';
 import type { Context } from '../../context.js';
-import { outcomeOf } from '../../trail.js';
-import type { OperationNames } from '../observability/operation-names.js';
+import type { Receipt } from '../../receipt.js';
+import { operationName, outcomeOf } from '../../trail.js';
+import type { Visits } from '../observability/visits.js';
 
 /** Notes for those who watch which operation a request asked for and what came of it. */
-export function trailPlugin(nameOf: OperationNames): ApolloServerPlugin<Context> {
+export function trailPlugin(accept: Visits['accept']): ApolloServerPlugin<Context> {
   return {
     async requestDidStart() {
       return {
         async didResolveOperation({ operation, contextValue }) {
-          contextValue.receipt.trail.operation = nameOf(operation?.name?.value);
+          contextValue.receipt.trail.operation = operationName(operation?.name?.value);
         },
         async willSendResponse({ response, contextValue }) {
           if (response.body.kind !== 'single') return;
-          contextValue.receipt.trail.outcome = outcomeOf(response.body.singleResult.errors);
+          const { trail } = contextValue.receipt;
+          trail.outcome = outcomeOf(response.body.singleResult.errors);
+          if (trail.scope !== undefined && hasAnswerOfUpstream(contextValue.receipt)) accept(trail.scope);
         },
       };
     },
   };
+}
+
+/** Whether the upstream has answered, now or when it was read for the cache: it does so only for a credential that it accepts. */
+function hasAnswerOfUpstream({ lines }: Receipt): boolean {
+  return lines.some(({ status }) => status !== null && status >= 200 && status < 300);
 }

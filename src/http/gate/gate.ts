@@ -1,12 +1,16 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../../credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../../errors.js';
 import { andThen, type MaybePromise, orUndefined } from '../../maybe-promise.js';
+import { type Claim, type MemoryBudget, worthCounting } from '../../memory-budget.js';
+import { networkOf } from '../../network.js';
 import { Attached } from '../attached.js';
+import type { Connections } from '../connections.js';
 import { addEarlyHeader, setEarlyHeaders } from '../early-headers.js';
 import { pathOf } from '../path.js';
+import type { Peers } from '../peers.js';
+import { watchBody } from '../request-body.js';
 import type { Pressure } from './pressure.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
 
@@ -23,9 +27,10 @@ export interface Gate {
 /** What a gate goes by. */
 export interface GateParts {
   readonly pressure: Pressure;
+  readonly connections: Pick<Connections, 'isOverBound'>;
+  readonly budget: MemoryBudget;
   readonly limits: RateLimits;
-  /** Whose word counts for a client's address: everybody's, nobody's, or that of proxies at these addresses. */
-  readonly trustProxy: boolean | readonly string[];
+  readonly peers: Pick<Peers, 'addressOf'>;
   /** Whose request it is; undefined where nobody's. May fail where the credential is none. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
 }
@@ -36,31 +41,80 @@ const isOpen = ({ url = '' }: IncomingMessage) => open.has(pathOf(url));
 
 const retryOverloadSeconds = 1;
 
-export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts): Gate {
-  const addressOf = addressReader(trustProxy);
+export function createGate({ pressure, connections, budget, limits, peers, scopeOf }: GateParts): Gate {
   /** Null: let in. */
   const judged = new Attached<GatewayError | null>();
 
-  function judge(request: IncomingMessage, response: ServerResponse): MaybePromise<GatewayError | undefined> {
+  /**
+   * Counts a request as in flight once all of it has arrived: one that a client never finishes must not take the place of others. Until the
+   * response is over, its body counts as memory of the client's network.
+   */
+  function receive(request: IncomingMessage, response: ServerResponse): void {
+    const isCounted = !isStream(request);
+    if (!hasBody(request)) {
+      if (isCounted) pressure.enter(response);
+      return;
+    }
+    let claim: Claim | undefined;
+    watchBody(request, {
+      grew(bytes) {
+        if (bytes < worthCounting || response.destroyed) return;
+        if (claim === undefined) {
+          const counted = budget.claim(networkOf(peers.addressOf(request)));
+          claim = counted;
+          response.once('close', () => counted.release());
+        }
+        try {
+          claim.received(bytes);
+        } catch (error) {
+          throw error instanceof RateLimited ? tooMuchSent() : error;
+        }
+      },
+      ended() {
+        if (!isCounted || response.destroyed) return;
+        // Many may have been let in while they had not arrived yet.
+        if (pressure.reason() === 'requests in flight') throw new Overloaded();
+        pressure.enter(response);
+      },
+    });
+  }
+
+  /** @param response undefined for an upgrade, which is no request in flight: streams are bounded by themselves. */
+  function judge(
+    request: IncomingMessage,
+    response: ServerResponse | undefined,
+  ): MaybePromise<GatewayError | undefined> {
     const reason = pressure.reason();
     if (reason !== undefined) {
       addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
       return new Overloaded();
     }
-    if (request.headers.upgrade === undefined && !isStream(request)) pressure.enter(response);
+    if (response !== undefined) receive(request, response);
     return andThen(
       orUndefined(() => scopeOf(request)),
-      scope =>
-        andThen(limits.count(addressOf(request), scope), verdict => {
+      scope => {
+        const address = peers.addressOf(request);
+        const refusal = budget.refusalFor(scope ?? address);
+        if (refusal !== undefined) {
+          addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
+          return refusal;
+        }
+        return andThen(limits.count(address, scope), verdict => {
           if (verdict === undefined) return undefined;
           addVerdict(verdict, request);
           return verdict.isOver ? rateLimited(verdict) : undefined;
-        }),
+        });
+      },
     );
   }
 
   return {
     listener: (next, door) => (request, response) => {
+      if (connections.isOverBound(request)) {
+        addEarlyHeader(request, 'connection', 'close');
+        judged.set(request, new Overloaded());
+        return door(request, response);
+      }
       if (isOpen(request)) return next(request, response);
       // A fault of the gate itself is nothing to turn a client away for.
       andThen(
@@ -75,8 +129,9 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
     guard(app) {
       app.addHook('onRequest', async ({ raw }, reply) => {
         const verdict = judged.get(raw);
-        const isUpgrade = raw.headers.upgrade !== undefined && verdict === undefined;
-        const refusal = isUpgrade ? await judge(raw, reply.raw) : verdict;
+        // Whatever is no upgrade has come by the listener.
+        const isUpgrade = verdict === undefined && !isOpen(raw);
+        const refusal = isUpgrade ? await judge(raw, undefined) : verdict;
         if (isUpgrade) setEarlyHeaders(raw, reply.raw);
         if (refusal) throw refusal;
       });
@@ -84,11 +139,19 @@ export function createGate({ pressure, limits, trustProxy, scopeOf }: GateParts)
 
     async countOperation(address, scope) {
       if (pressure.reason() !== undefined) return new Overloaded();
+      const refusal = budget.refusalFor(scope ?? address);
+      if (refusal !== undefined) return refusal;
       const verdict = await limits.count(address, scope);
       return verdict?.isOver ? rateLimited(verdict) : undefined;
     },
   };
 }
+
+const hasBody = ({ headers }: IncomingMessage) =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+const tooMuchSent = () =>
+  new RateLimited('Too many large requests are being sent from this address; try again in a moment');
 
 /** Streams stay open for as long as somebody listens, and are bounded by themselves. */
 const isStream = ({ url = '' }: IncomingMessage) => pathOf(url) === '/graphql/stream';
@@ -102,10 +165,4 @@ function addVerdict({ limit, remaining, resetSeconds, isOver }: Verdict, request
 
 function rateLimited({ limit, resetSeconds }: Verdict): RateLimited {
   return new RateLimited(`More than ${limit} requests in a minute; try again in ${resetSeconds} seconds`);
-}
-
-function addressReader(trustProxy: GateParts['trustProxy']): (request: IncomingMessage) => string {
-  if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? '';
-  const trusts = trustProxy === true ? () => true : proxyAddr.compile([...trustProxy]);
-  return request => proxyAddr(request, trusts);
 }

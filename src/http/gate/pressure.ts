@@ -1,17 +1,18 @@
 import type { ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
+import type { MemoryBudget } from '../../memory-budget.js';
 
 /** How much this process may have on its hands before it turns new work away. */
 export interface PressureBounds {
   readonly requestsInFlight: number;
-  /** The mean of a sample, in milliseconds. */
+  /** The 99th percentile of a sample, in milliseconds. */
   readonly eventLoopDelayMs: number;
 }
 
 /** What is measured, so that a test need not fill a heap. */
 export interface Probes {
-  /** The mean since the last time, in milliseconds. */
+  /** The 99th percentile since the last time, in milliseconds. */
   eventLoopDelayMs(): number;
   /** Of what it may grow to, 0 to 1. */
   heapShare(): number;
@@ -21,7 +22,9 @@ export interface Probes {
 /** Whether this process has more on its hands than it can bear. */
 export interface Pressure {
   /** Why new work is turned away at the moment; undefined: it is not. */
-  reason(): 'event loop' | 'heap' | 'requests in flight' | undefined;
+  reason(): 'event loop' | 'heap' | 'answers' | 'requests in flight' | undefined;
+  /** Requests in flight. */
+  readonly inFlight: number;
   /** Counts a request as in flight until its response has been sent or its client has gone. */
   enter(response: ServerResponse): void;
   close(): void;
@@ -34,7 +37,11 @@ const fullHeap = 0.92;
 const resolutionMs = 20;
 
 /** Measures twice a second; what it costs a request is a comparison of numbers. */
-export function createPressure(bounds: PressureBounds, probes: Probes = realProbes()): Pressure {
+export function createPressure(
+  bounds: PressureBounds,
+  probes: Probes = realProbes(),
+  budget?: Pick<MemoryBudget, 'isNearlyFull'>,
+): Pressure {
   let inFlight = 0;
   let slow = 0;
   let full = 0;
@@ -47,11 +54,15 @@ export function createPressure(bounds: PressureBounds, probes: Probes = realProb
     reason() {
       if (slow >= samplesInARow) return 'event loop';
       if (full >= samplesInARow) return 'heap';
+      if (budget?.isNearlyFull) return 'answers';
       return inFlight >= bounds.requestsInFlight ? 'requests in flight' : undefined;
+    },
+    get inFlight() {
+      return inFlight;
     },
     enter(response) {
       inFlight += 1;
-      response.on('close', () => {
+      response.once('close', () => {
         inFlight -= 1;
       });
     },
@@ -67,9 +78,10 @@ function realProbes(): Probes {
   delay.enable();
   return {
     eventLoopDelayMs() {
-      const mean = delay.mean / 1_000_000 - resolutionMs;
+      // Not the mean: requests wait for the long tasks, however many short ones there are in between.
+      const late = delay.percentile(99) / 1_000_000 - resolutionMs;
       delay.reset();
-      return Number.isFinite(mean) ? mean : 0;
+      return late;
     },
     heapShare() {
       const { used_heap_size, heap_size_limit } = getHeapStatistics();

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterRes } from 'rate-limiter-flexible';
 import { andThen, type MaybePromise } from '../../maybe-promise.js';
 import { networkOf } from '../../network.js';
 import type { RedisClient } from '../../redis.js';
+import { RedisCounter } from '../../redis-counter.js';
 import type { Telemetry } from '../../telemetry.js';
 
 /** What came of counting a request. Where it was counted twice, by the tighter limit. */
@@ -57,7 +58,7 @@ interface Share {
 export function createRateLimits(
   { perCredential, perAddress }: RateBounds,
   redis: RedisClient | undefined,
-  telemetry: Pick<Telemetry, 'redisFault'>,
+  telemetry: Pick<Telemetry, 'redisFault' | 'warn'>,
 ): RateLimits {
   const byAddress = perAddress === 0 ? undefined : createCounter('mig:rate:address', perAddress, redis, telemetry);
   const byScope = perCredential === 0 ? undefined : createCounter('mig:rate:scope', perCredential, redis, telemetry);
@@ -79,12 +80,11 @@ function createCounter(
   keyPrefix: string,
   limit: number,
   redis: RedisClient | undefined,
-  telemetry: Pick<Telemetry, 'redisFault'>,
+  telemetry: Pick<Telemetry, 'redisFault' | 'warn'>,
 ): Counter {
   const shares = new LRUCache<string, Share>({ max: mostClients });
   const taking = new Map<string, Promise<void>>();
-  const shared =
-    redis && new RateLimiterRedis({ keyPrefix, points: limit, duration: windowSeconds, storeClient: redis });
+  const shared = redis && new RedisCounter({ keyPrefix, points: limit, duration: windowSeconds, storeClient: redis });
 
   function counted(share: Share, now: number): Verdict {
     const isOver = share.left === 0;
@@ -104,7 +104,7 @@ function createCounter(
     return share;
   }
 
-  async function take(key: string, from: RateLimiterRedis): Promise<void> {
+  async function take(key: string, from: RedisCounter): Promise<void> {
     const points = Math.ceil(limit / sharesPerWindow);
     const share = await from.consume(key, points).then(
       ({ remainingPoints, msBeforeNext }): Share => shareOf(points, remainingPoints, msBeforeNext),
@@ -112,20 +112,24 @@ function createCounter(
         if (refused instanceof RateLimiterRes) {
           return shareOf(Math.max(limit - (refused.consumedPoints - points), 0), 0, refused.msBeforeNext);
         }
-        telemetry.redisFault('rate limit');
+        telemetry.redisFault('rate limit', refused);
+        telemetry.warn(
+          'rate limit',
+          'Redis does not count requests: until it does, each gateway gives every client the whole rate limit',
+        );
         return withoutRedis(key);
       },
     );
     shares.set(key, share);
   }
 
-  function takeOnce(key: string, from: RateLimiterRedis): Promise<void> {
+  function takeOnce(key: string, from: RedisCounter): Promise<void> {
     const running = taking.get(key) ?? take(key, from).finally(() => taking.delete(key));
     taking.set(key, running);
     return running;
   }
 
-  async function waiting(key: string, from: RateLimiterRedis): Promise<Verdict> {
+  async function waiting(key: string, from: RedisCounter): Promise<Verdict> {
     for (;;) {
       await takeOnce(key, from);
       const now = performance.now();

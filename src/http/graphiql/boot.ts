@@ -21,9 +21,19 @@ async function ask(request, headers) {
   return response.json();
 }
 
-function listen(request, headers) {
+async function* listen(request, headers) {
   const url = new URL(path, location.href.replace(/^http/, 'ws')).href;
-  return graphqlWs.createClient({ url, connectionParams: headers }).iterate(request);
+  try {
+    yield* graphqlWs.createClient({ url, connectionParams: headers }).iterate(request);
+  } catch (problem) {
+    yield { errors: Array.isArray(problem) ? problem : [{ message: wordsFor(problem) }] };
+  }
+}
+
+// A browser's own events have no words, and are {"isTrusted":true} as JSON.
+function wordsFor({ code, reason, message }) {
+  if (code !== undefined) return 'The connection was closed with ' + code + ': ' + (reason || 'no reason given');
+  return message || 'The connection could not be opened, or broke';
 }
 
 // GraphiQL takes the first tab's query from the tabs, but its variables and headers only from options that would also

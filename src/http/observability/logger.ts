@@ -1,6 +1,6 @@
 import { destination, type Logger, pino } from 'pino';
 import type { Config } from '../../config.js';
-import { pathOf } from '../path.js';
+import { loggedPathOf } from '../path.js';
 
 /** One JSON object a line, to stderr. Of a request its id, its method and its path are logged: the query may hold a credential. */
 export function createLogger(level: Config['logLevel']): Logger {
@@ -8,7 +8,7 @@ export function createLogger(level: Config['logLevel']): Logger {
     {
       level,
       serializers: {
-        req: ({ id, method, url }) => ({ id, method, path: pathOf(String(url)) }),
+        req: ({ id, method, url }) => ({ id, method, path: loggedPathOf(String(url)) }),
       },
     },
     destination(2),

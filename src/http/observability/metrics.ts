@@ -6,7 +6,9 @@ import { tallyCounter, tallyHistogram } from './tally.js';
 /** What `/metrics` shows, and what the ground floor counts into it. */
 export interface Metrics {
   readonly registry: Registry;
-  readonly telemetry: Telemetry;
+  readonly telemetry: Omit<Telemetry, 'warn'>;
+  /** Shows what `read` tells whenever somebody looks. */
+  gauge(name: string, help: string, read: () => number): void;
 }
 
 /** The metrics of one gateway. */
@@ -48,7 +50,7 @@ export function createMetrics(): Metrics {
   });
   const drift = new Counter({
     name: 'gateway_upstream_drift_total',
-    help: 'Fields and records in which the service strayed from its specification',
+    help: 'Fields, records and whole answers (by family) in which the service strayed from its specification',
     labelNames: ['field'],
     registers,
   });
@@ -56,6 +58,12 @@ export function createMetrics(): Metrics {
     name: 'gateway_redis_faults_total',
     help: 'Redis commands that failed or were not tried',
     labelNames: ['command'],
+    registers,
+  });
+  const malformed = new Counter({
+    name: 'gateway_redis_malformed_total',
+    help: 'Messages and values in Redis that no gateway of this fleet wrote, or that were changed, and that were ignored',
+    labelNames: ['what'],
     registers,
   });
   const pollers = new Gauge({
@@ -83,10 +91,24 @@ export function createMetrics(): Metrics {
   });
   return {
     registry,
+    gauge(name, help, read) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    },
     telemetry: {
       request: (door, operation, outcome, milliseconds) => {
         requests(door, operation, outcome);
         if (milliseconds !== undefined) requestTimes(milliseconds / 1_000, operation);
+      },
+      forgetOperation(operation) {
+        requests.forget('operation', operation);
+        requestTimes.forget('operation', operation);
       },
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
         calls(milliseconds / 1_000, family, outcome, String(status ?? 'none')),
@@ -94,6 +116,7 @@ export function createMetrics(): Metrics {
       keptAnswer: keptAnswers,
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
+      malformed: what => malformed.inc({ what }),
       pollers: change => pollers.inc(change),
       leaseChange: change => leases.inc({ change }),
       listeners: (door, change) => listeners.inc({ door }, change),
@@ -105,4 +128,26 @@ export function createMetrics(): Metrics {
 /** `/metrics` in the format of Prometheus. */
 export function registerMetrics(app: FastifyInstance, { registry }: Metrics): void {
   app.get('/metrics', async (_, reply) => reply.type(registry.contentType).send(await registry.metrics()));
+}
+
+/**
+ * Shows how much is still sealed under another secret than the first of `SESSION_SECRET`, by kind. A kind that cannot be counted now is not shown.
+ * @param counts called at each scrape.
+ */
+export function gaugeOldSeals({ registry }: Metrics, counts: Record<string, () => number | Promise<number>>): void {
+  new Gauge({
+    name: 'gateway_sealed_under_old_secret',
+    help: 'Sealed under another SESSION_SECRET than the first: sessions that came so in the last 15 minutes, and endpoint headers in the registry',
+    labelNames: ['kind'],
+    registers: [registry],
+    async collect() {
+      for (const [kind, count] of Object.entries(counts)) {
+        try {
+          this.set({ kind }, await count());
+        } catch {
+          this.remove({ kind });
+        }
+      }
+    },
+  });
 }

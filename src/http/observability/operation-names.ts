@@ -1,25 +1,54 @@
 import { Kind, parse } from 'graphql';
+import { LRUCache } from 'lru-cache';
+import type { Scope } from '../../credentials.js';
+import { operationName, type Trail } from '../../trail.js';
 
-/** The name under which an operation is counted; there is a bound on how many there are. */
-export type OperationNames = (name: string | undefined) => string;
+/** The names that operations have in metrics, where each name costs memory for ever. Logs and spans have the names that clients give. */
+export interface OperationNames {
+  /** What an ended operation is counted under: its name, or `other` where that is not known. */
+  labelOf(trail: Trail): string;
+  /** The upstream has answered under this credential: from now on the names of its operations that succeed become known. */
+  accept(scope: Scope): void;
+}
 
-/** Where no documents are trusted, clients choose the names. */
 const mostNames = 100;
-const longestName = 60;
+const mostScopes = 10_000;
+/** No name of an operation may take these: they stand for many. */
+const reserved = new Set(['none', 'other']);
 
 /**
- * Operations of trusted documents count under their names, and where there are none the first hundred that pass validation; all others
- * count as `other`.
+ * With trusted documents their names are known, and no other. Without them the hundred names are known that succeeded most recently under a credential that
+ * the upstream accepts, so that nobody without one can take a place.
+ * @param forget is told of a name that has lost its place.
  */
-export function createOperationNames(trusted: ReadonlyMap<string, string>): OperationNames {
-  const known = new Set([...trusted.values()].flatMap(namesIn));
-  const isFixed = known.size > 0;
-  return name => {
-    if (name === undefined) return 'unnamed';
-    if (known.has(name)) return name;
-    if (isFixed || known.size >= mostNames || name.length > longestName) return 'other';
-    known.add(name);
-    return name;
+export function createOperationNames(
+  trusted: ReadonlyMap<string, string>,
+  forget: (name: string) => void,
+): OperationNames {
+  const fixed = new Set([...trusted.values()].flatMap(namesIn));
+  const recent = new LRUCache<string, string>({
+    max: mostNames,
+    dispose: (_, name, reason) => reason === 'evict' && forget(name),
+  });
+  const accepted = new LRUCache<Scope, true>({ max: mostScopes });
+  return {
+    accept(scope) {
+      if (!accepted.has(scope)) accepted.set(scope, true);
+    },
+    labelOf({ operation, outcome, scope }) {
+      if (operation === undefined) return 'none';
+      if (operation === 'unnamed') return operation;
+      if (fixed.size > 0) return fixed.has(operation) ? operation : 'other';
+      const isSuccess = outcome === 'ok';
+      const known = isSuccess ? recent.get(operation) : recent.peek(operation);
+      if (known !== undefined) return known;
+      const mayBecomeKnown = isSuccess && scope !== undefined && accepted.has(scope) && !reserved.has(operation);
+      if (!mayBecomeKnown) return 'other';
+      // A copy: a part of a string keeps the whole of it, here the document.
+      const name = Buffer.from(operation).toString();
+      recent.set(name, name);
+      return name;
+    },
   };
 }
 
@@ -27,7 +56,7 @@ export function createOperationNames(trusted: ReadonlyMap<string, string>): Oper
 function namesIn(text: string): string[] {
   try {
     return parse(text).definitions.flatMap(definition =>
-      definition.kind === Kind.OPERATION_DEFINITION && definition.name ? [definition.name.value] : [],
+      definition.kind === Kind.OPERATION_DEFINITION && definition.name ? [operationName(definition.name.value)] : [],
     );
   } catch {
     return [];

@@ -9,26 +9,30 @@ import {
 /** A value for each label, in the order of the labels' names. */
 type ValuesOf<L extends readonly string[]> = { readonly [K in keyof L]: string };
 
+/** Drops everything that was counted with this value of a label. */
+interface Forgetful<L extends readonly string[]> {
+  forget(label: L[number], value: string): void;
+}
+
 /**
- * A counter for what happens with every request or call. The values lead to a number at once, and prom-client is told of it when somebody
+ * A counter for what happens with every request or call. The values lead to a number at once, and prom-client is told of all of it when somebody
  * asks for metrics: it would check and join the labels each time, and cost a kept answer a sixteenth more.
  */
 export function tallyCounter<const L extends readonly string[]>(
   configuration: CounterConfiguration<L[number]> & { readonly labelNames: L },
-): (...values: ValuesOf<L>) => void {
+): ((...values: ValuesOf<L>) => void) & Forgetful<L> {
   const tallies = new Tallies(() => ({ count: 0 }));
   new Counter({
     ...configuration,
     collect() {
-      for (const [values, tally] of tallies.all()) {
-        this.labels(...values).inc(tally.count);
-        tally.count = 0;
-      }
+      this.reset();
+      for (const [values, tally] of tallies.all()) this.labels(...values).inc(tally.count);
     },
   });
-  return (...values) => {
+  const count = (...values: ValuesOf<L>) => {
     tallies.of(values).count += 1;
   };
+  return Object.assign(count, { forget: forgetting(tallies, configuration.labelNames) });
 }
 
 /** The same for a histogram, of which prom-client cannot be told more than one value at a time: it is shown as prom-client would show it. */
@@ -42,7 +46,7 @@ export function tallyHistogram<const L extends readonly string[]>({
   readonly labelNames: L;
   readonly buckets: readonly number[];
   readonly registers: readonly Registry[];
-}): (value: number, ...values: ValuesOf<L>) => void {
+}): ((value: number, ...values: ValuesOf<L>) => void) & Forgetful<L> {
   const bounds = [...buckets, Number.POSITIVE_INFINITY];
   const tallies = new Tallies(() => ({ counts: bounds.map(() => 0), sum: 0 }));
 
@@ -67,13 +71,19 @@ export function tallyHistogram<const L extends readonly string[]>({
   };
   for (const registry of registers) registry.registerMetric(metric as unknown as Metric);
 
-  return (value, ...values) => {
+  const observe = (value: number, ...values: ValuesOf<L>) => {
     const tally = tallies.of(values);
     const index = bounds.findIndex(bound => value <= bound);
     tally.counts[index] = (tally.counts[index] ?? 0) + 1;
     tally.sum += value;
   };
+  return Object.assign(observe, { forget: forgetting(tallies, labelNames) });
 }
+
+const forgetting =
+  <L extends readonly string[]>(tallies: Tallies<unknown>, labelNames: L): Forgetful<L>['forget'] =>
+  (label, value) =>
+    tallies.forget(labelNames.indexOf(label), value);
 
 /** A tree of tallies: the value of each label leads one step down. */
 class Tallies<T> {
@@ -97,6 +107,12 @@ class Tallies<T> {
     for (const [value, node] of this.#below) {
       for (const [values, tally] of node.all()) yield [[value, ...values], tally];
     }
+  }
+
+  /** Drops what has this value in this place. */
+  forget(place: number, value: string): void {
+    if (place === 0) this.#below.delete(value);
+    else for (const node of this.#below.values()) node.forget(place - 1, value);
   }
 
   #next(value: string): Tallies<T> {

@@ -5,7 +5,7 @@ import type { Tracing } from '../../tracing.js';
 import { newTrail, type Trail } from '../../trail.js';
 import { Attached } from '../attached.js';
 import { addEarlyHeader } from '../early-headers.js';
-import { pathOf } from '../path.js';
+import { loggedPathOf, pathOf } from '../path.js';
 import type { OperationNames } from './operation-names.js';
 
 /** Tells requests and operations apart, and tells those who watch how each of them went. */
@@ -13,8 +13,8 @@ export interface Visits {
   /** Sees each request before anybody else, and its response to the end. */
   listener(next: RequestListener): RequestListener;
   of(request: IncomingMessage): Trail;
-  /** The name that an operation is counted under. */
-  readonly nameOf: OperationNames;
+  /** The upstream has answered under this credential. */
+  readonly accept: OperationNames['accept'];
   /** A request for a connection, which has a response only where it is refused. */
   stay(request: IncomingMessage): Stay;
   /** An operation that came by a connection, under an id that begins with that of its connection. */
@@ -26,8 +26,8 @@ export interface Visits {
 /** A connection from its request on. It holds nothing of that request. */
 export interface Stay {
   readonly id: string;
-  /** There is no connection, but an answer with this status. */
-  refused(status: number): void;
+  /** There is no connection, but an answer with this status; undefined: its client went before it could be told. */
+  refused(status: number | undefined): void;
   /** The connection was closed. @param operations how many were begun on it. */
   closed(code: number, operations: number): void;
 }
@@ -35,24 +35,24 @@ export interface Stay {
 /** What a client may call its request: nothing that could break a line of a log or a header. */
 const sane = /^[\w.:+/=@-]{1,128}$/;
 
-/** What visits are told to, and how operations are called there. */
+/** What visits are told to, and how operations are called in metrics. */
 export interface VisitsParts {
   readonly log: Logger;
   readonly telemetry: Pick<Telemetry, 'request'>;
   readonly tracing: Tracing | undefined;
-  readonly nameOf: OperationNames;
+  readonly names: OperationNames;
 }
 
 /** Each request has an id, the client's own where it is sane; the client is told it. */
-export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): Visits {
+export function createVisits({ log, telemetry, tracing, names }: VisitsParts): Visits {
   const trails = new Attached<Trail>();
 
-  function of(request: IncomingMessage): Trail {
-    const found = trails.get(request);
-    if (found !== undefined) return found;
+  const of = (request: IncomingMessage) =>
+    trails.get(request) ??
+    begin(request, doors.has(pathOf(request.url ?? '')) ? tracing?.operation(request.headers) : undefined);
+
+  function begin(request: IncomingMessage, span: Trail['span']): Trail {
     const given = request.headers['x-request-id'];
-    const isOperation = request.headers.upgrade === undefined && doors.has(pathOf(request.url ?? ''));
-    const span = isOperation ? tracing?.operation(request.headers) : undefined;
     const trail = newTrail(typeof given === 'string' && sane.test(given) ? given : undefined, span);
     trails.set(request, trail);
     return trail;
@@ -65,40 +65,44 @@ export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): 
     const path = pathOf(url);
     const milliseconds = performance.now() - startedAt;
     const door = doors.get(path);
-    if (door === 'http' && !response.writableFinished) trail.outcome = 'ABANDONED';
+    const isAnswered = door === 'sse' ? response.headersSent : response.writableFinished;
+    if (door !== undefined && !isAnswered) trail.outcome = 'ABANDONED';
     trail.outcome ??= outcomeOfStatus(status);
     const { id: requestId, operation, outcome } = trail;
     if (door !== undefined && (operation !== undefined || outcome !== 'ok')) {
-      telemetry.request(door, operation ?? 'none', outcome, door === 'http' ? milliseconds : undefined);
+      telemetry.request(door, names.labelOf(trail), outcome, door === 'http' ? milliseconds : undefined);
       endSpan(trail, status);
     }
     if (log.isLevelEnabled('info')) {
-      log.info({ requestId, method, path, status, milliseconds, operation, outcome }, 'Answered');
+      log.info({ requestId, method, path: loggedPathOf(url), status, milliseconds, operation, outcome }, 'Answered');
     }
   }
 
   return {
     of,
-    nameOf,
+    accept: names.accept,
     listener: next => (request, response) => {
       const startedAt = performance.now();
       addEarlyHeader(request, 'x-request-id', of(request).id);
-      response.on('close', () => left(request, response, startedAt));
+      response.once('close', () => left(request, response, startedAt));
       next(request, response);
     },
     stay(request) {
       const startedAt = performance.now();
-      const trail = of(request);
+      const trail = begin(request, undefined);
       const { method } = request;
       const path = pathOf(request.url ?? '');
-      const tell = (status: number, more: object, message: string) => {
+      const tell = (status: number | undefined, more: object, message: string) => {
         const milliseconds = performance.now() - startedAt;
-        log.info({ requestId: trail.id, method, path, status, milliseconds, ...more }, message);
+        log.info(
+          { requestId: trail.id, method, path: loggedPathOf(request.url ?? ''), status, milliseconds, ...more },
+          message,
+        );
       };
       return {
         id: trail.id,
         refused(status) {
-          const outcome = trail.outcome ?? outcomeOfStatus(status);
+          const outcome = status === undefined ? 'ABANDONED' : (trail.outcome ?? outcomeOfStatus(status));
           if (doors.has(path)) telemetry.request('websocket', 'none', outcome, undefined);
           tell(status, { outcome }, 'Answered');
         },
@@ -107,9 +111,10 @@ export function createVisits({ log, telemetry, tracing, nameOf }: VisitsParts): 
     },
     begin: id => newTrail(id, tracing?.operation({})),
     end(trail, milliseconds) {
-      const { id: requestId, operation = 'none', outcome = 'ok' } = trail;
+      trail.outcome ??= 'ok';
+      const { id: requestId, operation = 'none', outcome } = trail;
       endSpan(trail, undefined);
-      telemetry.request('websocket', operation, outcome, milliseconds);
+      telemetry.request('websocket', names.labelOf(trail), outcome, milliseconds);
       log.info({ requestId, door: 'websocket', milliseconds, operation, outcome }, 'Answered');
     },
   };

@@ -1,15 +1,17 @@
 import type { WebSocket } from 'ws';
 import type { Presented } from '../../credentials.js';
 import { Abandoned, RateLimited } from '../../errors.js';
-import { stringifyResult } from '../../graphql/answer-text.js';
+import type { Claim } from '../../memory-budget.js';
+import { networkOf } from '../../network.js';
 import { outcomeOf, type Trail } from '../../trail.js';
+import { Bulkhead } from '../../upstream/bulkhead.js';
 import type { Arrival, Guest } from '../reception.js';
 import { closeCodes, closingFor, fitting } from './closing.js';
 import { type Asked, type Message, messageIn } from './messages.js';
 import type { Operation } from './operations.js';
 import { presentedIn } from './presented.js';
 import type { Streams } from './streams.js';
-import { Subscriber, type Wire, type Wording } from './subscriber.js';
+import { type Frame, inParts, Subscriber, slowBytes, type Wire, type Wording } from './subscriber.js';
 
 /** Times of the doors for streams, in milliseconds. */
 export interface StreamTimes {
@@ -48,6 +50,9 @@ const closingMs = 2_000;
 /** In bytes. Who has so much to take first is not listened to. */
 const mostUntaken = 1024 * 1024;
 
+/** More than a client that keeps its connection alive sends in pings and pongs between two heartbeats, in bytes. */
+const controlBytesPerBeat = 16 * 1024;
+
 /** One WebSocket and what runs on it, in the graphql-transport-ws protocol. */
 export class Connection implements Wire {
   readonly #socket: WebSocket;
@@ -55,6 +60,16 @@ export class Connection implements Wire {
   readonly #parts: ConnectionParts;
   /** What runs, by its id. */
   readonly #running = new Map<string, Running>();
+  /** Lets so many be executed at a time, and the others in their order. */
+  readonly #turns: Bulkhead;
+  /** Wait until it has taken most of what it was sent. */
+  readonly #waiting = new Set<() => void>();
+  /** What was sent, or is to be, and was not taken yet. */
+  #untakenClaim: Claim;
+  #queued = 0;
+  /** Counts what has arrived of a message that is not whole yet. */
+  readonly #unfinishedClaim: Claim;
+  #unfinished = 0;
   #phase: Phase;
   #alive = true;
   /** How much it had to take at the last heartbeat. */
@@ -68,9 +83,13 @@ export class Connection implements Wire {
     this.#socket = socket;
     this.#id = id;
     this.#parts = parts;
+    this.#turns = new Bulkhead(parts.streams.limits.executions, parts.streams.limits.operations);
+    this.#untakenClaim = parts.streams.claimOf(arrival.address);
+    this.#unfinishedClaim = parts.streams.claimOf(networkOf(arrival.address));
     const late = () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout');
     this.#phase = { name: 'expected', arrival, timer: setTimeout(late, parts.times.initMs) };
     socket.on('message', (data, isBinary) => {
+      this.#countUnfinished(0);
       try {
         this.#receive(isBinary ? undefined : messageIn(data as Buffer));
       } catch (error) {
@@ -93,18 +112,85 @@ export class Connection implements Wire {
     return this.#socket.bufferedAmount;
   }
 
+  /**
+   * Bytes have come by its socket. Whoever sends more than `most` without completing a message, or more than there is room for, loses the
+   * connection.
+   */
+  arrived(bytes: number, most: number): void {
+    try {
+      this.#countUnfinished(this.#unfinished + bytes);
+      if (this.#unfinished > most) this.#closeUnread(closeCodes.messageTooBig, 'Message too big');
+    } catch {
+      this.#closeUnread(closeCodes.tooMany, 'RATE_LIMITED: Too much is being sent from this address');
+    }
+  }
+
+  /** Closes, and reads nothing more meanwhile. */
+  #closeUnread(code: number, reason: string): void {
+    this.close(code, reason);
+    this.#socket.pause();
+  }
+
+  /** @throws Overloaded, RateLimited where there is no room for so many bytes. */
+  #countUnfinished(bytes: number): void {
+    this.#unfinished = bytes;
+    this.#unfinishedClaim.received(bytes);
+  }
+
   send(frame: string, whenSent?: () => void): void {
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
-    if (this.buffered <= mostUntaken) {
-      socket.send(frame, whenSent === undefined ? undefined : error => error == null && whenSent());
-      return;
-    }
-    socket.pause();
+    const isSlow = this.buffered > slowBytes;
+    if (this.buffered > mostUntaken) socket.pause();
     socket.send(frame, error => {
-      socket.resume();
+      this.#taken();
       if (error == null) whenSent?.();
     });
+    // Who does not take what there is must not fill the memory of all.
+    if (!this.#count() && isSlow) socket.terminate();
+  }
+
+  queue(by: number): boolean {
+    this.#queued += by;
+    return this.#count();
+  }
+
+  /** As one message, however many parts. */
+  #sendParts(parts: readonly Frame[]): void {
+    const socket = this.#socket;
+    if (socket.readyState !== socket.OPEN) return;
+    const last = parts.length - 1;
+    for (const [index, part] of parts.entries()) {
+      socket.send(part, { binary: false, fin: index === last }, index === last ? () => this.#taken() : undefined);
+    }
+    this.#count();
+  }
+
+  /** Counts what it has not taken; tells whether there is room for it. */
+  #count(): boolean {
+    const { buffered } = this;
+    return this.#untakenClaim.set((buffered > slowBytes ? buffered : 0) + this.#queued);
+  }
+
+  /** It has taken something. */
+  #taken(): void {
+    this.#count();
+    if (this.buffered > mostUntaken) return;
+    if (this.#socket.isPaused) this.#socket.resume();
+    if (this.#waiting.size > 0) this.#goOn();
+  }
+
+  #goOn(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const each of waiting) each();
+  }
+
+  /** Waits until it has taken most of what it was sent, or has gone. */
+  async #room(): Promise<void> {
+    while (this.#phase.name === 'admitted' && this.buffered > mostUntaken) {
+      await new Promise<void>(resolve => this.#waiting.add(resolve));
+    }
   }
 
   /** Closes with a code of the protocol; where the other side does not follow, the socket is destroyed. */
@@ -130,6 +216,8 @@ export class Connection implements Wire {
   /** One round of the heartbeat: who neither answered the last nor took anything since is gone, and who does nothing for long goes. */
   beat(): void {
     const { buffered } = this;
+    // Pings and pongs complete no message.
+    this.#countUnfinished(Math.max(this.#unfinished - controlBytesPerBeat, 0));
     if (!this.#alive && buffered >= this.#untaken) {
       this.#socket.terminate();
       return;
@@ -147,9 +235,12 @@ export class Connection implements Wire {
     this.#phase = { name: 'closed' };
     if (phase.name === 'expected') clearTimeout(phase.timer);
     if (phase.name === 'admitted') phase.leave();
+    this.#goOn();
     const running = [...this.#running.values()];
     this.#running.clear();
     for (const each of running) each.stop();
+    this.#untakenClaim.release();
+    this.#unfinishedClaim.release();
   }
 
   #receive(message: Message | undefined): void {
@@ -169,7 +260,8 @@ export class Connection implements Wire {
       case 'pong':
         break;
       case 'subscribe':
-        if (this.#phase.name !== 'admitted') this.close(closeCodes.unauthorized, 'Unauthorized');
+        if (this.#phase.name !== 'admitted')
+          this.close(closeCodes.unauthorized, 'UNAUTHENTICATED: connection_init comes first');
         // A client asks again what was not answered when it connects anew.
         else if (!this.#isLeaving) this.#start(message.id, message.payload, this.#phase.guest);
         break;
@@ -187,9 +279,12 @@ export class Connection implements Wire {
       // It may have gone meanwhile.
       if (this.#phase.name !== 'admitting') return;
       const leave = this.#parts.streams.enter(guest);
-      if (leave === undefined) this.close(closeCodes.tooMany, 'Too many connections with this credential');
+      if (leave === undefined)
+        this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
       else {
         this.#phase = { name: 'admitted', guest, leave };
+        this.#untakenClaim.release();
+        this.#untakenClaim = this.#parts.streams.claim(guest);
         this.send('{"type":"connection_ack"}');
       }
     } catch (error) {
@@ -204,7 +299,7 @@ export class Connection implements Wire {
       return;
     }
     if (this.#running.size >= streams.limits.operations) {
-      this.close(closeCodes.tooMany, 'Too many operations on one connection');
+      this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
       return;
     }
     void this.#run(id, asked, guest);
@@ -213,27 +308,37 @@ export class Connection implements Wire {
   /** Never rejects. */
   async #run(id: string, asked: Asked, guest: Guest): Promise<void> {
     const { streams } = this.#parts;
-    // The id is taken, and may be given back, while it is found out whether there may be one more.
+    // The id is taken, and may be given back, before it is its turn and while it is found out whether there may be one more.
     let isOver = false;
+    let withdraw = () => {};
     const giveUp = () => {
       isOver = true;
+      withdraw();
     };
     this.#running.set(id, { isSingle: true, stop: giveUp });
     this.#begun += 1;
     this.#idleSince = performance.now();
     const trail = streams.visits.begin(`${this.#id}/${this.#begun}`);
+    const hasTurn = await new Promise<boolean>(resolve => {
+      const turn = this.#turns.enter({ go: () => resolve(true) });
+      if (turn !== undefined) withdraw = () => this.#turns.withdraw(turn) && resolve(false);
+    });
+    if (!hasTurn) return streams.visits.end(abandoned(trail), undefined);
     try {
-      await streams.count(guest);
+      await this.#room();
+      if (!isOver) await streams.count(guest);
       if (isOver) return streams.visits.end(abandoned(trail), undefined);
       const operation = streams.read(asked, trail);
       if (operation.type === 'subscription') this.#listen(id, operation, guest, trail);
-      else void this.#answer(id, operation, guest, trail);
+      else await this.#answer(id, operation, guest, trail);
     } catch (error) {
       const errors = streams.worded(error, trail);
       streams.visits.end(trail, undefined);
       if (isOver) return;
-      this.send(wordingFor(id).fail(errors));
+      this.#sendParts([wordingFor(id).fail(errors)]);
       this.#forget(id);
+    } finally {
+      this.#turns.leave();
     }
   }
 
@@ -246,9 +351,10 @@ export class Connection implements Wire {
       if (errors !== undefined) this.send(wordingFor(id).fail(errors));
     });
     streams.telemetry.listeners('websocket', 1);
-    const leave = streams.subscribe(operation, guest, subscriber);
+    const leave = streams.subscribe(operation, guest, subscriber, trail);
     const stop = () => {
       leave();
+      subscriber.stop();
       streams.telemetry.listeners('websocket', -1);
       streams.visits.end(trail, undefined);
     };
@@ -263,18 +369,22 @@ export class Connection implements Wire {
     const stop = () => stopping.abort(new Abandoned('The client has gone'));
     const running: Running = { isSingle: true, stop };
     this.#running.set(id, running);
+    const isWanted = () => this.#running.get(id) === running;
     const wording = wordingFor(id);
-    const frames = await streams.single(operation, guest, stopping.signal, trail).then(
-      outcome =>
-        'errors' in outcome
-          ? [wording.fail(JSON.stringify(outcome.errors))]
-          : [wording.next(stringifyResult(outcome.answer)), wording.complete()],
-      error => [wording.fail(streams.worded(error, trail))],
-    );
-    const isWanted = this.#running.get(id) === running;
-    streams.visits.end(isWanted ? trail : abandoned(trail), performance.now() - startedAt);
-    if (!isWanted) return;
-    for (const frame of frames) this.send(frame);
+    const claim = streams.claim(guest);
+    const messages: (readonly Frame[])[] = [];
+    try {
+      const outcome = await streams.single(operation, guest, stopping.signal, trail, claim);
+      await this.#room();
+      if ('errors' in outcome) messages.push([wording.fail(JSON.stringify(outcome.errors))]);
+      else if (isWanted()) messages.push(inParts(outcome.answer, wording, claim), [wording.complete()]);
+    } catch (error) {
+      messages.push([wording.fail(streams.worded(error, trail))]);
+    }
+    claim.release();
+    streams.visits.end(isWanted() ? trail : abandoned(trail), performance.now() - startedAt);
+    if (!isWanted()) return;
+    for (const parts of messages) this.#sendParts(parts);
     this.#forget(id);
   }
 
@@ -298,6 +408,7 @@ function abandoned(trail: Trail): Trail {
 function wordingFor(id: string): Wording {
   const ending = `"id":${JSON.stringify(id)}`;
   return {
+    around: [`{${ending},"type":"next","payload":`, '}'],
     next: text => `{${ending},"type":"next","payload":${text}}`,
     fail: errors => `{${ending},"type":"error","payload":${errors}}`,
     complete: () => `{${ending},"type":"complete"}`,

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { GraphqlDoor } from '../apollo/graphql.js';
+import type { Connections } from '../connections.js';
 import type { Gate } from '../gate/gate.js';
 import type { StreamTimes } from './connection.js';
 import { createExecutor, type ExecutorParts } from './executor.js';
@@ -11,10 +12,11 @@ import { registerWebsocket } from './websocket.js';
 /** What the doors for streams need; limits and times may be other than these in a test. */
 export type StreamDoors = Pick<
   GraphqlDoor,
-  'schema' | 'services' | 'deadlineMs' | 'reception' | 'admission' | 'introspection' | 'visits'
+  'schema' | 'services' | 'deadlineMs' | 'reception' | 'admission' | 'introspection' | 'visits' | 'budget'
 > &
   Pick<ExecutorParts, 'apollo'> & {
     readonly gate: Pick<Gate, 'countOperation'>;
+    readonly connections: Pick<Connections, 'claimUpgrades'>;
     readonly bounds?: Partial<StreamLimits & StreamTimes> | undefined;
   };
 
@@ -22,6 +24,7 @@ export type StreamDoors = Pick<
 const defaults: StreamLimits & StreamTimes = {
   connections: 20_000,
   operations: 100,
+  executions: 16,
   initMs: 3_000,
   heartbeatMs: 15_000,
   idleMs: 300_000,
@@ -43,10 +46,11 @@ export function registerStreams(app: FastifyInstance, doors: StreamDoors): void 
     telemetry: services.telemetry,
     gate: doors.gate,
     visits,
+    budget: doors.budget,
     scopeOf: services.scopeOf,
   });
   const partings = [
-    registerWebsocket(app, '/graphql', streams, reception, bounds),
+    registerWebsocket(app, '/graphql', doors.connections, streams, reception, bounds),
     registerSse(app, '/graphql/stream', streams, reception, bounds.heartbeatMs),
   ];
   app.addHook('preClose', async () => {

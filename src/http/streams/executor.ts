@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 import { type Context, createContext, type Visitor } from '../../context.js';
 import { UpstreamTimeout } from '../../errors.js';
+import type { Claim } from '../../memory-budget.js';
 import { newTrail, type Trail } from '../../trail.js';
 import type { GraphqlDoor } from '../apollo/graphql.js';
 import { maskError, withoutSuggestions } from '../mask-error.js';
@@ -32,11 +33,17 @@ type ExecutionOutcome = Pick<ExecutionResult, 'data' | 'extensions'> & {
 /** Executes operations under the rules of the door for requests: the same masking, the same receipts, the same deadline. */
 export interface Executor {
   /** A query or a mutation. */
-  single(operation: Operation, visitor: Visitor, signal: AbortSignal, trail: Trail): Promise<Outcome>;
+  single(operation: Operation, visitor: Visitor, signal: AbortSignal, trail: Trail, claim: Claim): Promise<Outcome>;
   /** The source of a subscription, which ends when the signal aborts. @throws what the source is refused for. */
   source(operation: Operation, visitor: Visitor, signal: AbortSignal): Promise<AsyncIterable<unknown>>;
   /** The answer to one event of a subscription, with loaders of its own. */
-  event(operation: Operation, event: unknown, visitor: Visitor, signal: AbortSignal): Promise<ExecutionOutcome>;
+  event(
+    operation: Operation,
+    event: unknown,
+    visitor: Visitor,
+    signal: AbortSignal,
+    claim: Claim,
+  ): Promise<ExecutionOutcome>;
   /** Errors as a client may see them. */
   masked(error: unknown): readonly GraphQLFormattedError[];
 }
@@ -59,6 +66,7 @@ export function createExecutor({
     visitor: Visitor,
     signal: AbortSignal,
     trail: Trail,
+    claim: Claim,
     run: (context: Context) => Promise<T>,
   ): Promise<T> {
     const controller = new AbortController();
@@ -68,7 +76,7 @@ export function createExecutor({
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      return await run(createContext(services, visitor, controller, trail));
+      return await run(createContext(services, visitor, controller, trail, claim));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
@@ -76,8 +84,8 @@ export function createExecutor({
   }
 
   return {
-    single: ({ query, operationName, variables }, visitor, signal, trail) =>
-      within(visitor, signal, trail, async contextValue => {
+    single: ({ query, operationName, variables }, visitor, signal, trail, claim) =>
+      within(visitor, signal, trail, claim, async contextValue => {
         const request = {
           query,
           ...(operationName != null && { operationName }),
@@ -101,8 +109,8 @@ export function createExecutor({
       throw new Refused((source.errors ?? []).map(asBadInput));
     },
 
-    event: ({ document, operationName, variables }, event, visitor, signal) =>
-      within(visitor, signal, newTrail(), async contextValue => {
+    event: ({ document, operationName, variables }, event, visitor, signal, claim) =>
+      within(visitor, signal, newTrail(), claim, async contextValue => {
         const { data, errors } = await execute({
           schema,
           document,

@@ -1,16 +1,17 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../../errors.js';
-import { stringifyResult } from '../../graphql/answer-text.js';
+import type { Claim } from '../../memory-budget.js';
 import { outcomeOf, type Trail } from '../../trail.js';
 import type { Guest, Reception } from '../reception.js';
 import { type Asked, asked } from './messages.js';
 import type { Operation } from './operations.js';
 import { spread } from './spread.js';
 import type { Streams } from './streams.js';
-import { Subscriber, type Wire, type Wording } from './subscriber.js';
+import { inParts, Subscriber, slowBytes, type Wire, type Wording } from './subscriber.js';
 
 const wording: Wording = {
+  around: ['event: next\ndata: ', '\n\n'],
   next: text => `event: next\ndata: ${text}\n\n`,
   fail: errors => `${wording.next(`{"errors":${errors}}`)}${wording.complete()}`,
   complete: () => 'event: complete\ndata: \n\n',
@@ -51,11 +52,11 @@ export function registerSse(
       reply.headers(head);
       reply.hijack();
       // What a browser has to be told is set by the server's hooks, as for any other answer.
-      const stream = new Stream(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, leave);
+      const stream = new Stream(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, streams.claim(guest), leave);
       open.add(stream);
       reply.raw.on('close', () => {
         open.delete(stream);
-        stream.end();
+        stream.closed();
       });
       stream.run(() => readAsked(request), request.method === 'GET', guest, streams, streams.visits.of(request.raw));
     },
@@ -72,14 +73,20 @@ export function registerSse(
 class Stream implements Wire {
   readonly #response: ServerResponse;
   readonly #leave: () => void;
+  /** Counts what it has not taken, or the answer that it waits for. */
+  readonly #claim: Claim;
+  #queued = 0;
+  /** How much it had to take at the last heartbeat. */
+  #untaken = 0;
   #stop = () => {};
   #over = false;
   /** Whether it waits for one answer. */
   #isSingle = false;
 
-  constructor(response: ServerResponse, headers: OutgoingHttpHeaders, leave: () => void) {
+  constructor(response: ServerResponse, headers: OutgoingHttpHeaders, claim: Claim, leave: () => void) {
     this.#response = response;
     this.#leave = leave;
+    this.#claim = claim;
     response.on('error', () => response.destroy());
     response.socket?.setKeepAlive(true);
     response.writeHead(200, headers);
@@ -91,13 +98,39 @@ class Stream implements Wire {
   }
 
   send(frame: string, whenSent?: () => void): void {
-    if (!this.#over) this.#response.write(frame, error => error == null && whenSent?.());
+    if (this.#over) return;
+    const isSlow = this.buffered > slowBytes;
+    this.#response.write(frame, error => {
+      this.#count();
+      if (error == null) whenSent?.();
+    });
+    // Who does not take what there is must not fill the memory of all.
+    if (!this.#count() && isSlow) this.#response.destroy();
   }
 
-  /** A comment, so that proxies keep the connection; who has let much pile up since the last one is gone. */
+  queue(by: number): boolean {
+    this.#queued += by;
+    return this.#count();
+  }
+
+  /** Counts what it has not taken; tells whether there is room for it. Its one answer is counted as a whole until it has gone. */
+  #count(): boolean {
+    const { buffered } = this;
+    return this.#isSingle || this.#claim.set((buffered > slowBytes ? buffered : 0) + this.#queued);
+  }
+
+  /** A comment, so that proxies keep the connection; who has much to take, and took nothing since the last one, is gone. */
   beat(): void {
-    if (this.#response.writableNeedDrain) this.#response.destroy();
-    else this.send(':\n\n');
+    const { buffered } = this;
+    if (this.#response.writableNeedDrain && buffered >= this.#untaken) this.#response.destroy();
+    else if (!this.#response.writableNeedDrain) this.send(':\n\n');
+    this.#untaken = buffered;
+  }
+
+  /** Its connection is gone. */
+  closed(): void {
+    this.end();
+    this.#claim.release();
   }
 
   /** Ends, unless it waits for one answer: then it ends with that. */
@@ -131,10 +164,11 @@ class Stream implements Wire {
       if (told !== undefined) trail.outcome = outcomeOf(JSON.parse(told));
       this.end();
     });
-    const leave = streams.subscribe(operation, guest, subscriber);
+    const leave = streams.subscribe(operation, guest, subscriber, trail);
     streams.telemetry.listeners('sse', 1);
     this.#stop = () => {
       leave();
+      subscriber.stop();
       streams.telemetry.listeners('sse', -1);
     };
   }
@@ -144,9 +178,12 @@ class Stream implements Wire {
     const stopping = new AbortController();
     this.#stop = () => stopping.abort(new Abandoned('The client has gone'));
     try {
-      const outcome = await streams.single(operation, guest, stopping.signal, trail);
+      const outcome = await streams.single(operation, guest, stopping.signal, trail, this.#claim);
       if ('errors' in outcome) this.send(wording.fail(JSON.stringify(outcome.errors)));
-      else this.send(wording.next(stringifyResult(outcome.answer)) + wording.complete());
+      else if (!this.#over) {
+        const parts = inParts(outcome.answer, wording, this.#claim);
+        for (const part of [...parts, wording.complete()]) this.#response.write(part);
+      }
     } catch (error) {
       this.send(wording.fail(streams.worded(error, trail)));
     }

@@ -2,8 +2,9 @@ import type { Visitor } from '../../context.js';
 import type { Credential, Scope } from '../../credentials.js';
 import { Forbidden } from '../../errors.js';
 import { stringifyResult } from '../../graphql/answer-text.js';
+import type { Claim, MemoryBudget } from '../../memory-budget.js';
 import type { Telemetry } from '../../telemetry.js';
-import { outcomeOf, type Trail } from '../../trail.js';
+import { operationName, outcomeOf, type Trail } from '../../trail.js';
 import type { Gate } from '../gate/gate.js';
 import type { Visits } from '../observability/visits.js';
 import type { Guest } from '../reception.js';
@@ -17,8 +18,10 @@ import type { Subscriber } from './subscriber.js';
 export interface StreamLimits {
   /** Connections that one credential may hold at a time in one process, at all doors together. */
   readonly connections: number;
-  /** Operations that may run on one connection at a time. */
+  /** Operations that may run on one connection at a time, or wait for their turn. */
   readonly operations: number;
+  /** Queries and mutations that are executed for one connection at a time. */
+  readonly executions: number;
 }
 
 /** What every door for streams shares. */
@@ -32,12 +35,16 @@ export interface Streams {
   enter(guest: Guest): (() => void) | undefined;
   /** Counts an operation that came by a connection, and not by a request of its own. @throws RateLimited, Overloaded */
   count(guest: Guest): Promise<void>;
+  /** What counts the memory that something takes for a guest. */
+  claim(guest: Guest): Claim;
+  /** The same for whoever has not said yet who it is. */
+  claimOf(address: string): Claim;
   /** @throws Refused */
   read(asked: Asked, trail: Trail): Operation;
   /** Executes a query or a mutation. */
-  single(operation: Operation, guest: Guest, signal: AbortSignal, trail: Trail): Promise<Outcome>;
+  single(operation: Operation, guest: Guest, signal: AbortSignal, trail: Trail, claim: Claim): Promise<Outcome>;
   /** Listens to a subscription, which whoever asked for the same shares. Returns what ends it. */
-  subscribe(operation: Operation, guest: Guest, subscriber: Subscriber): () => void;
+  subscribe(operation: Operation, guest: Guest, subscriber: Subscriber, trail: Trail): () => void;
   /** What is told of an error: JSON of errors as a client may see them. */
   worded(error: unknown, trail: Trail): string;
 }
@@ -56,22 +63,41 @@ export function createStreams(
     readonly telemetry: Telemetry;
     readonly gate: Pick<Gate, 'countOperation'>;
     readonly visits: Visits;
+    readonly budget: MemoryBudget;
     scopeOf(credential: Credential): Scope;
   },
 ): Streams {
   const broadcasts = new Map<string, Broadcast>();
   const connections = new Map<Scope, number>();
-  const { limits, telemetry, gate, visits, scopeOf } = parts;
+  const { limits, telemetry, gate, visits, budget, scopeOf } = parts;
+  const claim = (guest: Guest) => budget.claim(scopeOf(guest.credential));
 
   function begin(key: string, operation: Operation, guest: Guest): Broadcast {
-    const visitor = visitorOf(guest);
+    const scope = scopeOf(guest.credential);
+    const visitor = { ...visitorOf(guest), scope };
+    // Counts the newest text, which is there for whoever joins next.
+    const newest = claim(guest);
     const broadcast: Broadcast = new Broadcast(
       {
         open: signal => executor.source(operation, visitor, signal),
-        render: async (value, signal) => stringifyResult(await executor.event(operation, value, visitor, signal)),
+        async render(value, signal) {
+          const rendering = claim(guest);
+          try {
+            const answer = await executor.event(operation, value, visitor, signal, rendering);
+            if (answer.errors === undefined) visits.accept(scope);
+            const text = stringifyResult(answer, rendering);
+            newest.set(text.length);
+            return text;
+          } finally {
+            rendering.release();
+          }
+        },
         errors: error => JSON.stringify(executor.masked(error)),
       },
-      () => broadcasts.get(key) === broadcast && broadcasts.delete(key),
+      () => {
+        newest.release();
+        if (broadcasts.get(key) === broadcast) broadcasts.delete(key);
+      },
     );
     broadcasts.set(key, broadcast);
     void broadcast.run();
@@ -118,16 +144,24 @@ export function createStreams(
       const refusal = await gate.countOperation(address, scopeOf(credential));
       if (refusal !== undefined) throw refusal;
     },
+    claim,
+    claimOf: address => budget.claim(address),
     read(asked, trail) {
       const operation = read(asked);
       if (operation instanceof Refused) throw operation;
-      trail.operation = visits.nameOf(operation.name);
+      trail.operation = operationName(operation.name);
       return operation;
     },
-    single: (operation, guest, signal, trail) => executor.single(operation, visitorOf(guest), signal, trail),
-    subscribe(operation, guest, subscriber) {
+    single(operation, guest, signal, trail, counted) {
+      const scope = scopeOf(guest.credential);
+      trail.scope = scope;
+      return executor.single(operation, { ...visitorOf(guest), scope }, signal, trail, counted);
+    },
+    subscribe(operation, guest, subscriber, trail) {
       const { query, operationName, variables } = operation;
-      const key = JSON.stringify([scopeOf(guest.credential), query, operationName ?? null, variables ?? null]);
+      const scope = scopeOf(guest.credential);
+      trail.scope = scope;
+      const key = JSON.stringify([scope, query, operationName ?? null, variables ?? null]);
       const place: Place = { hasLeft: false, leave() {} };
       void findSeat(place, key, operation, guest, subscriber);
       return () => {
@@ -150,6 +184,9 @@ function visitorOf({ credential, address }: Guest): Visitor {
     address,
     setSession() {
       throw new Forbidden('Sign in over HTTP: a stream cannot set the cookie');
+    },
+    async endSession() {
+      throw new Forbidden('Sign out over HTTP: a stream cannot clear the cookie');
     },
     clearSession() {
       throw new Forbidden('Sign out over HTTP: a stream cannot clear the cookie');

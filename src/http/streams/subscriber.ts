@@ -1,3 +1,5 @@
+import { framesOfResult } from '../../graphql/answer-text.js';
+import type { Claim } from '../../memory-budget.js';
 import type { Listener } from './broadcast.js';
 
 /** The way to one client. */
@@ -6,18 +8,34 @@ export interface Wire {
   readonly buffered: number;
   /** @param whenSent is called when the client's side of the network has taken it. */
   send(frame: string, whenSent?: () => void): void;
+  /** Counts bytes that wait for their turn to be sent, or no longer do (`by` below 0); tells whether there is room for them. */
+  queue(by: number): boolean;
 }
 
 /** How a door words what it tells. */
 export interface Wording {
+  /** What `next` puts before and after a text. */
+  readonly around: readonly [before: string, after: string];
   next(text: string): string;
   fail(errors: string): string;
   complete(): string;
 }
 
+/** A part of what is sent. */
+export type Frame = Buffer | string;
+
+/** A result as it is told: in one part where it is short. @throws QueryTooComplex, Overloaded, RateLimited where there is no room for it. */
+export function inParts(result: unknown, { around, next }: Wording, claim: Claim): readonly Frame[] {
+  const frames = framesOfResult(result, claim);
+  const [only] = frames;
+  return typeof only === 'string' ? [next(only)] : [around[0], ...frames, around[1]];
+}
+
 /** More than this and the client is slow: it is sent nothing before it has taken what there is. */
-const slowBytes = 64 * 1024;
+export const slowBytes = 64 * 1024;
 const mostWaiting = 1_000;
+/** In bytes. */
+const mostWaitingBytes = 1024 * 1024;
 
 /** One subscription of one client. A slow one gets the newest state and no queue, or, where each value counts, a queue with a bound. */
 export class Subscriber implements Listener {
@@ -25,6 +43,8 @@ export class Subscriber implements Listener {
   readonly #wording: Wording;
   readonly #onOver: (tooSlow: boolean, errors?: string) => void;
   #waiting: string[] | undefined;
+  #waitingBytes = 0;
+  #isOver = false;
 
   /** @param onOver called after the last frame, with its errors if it carried any; or when the client is too slow (`tooSlow`). */
   constructor(wire: Wire, wording: Wording, onOver: (tooSlow: boolean, errors?: string) => void) {
@@ -34,10 +54,31 @@ export class Subscriber implements Listener {
   }
 
   next(text: string, replaces: boolean): void {
-    if (this.#waiting === undefined) this.#send(text);
-    else if (replaces) this.#waiting = [text];
-    else if (this.#waiting.length < mostWaiting) this.#waiting.push(text);
-    else this.#onOver(true);
+    if (this.#isOver) return;
+    if (this.#waiting === undefined) {
+      this.#send(text);
+      return;
+    }
+    if (replaces) this.#taken();
+    this.#waiting = this.#waiting ?? [];
+    this.#waiting.push(text);
+    this.#waitingBytes += text.length;
+    const isTooMuch = this.#waiting.length > mostWaiting || (!replaces && this.#waitingBytes > mostWaitingBytes);
+    if (!this.#wire.queue(text.length) || isTooMuch) this.#onOver(true);
+  }
+
+  /** Sends nothing any more, and gives back what waits. */
+  stop(): void {
+    this.#isOver = true;
+    this.#taken();
+  }
+
+  #taken(): readonly string[] {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    this.#wire.queue(-this.#waitingBytes);
+    this.#waitingBytes = 0;
+    return waiting;
   }
 
   fail(errors: string): void {
@@ -49,8 +90,7 @@ export class Subscriber implements Listener {
   }
 
   #last(frame: string, errors?: string): void {
-    for (const text of this.#waiting ?? []) this.#wire.send(this.#wording.next(text));
-    this.#waiting = undefined;
+    for (const text of this.#taken()) this.#wire.send(this.#wording.next(text));
     this.#wire.send(frame);
     this.#onOver(false, errors);
   }
@@ -64,8 +104,6 @@ export class Subscriber implements Listener {
   }
 
   #flush(): void {
-    const waiting = this.#waiting ?? [];
-    this.#waiting = undefined;
-    for (const text of waiting) this.next(text, false);
+    for (const text of this.#taken()) this.next(text, false);
   }
 }

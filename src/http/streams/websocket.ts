@@ -1,10 +1,12 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
+import type { Connections } from '../connections.js';
 import type { Stay } from '../observability/visits.js';
 import { pathOf } from '../path.js';
 import type { Arrival, Reception } from '../reception.js';
+import { refusalBody, safeHeaders } from '../refusal.js';
 import { Connection, type StreamTimes } from './connection.js';
 import { protocol } from './messages.js';
 import { inSlices } from './slices.js';
@@ -12,12 +14,22 @@ import { spread } from './spread.js';
 import type { Streams } from './streams.js';
 
 interface Upgrade {
-  readonly socket: Duplex;
+  readonly socket: Socket;
   readonly head: Buffer;
   readonly stay: Stay;
+  readonly response: ServerResponse;
 }
 
 const largestMessage = 256 * 1024;
+/** In bytes, between two whole messages: the frames of the largest one, and pings and pongs among them. */
+const mostUnfinished = 2 * largestMessage;
+/** Of one message. Each fragment keeps the buffer of up to 64 KB that brought it. */
+const mostFragments = 64;
+/** Of one frame: the buffers that bring it, each of which costs far more than a byte. */
+const mostChunks = 1024;
+
+/** How long a client that is refused may take to read why, in milliseconds. */
+const lingerMs = 1_000;
 
 /**
  * GraphQL over WebSocket (`graphql-transport-ws`) at `path`. The request of a connection goes through the hooks of the server like any
@@ -27,6 +39,7 @@ const largestMessage = 256 * 1024;
 export function registerWebsocket(
   app: FastifyInstance,
   path: string,
+  upgradable: Pick<Connections, 'claimUpgrades'>,
   streams: Streams,
   reception: Reception,
   times: StreamTimes,
@@ -37,6 +50,8 @@ export function registerWebsocket(
     noServer: true,
     clientTracking: false,
     maxPayload: largestMessage,
+    maxFragments: mostFragments,
+    maxBufferedChunks: mostChunks,
     handleProtocols: offered => (offered.has(protocol) ? protocol : false),
   });
   server.on('headers', (headers, request) => {
@@ -45,25 +60,28 @@ export function registerWebsocket(
   });
   const authenticate = (arrival: Arrival, presented: object) => reception.authenticate(arrival, presented);
 
-  app.server.on('upgrade', (raw, socket, head) => {
+  server.on('wsClientError', (_, __, request) => {
+    const head = { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' };
+    const body = JSON.stringify(refusalBody('This is not a WebSocket handshake that can be read', 'BAD_REQUEST'));
+    upgrades.get(request)?.response.writeHead(400, head).end(body);
+  });
+
+  const isClaimed = ({ method, url = '', headers }: IncomingMessage) =>
+    method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && pathOf(url) === path;
+  upgradable.claimUpgrades(isClaimed, (raw, socket, head) => {
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
-    response.assignSocket(socket as never);
-    socket.on('error', () => socket.destroy());
-    if (raw.headers.upgrade?.toLowerCase() !== 'websocket' || pathOf(raw.url ?? '') !== path) {
-      // A proposal that is not taken leaves a request like any other (RFC 9110, 7.8).
-      delete raw.headers.upgrade;
-      response.on('finish', () => socket.end());
-      app.server.emit('request', raw, response);
-      return;
-    }
+    response.assignSocket(socket);
     const stay = streams.visits.stay(raw);
     response.setHeader('x-request-id', stay.id);
     response.on('finish', () => {
       stay.refused(response.statusCode);
-      socket.end();
+      dismiss(socket);
     });
-    upgrades.set(raw, { socket, head, stay });
+    response.once('close', () => {
+      if (!response.writableFinished) stay.refused(undefined);
+    });
+    upgrades.set(raw, { socket, head, stay, response });
     app.routing(raw, response);
   });
 
@@ -71,16 +89,18 @@ export function registerWebsocket(
     const upgrade = upgrades.get(request.raw);
     if (upgrade === undefined) return;
     if (!offers(request.headers['sec-websocket-protocol'])) {
-      return reply.code(400).send({ errors: [{ message: `Speak ${protocol}`, extensions: { code: 'BAD_REQUEST' } }] });
+      return reply.code(400).send(refusalBody(`Speak ${protocol}`, 'BAD_REQUEST'));
     }
     const arrival = reception.arrive(request);
     reply.hijack();
-    // Whoever holds the response holds the whole request for as long as the socket lives.
-    reply.raw.detachSocket(upgrade.socket as never);
-    const { stay } = upgrade;
+    const { stay, response } = upgrade;
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
+      // Whoever holds the response holds the whole request for as long as the socket lives.
+      response.detachSocket(upgrade.socket);
       const connection = new Connection(socket, stay.id, arrival, { streams, times, authenticate });
       connections.add(connection);
+      // Before `ws` reads it: a message that the chunk completes is then no longer counted.
+      upgrade.socket.prependListener('data', chunk => connection.arrived(chunk.length, mostUnfinished));
       socket.on('close', code => {
         connections.delete(connection);
         connection.end();
@@ -102,3 +122,14 @@ export function registerWebsocket(
 }
 
 const offers = (header: string | undefined) => (header ?? '').split(',').some(name => name.trim() === protocol);
+
+/**
+ * Ends a connection that was answered. What its client still sends is read and thrown away for a while: a socket that is destroyed with
+ * unread bytes resets the connection, and the client may never see the answer; one that nobody reads or destroys is never closed.
+ */
+function dismiss(socket: Socket): void {
+  socket.resume();
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+}

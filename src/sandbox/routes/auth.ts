@@ -6,7 +6,7 @@ import type { Service } from '../service.js';
 
 const signIn = z.object({ email: z.string(), password: z.string() });
 
-/** Sign-in with cookies and the session for embedding (spec.md: Authentication endpoints). */
+/** Sign-in with cookies and the session for embedding (docs/upstream-api.md: Authentication). */
 export function authRoutes(app: FastifyInstance, service: () => Service): void {
   app.post('/v2/auth/sign-in', (request, reply) => {
     const { email, password } = read(signIn, request.body);

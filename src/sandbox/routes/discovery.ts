@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { deriveCriteria, draftCriteria, startCriteria, suggestKeywords } from '../criteria.js';
+import { criteria, deriveCriteria, suggestKeywords } from '../criteria.js';
 import { read } from '../problem.js';
 import { about, marketFor, type Service } from '../service.js';
 
-/** The path of keyword suggestion, which spec.md does not show. */
+/** The path of keyword suggestion, which the specification leaves open. */
 export const KEYWORD_SUGGESTION_PATH = '/v2/discovery/search-criteria/keywords';
 
 const derive = z.object({ searchType: z.literal('marketSearch'), searchInput: z.string().trim().min(1) });
-const suggest = z.object({ searchCriteria: draftCriteria });
+const suggest = z.object({ searchCriteria: criteria });
 const start = z.object({
-  searchCriteria: startCriteria,
+  searchCriteria: criteria,
   pipelineChoices: z.object({ skipDiscoveryReview: z.boolean() }),
 });
 const review = z.object({
@@ -21,7 +21,7 @@ const review = z.object({
   ]),
 });
 
-/** From a question to a published market (spec.md: Discovery workflow). */
+/** From a question to a published market (docs/upstream-api.md: Discovery workflow). */
 export function discoveryRoutes(app: FastifyInstance, service: () => Service): void {
   app.post('/v2/discovery/search-criteria', request => {
     service().credentials.identify(request);

@@ -6,7 +6,7 @@ import type { Service } from '../service.js';
 
 const JSON_TEXT = 'application/json; charset=utf-8';
 
-/** The event list and the single observation (spec.md: Events monitor). */
+/** The event list and the single observation (docs/upstream-api.md: Events monitor). */
 export function eventRoutes(app: FastifyInstance, service: () => Service, now: () => number): void {
   app.get('/v2/events-monitor/events', (request, reply) => {
     requireEventsMonitor(service().credentials.identify(request));

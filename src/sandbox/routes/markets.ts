@@ -13,7 +13,7 @@ interface MarketPath {
   Params: { marketId: string };
 }
 
-/** Publish jobs and data of a market, under {base_url} (spec.md: Discovery workflow). */
+/** Publish jobs and data of a market, under {base_url} (docs/upstream-api.md: Discovery workflow). */
 export function marketRoutes(app: FastifyInstance, service: () => Service): void {
   app.get<MarketPath>('/v2/markets/:marketId/jobs', request => {
     const market = marketFor(request, request.params.marketId, service());
@@ -31,7 +31,7 @@ export function marketRoutes(app: FastifyInstance, service: () => Service): void
   });
 }
 
-/** Topics, suggestions and the CSV export, under {api_url} (spec.md: Markets interface). */
+/** Topics, suggestions and the CSV export, under {api_url} (docs/upstream-api.md: Markets interface). */
 export function marketsInterfaceRoutes(app: FastifyInstance, service: () => Service, origin: () => string): void {
   app.post<MarketPath>('/markets/:marketId/topics', request => {
     const { topics } = marketFor(request, request.params.marketId, service());
@@ -64,7 +64,7 @@ export function marketsInterfaceRoutes(app: FastifyInstance, service: () => Serv
   });
 }
 
-/** The market record, under {dev_url} (spec.md: Development-stage market read). */
+/** The market record, under {dev_url} (docs/upstream-api.md: Market record). */
 export function devRoutes(app: FastifyInstance, service: () => Service): void {
   app.get<{ Params: { market_id: string } }>(
     '/dev/markets/:market_id',

@@ -1,0 +1,46 @@
+import type { MaybePromise } from './maybe-promise.js';
+
+/** How long pieces of work may hold up everything else in one turn of the event loop, in milliseconds. */
+const longestMs = 10;
+
+let spentMs = 0;
+let isScheduled = false;
+const waiting: (() => void)[] = [];
+
+/**
+ * Does a piece of computation: at once, unless such pieces have taken 10 ms of this turn of the event loop already; else in one of the next
+ * turns, so that between many pieces other requests have theirs. A piece itself must be short.
+ */
+export function inTurn<T>(work: () => T): MaybePromise<T> {
+  if (spentMs < longestMs && waiting.length === 0) return timed(work);
+  return new Promise((resolve, reject) => {
+    waiting.push(() => {
+      try {
+        resolve(timed(work));
+      } catch (error) {
+        reject(error);
+      }
+    });
+  });
+}
+
+function timed<T>(work: () => T): T {
+  if (!isScheduled) setImmediate(nextTurn);
+  isScheduled = true;
+  const startedAt = performance.now();
+  try {
+    return work();
+  } finally {
+    spentMs += performance.now() - startedAt;
+  }
+}
+
+function nextTurn(): void {
+  spentMs = 0;
+  isScheduled = false;
+  while (spentMs < longestMs) {
+    const piece = waiting.shift();
+    if (piece === undefined) return;
+    piece();
+  }
+}

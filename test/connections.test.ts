@@ -1,0 +1,279 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { createConnections } from '../src/http/connections.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
+import { get, post, rawConnection, toWebSocket } from './support/raw-http.js';
+import { until } from './support/until.js';
+
+const slow = (name: string) => `query ${name} { market(id: 1) { topics { id } } }`;
+const quick = '{ viewer { authentication } }';
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+beforeAll(async () => {
+  sandbox = await startSandbox();
+});
+afterAll(() => sandbox.close());
+beforeEach(async () => {
+  sandbox.reset();
+  gateway = await startGateway({ sandbox, env: { MAX_REQUESTS_IN_FLIGHT: '100' } });
+});
+afterEach(() => gateway.close());
+
+const holdTopics = (delayMs: number) => sandbox.tell({ path: /topics/, delayMs });
+const status = async (path: string) => (await fetch(`${gateway.url}${path}`)).status;
+/** How many calls for topics the service has received. */
+const topicCalls = () => sandbox.calls.count(/topics/);
+
+/** Sends on and on until the gateway closes the connection; false if it stays open. */
+async function isClosedWhileSending(raw: ReturnType<typeof rawConnection>): Promise<boolean> {
+  let isClosed = false;
+  void raw.closed.then(() => {
+    isClosed = true;
+  });
+  for (let sent = 0; sent < 60 && !isClosed; sent += 1) {
+    raw.socket.write(Buffer.alloc(16 * 1024));
+    await sleep(50);
+  }
+  raw.socket.destroy();
+  return isClosed;
+}
+
+describe('requests that have not arrived', () => {
+  const unfinished = post(quick).slice(0, -1);
+
+  test('leave the places of requests in flight to others', async () => {
+    const all = Array.from({ length: 120 }, () => rawConnection(gateway.url, unfinished));
+    await sleep(300);
+    expect(await counted(gateway.url, 'gateway_requests_in_flight')).toBe(0);
+    expect((await gateway.query(quick)).status).toBe(200);
+    for (const { socket } of all) socket.resetAndDestroy();
+  });
+
+  test('are turned away beyond the bound when all of them arrive at once', async () => {
+    holdTopics(1_000);
+    const all = Array.from({ length: 120 }, (_, index) =>
+      rawConnection(gateway.url, post(slow(`late${index}`)).slice(0, -1)),
+    );
+    await sleep(300);
+    for (const { socket } of all) socket.write('}');
+    await until(() => all.every(raw => raw.statuses().length === 1));
+    const statuses = all.map(raw => raw.statuses()[0]);
+    expect(statuses.filter(each => each === 503)).toHaveLength(20);
+    expect(statuses.filter(each => each === 200)).toHaveLength(100);
+    expect(all.find(raw => raw.statuses()[0] === 503)?.received()).toMatch(/\r\nretry-after: 1\r\n/);
+    for (const { socket } of all) socket.destroy();
+    await until(async () => (await counted(gateway.url, 'gateway_requests_in_flight')) === 0);
+  });
+});
+
+describe('requests that are pipelined on one connection', () => {
+  test('no longer count as in flight once the connection is gone', async () => {
+    holdTopics(1_000);
+    const all = Array.from({ length: 5 }, () => rawConnection(gateway.url, post(slow('a'))));
+    await until(async () => (await counted(gateway.url, 'gateway_requests_in_flight')) === 5);
+    for (const { socket } of all) socket.write(get('/nothing').repeat(25));
+    await until(async () => (await status('/readyz')) === 503);
+    for (const { socket } of all) socket.resetAndDestroy();
+    await until(async () => (await status('/readyz')) === 200, 3_000);
+    expect((await gateway.query(quick)).status).toBe(200);
+  });
+
+  test('are answered in their order', async () => {
+    holdTopics(300);
+    const raw = rawConnection(gateway.url, post(slow('a')) + get('/nothing') + post(quick) + get('/healthz'));
+    await until(() => raw.statuses().length === 4);
+    expect(raw.statuses()).toEqual([200, 404, 200, 200]);
+    raw.socket.destroy();
+  });
+
+  test('get 503 beyond the bound of one connection, which is then closed', async () => {
+    holdTopics(500);
+    const raw = rawConnection(gateway.url, post(slow('a')) + get('/healthz').repeat(40));
+    await raw.ended;
+    expect(raw.statuses()).toEqual([...Array(32).fill(200), 503]);
+    expect(raw.received()).toContain('connection: close');
+    raw.socket.destroy();
+  });
+
+  test('leave the other connections their share of the requests in flight', async () => {
+    holdTopics(2_000);
+    const raw = rawConnection(gateway.url, post(slow('a')) + post(slow('b')).repeat(500));
+    await until(() => topicCalls() > 0);
+    expect((await gateway.query(quick)).status).toBe(200);
+    raw.socket.destroy();
+  });
+});
+
+describe('an upgrade to WebSocket', () => {
+  test('that is refused closes the connection although the client goes on sending', async () => {
+    const raw = rawConnection(gateway.url, get('/graphql', toWebSocket()));
+    expect(await isClosedWhileSending(raw)).toBe(true);
+    expect(raw.statuses()).toEqual([400]);
+  });
+
+  test('with an invalid handshake is refused and counted like any other request', async () => {
+    const headers = toWebSocket('graphql-transport-ws').filter(line => !line.startsWith('sec-websocket-key'));
+    const raw = rawConnection(gateway.url, get('/graphql', headers));
+    expect(await isClosedWhileSending(raw)).toBe(true);
+    expect(raw.statuses()).toEqual([400]);
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/gateway_requests_total\{door="websocket",operation="none",outcome="BAD_REQUEST"\} 1/);
+  });
+
+  test('behind a request that is not answered yet waits for it', async () => {
+    holdTopics(300);
+    const raw = rawConnection(gateway.url, post(slow('a')) + get('/graphql', toWebSocket('graphql-transport-ws')));
+    await until(() => raw.statuses().length === 2);
+    expect(raw.statuses()).toEqual([200, 101]);
+    raw.socket.destroy();
+    expect((await gateway.query(quick)).status).toBe(200);
+  });
+});
+
+describe('an upgrade that the gateway does not offer', () => {
+  const h2c = ['connection: Upgrade, HTTP2-Settings', 'upgrade: h2c', 'http2-settings: AAMAAABkAAQCAAAAAAIAAAAA'];
+  const large = `{ viewer { authentication } } # ${'x'.repeat(90 * 1024)}`;
+
+  test('is ignored: the body is read, and the connection goes on', async () => {
+    const raw = rawConnection(gateway.url, post(large, h2c) + post(quick));
+    await until(() => raw.statuses().length === 2);
+    raw.socket.write(post(quick, h2c) + post(quick, h2c));
+    await until(() => raw.statuses().length === 4);
+    expect(raw.statuses()).toEqual([200, 200, 200, 200]);
+    expect(raw.received().match(/"authentication":"API_KEY"/g)).toHaveLength(4);
+    raw.socket.destroy();
+  });
+
+  test('is ignored behind a request that is not answered yet', async () => {
+    holdTopics(300);
+    const raw = rawConnection(gateway.url, post(slow('a')) + post(large, h2c) + get('/nothing'));
+    await until(() => raw.statuses().length === 3);
+    expect(raw.statuses()).toEqual([200, 200, 404]);
+    raw.socket.destroy();
+  });
+
+  test('is ignored for WebSocket at another path, and the answer says that there is nothing', async () => {
+    const raw = rawConnection(gateway.url, get('/elsewhere', toWebSocket('graphql-transport-ws')) + get('/healthz'));
+    await until(() => raw.statuses().length === 2);
+    expect(raw.statuses()).toEqual([404, 200]);
+    raw.socket.destroy();
+  });
+
+  test('hides no request in a body, however many headers stand before its length', async () => {
+    const hidden = get('/healthz');
+    const many = Array.from({ length: 1_500 }, () => 'a:b');
+    const head = ['POST /nothing HTTP/1.1', 'host: gateway', ...h2c, ...many, `content-length: ${hidden.length}`];
+    const raw = rawConnection(gateway.url, `${head.join('\r\n')}\r\n\r\n${hidden}${get('/readyz')}`);
+    await until(() => raw.statuses().length === 2);
+    expect(raw.received()).not.toContain('{"status":"ok"}');
+    expect(raw.received()).toContain('{"status":"ready"}');
+    raw.socket.destroy();
+  });
+
+  test('does not skip the limits: not when it is proposed, and not when it is only named', async () => {
+    holdTopics(3_000);
+    const named = ['upgrade: websocket'];
+    const all = [h2c, named].flatMap(headers =>
+      Array.from({ length: 50 }, (_, index) => rawConnection(gateway.url, post(slow(`q${index}`), headers))),
+    );
+    await until(async () => (await status('/readyz')) === 503);
+    const over = rawConnection(gateway.url, post(quick, named));
+    await until(() => over.statuses().length === 1);
+    expect(over.statuses()).toEqual([503]);
+    const health = rawConnection(gateway.url, get('/healthz', named));
+    await until(() => health.statuses().length === 1);
+    expect(health.statuses()).toEqual([200]);
+    for (const { socket } of [...all, over, health]) socket.destroy();
+    await until(async () => (await status('/readyz')) === 200);
+  });
+});
+
+describe('a response that its client does not read', () => {
+  const sweepMs = 300;
+  const connections = createConnections(sweepMs);
+  const large = Buffer.alloc(64 * 1024 * 1024);
+  let isClosed = false;
+  const server = createServer(
+    connections.listener(async ({ url }, response) => {
+      response.on('close', () => {
+        isClosed = true;
+      });
+      if (url === '/late') await sleep(4 * sweepMs);
+      response.end(url === '/late' ? 'late' : large);
+    }),
+  );
+  connections.watch(server);
+  let url: string;
+  beforeAll(async () => {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    connections.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  beforeEach(() => {
+    isClosed = false;
+  });
+
+  test('is given up, and its connection with it, although the client goes on asking', async () => {
+    const raw = rawConnection(url, `${get('/large')}GET /late HTTP/1.1\r\n`);
+    raw.socket.pause();
+    const asking = setInterval(() => raw.socket.write('a: b\r\n'), 50);
+    await until(() => isClosed, 5_000);
+    clearInterval(asking);
+    raw.socket.resume();
+    await Promise.race([raw.ended, raw.closed]);
+    expect(raw.received().length).toBeLessThan(large.length);
+  });
+
+  test('is sent for as long as the client takes something now and then', async () => {
+    const raw = rawConnection(url, get('/large', ['connection: close']));
+    let bytes = 0;
+    raw.socket.removeAllListeners('data').on('data', part => {
+      bytes += part.length;
+      // A pause after every four megabytes: the whole takes many sweeps.
+      if (bytes % (4 * 1024 * 1024) < part.length) {
+        raw.socket.pause();
+        setTimeout(() => raw.socket.resume(), 50);
+      }
+    });
+    await raw.ended;
+    expect(bytes).toBeGreaterThan(large.length);
+    raw.socket.destroy();
+  });
+
+  test('is not one that has nothing to send yet', async () => {
+    const raw = rawConnection(url, get('/late', ['connection: close']));
+    await raw.ended;
+    expect(raw.statuses()).toEqual([200]);
+    raw.socket.destroy();
+  });
+});
+
+test('a pipelined request whose connection breaks is counted once, as abandoned', async () => {
+  holdTopics(1_000);
+  const headers = [`x-api-key: ${demoHeaders['x-api-key']}`, 'apollo-require-preflight: 1'];
+  const query = `/graphql?query=${encodeURIComponent(slow('b'))}`;
+  const raw = rawConnection(gateway.url, post(slow('a')) + get(query, headers).repeat(3));
+  await until(() => topicCalls() > 0);
+  raw.socket.resetAndDestroy();
+  const abandoned = async () => {
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    return [...metrics.matchAll(/^gateway_requests_total\{.*outcome="ABANDONED"\} (\d+)$/gm)].reduce(
+      (sum, [, count]) => sum + Number(count),
+      0,
+    );
+  };
+  await until(async () => (await abandoned()) === 4, 3_000);
+  await sleep(100);
+  expect(await abandoned()).toBe(4);
+});

@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { getIntrospectionQuery } from 'graphql';
+import { listBounds } from '../../src/limits/list-bounds.js';
+import { createSchema } from '../../src/schema.js';
+import { fuzz, fuzzMs } from '../support/fuzz.js';
+import { ask, type GraphqlAnswer } from '../support/gateway.js';
+import { type Inspector, inspect, inspected } from '../support/inspector.js';
+import { type ListArgument, listArguments } from '../support/list-arguments.js';
+import { buildProgram, type Running } from '../support/program.js';
+import { reply, type StubService, startStubService } from '../support/stub-service.js';
+
+/** How long one request may hold up the event loop, in milliseconds. */
+const longestMs = 50;
+/** The collector of garbage, the compiler and other processes make one try no proof. */
+const tries = 10;
+const companyCount = 5_000;
+
+const numbered = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, i) => make(i));
+const repeated = (count: number, text: (index: number) => string) => numbered(count, text).join(' ');
+
+const companies = numbered(companyCount, index => ({
+  ...{
+    domain: index === 0 ? 'a.example' : `company-${index}.example`,
+    name: `Company ${index}`,
+    description: `Makes thing ${index}. `.repeat(20),
+  },
+  ...{ overallMomentum: 1, contactNumber: '+49 1', contactEmail: 'a@b.example', actualRevenue: index, score: index },
+  naics: numbered(3, code => ({ code: `${100_000 + index * 7 + code}`, name: 'Industry', level: 6, isPrimary: false })),
+  ...{ operatesIn: ['de', 'us', 'fr'], dunsNumbers: [`${index}`] },
+}));
+const impact = { likelihood: 3, severity: 3, rationale: 'because' };
+const events = numbered(100, index => ({
+  ...{
+    _id: `e-${index}`,
+    title: `Event ${index}`,
+    summary: 'It happened. '.repeat(20),
+    lastUpdated: '2026-01-01T00:00:00Z',
+  },
+  references: numbered(10, reference => ({ _id: `o-${index * 10 + reference}` })),
+  taxonomicMatches: { impactedEntities: numbered(5, entity => ({ name: `Company ${entity}`, impact })) },
+}));
+const bodies = {
+  companies: JSON.stringify({ data: companies }),
+  esg: JSON.stringify({ data: companies.map(({ domain }) => ({ domain, score: 1, parts: { air: 1, water: 2 } })) }),
+};
+
+let service: StubService;
+let gateway: Running;
+let inspector: Inspector;
+beforeAll(async () => {
+  service = await startStubService(({ url = '' }, response) => {
+    const { pathname, searchParams } = new URL(url, 'http://service');
+    const [, family = ''] = /\/(companies|esg|events|observation)\b[^/]*(?:\/[^/]*)?$/.exec(pathname) ?? [];
+    if (family === 'companies' || family === 'esg') return reply(response, 200, bodies[family]);
+    if (family === 'observation')
+      return reply(response, 200, { data: { _id: pathname.split('/').at(-1), title: 'News' } });
+    const size = Number(searchParams.get('pageSize'));
+    const meta = { totalItems: 100, totalPages: 1, currentPage: Number(searchParams.get('page')), pageSize: size };
+    return reply(response, 200, family === 'events' ? { meta, data: events.slice(0, size) } : { data: [] });
+  });
+  const [base, api, dev] = ['', '/api', '/dev'].map(path => `${service.origin}${path}`);
+  gateway = await (await buildProgram()).start({
+    ...{
+      UPSTREAM_BASE_URL: `${base}`,
+      UPSTREAM_API_URL: `${api}`,
+      UPSTREAM_DEV_URL: `${dev}`,
+      EVENTS_SEARCH_PARAM: 'search',
+    },
+    ...{ KEEP_ANSWERS: 'false', MAX_EVENT_LOOP_DELAY_MS: '60000' },
+    ...inspected,
+  });
+  inspector = await inspect(gateway);
+  // What is read of the service is kept from the second time on.
+  for (let time = 0; time < 3; time += 1)
+    await send('{ market(id: 1) { esg companies { nodes { esg } } } events(first: 100) { totalCount } }');
+}, 60_000);
+afterAll(async () => {
+  inspector?.close();
+  await gateway?.kill();
+  await service?.close();
+});
+
+const send = (query: string, variables?: Record<string, unknown>): Promise<GraphqlAnswer> =>
+  ask(`${gateway.url}/graphql`, query, variables, { 'x-api-key': 'key' });
+
+let documents = 0;
+/** Sends a request as a new document each time, until it held up the loop for less than it may; gives back the least and the last answer. */
+async function leastBlock(query: string, variables?: Record<string, unknown>) {
+  let least = Number.POSITIVE_INFINITY;
+  let answer: GraphqlAnswer | undefined;
+  for (let time = 0; time < tries && least >= longestMs; time += 1) {
+    documents += 1;
+    const own = query.replace('{', `{ d${documents}: __typename `);
+    const block = await inspector.longestBlock(async () => {
+      answer = await send(own, variables);
+    });
+    least = Math.min(least, block);
+  }
+  if (answer === undefined) throw new Error('It was never sent');
+  return { least, answer };
+}
+
+async function expectShort(query: string, variables?: Record<string, unknown>): Promise<GraphqlAnswer> {
+  const { least, answer } = await leastBlock(query, variables);
+  if (least >= longestMs) {
+    throw new Error(`${least.toFixed(0)} ms: ${query.slice(0, 300)} with ${JSON.stringify(variables)?.slice(0, 100)}`);
+  }
+  return answer;
+}
+
+/** A value for a list, other than all before it, which is none of the service's. */
+const itemOf: Readonly<Record<string, (index: number) => unknown>> = {
+  'CompanyFilter.naics': index => `${9_000_000 + index}`,
+  'CompanyFilter.operatesIn': index => `x${index}`,
+  'RegisterExportEndpointInput.headers': index => ({ name: `x-${index}`, value: 'v' }),
+  'SearchCriteriaInput.locations': index => ({ countryCode: 'de', countryName: `Country ${index}` }),
+};
+const itemsOf = (coordinate: string, count: number) =>
+  numbered(count, index => itemOf[coordinate]?.(index) ?? `other-${index}.example`);
+
+/** An operation that gives one list to many aliases of its field. */
+function aliased({ operation, above, field, type }: ListArgument, aliases: number): string {
+  const inside = repeated(aliases, index => `a${index}: ${field('$list')}`);
+  const whole = above.reduceRight((text, each) => `${each} { ${text} }`, inside);
+  return `${operation} ($list: ${type}) { ${whole} }`;
+}
+
+const lists = listArguments(createSchema());
+
+test('every list of the schema was found', () => {
+  expect(new Set(lists.map(({ coordinate }) => coordinate))).toEqual(new Set(Object.keys(listBounds)));
+});
+
+test.each(lists.map(list => [`${list.coordinate} at ${[list.parent, ...list.above].join('/')}`, list] as const))(
+  'the longest list for %s does not hold up the loop, under however many aliases',
+  async (_, list) => {
+    const values = itemsOf(list.coordinate, listBounds[list.coordinate as keyof typeof listBounds]);
+    for (const aliases of [1, 9, 98]) {
+      const { errors } = await expectShort(aliased(list, aliases), { list: values });
+      const [, member = ''] = list.coordinate.split('.');
+      if (aliases === 1)
+        expect(JSON.stringify(errors) ?? '').not.toMatch(new RegExp(`"\\S*\\.${member}\\S*: (?!cannot)`));
+    }
+  },
+  60_000,
+);
+
+const company = `domain name description overallMomentum contactNumber contactEmail actualRevenue naics { code name level isPrimary }
+  operatesIn dunsNumbers attributes`;
+const event = `id title summary lastUpdated references { id observation { id title content url } } affectedDatapoints { name }
+  alertTypes { name } impactedEntities { name entityType impact { likelihood severity rationale } }`;
+const inMarket = (count: number, field: (index: number) => string) => `{ market(id: 1) { ${repeated(count, field)} } }`;
+const shapes: readonly (readonly [string, (count: number) => string])[] = [
+  ['searches', count => inMarket(count, i => `a${i}: companies(filter: { search: "zz${i}" }) { totalCount }`)],
+  ['equal searches', count => inMarket(count, i => `a${i}: companies(filter: { search: "thing" }) { totalCount }`)],
+  [
+    'filters of three lists',
+    count =>
+      inMarket(
+        count,
+        i => `a${i}: companies(filter: { naics: ["1${i}"] domains: ["c"] operatesIn: ["de"] }) { totalCount }`,
+      ),
+  ],
+  ['companies by their domains', count => inMarket(count, i => `a${i}: company(domain: "zz${i}") { name }`)],
+  ['pages with ESG data', count => inMarket(count, i => `a${i}: companies(first: 100) { nodes { esg } }`)],
+  ['whole ESG data', count => inMarket(count, i => `a${i}: esg`)],
+  ['pages with every field', count => inMarket(count, i => `a${i}: companies(first: 100) { nodes { ${company} } }`)],
+  ['pages of edges', count => inMarket(count, i => `a${i}: companies(first: 100) { edges { cursor node { name } } }`)],
+  [
+    "events of a page's companies",
+    count =>
+      inMarket(1, () => `companies(first: 100) { nodes { ${repeated(count, i => `a${i}: events { totalCount }`)} } }`),
+  ],
+  [
+    "events of a page's companies under long filters",
+    count =>
+      inMarket(
+        1,
+        () => `companies(first: 100) { nodes {
+        ${repeated(count, i => `a${i}: events(filter: { alertTypes: [${repeated(48, j => `"n${i} ${j}"`)}] }) { totalCount }`)} } }`,
+      ),
+  ],
+  [
+    'events with every field',
+    count => `{ ${repeated(count, i => `a${i}: events(first: 100) { nodes { ${event} } }`)} }`,
+  ],
+  [
+    'questions for the schema',
+    count => `{ ${repeated(count, i => `a${i}: __schema { types { name fields { name } } }`)} }`,
+  ],
+  [
+    'questions for types',
+    count => `{ ${repeated(count, i => `a${i}: __type(name: "Event") { name fields { name } }`)} }`,
+  ],
+  [
+    'lists of types',
+    count => `{ __schema { ${repeated(count, i => `a${i}: types { name fields { name type { name } } }`)} } }`,
+  ],
+  [
+    'names in lists of types of fields of types',
+    count => `{ __schema { types { fields { type { fields { ${repeated(count, i => `a${i}: name`)} } } } } } }`,
+  ],
+  [
+    'types of arguments of fields of types of fields',
+    count =>
+      `{ __schema { types { fields { type { ofType { fields { args { type { ${repeated(count, i => `a${i}: name`)} } } } } } } } } }`,
+  ],
+];
+
+test.each(shapes)(
+  '%s do not hold up the loop, however many there are',
+  async (_, shape) => {
+    for (const count of [1, 20, 50, 98]) await expectShort(shape(count));
+  },
+  60_000,
+);
+
+test.each(['companies { totalCount }', 'companies(first: 100) { nodes { esg } }', 'esg'])(
+  'reading %s of a market that nothing is kept of does not hold up the loop',
+  async field => {
+    let market = 1;
+    const fresh = () => {
+      market += 1;
+      return send(`{ market(id: ${market * 100 + field.length}) { ${field} } }`);
+    };
+    const blocks: number[] = [];
+    while (blocks.length < 3 * tries && !blocks.some(block => block < longestMs))
+      blocks.push(await inspector.longestBlock(fresh));
+    expect(Math.min(...blocks)).toBeLessThan(longestMs);
+  },
+  60_000,
+);
+
+test('the whole schema does not hold up the loop, and is told again for next to nothing', async () => {
+  await expectShort(getIntrospectionQuery());
+  const again = () => inspector.longestBlock(() => send(getIntrospectionQuery()));
+  const times = [await again(), await again(), await again(), await again(), await again()];
+  expect(Math.min(...times.slice(2))).toBeLessThan(10);
+});
+
+test(
+  'no request holds up the loop, whatever its lists, aliases and shapes',
+  async () => {
+    await fuzz(async draw => {
+      const count = 1 + draw.below(98);
+      if (draw.chance(0.4)) {
+        await expectShort(draw.pick(shapes)[1](count));
+        return;
+      }
+      const list = draw.pick(lists);
+      const most = listBounds[list.coordinate as keyof typeof listBounds];
+      const length = 1 + draw.below(most);
+      if (draw.chance(0.5) || list.above.length === 0) {
+        await expectShort(aliased(list, count), { list: itemsOf(list.coordinate, length) });
+        return;
+      }
+      // The list as it stands in a fragment, which is spread many times.
+      const [first = '', ...rest] = list.above;
+      const written = itemsOf(list.coordinate, Math.min(length, 4_500))
+        .map(item => JSON.stringify(item))
+        .join(' ');
+      const inside = rest.reduceRight((text, each) => `${each} { ${text} }`, '...F');
+      await expectShort(`{ ${repeated(count, i => `a${i}: ${first} { ${inside} }`)} }
+      fragment F on ${list.parent} { ${list.field(`[${written}]`)} }`);
+    });
+  },
+  fuzzMs + 30_000,
+);

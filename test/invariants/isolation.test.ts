@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { fuzz, fuzzMs } from '../support/fuzz.js';
+import { ask, startGateway, type TestGateway } from '../support/gateway.js';
+import { counted } from '../support/metrics.js';
+import { type RedisPlace, redisPlaces } from '../support/redis-cluster.js';
+import type { Draw } from '../support/seeded.js';
+import { overWebsocket } from '../support/streams.js';
+import { reply, type StubService, startStubService } from '../support/stub-service.js';
+import { until } from '../support/until.js';
+
+/** An upstream service that puts its own mark into everything it answers. */
+async function startMarked(mark: string): Promise<StubService> {
+  return startStubService(({ url = '' }, response, count) => {
+    const path = url.split('?')[0] ?? '';
+    if (path.endsWith('/events')) {
+      const meta = { totalItems: 1, totalPages: 1, currentPage: 1, pageSize: 3 };
+      return reply(response, 200, {
+        meta,
+        data: [{ _id: `e-${count}`, title: mark, lastUpdated: new Date().toISOString() }],
+      });
+    }
+    if (path.endsWith('/jobs')) {
+      return reply(response, 200, { data: [{ jobId: 1, workflowName: mark, jobProgress: count % 100 }] });
+    }
+    return reply(response, 200, path.includes('/dev/') ? { id: 1, name: mark } : {});
+  });
+}
+
+/** A gateway of a fleet of its own, and what its upstream service calls itself. */
+interface Fleet {
+  readonly name: string;
+  readonly gateway: TestGateway;
+  readonly service: StubService;
+  readonly mark: string;
+}
+
+const sameForAll = {
+  SESSION_SECRET: 'one secret for all fleets of these tests',
+  POLL_INTERVAL_MS: '100',
+  MAX_EVENT_LOOP_DELAY_MS: '60000',
+};
+const headers = { 'x-api-key': 'the-same-key-everywhere' };
+let markets = 0;
+
+describe.each(redisPlaces)('over %s', (placeName, startPlace) => {
+  let place: RedisPlace;
+  let services: readonly StubService[] = [];
+  let fleets: readonly Fleet[] = [];
+
+  beforeAll(async () => {
+    place = await startPlace();
+    const marks = ['alpha', 'bravo', 'charlie'];
+    services = await Promise.all(marks.map(startMarked));
+    // A Cluster has one database.
+    const layout =
+      placeName === 'one Redis'
+        ? [
+            [0, 0],
+            [1, 1],
+            [1, 2],
+            [0, 2],
+          ]
+        : [
+            [0, 0],
+            [0, 1],
+          ];
+    fleets = await Promise.all(
+      layout.map(async ([database = 0, at = 0]): Promise<Fleet> => {
+        const [service, mark = ''] = [services[at] as StubService, marks[at]];
+        const { origin } = service;
+        const gateway = await startGateway({
+          redisUrl: database === 0 ? place.url : `${place.url}/${database}`,
+          env: {
+            ...sameForAll,
+            UPSTREAM_BASE_URL: origin,
+            UPSTREAM_API_URL: `${origin}/api`,
+            UPSTREAM_DEV_URL: `${origin}/stage`,
+          },
+        });
+        return { name: `database ${database} over ${mark}`, gateway, service, mark };
+      }),
+    );
+  });
+  afterAll(async () => {
+    await Promise.all(fleets.map(({ gateway }) => gateway.close()));
+    await Promise.all(services.map(service => service.close()));
+    await place?.stop();
+  });
+
+  /** One fleet answers with its own data, and makes so many calls. More are right where its Redis did not answer in time on a busy machine. */
+  async function expectOwn({ name, mark, gateway, service }: Fleet, query: string, expected: number): Promise<void> {
+    const faults = () => counted(gateway.url, 'gateway_redis_faults_total');
+    const [before, faultsBefore] = [service.calls.length, await faults()];
+    const { data, errors } = await ask(`${gateway.url}/graphql`, query, {}, headers);
+    expect(errors).toBeUndefined();
+    const calls = service.calls.length - before;
+    const hadRedis = (await faults()) === faultsBefore;
+    expect({
+      name,
+      marks: [data.market?.name, data.events?.nodes[0].title],
+      calls: hadRedis ? calls : expected,
+    }).toEqual({
+      name,
+      marks: [mark, mark],
+      calls: expected,
+    });
+  }
+
+  async function round(draw: Draw): Promise<void> {
+    markets += 1;
+    const id = markets;
+    const order = [...fleets].sort(() => draw.next() - 0.5);
+    const query = `{ market(id: ${id}) { name } events(first: 3, filter: { impactedEntities: ["c${id}"] }) { nodes { title } } }`;
+    const other = query.replace('{', 'query Other {');
+
+    // A fleet that finds what another one keeps makes no call.
+    for (const fleet of order) await expectOwn(fleet, query, 2);
+    for (const fleet of order) await expectOwn(fleet, other, 0);
+
+    // A write voids what its own fleet keeps, and nothing else.
+    const writer = draw.pick(fleets);
+    const review = `mutation { reviewCompanies(input: { marketId: ${id}, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }`;
+    const written = await ask(`${writer.gateway.url}/graphql`, review, {}, headers);
+    expect(written.errors).toBeUndefined();
+    for (const fleet of order) await expectOwn(fleet, query, fleet === writer ? 1 : 0);
+
+    // Each fleet polls for its own listeners, who hear of nobody else's states.
+    const subscriptions = [
+      `subscription { jobProgress(marketId: ${id}) { jobs { workflowName progress } } }`,
+      `subscription { eventUpdates(filter: { impactedEntities: ["c${id}"] }) { id title } }`,
+    ];
+    const listeners = order.flatMap(fleet =>
+      subscriptions.map(subscription => ({
+        fleet,
+        heard: overWebsocket(fleet.gateway.url, { query: subscription }, { params: headers }),
+      })),
+    );
+    await until(() => listeners.every(({ heard }) => heard.results.length >= 3));
+    for (const { fleet, heard } of listeners) {
+      const marks = heard.results.map(
+        ({ data }) => data?.jobProgress?.jobs[0].workflowName ?? data?.eventUpdates.title,
+      );
+      expect([fleet.name, ...new Set(marks)]).toEqual([fleet.name, fleet.mark]);
+      expect(await counted(fleet.gateway.url, 'gateway_live_pollers')).toBe(subscriptions.length);
+    }
+    for (const { heard } of listeners) heard.stop();
+    await Promise.all(
+      fleets.map(({ gateway }) => until(async () => (await counted(gateway.url, 'gateway_live_pollers')) === 0)),
+    );
+  }
+
+  test(
+    'fleets on other databases or over other upstream services share nothing',
+    async () => {
+      await fuzz(round, fuzzMs / redisPlaces.length);
+    },
+    fuzzMs + 60_000,
+  );
+
+  test('rate limits and exports have the names that they always had', async () => {
+    const [fleet] = fleets;
+    const endpoint = '{ name: "crm", url: "https://crm.example/in", description: "CRM" }';
+    const registered = await ask(
+      `${fleet?.gateway.url}/graphql`,
+      `mutation { registerExportEndpoint(input: ${endpoint}) { __typename } }`,
+      {},
+      headers,
+    );
+    expect(registered.errors).toBeUndefined();
+    const stores = place.urls.map(url => new Redis(url));
+    const names = (await Promise.all(stores.map(store => store.keys('mig:*')))).flat();
+    for (const store of stores) store.disconnect();
+    const others = names.filter(name => !/^mig:(cache|answer|generation|live):0\.[\w-]{12}[.:]/.test(name));
+    expect(others.some(name => name.startsWith('mig:exports:'))).toBe(true);
+    expect(others.filter(name => !/^mig:(exports|rate:(scope|address)|sign-in:(email|address)):/.test(name))).toEqual(
+      [],
+    );
+  });
+});

@@ -1,0 +1,301 @@
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { MemoryBounds } from '../src/memory-budget.js';
+import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
+import { rawConnection } from './support/raw-http.js';
+import { overSse, overWebsocket, rawSocket } from './support/streams.js';
+import { reply, type StubService, startStubService } from './support/stub-service.js';
+import { until } from './support/until.js';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+const mebibyte = 1024 * 1024;
+const esg = { notes: 'n'.repeat(2.5 * mebibyte) };
+
+let service: StubService;
+let gateway: TestGateway;
+/** What waits for its answer: companies, and ESG data of market 999. */
+let release: (() => void)[] = [];
+
+beforeAll(async () => {
+  service = await startStubService((request, response) => {
+    const answer = () => reply(response, 200, request.url?.endsWith('/esg') ? esg : { data: [] });
+    if (request.url?.endsWith('/esg') && !request.url.includes('/999/')) answer();
+    else release.push(answer);
+  });
+});
+afterAll(() => service.close());
+afterEach(async () => {
+  for (const each of release) each();
+  release = [];
+  await gateway.close();
+});
+
+const start = async (bytes: MemoryBounds | undefined, streams: object = {}) => {
+  gateway = await startGateway({
+    env: { UPSTREAM_BASE_URL: service.origin, KEEP_ANSWERS: 'true' },
+    seams: { streams, ...(bytes && { memory: bytes }) },
+  });
+};
+
+const held = () => counted(gateway.url, 'gateway_held_bytes');
+const other = { 'x-api-key': 'other' };
+const viewer = '{ viewer { authentication } }';
+let markets = 0;
+const esgAnew = () => `{ market(id: ${++markets}) { esg } }`;
+
+/** A request that has read 2.5 MB, which take three times as much, and waits for the service. */
+async function hold(headers: Record<string, string> = demoHeaders) {
+  const aborting = new AbortController();
+  const query = `{ market(id: ${++markets}) { esg companies { totalCount } } }`;
+  const ended = fetch(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query }),
+    signal: aborting.signal,
+  }).catch(() => {});
+  await until(async () => (await held()) > 7 * mebibyte);
+  return async () => {
+    aborting.abort();
+    await ended;
+  };
+}
+
+describe('A credential that has much in memory', () => {
+  const bytes = { total: 100 * mebibyte, perOwner: 9 * mebibyte, perAnswer: 9 * mebibyte };
+
+  test('begins nothing new, and others do; as soon as it is gone, it may again', async () => {
+    await start(bytes);
+    const letGo = await hold();
+    const refused = await gateway.query(viewer);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(refused.errors?.[0].extensions).toEqual({ code: 'RATE_LIMITED' });
+    expect((await gateway.query(esgAnew(), {}, other)).errors).toBeUndefined();
+    for (const listen of [overWebsocket, overSse]) {
+      const { ended } = listen(gateway.url, { query: viewer });
+      const error = await ended;
+      if (listen === overWebsocket) expect(error[0].extensions.code).toBe('RATE_LIMITED');
+      else expect(error.response.status).toBe(429);
+    }
+    await letGo();
+    await until(async () => (await held()) === 0);
+    expect((await gateway.query(esgAnew())).data.market.esg).toEqual(esg);
+  });
+
+  test('is refused what would be too much, before it is parsed', async () => {
+    await start({ ...bytes, perOwner: 12 * mebibyte });
+    const letGo = await hold();
+    const { data, errors } = await gateway.query(esgAnew());
+    expect(data).toEqual({ market: { esg: null } });
+    expect(errors?.[0].extensions.code).toBe('RATE_LIMITED');
+    await letGo();
+    await until(async () => (await held()) === 0);
+  });
+});
+
+test('a process that has much in memory turns everybody away, is not ready, and recovers', async () => {
+  await start({ total: 9 * mebibyte, perOwner: 9 * mebibyte, perAnswer: 9 * mebibyte });
+  const letGo = await hold();
+  for (const headers of [demoHeaders, other]) {
+    const refused = await gateway.query(viewer, {}, headers);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(refused.errors?.[0].extensions).toEqual({ code: 'RATE_LIMITED', retryable: true });
+  }
+  expect((await fetch(`${gateway.url}/readyz`)).status).toBe(503);
+  expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+  await letGo();
+  await until(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);
+  expect((await gateway.query(viewer)).status).toBe(200);
+});
+
+test('an answer that is larger than any may be is refused at each door before it is written', async () => {
+  await start({ total: 100 * mebibyte, perOwner: 50 * mebibyte, perAnswer: 4 * mebibyte });
+  const query = `{ market(id: 1) { a: esg b: esg } }`;
+  const overHttp = await gateway.query(query);
+  expect(overHttp.status).toBe(400);
+  expect(overHttp.errors?.[0].extensions).toMatchObject({
+    code: 'QUERY_TOO_COMPLEX',
+    measure: 'bytes of the answer',
+    limit: 4 * mebibyte,
+  });
+  expect((await overWebsocket(gateway.url, { query }).ended)[0].extensions.code).toBe('QUERY_TOO_COMPLEX');
+  const { results, ended } = overSse(gateway.url, { query });
+  await ended;
+  expect(results[0].errors[0].extensions.code).toBe('QUERY_TOO_COMPLEX');
+  await until(async () => (await held()) === 0);
+});
+
+test('a long answer is the same at each door', async () => {
+  await start(undefined);
+  const query = esgAnew();
+  for (const { results, ended } of [overWebsocket(gateway.url, { query }), overSse(gateway.url, { query })]) {
+    expect(await ended).toBeUndefined();
+    expect(results).toEqual([{ data: { market: { esg } } }]);
+  }
+  await until(async () => (await held()) === 0);
+});
+
+test('operations of one connection wait for their turn, are given up while they wait, and are answered in their order', async () => {
+  await start(undefined, { executions: 2 });
+  const raw = rawSocket(gateway.url);
+  await raw.introduce();
+  const ids = ['a', 'b', 'c', 'd', 'e'];
+  const before = service.calls.length;
+  for (const id of ids) {
+    const query = `{ market(id: ${++markets}) { companies { totalCount } } }`;
+    raw.send({ id, type: 'subscribe', payload: { query } });
+  }
+  await service.arrived(before + 2);
+  raw.send({ id: 'c', type: 'complete' });
+  raw.send({ type: 'ping' });
+  await until(() => raw.messages.some(({ type }) => type === 'pong'));
+  expect(service.calls.length).toBe(before + 2);
+  for (let answered = 0; answered < 4; answered += 1) {
+    await until(() => release.length > 0);
+    release.shift()?.();
+    await until(() => raw.messages.filter(({ type }) => type === 'complete').length > answered);
+  }
+  expect(raw.messages.filter(({ type }) => type === 'complete').map(({ id }) => id)).toEqual(['a', 'b', 'd', 'e']);
+  expect(service.calls.length).toBe(before + 4);
+  raw.socket.close();
+});
+
+test('nothing begins for who does not read, and all is answered when it does', async () => {
+  await start(undefined, { executions: 2 });
+  const raw = rawSocket(gateway.url);
+  await raw.introduce();
+  raw.socket.pause();
+  const before = service.calls.length;
+  const count = 20;
+  for (let id = 0; id < count; id += 1) {
+    raw.send({ id: `${id}`, type: 'subscribe', payload: { query: esgAnew() } });
+  }
+  await until(async () => (await held()) > mebibyte);
+  let calls = -1;
+  await until(async () => {
+    const now = service.calls.length;
+    const isStill = now === calls;
+    calls = now;
+    await fetch(`${gateway.url}/healthz`);
+    return isStill;
+  });
+  expect(service.calls.length - before).toBeLessThan(count);
+  raw.socket.resume();
+  await until(() => raw.messages.filter(({ type }) => type === 'complete').length === count);
+  expect(raw.messages.filter(({ payload }) => payload?.data.market.esg.notes === esg.notes)).toHaveLength(count);
+  await until(async () => (await held()) === 0);
+  raw.socket.close();
+});
+
+test('an answer that many wait for and do not take is in memory once, and counted once', async () => {
+  await start(undefined);
+  // More than the network holds.
+  const query = '{ market(id: 999) { a: esg b: esg c: esg d: esg } }';
+  const body = JSON.stringify({ query });
+  const head = `POST /graphql HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${demoHeaders['x-api-key']}\r\nContent-Type: application/json\r\n`;
+  const port = Number(new URL(gateway.url).port);
+  const sockets = Array.from({ length: 10 }, () => createConnection(port, '127.0.0.1'));
+  for (const socket of sockets) {
+    await once(socket, 'connect');
+    socket.pause();
+    socket.write(`${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  }
+  await until(() => release.length === 1);
+  await gateway.query(viewer);
+  release.pop()?.();
+  await until(async () => (await counted(gateway.url, 'gateway_kept_answers_total', { tier: 'flight' })) === 9);
+  const bytes = await held();
+  expect(bytes).toBeGreaterThan(10 * mebibyte);
+  expect(bytes).toBeLessThan(11 * mebibyte);
+  for (const socket of sockets) socket.destroy();
+  await until(async () => (await held()) === 0);
+});
+
+describe('What clients send', () => {
+  const bytes = { total: 20 * mebibyte, perOwner: 5 * mebibyte, perAnswer: 5 * mebibyte };
+  const head = (key: number) =>
+    `POST /graphql HTTP/1.1\r\nhost: gateway\r\nx-api-key: key-${key}\r\ncontent-type: application/json\r\ncontent-length: 1000001\r\n\r\n`;
+
+  test('counts by address while it arrives, whatever key comes with it, and large bodies beyond the bound are refused', async () => {
+    await start(bytes);
+    const clients = Array.from({ length: 10 }, (_, key) =>
+      rawConnection(gateway.url, head(key) + ' '.repeat(1_000_000)),
+    );
+    await until(() => clients.filter(client => client.statuses()[0] === 429).length === 5);
+    expect(await held()).toBe(5_000_000);
+    const refused = clients.find(client => client.statuses().length > 0);
+    expect(refused?.received()).toMatch(
+      /\r\nretry-after: 1\r\n[\s\S]*Too many large requests are being sent from this address/,
+    );
+    expect((await gateway.query(viewer)).status).toBe(200);
+    for (const { socket } of clients) socket.resetAndDestroy();
+    await until(async () => (await held()) === 0);
+  });
+
+  test('takes little more memory than its bytes where it comes in very many small chunks', async () => {
+    await start(bytes);
+    const small = head(0).replace('content-length: 1000001', 'transfer-encoding: chunked');
+    const heap = () => counted(gateway.url, 'nodejs_heap_size_used_bytes');
+    const before = await heap();
+    const client = rawConnection(gateway.url, small + '1\r\n \r\n'.repeat(20_000));
+    await until(async () => (await held()) === 20_000);
+    collectGarbage();
+    expect((await heap()) - before).toBeLessThan(32 * mebibyte);
+    client.socket.resetAndDestroy();
+    await until(async () => (await held()) === 0);
+  });
+
+  test('costs a connection whose body comes in more than 20,000 pieces', async () => {
+    await start(bytes);
+    const small = head(0).replace('content-length: 1000001', 'transfer-encoding: chunked');
+    const client = rawConnection(gateway.url, small + '1\r\n \r\n'.repeat(900_000));
+    await client.closed;
+    expect(client.statuses()).toEqual([]);
+    await until(async () => (await held()) === 0);
+  });
+
+  test('counts for a WebSocket until the message is whole', async () => {
+    await start(bytes);
+    const raw = rawSocket(gateway.url, { headers: demoHeaders });
+    await raw.opened();
+    raw.socket.send(`{"type":"connection_init","payload":{"a":"${'a'.repeat(50_000)}`, { fin: false });
+    await until(async () => (await held()) > 50_000);
+    raw.socket.send('"}}', { fin: true });
+    await until(() => raw.messages.length === 1);
+    expect(await held()).toBe(0);
+    // A client may send a message of its largest size in buffers of 4 KB.
+    const texts = [90_000, 90_000, 70_000].map(length => 'a'.repeat(length));
+    const large = JSON.stringify({ type: 'ping', payload: { ...texts } });
+    for (let at = 0; at < large.length; at += 4_096) {
+      raw.socket.send(large.slice(at, at + 4_096), { fin: at + 4_096 >= large.length });
+    }
+    await until(() => raw.messages.length === 2);
+    raw.socket.terminate();
+    await until(async () => (await held()) === 0);
+  });
+
+  test('ends a WebSocket on which pongs keep a message from becoming whole', async () => {
+    await start(bytes);
+    const raw = rawSocket(gateway.url, { headers: demoHeaders });
+    await raw.opened();
+    raw.socket.send('a', { fin: false });
+    for (let sent = 0; sent < 10_000; sent += 1) raw.socket.pong('p'.repeat(125));
+    expect(await raw.closed).toEqual({ code: 1009, reason: 'Message too big' });
+    await until(async () => (await held()) === 0);
+  });
+
+  test('ends a WebSocket that sends a message in very many fragments', async () => {
+    await start(bytes);
+    const raw = rawSocket(gateway.url, { headers: demoHeaders });
+    await raw.opened();
+    for (let part = 0; part < 100; part += 1) raw.socket.send(' ', { fin: false });
+    expect((await raw.closed).code).toBe(1008);
+  });
+});

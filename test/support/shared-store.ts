@@ -1,0 +1,19 @@
+import { type CacheNamespace, cacheNamespace, fleetNamespace, type SharedStore } from '../../src/cache/namespace.js';
+import { createSigner } from '../../src/cache/signer.js';
+import { databaseOf, type RedisClient } from '../../src/redis.js';
+import { Secret } from '../../src/secret.js';
+import type { Telemetry } from '../../src/telemetry.js';
+import { silentTelemetry } from './silent-telemetry.js';
+
+/** The namespace of the fleet of tests that have no gateway. */
+export const testFleet = (redis: RedisClient) =>
+  fleetNamespace(databaseOf(redis), { base: 'http://service.test', api: undefined, dev: undefined });
+
+/** What such a test shares over a Redis. */
+export function sharedStore(
+  redis: RedisClient,
+  telemetry: Telemetry = silentTelemetry,
+  namespace: CacheNamespace = cacheNamespace(testFleet(redis), 'models'),
+): SharedStore {
+  return { redis, namespace, signer: createSigner([new Secret('a secret of the tests')]), telemetry };
+}

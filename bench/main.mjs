@@ -13,7 +13,7 @@ import { steady } from './lib/workloads.mjs';
 
 const { values } = parseArgs({
   options: {
-    gate: { type: 'boolean', default: false },
+    requestLimits: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true },
     rounds: { type: 'string', default: '5' },
     quick: { type: 'boolean', default: false },
@@ -99,4 +99,4 @@ if (values.only === undefined && !values.quick) {
   writeFileSync(`${here}results.svg`, plot(parts.filter(({ results }) => results !== undefined)));
 }
 const missed = ratios.filter(ratio => !kept(ratio));
-process.exit(values.gate && (failed || missed.length > 0 || missing.length > 0) ? 1 : 0);
+process.exit(values.requestLimits && (failed || missed.length > 0 || missing.length > 0) ? 1 : 0);

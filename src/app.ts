@@ -1,24 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { Config } from './config.js';
+import { createTeams, hashOfKey, readTeams } from './auth/teams.js';
+import { type Config, readConfig } from './config/config.js';
+import { ConfigurationError, reasonOf } from './config/configuration-error.js';
 import { createConnections } from './http/connections.js';
-import { createDoors } from './http/doors.js';
-import { createLogger } from './http/observability/logger.js';
-import { createMetrics, gaugeOldSeals } from './http/observability/metrics.js';
-import { dropIdleConnections } from './http/server.js';
-import type { StreamDoors } from './http/streams/doors.js';
-import type { MemoryBounds } from './memory-budget.js';
+import { dropIdleConnections } from './http/fastify.js';
+import type { MemoryBounds } from './lib/memory-budget.js';
+import { createLogger } from './observability/logger.js';
+import { createMetrics, gaugeOldSeals } from './observability/metrics.js';
+import type { Telemetry } from './observability/telemetry.js';
+import { createWarnOncePerMinute, redisWarning } from './observability/warnings.js';
 import { type Sandbox, startSandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
+import { createServer } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
-import { createTeams, hashOfKey, readTeams } from './teams.js';
-import type { Telemetry } from './telemetry.js';
-import { createWarnOncePerMinute, redisWarning } from './warnings.js';
+import type { SubscriptionOptions } from './subscriptions/transports.js';
 
 /** What a test may put in the place of the world outside. */
 export interface Seams extends WorldSeams {
   /** Other limits and times for streams. */
-  readonly streams?: StreamDoors['bounds'];
+  readonly streams?: SubscriptionOptions['bounds'];
   /** Other bounds for what answers take. */
   readonly memory?: MemoryBounds;
 }
@@ -49,7 +50,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
       if (message !== undefined) warn(message, message);
     },
   };
-  const tracing = config.traces ? (await import('./open-telemetry.js')).startTracing(warn) : undefined;
+  const tracing = config.traces ? (await import('./observability/open-telemetry.js')).startTracing(warn) : undefined;
   const schema = createSchema();
   const { close, ...behind } = await createServices(config, {
     schema,
@@ -63,7 +64,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   gaugeOldSeals(metrics, { session: sessions.outdated, endpoint: exports.outdated });
   const demoKey = sandbox && demoKeyOf(sandbox);
   const connections = createConnections();
-  const app = await createDoors({
+  const app = await createServer({
     ...behind,
     config,
     schema,
@@ -120,4 +121,47 @@ function demoTeams({ demo }: Sandbox) {
   const { name, keys, emails, admins } = demo.team;
   const listed = (member: string) => (keys.includes(member) ? hashOfKey(member) : member);
   return [{ name, keys: keys.map(hashOfKey), emails, admins: admins.map(listed) }];
+}
+
+/**
+ * Builds the gateway that the environment describes, listens, and prints a greeting. A configuration error is printed in one line and ends the
+ * process with status 1.
+ */
+export async function start(env: Record<string, string | undefined>): Promise<Gateway> {
+  try {
+    const config = readConfig(env);
+    const gateway = await buildApp(config);
+    const address = await listen(gateway, config);
+    process.stdout.write(greeting(address, gateway));
+    return gateway;
+  } catch (error) {
+    const known = error instanceof ConfigurationError;
+    process.stderr.write(`${known ? error.message : (error as Error).stack}\n`);
+    process.exit(1);
+  }
+}
+
+async function listen({ app }: Gateway, { host, port }: Config): Promise<string> {
+  try {
+    return await app.listen({ host, port });
+  } catch (error) {
+    throw new ConfigurationError(`HOST, PORT: nothing can listen at ${host}, port ${port}: ${reasonOf(error)}`);
+  }
+}
+
+function greeting(address: string, { sandbox }: Gateway): string {
+  const lines = [`Market Intelligence Gateway: ${address}/graphql (open it in a browser for GraphiQL)`];
+  if (sandbox !== undefined) {
+    const { keys, users } = sandbox.demo;
+    lines.push(
+      '',
+      'No UPSTREAM_BASE_URL is set: a sandbox of the service is running, and whoever sends no credential uses its first key.',
+      ...keys.map(({ key, description }) => `  key   ${key}  ${description}`),
+      ...users.map(({ email, password }) => `  user  ${email}  password ${password}`),
+      '',
+      'Try:',
+      `  curl -s ${address}/graphql -H 'content-type: application/json' -d '{"query":"{ events(first: 2) { totalCount nodes { title references { observation { title } } } } }"}'`,
+    );
+  }
+  return `${lines.join('\n')}\n`;
 }

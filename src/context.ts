@@ -1,31 +1,31 @@
-import type { Caller } from './caller.js';
-import { type CompaniesLoaders, createCompaniesLoaders } from './companies/loaders.js';
-import type { Credential, Scope } from './credentials.js';
-import { createDiscoveryFeed, type DiscoveryFeed } from './discovery/feed.js';
-import { createDiscoveryLoaders, type DiscoveryLoaders } from './discovery/loaders.js';
+import type { Credential, Scope } from './auth/credentials.js';
+import type { Teams } from './auth/teams.js';
+import type { Polling } from './data/polling/polling.js';
+import { createReader, type ReaderDeps } from './data/reader.js';
+import type { RequestAuth } from './data/request-auth.js';
+import { createWriter, type Writer } from './data/writer.js';
+import { type CompaniesLoaders, createCompaniesLoaders } from './domains/companies/loaders.js';
+import { createDiscoveryFeed, type DiscoveryFeed } from './domains/discovery/feed.js';
+import { createDiscoveryLoaders, type DiscoveryLoaders } from './domains/discovery/loaders.js';
+import type { EventsClient } from './domains/events/client.js';
+import { createEventsFeed, type EventsFeed } from './domains/events/feed.js';
+import { createEventsLoaders, type EventsLoaders } from './domains/events/loaders.js';
+import type { Exports } from './domains/exports/exports.js';
+import { createMarketsLoaders, type MarketsLoaders } from './domains/markets/loaders.js';
+import type { Sessions } from './domains/sessions/sessions.js';
 import { Unauthenticated } from './errors.js';
-import type { EventsClient } from './events/client.js';
-import { createEventsFeed, type EventsFeed } from './events/feed.js';
-import { createEventsLoaders, type EventsLoaders } from './events/loaders.js';
-import type { Exports } from './exports/exports.js';
 import type { Lifetimes } from './graphql/lifetimes.js';
-import type { Live } from './live/live.js';
-import { createMarketsLoaders, type MarketsLoaders } from './markets/loaders.js';
-import type { Claim } from './memory-budget.js';
-import { createReader, type ReaderParts } from './reader.js';
-import { Receipt } from './receipt.js';
-import type { Sessions } from './sessions/sessions.js';
-import type { Teams } from './teams.js';
-import type { Trail } from './trail.js';
-import { createWriter, type Writer } from './writer.js';
+import type { Claim } from './lib/memory-budget.js';
+import type { OperationInfo } from './observability/operation-info.js';
+import { ResponseMetadata } from './observability/response-metadata.js';
 
 /** What lives as long as the process. */
-export interface Services extends ReaderParts {
+export interface Services extends ReaderDeps {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
   readonly lifetimes: Lifetimes;
   readonly teams: Teams;
-  readonly live: Live;
+  readonly polling: Polling;
   readonly sessions: Sessions;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
@@ -46,7 +46,7 @@ export interface Feeds {
 }
 
 /** Who stands at a door. */
-export interface Visitor {
+export interface RequestIdentity {
   /** An error where the visitor's session is no longer good; undefined where nothing was presented. */
   readonly credential: Credential | Unauthenticated | undefined;
   /** The credential's, where the door has worked it out already. */
@@ -78,7 +78,7 @@ export interface Context {
     /** Ends it where the service no longer accepts what the cookie holds; does nothing for a caller without one. */
     lapse(): void;
   };
-  readonly receipt: Receipt;
+  readonly receipt: ResponseMetadata;
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
@@ -92,12 +92,12 @@ export interface Context {
  */
 export function createContext(
   services: Services,
-  visitor: Visitor,
-  until: Caller['until'],
-  trail?: Trail,
+  visitor: RequestIdentity,
+  until: RequestAuth['until'],
+  trail?: OperationInfo,
   claim?: Claim,
 ): Context {
-  return new RequestContext({ services, visitor, until, loaders: undefined }, new Receipt(trail, claim));
+  return new RequestContext({ services, visitor, until, loaders: undefined }, new ResponseMetadata(trail, claim));
 }
 
 /**
@@ -105,19 +105,19 @@ export function createContext(
  * copies share one state.
  */
 class RequestContext implements Context {
-  readonly receipt: Receipt;
+  readonly receipt: ResponseMetadata;
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
   readonly session: Context['session'];
   private readonly state: {
     readonly services: Services;
-    readonly visitor: Visitor;
-    readonly until: Caller['until'];
+    readonly visitor: RequestIdentity;
+    readonly until: RequestAuth['until'];
     loaders: Loaders | undefined;
   };
 
-  constructor(state: RequestContext['state'], receipt: Receipt) {
+  constructor(state: RequestContext['state'], receipt: ResponseMetadata) {
     this.state = state;
     this.receipt = receipt;
     this.teams = state.services.teams;
@@ -150,14 +150,14 @@ class RequestContext implements Context {
     };
   }
 
-  private get caller(): Caller {
+  private get caller(): RequestAuth {
     const { credential, receipt } = this;
     const { services, visitor, until } = this.state;
     return { credential, scope: visitor.scope ?? services.scopeOf(credential), until, receipt };
   }
 }
 
-function sessionOf({ sessions }: Services, visitor: Visitor, receipt: Receipt): Context['session'] {
+function sessionOf({ sessions }: Services, visitor: RequestIdentity, receipt: ResponseMetadata): Context['session'] {
   return {
     async begin(email, password) {
       const begun = await sessions.begin(email, password, visitor.address, receipt);
@@ -172,7 +172,7 @@ function sessionOf({ sessions }: Services, visitor: Visitor, receipt: Receipt): 
   };
 }
 
-function createLoaders(services: Services, caller: Caller): Loaders {
+function createLoaders(services: Services, caller: RequestAuth): Loaders {
   const { lifetimes } = services;
   const reader = createReader(services, caller);
   return {
@@ -183,7 +183,7 @@ function createLoaders(services: Services, caller: Caller): Loaders {
   };
 }
 
-function createFeeds(services: Services, caller: Caller): Feeds {
+function createFeeds(services: Services, caller: RequestAuth): Feeds {
   return {
     discovery: createDiscoveryFeed(services, caller),
     events: createEventsFeed(services, caller),

@@ -20,7 +20,7 @@ process.on('uncaughtException', error => {
   void end('SIGTERM', 0, 1);
 });
 
-const { start } = await import('./start.js');
+const { start } = await import('./app.js');
 gateway = await start(process.env);
 
 /** Lets a gateway finish what it has begun. One that starts has begun nothing: it ends at once, with the status that shells give to a signal. */

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import type { GraphQLSchema } from 'graphql';
-import { companiesResolvers } from './companies/resolvers.js';
-import { discoveryResolvers } from './discovery/resolvers.js';
-import { eventsResolvers } from './events/resolvers.js';
-import { exportsResolvers } from './exports/resolvers.js';
+import { companiesResolvers } from './domains/companies/resolvers.js';
+import { discoveryResolvers } from './domains/discovery/resolvers.js';
+import { eventsResolvers } from './domains/events/resolvers.js';
+import { exportsResolvers } from './domains/exports/resolvers.js';
+import { marketsResolvers } from './domains/markets/resolvers.js';
+import { sessionsResolvers } from './domains/sessions/resolvers.js';
 import { scalars } from './graphql/scalars.js';
-import { marketsResolvers } from './markets/resolvers.js';
-import { sessionsResolvers } from './sessions/resolvers.js';
 
 const directory = new URL('../schema/', import.meta.url);
 

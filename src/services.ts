@@ -1,35 +1,35 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Dispatcher } from 'undici';
-import { Cache } from './cache/cache.js';
-import { type Generations, localGenerations, sharedGenerations } from './cache/generations.js';
-import { MemoryTier } from './cache/memory-tier.js';
-import { modelVersion } from './cache/model-version.js';
-import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './cache/namespace.js';
-import { RedisTier } from './cache/redis-tier.js';
-import { createSigner } from './cache/signer.js';
-import type { Config } from './config.js';
+import { createScoper } from './auth/credentials.js';
+import { createSealer } from './auth/seal.js';
+import type { Teams } from './auth/teams.js';
+import type { Config } from './config/config.js';
 import type { Services } from './context.js';
-import { createScoper } from './credentials.js';
-import { createEventsClient } from './events/client.js';
-import { createAddressGuard, type Resolve, resolveName } from './exports/address-guard.js';
-import { type After, realAfter } from './exports/delivery.js';
-import { createExports } from './exports/exports.js';
-import { openFileStore } from './exports/file-store.js';
-import { createRedisStore } from './exports/redis-store.js';
+import { Cache } from './data/cache/cache.js';
+import { type Generations, localGenerations, sharedGenerations } from './data/cache/generations.js';
+import { MemoryTier } from './data/cache/memory-tier.js';
+import { modelVersion } from './data/cache/model-version.js';
+import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/cache/namespace.js';
+import { RedisTier } from './data/cache/redis-tier.js';
+import { createSigner } from './data/cache/signer.js';
+import { timesFor } from './data/polling/lease-store.js';
+import { localLeaseStore } from './data/polling/local-lease-store.js';
+import { createPolling } from './data/polling/polling.js';
+import { redisLeaseStore } from './data/polling/redis-lease-store.js';
+import { connectRedis, databaseOf, firstContact } from './data/redis.js';
+import { createUpstream } from './data/upstream/upstream.js';
+import { createEventsClient } from './domains/events/client.js';
+import { createAddressGuard, type Resolve, resolveName } from './domains/exports/address-guard.js';
+import { type After, realAfter } from './domains/exports/delivery.js';
+import { createExports } from './domains/exports/exports.js';
+import { openFileStore } from './domains/exports/file-store.js';
+import { createRedisStore } from './domains/exports/redis-store.js';
+import { createSignInAttempts } from './domains/sessions/attempts.js';
+import { createRevocations } from './domains/sessions/revocations.js';
+import { createSessions } from './domains/sessions/sessions.js';
 import { lifetimesOf } from './graphql/lifetimes.js';
-import { timesFor } from './live/board.js';
-import { createLive } from './live/live.js';
-import { localBoard } from './live/local-board.js';
-import { redisBoard } from './live/redis-board.js';
-import { connectRedis, databaseOf, firstContact } from './redis.js';
-import { createSealer } from './seal.js';
-import { createSignInAttempts } from './sessions/attempts.js';
-import { createRevocations } from './sessions/revocations.js';
-import { createSessions } from './sessions/sessions.js';
-import type { Teams } from './teams.js';
-import type { Telemetry } from './telemetry.js';
-import type { Tracing } from './tracing.js';
-import { createUpstream } from './upstream/upstream.js';
+import type { Telemetry } from './observability/telemetry.js';
+import type { Tracing } from './observability/tracing.js';
 
 /** What a test may put in the place of the world outside. */
 export interface WorldSeams {
@@ -42,7 +42,7 @@ export interface WorldSeams {
 }
 
 /** What the services are made with. */
-export interface ServicesParts {
+export interface ServicesDeps {
   readonly schema: GraphQLSchema;
   readonly teams: Teams;
   readonly telemetry: Telemetry;
@@ -54,7 +54,7 @@ export interface ServicesParts {
 }
 
 /** Everything behind the doors, and what the doors share with it. */
-export interface Built {
+export interface BuiltServices {
   readonly services: Services;
   /** Undefined: nothing is shared. */
   readonly shared: SharedStore | undefined;
@@ -67,7 +67,7 @@ export interface Built {
 const memoryBytes = 32 * 1024 * 1024;
 
 /** Builds everything behind the doors, in the order of need. */
-export async function createServices(config: Config, parts: ServicesParts): Promise<Built> {
+export async function createServices(config: Config, parts: ServicesDeps): Promise<BuiltServices> {
   const { schema, teams, telemetry, tracing, seams } = parts;
   const upstream = createUpstream(config.upstream, telemetry, seams.wire, tracing);
   const redis = config.redis && connectRedis(config.redis, error => telemetry.redisFault('connect', error));
@@ -82,8 +82,8 @@ export async function createServices(config: Config, parts: ServicesParts): Prom
   const tiers = { memory: new MemoryTier(memoryBytes), redis: shared && new RedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
   const times = timesFor(config.pollIntervalMs);
-  const board = shared === undefined ? localBoard(times) : redisBoard(shared, times);
-  const live = createLive({ board, intervalMs: config.pollIntervalMs, telemetry });
+  const leases = shared === undefined ? localLeaseStore(times) : redisLeaseStore(shared, times);
+  const polling = createPolling({ leases, intervalMs: config.pollIntervalMs, telemetry });
   const exports = createExports({
     store:
       redis === undefined ? await openFileStore(config.dataDir, telemetry.warn) : createRedisStore(redis, telemetry),
@@ -110,7 +110,7 @@ export async function createServices(config: Config, parts: ServicesParts): Prom
     }),
     exports,
     keywordSuggestionPath: config.keywordSuggestionPath,
-    live,
+    polling,
     teams,
   };
   // Whoever asks first is to see what the fleet knows.
@@ -121,7 +121,7 @@ export async function createServices(config: Config, parts: ServicesParts): Prom
     generations,
     async close() {
       await exports.idle();
-      await live.close();
+      await polling.close();
       await upstream.close();
       redis?.disconnect();
     },

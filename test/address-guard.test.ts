@@ -2,8 +2,8 @@ import diagnostics from 'node:diagnostics_channel';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { AddressRefused, createAddressGuard, type Resolve, resolveName } from '../src/exports/address-guard.js';
-import { deliver, realAfter } from '../src/exports/delivery.js';
+import { AddressRefused, createAddressGuard, type Resolve, resolveName } from '../src/domains/exports/address-guard.js';
+import { deliver, realAfter } from '../src/domains/exports/delivery.js';
 import { insideUrls } from './support/inside-addresses.js';
 
 const cleanups: (() => unknown)[] = [];

@@ -6,7 +6,7 @@ import { launchChromium } from './support/chromium.js';
 import { type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 
-const env = { SESSION_SECRET: 'k'.repeat(40), KEEP_ANSWERS: 'true' };
+const env = { SESSION_SECRET: 'k'.repeat(40), RESPONSE_CACHE: 'true' };
 const key = { 'x-api-key': 'demo-key-subscribed' };
 
 let sandbox: Sandbox;

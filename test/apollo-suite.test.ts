@@ -4,13 +4,13 @@ import { ApolloServer } from '@apollo/server';
 import { defineIntegrationTestSuite } from '@apollo/server-integration-testsuite';
 import { buildSchema } from 'graphql';
 import { pino } from 'pino';
-import { serveGraphql } from '../src/http/apollo/serve-graphql.js';
+import { createAdmission } from '../src/graphql/limits/admission.js';
+import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
 import { createConnections } from '../src/http/connections.js';
-import { createVisits } from '../src/http/observability/visits.js';
-import { createServer } from '../src/http/server.js';
+import { createHttpApp } from '../src/http/fastify.js';
+import { serveGraphql } from '../src/http/graphql/serve-graphql.js';
 import { registerWebSafety } from '../src/http/web-safety.js';
-import { createAdmission } from '../src/limits/admission.js';
-import { createTrustedDocuments } from '../src/limits/trusted-documents.js';
+import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
 
 /** What is not to hold here, and why. */
 const ownDocuments =
@@ -45,25 +45,25 @@ defineIntegrationTestSuite(async (config, options) => {
   const apollo = new ApolloServer(config);
   await apollo.start();
   const log = pino({ level: 'silent' });
-  const visits = createVisits({
+  const requestTelemetry = createRequestTelemetry({
     log,
     telemetry: { request() {} },
     tracing: undefined,
     names: { labelOf: ({ operation = 'none' }) => operation, accept() {} },
   });
-  const app = await createServer({
+  const app = await createHttpApp({
     log,
-    visits,
+    requestTelemetry,
     connections: createConnections(),
     trustProxy: false,
-    before: next => visits.listener(next),
+    before: next => requestTelemetry.listener(next),
   });
   const documents = createTrustedDocuments('off', new Map());
   await registerWebSafety(app, []);
   serveGraphql(app, '/', {
     apollo,
     admission: createAdmission({ schema, documents, introspection: true, callLimit: 1 }),
-    visits,
+    requestTelemetry,
     context: async () => (await options?.context?.()) ?? {},
     finish: (_, __, body) => body,
   });

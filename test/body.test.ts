@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { markAsUntransferable } from 'node:worker_threads';
 import { expect, test } from '@jest/globals';
-import { Body } from '../src/upstream/body.js';
+import { Body } from '../src/data/upstream/body.js';
 
 const textOf = (bytes: Buffer) => bytes.toString();
 const large = (letter: string) => Buffer.alloc(20_000, letter);

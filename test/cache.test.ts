@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { Cache } from '../src/cache/cache.js';
-import { localGenerations, sharedGenerations } from '../src/cache/generations.js';
-import type { Loaded, Lookup } from '../src/cache/lookup.js';
-import { MemoryTier } from '../src/cache/memory-tier.js';
-import { RedisTier } from '../src/cache/redis-tier.js';
-import { keysOf } from '../src/cache/scoped-key.js';
-import type { Cancellation } from '../src/cancellation.js';
-import type { Scope } from '../src/credentials.js';
+import type { Scope } from '../src/auth/credentials.js';
+import { Cache } from '../src/data/cache/cache.js';
+import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
+import type { Loaded, Lookup } from '../src/data/cache/lookup.js';
+import { MemoryTier } from '../src/data/cache/memory-tier.js';
+import { RedisTier } from '../src/data/cache/redis-tier.js';
+import { keysOf } from '../src/data/cache/scoped-key.js';
+import { connectRedis, type RedisClient } from '../src/data/redis.js';
+import type { Cancellation } from '../src/data/upstream/cancellation.js';
 import {
   Abandoned,
   Forbidden,
@@ -19,8 +20,7 @@ import {
   UpstreamTimeout,
   UpstreamUnavailable,
 } from '../src/errors.js';
-import { connectRedis, type RedisClient } from '../src/redis.js';
-import type { Telemetry } from '../src/telemetry.js';
+import type { Telemetry } from '../src/observability/telemetry.js';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
 import { type RedisPlace, startCluster } from './support/redis-cluster.js';
 import { sharedStore, testFleet } from './support/shared-store.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Esg, esgOf } from '../src/companies/model.js';
+import { type Esg, esgOf } from '../src/domains/companies/model.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { fakeWire } from './support/wire.js';
 

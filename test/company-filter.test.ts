@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { getNullableType, isInputObjectType, isListType } from 'graphql';
-import { companySelection } from '../src/companies/filter.js';
-import { createCompaniesLoaders } from '../src/companies/loaders.js';
-import { type CompanyRecord, companies } from '../src/companies/model.js';
+import type { Reader } from '../src/data/reader.js';
+import { companySelection } from '../src/domains/companies/filter.js';
+import { createCompaniesLoaders } from '../src/domains/companies/loaders.js';
+import { type CompanyRecord, companies } from '../src/domains/companies/model.js';
 import type { CompanyFilter } from '../src/generated/schema-types.js';
-import { listBounds } from '../src/limits/list-bounds.js';
-import type { Reader } from '../src/reader.js';
+import { listBounds } from '../src/graphql/limits/list-bounds.js';
 import { createSchema } from '../src/schema.js';
 
 const record = (domain: string, more: object = {}): CompanyRecord => {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { readConfig } from '../src/config.js';
-import { InvalidConfig } from '../src/invalid-config.js';
+import { readConfig } from '../src/config/config.js';
+import { ConfigurationError } from '../src/config/configuration-error.js';
 
 const secretOf = (letter: string) => letter.repeat(32);
 
@@ -10,8 +10,8 @@ function faultsOf(env: Record<string, string>): string[] {
   try {
     readConfig(env);
   } catch (error) {
-    expect(error).toBeInstanceOf(InvalidConfig);
-    const { message } = error as InvalidConfig;
+    expect(error).toBeInstanceOf(ConfigurationError);
+    const { message } = error as ConfigurationError;
     expect(message).toMatch(/^The environment is not right: [^\n]+$/);
     return message.replace('The environment is not right: ', '').split('; ');
   }
@@ -34,14 +34,14 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     trustProxy: false,
     pollIntervalMs: 1_000,
     corsOrigins: [],
-    keepAnswers: true,
+    responseCache: true,
     explain: undefined,
     dataDir: './data',
     exports: { allowPrivateAddresses: undefined, httpsOnly: false },
     introspection: true,
     queryCallLimit: 2_000,
     rateLimits: { perCredential: 600_000, perAddress: 1_200_000 },
-    pressure: { requestsInFlight: 5_000, eventLoopDelayMs: 100 },
+    loadShedding: { requestsInFlight: 5_000, eventLoopDelayMs: 100 },
     persistedDocuments: { file: undefined, mode: 'off' },
   });
   const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());
@@ -68,7 +68,7 @@ test('every variable that is set is read', () => {
     LOG_LEVEL: 'info',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
     EXPLAIN: 'false',
-    KEEP_ANSWERS: 'false',
+    RESPONSE_CACHE: 'false',
     TRUST_PROXY: 'true',
     INTROSPECTION: 'false',
     QUERY_CALL_LIMIT: '300',
@@ -100,12 +100,12 @@ test('every variable that is set is read', () => {
     logLevel: 'info',
     traces: true,
     explain: false,
-    keepAnswers: false,
+    responseCache: false,
     trustProxy: true,
     introspection: false,
     queryCallLimit: 300,
     rateLimits: { perCredential: 0, perAddress: 100 },
-    pressure: { requestsInFlight: 10, eventLoopDelayMs: 50 },
+    loadShedding: { requestsInFlight: 10, eventLoopDelayMs: 50 },
     persistedDocuments: { file: '/etc/documents.json', mode: 'only' },
   });
   expect(config.sessionSecrets.map(secret => secret.reveal())).toEqual([secretOf('a'), secretOf('b')]);
@@ -119,7 +119,7 @@ test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
   const more = [
     'KEYWORD_SUGGESTION_PATH',
     'TEAMS_FILE',
-    'KEEP_ANSWERS',
+    'RESPONSE_CACHE',
     'TRUST_PROXY',
     'POLL_INTERVAL_MS',
     'CORS_ORIGINS',
@@ -186,7 +186,7 @@ describe('what is not right', () => {
     ['CORS_ORIGINS', 'https://app.example/'],
     ['CORS_ORIGINS', 'https://app.example,app.other'],
     ['EXPLAIN', 'yes'],
-    ['KEEP_ANSWERS', '1'],
+    ['RESPONSE_CACHE', '1'],
     ['TRUST_PROXY', 'everyone'],
     ['TRUST_PROXY', '10.0.0.0/99'],
     ['TRUST_PROXY', '10.0.0.0/-1'],
@@ -269,13 +269,13 @@ describe('what is not right', () => {
       EVENTS_SEARCH_PARAM: '?',
       KEYWORD_SUGGESTION_PATH: '?',
       EXPLAIN: '?',
-      KEEP_ANSWERS: '?',
+      RESPONSE_CACHE: '?',
       TRUST_PROXY: '?',
     });
     expect(faults.map(fault => fault.split(':')[0]).sort()).toEqual([
       'EVENTS_SEARCH_PARAM',
       'EXPLAIN',
-      'KEEP_ANSWERS',
+      'RESPONSE_CACHE',
       'KEYWORD_SUGGESTION_PATH',
       'PORT',
       'REDIS_URL',

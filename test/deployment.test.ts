@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { readConfig } from '../src/config.js';
+import { readConfig } from '../src/config/config.js';
 import { startGateway } from './support/gateway.js';
 
 const read = (path: string) => readFileSync(path, 'utf8');

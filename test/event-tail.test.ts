@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { Event } from '../src/events/model.js';
-import { follow, type ReadBetween, type Tail } from '../src/events/tail.js';
-import { largestPage } from '../src/input.js';
+import type { Event } from '../src/domains/events/model.js';
+import { follow, type ReadBetween, type Tail } from '../src/domains/events/tail.js';
+import { largestPage } from '../src/graphql/input.js';
 
 /** The event list as the service shows it: newest first, in pages. */
 function list() {

@@ -20,7 +20,7 @@ import {
   validate,
 } from 'graphql';
 import { stringifyResult } from '../src/graphql/answer-text.js';
-import { type Asked, createPlanned } from '../src/graphql/planned.js';
+import { type Asked, createQueryExecutor } from '../src/graphql/executor/execute.js';
 import { createSchema } from '../src/schema.js';
 import { faultyContext } from './support/faulty-context.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
@@ -31,7 +31,7 @@ import { drawFrom } from './support/seeded.js';
 let heard: string[] = [];
 
 const schema = listened(createSchema());
-const planned = createPlanned(schema, { isLarge: () => false });
+const planned = createQueryExecutor(schema, { isLarge: () => false });
 
 /** The schema, whose resolvers tell what they are given. */
 function listened(of: GraphQLSchema): GraphQLSchema {
@@ -149,7 +149,7 @@ afterAll(() => {
 });
 
 test('a large query is planned the first time, and the schema is told once for each document', async () => {
-  const large = createPlanned(schema, { isLarge: () => true });
+  const large = createQueryExecutor(schema, { isLarge: () => true });
   const asked = (text: string) => ({ document: parse(text), operationName: undefined, variables: {}, context: {} });
   const plain = await large(asked('{ viewer: __typename }'));
   expect(plain).toEqual({ data: { viewer: 'Query' } });
@@ -193,7 +193,7 @@ test('an item that fails at once leaves no rejection behind of those that wait',
 });
 
 test('over HTTP the answers that a plan makes are those that graphql-js made before', async () => {
-  const gateway = await startGateway({ env: { KEEP_ANSWERS: 'false' } });
+  const gateway = await startGateway({ env: { RESPONSE_CACHE: 'false' } });
   const answer = async (body: object, headers: Record<string, string>) => {
     const response = await fetch(`${gateway.url}/graphql`, {
       method: 'POST',

@@ -3,10 +3,12 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { openFileStore } from '../src/exports/file-store.js';
-import { type Endpoint, type ExportRecord, statusOf } from '../src/exports/model.js';
-import { createRedisStore } from '../src/exports/redis-store.js';
-import type { TeamStore } from '../src/exports/store.js';
+import type { TeamKey } from '../src/auth/teams.js';
+import { connectRedis } from '../src/data/redis.js';
+import { openFileStore } from '../src/domains/exports/file-store.js';
+import { type Endpoint, type ExportRecord, statusOf } from '../src/domains/exports/model.js';
+import { createRedisStore } from '../src/domains/exports/redis-store.js';
+import type { TeamStore } from '../src/domains/exports/store.js';
 import {
   earlierExport,
   recentExports,
@@ -14,10 +16,8 @@ import {
   withExport,
   withoutEndpoint,
   withProgress,
-} from '../src/exports/team-state.js';
-import { connectRedis } from '../src/redis.js';
-import type { TeamKey } from '../src/teams.js';
-import type { Telemetry } from '../src/telemetry.js';
+} from '../src/domains/exports/team-state.js';
+import type { Telemetry } from '../src/observability/telemetry.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 

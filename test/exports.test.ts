@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { After } from '../src/exports/delivery.js';
+import type { After } from '../src/domains/exports/delivery.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -91,7 +91,7 @@ async function gatewayWith(
   return started;
 }
 
-interface Arrival {
+interface Handshake {
   readonly method: string | undefined;
   readonly url: string | undefined;
   readonly headers: IncomingHttpHeaders;
@@ -103,7 +103,7 @@ type Answer = (response: ServerResponse, request: IncomingMessage, count: number
 
 /** A client's endpoint that notes what arrives and answers as it is told. */
 async function startEndpoint(answer: Answer) {
-  const arrivals: Arrival[] = [];
+  const arrivals: Handshake[] = [];
   const server = createServer(async (request, response) => {
     const { method, url, headers } = request;
     arrivals.push({ method, url, headers, body: JSON.parse(await text(request)) });
@@ -332,7 +332,7 @@ describe('what is sent', () => {
   beforeEach(() => {
     companies = marketOne()?.companies ?? [];
   });
-  const domainsOf = (arrival: Arrival | undefined) => arrival?.body.data.map(({ domain }: Company) => domain);
+  const domainsOf = (arrival: Handshake | undefined) => arrival?.body.data.map(({ domain }: Company) => domain);
   const byScore = (list: readonly Company[]) => list.toSorted((one, other) => other.score - one.score);
 
   test('is a POST with the fixed headers, the endpoint’s own, and the body of the specification', async () => {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
-import type { Generations } from '../src/cache/generations.js';
-import { RedisTier } from '../src/cache/redis-tier.js';
-import { scopedKey } from '../src/cache/scoped-key.js';
-import { createSigner } from '../src/cache/signer.js';
-import type { Scope } from '../src/credentials.js';
-import { createAnswerStore } from '../src/http/answers/store.js';
+import type { Scope } from '../src/auth/credentials.js';
+import { Secret } from '../src/config/secret.js';
+import type { Generations } from '../src/data/cache/generations.js';
+import { RedisTier } from '../src/data/cache/redis-tier.js';
+import { scopedKey } from '../src/data/cache/scoped-key.js';
+import { createSigner } from '../src/data/cache/signer.js';
+import { createResponseCacheStore } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { Secret } from '../src/secret.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { type RedisServer, startRedis } from './support/redis.js';
@@ -33,7 +33,7 @@ const entries = async () => (await redis.keys('mig:*')).filter(name => /[{]/.tes
 
 describe('A gateway that finds in Redis what no gateway wrote', () => {
   let sandbox: Sandbox;
-  const env = { SESSION_SECRET: 'a secret that all gateways of these tests share', KEEP_ANSWERS: 'true' };
+  const env = { SESSION_SECRET: 'a secret that all gateways of these tests share', RESPONSE_CACHE: 'true' };
   beforeAll(async () => {
     sandbox = await startSandbox();
   });
@@ -221,7 +221,8 @@ describe('What a gateway signed and another one cannot read', () => {
   ])('is no answer: %s', async (_, made) => {
     const shared = sharedStore(redis, telemetry);
     const generations = {} as Generations;
-    const store = () => createAnswerStore({ bytes: 100_000, shared, version: 'version', generations, telemetry });
+    const store = () =>
+      createResponseCacheStore({ bytes: 100_000, shared, version: 'version', generations, telemetry });
     const key = scopedKey(scope, 'an answer');
     await until(() => redis.status === 'ready');
     const answer = { ...answerHead(), body: [Buffer.from('{}')], length: 2, gzipped: undefined };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { readConfig } from '../src/config.js';
-import { InvalidConfig } from '../src/invalid-config.js';
+import { readConfig } from '../src/config/config.js';
+import { ConfigurationError } from '../src/config/configuration-error.js';
 import { cursorOf } from './support/calls-table.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
@@ -379,7 +379,7 @@ describe('a wrong environment', () => {
     ['one short secret among others', { SESSION_SECRET: `${'s'.repeat(32)},short` }, ['SESSION_SECRET']],
   ])('names %s', (_, env, names) => {
     const read = () => readConfig(env);
-    expect(read).toThrow(InvalidConfig);
+    expect(read).toThrow(ConfigurationError);
     for (const name of names) expect(read).toThrow(`${name}: `);
   });
 

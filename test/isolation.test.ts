@@ -61,7 +61,7 @@ const everyRead = `{
 }`;
 
 describe('over a service that tells everybody something else', () => {
-  interface Visitor {
+  interface RequestIdentity {
     readonly name: string;
     readonly headers: Readonly<Record<string, string>>;
     /** Behind the gateway's address. */
@@ -78,7 +78,7 @@ describe('over a service that tells everybody something else', () => {
   };
 
   let service: FakeWire;
-  let visitors: readonly Visitor[];
+  let visitors: readonly RequestIdentity[];
   let gateways: TestGateway[] = [];
 
   beforeAll(async () => {
@@ -173,11 +173,11 @@ describe('over a service that tells everybody something else', () => {
     return gateway;
   }
 
-  const visit = (gateway: TestGateway, { headers, search }: Visitor) =>
+  const visit = (gateway: TestGateway, { headers, search }: RequestIdentity) =>
     ask(`${gateway.url}/graphql${search}`, everyRead, {}, { ...headers, 'x-explain': '1' });
 
   /** The answer is whole, and everything in it is the visitor's own. */
-  function expectOwn({ data, errors }: GraphqlAnswer, visitor: Visitor): void {
+  function expectOwn({ data, errors }: GraphqlAnswer, visitor: RequestIdentity): void {
     expect(errors).toBeUndefined();
     const marks = JSON.stringify(data).match(/\d{11}/g) ?? [];
     expect(marks.length).toBe(18);
@@ -206,7 +206,7 @@ describe('over a service that tells everybody something else', () => {
       const gateway = await start(tier, slow);
       const crowd = Array.from({ length: 5 }, () => visitors).flat();
       const answers = await Promise.all(crowd.map(visitor => visit(gateway, visitor)));
-      for (const [index, answer] of answers.entries()) expectOwn(answer, crowd[index] as Visitor);
+      for (const [index, answer] of answers.entries()) expectOwn(answer, crowd[index] as RequestIdentity);
       expect(slow.calls).toHaveLength(callsOfOne * visitors.length);
       const sources = answers.flatMap(({ extensions }) =>
         extensions.explain.map((line: { source: string }) => line.source),
@@ -220,7 +220,7 @@ describe('over a service that tells everybody something else', () => {
       );
       const gateway = await startGateway({ wire: failing.wire, ...over(tier) });
       gateways.push(gateway);
-      const [alpha, , , bravo] = visitors as [Visitor, Visitor, Visitor, Visitor];
+      const [alpha, , , bravo] = visitors as [RequestIdentity, RequestIdentity, RequestIdentity, RequestIdentity];
       expectOwn(await visit(gateway, alpha), alpha);
       const { data, errors } = await visit(gateway, bravo);
       expect(JSON.stringify(data)).not.toMatch(/\d{11}/);
@@ -236,13 +236,13 @@ describe('over a service that tells everybody something else', () => {
       await untilStill();
       const two = await start(tier);
       const answers = await Promise.all(visitors.map(visitor => visit(two, visitor)));
-      for (const [index, answer] of answers.entries()) expectOwn(answer, visitors[index] as Visitor);
+      for (const [index, answer] of answers.entries()) expectOwn(answer, visitors[index] as RequestIdentity);
       expect(service.calls).toEqual([]);
     },
   );
 
   test.each(sharedTiers)('a gateway with another secret finds nothing in the same %s', async (_, tier) => {
-    const [visitor] = visitors as [Visitor];
+    const [visitor] = visitors as [RequestIdentity];
     expectOwn(await visit(await start(tier), visitor), visitor);
     await untilStill();
     service.calls.length = 0;

@@ -10,10 +10,10 @@ import {
   printSchema,
   validate,
 } from 'graphql';
+import { bounds } from '../src/graphql/limits/bounds.js';
+import { costOf } from '../src/graphql/limits/call-estimate.js';
+import { callTable } from '../src/graphql/limits/call-table.js';
 import { examples } from '../src/http/graphiql/examples.js';
-import { bounds } from '../src/limits/bounds.js';
-import { callTable } from '../src/limits/call-table.js';
-import { costOf } from '../src/limits/most-calls.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';

@@ -3,17 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { Scope } from '../src/credentials.js';
+import type { Scope } from '../src/auth/credentials.js';
+import { type LeaseStore, timesFor } from '../src/data/polling/lease-store.js';
+import { localLeaseStore } from '../src/data/polling/local-lease-store.js';
+import { type Finding, pauseAfter, startPoller } from '../src/data/polling/poller.js';
+import { createPolling, type Polling } from '../src/data/polling/polling.js';
+import { redisLeaseStore } from '../src/data/polling/redis-lease-store.js';
+import type { StateMessage } from '../src/data/polling/state-message.js';
+import { Topic } from '../src/data/polling/topic.js';
+import type { Watched } from '../src/data/polling/watcher.js';
+import { connectRedis } from '../src/data/redis.js';
 import { Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../src/errors.js';
-import { type Board, timesFor } from '../src/live/board.js';
-import { createLive, type Live } from '../src/live/live.js';
-import { localBoard } from '../src/live/local-board.js';
-import { type Finding, pauseAfter, startPoller } from '../src/live/poller.js';
-import { redisBoard } from '../src/live/redis-board.js';
-import { Topic } from '../src/live/topic.js';
-import type { Watched } from '../src/live/watcher.js';
-import type { Word } from '../src/live/word.js';
-import { connectRedis } from '../src/redis.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { type RedisPlace, startCluster, startSingle } from './support/redis-cluster.js';
 import { sharedStore } from './support/shared-store.js';
@@ -73,7 +73,7 @@ function source(initial = 1) {
 const scope = (name = randomUUID()) => name as Scope;
 
 /** Collects what a listener hears; `ended` resolves with the error, or undefined. */
-function listen(live: Live, whose: Scope, from: { watched: Watched<number> }) {
+function listen(live: Polling, whose: Scope, from: { watched: Watched<number> }) {
   const leaving = new AbortController();
   const heard: number[] = [];
   const times: number[] = [];
@@ -92,7 +92,7 @@ function listen(live: Live, whose: Scope, from: { watched: Watched<number> }) {
 }
 
 test('a scope may watch only so many different things, and others go on', async () => {
-  const live = createLive({ board: localBoard(times), intervalMs, telemetry: silentTelemetry }, 2);
+  const live = createPolling({ leases: localLeaseStore(times), intervalMs, telemetry: silentTelemetry }, 2);
   const { watched } = source();
   const [whose, other] = [scope(), scope()];
   const leaving = new AbortController();
@@ -218,7 +218,7 @@ describe('The beat of a poller', () => {
 
 describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A board %s', place => {
   let server: RedisPlace | undefined;
-  let boards: () => [Board, Board];
+  let boards: () => [LeaseStore, LeaseStore];
   let closing: (() => void)[] = [];
 
   beforeAll(async () => {
@@ -235,23 +235,23 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   function beforeEachBoards() {
     boards = () => {
       if (place === 'of one process') {
-        const board = localBoard(times);
-        return [board, board];
+        const leases = localLeaseStore(times);
+        return [leases, leases];
       }
       const made = [0, 1].map(() => {
         const redis = connectRedis(server?.urls ?? [], () => {});
-        const board = redisBoard(sharedStore(redis), times);
+        const leases = redisLeaseStore(sharedStore(redis), times);
         closing.push(() => {
-          board.close();
+          leases.close();
           redis.disconnect();
         });
-        return { redis, board };
+        return { redis, leases };
       });
-      return made.map(({ board }) => board) as [Board, Board];
+      return made.map(({ leases }) => leases) as [LeaseStore, LeaseStore];
     };
   }
 
-  const word = (fence: number, seq: number, state = seq, kind: 'state' | 'final' = 'state'): Word<number> => ({
+  const word = (fence: number, seq: number, state = seq, kind: 'state' | 'final' = 'state'): StateMessage<number> => ({
     kind,
     state,
     observedAt: 1,
@@ -259,10 +259,10 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     seq,
   });
 
-  async function readyBoards(): Promise<[Board, Board]> {
+  async function readyBoards(): Promise<[LeaseStore, LeaseStore]> {
     const [one, other] = boards();
-    for (const board of [one, other]) {
-      await until(() => board.take(randomUUID(), 'nobody').then(Boolean, () => false));
+    for (const leases of [one, other]) {
+      await until(() => leases.take(randomUUID(), 'nobody').then(Boolean, () => false));
     }
     return [one, other];
   }
@@ -287,7 +287,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   test('lets a lease run out, and takes no word of whoever had it', async () => {
     const [one, other] = await readyBoards();
     const topic = randomUUID();
-    const heard: Word<unknown>[] = [];
+    const heard: StateMessage<unknown>[] = [];
     const end = other.listen(topic, told => heard.push(told));
     const { lease: first } = await one.take(topic, 'a');
     if (first === undefined) throw new Error('no lease');
@@ -331,8 +331,8 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   function fleet() {
     const [one, other] = boards();
     const { counted, telemetry } = counts();
-    const lives = [one, other].map(board => createLive({ board, intervalMs, telemetry }));
-    const [first, second] = lives as [Live, Live];
+    const lives = [one, other].map(leases => createPolling({ leases, intervalMs, telemetry }));
+    const [first, second] = lives as [Polling, Polling];
     return { first, second, counted, close: () => Promise.all(lives.map(live => live.close())) };
   }
 
@@ -493,9 +493,9 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   test('begins a late listener with the newest of the fleet, where its own process has not heard of it', async () => {
     const [one, other] = await readyBoards();
     // Its beat is so slow that it learns nothing by that either.
-    const deaf: Board = { ...other, leaseMs: 60_000, listen: () => () => {} };
-    const lives = [one, deaf].map(board => createLive({ board, intervalMs, telemetry: silentTelemetry }));
-    const [first, second] = lives as [Live, Live];
+    const deaf: LeaseStore = { ...other, leaseMs: 60_000, listen: () => () => {} };
+    const lives = [one, deaf].map(leases => createPolling({ leases, intervalMs, telemetry: silentTelemetry }));
+    const [first, second] = lives as [Polling, Polling];
     const whose = scope();
     const from = source();
     const early = listen(first, whose, from);
@@ -587,7 +587,7 @@ describe('A board in a Redis that fails', () => {
     const redis = connectRedis([server.url], () => {}) as Redis;
     redises.push(redis);
     await until(() => redis.status === 'ready');
-    const live = createLive({ board: redisBoard(sharedStore(redis), times), intervalMs, telemetry });
+    const live = createPolling({ leases: redisLeaseStore(sharedStore(redis), times), intervalMs, telemetry });
     return { live, counted, redis };
   }
 
@@ -630,23 +630,23 @@ describe('A board in a Redis that fails', () => {
 });
 
 test('Nobody hears what was asked for before what they have, after their process had to ask alone', async () => {
-  const board = localBoard(times);
+  const leases = localLeaseStore(times);
   let isAway = true;
   const reached =
     <A extends unknown[], R>(call: (...values: A) => Promise<R>) =>
     (...values: A) =>
       isAway ? Promise.reject(new Error('The board is away')) : call(...values);
-  const cutOff: Board = {
-    ...board,
-    read: reached(board.read),
-    take: reached(board.take),
-    renew: reached(board.renew),
-    announce: reached(board.announce),
-    listen: (topic, hear) => board.listen(topic, word => isAway || hear(word)),
+  const cutOff: LeaseStore = {
+    ...leases,
+    read: reached(leases.read),
+    take: reached(leases.take),
+    renew: reached(leases.renew),
+    announce: reached(leases.announce),
+    listen: (topic, hear) => leases.listen(topic, word => isAway || hear(word)),
   };
-  const [one, other] = [board, cutOff].map(its =>
-    createLive({ board: its, intervalMs: 1_000, telemetry: silentTelemetry }),
-  ) as [Live, Live];
+  const [one, other] = [leases, cutOff].map(its =>
+    createPolling({ leases: its, intervalMs: 1_000, telemetry: silentTelemetry }),
+  ) as [Polling, Polling];
   const whose = scope();
   const [slow, quick] = [source(40), source(42)];
   slow.delayMs = 400;

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createSigner } from '../src/cache/signer.js';
+import { Secret } from '../src/config/secret.js';
+import { createSigner } from '../src/data/cache/signer.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { Secret } from '../src/secret.js';
 import { ask } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { buildProgram, type Program, type Running } from './support/program.js';

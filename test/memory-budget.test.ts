@@ -3,7 +3,7 @@ import { createConnection } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { MemoryBounds } from '../src/memory-budget.js';
+import type { MemoryBounds } from '../src/lib/memory-budget.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { rawConnection } from './support/raw-http.js';
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const start = async (bytes: MemoryBounds | undefined, streams: object = {}) => {
   gateway = await startGateway({
-    env: { UPSTREAM_BASE_URL: service.origin, KEEP_ANSWERS: 'true' },
+    env: { UPSTREAM_BASE_URL: service.origin, RESPONSE_CACHE: 'true' },
     seams: { streams, ...(bytes && { memory: bytes }) },
   });
 };

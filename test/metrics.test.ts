@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Scope } from '../src/credentials.js';
-import { createOperationNames } from '../src/http/observability/operation-names.js';
-import { newTrail } from '../src/trail.js';
+import type { Scope } from '../src/auth/credentials.js';
+import { newOperationInfo } from '../src/observability/operation-info.js';
+import { createOperationNames } from '../src/observability/operation-names.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { overSse, overWebsocket } from './support/streams.js';
@@ -11,7 +11,7 @@ import { until } from './support/until.js';
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ env: { EXPLAIN: 'true', KEEP_ANSWERS: 'true' } });
+  gateway = await startGateway({ env: { EXPLAIN: 'true', RESPONSE_CACHE: 'true' } });
 });
 afterAll(() => gateway.close());
 
@@ -171,7 +171,7 @@ describe('operations are counted', () => {
     const scope = 'a' as Scope;
     accept(scope);
     const labels = ['Known', 'Other', 'Unknown', 'unnamed', undefined].map(operation =>
-      labelOf({ ...newTrail(), operation, outcome: 'ok', scope }),
+      labelOf({ ...newOperationInfo(), operation, outcome: 'ok', scope }),
     );
     expect(labels).toEqual(['Known', 'Other', 'other', 'unnamed', 'none']);
   });
@@ -180,7 +180,9 @@ describe('operations are counted', () => {
     const { labelOf, accept } = createOperationNames(new Map(), () => {});
     const scope = 'a' as Scope;
     accept(scope);
-    const labels = ['none', 'other'].map(operation => labelOf({ ...newTrail(), operation, outcome: 'ok', scope }));
+    const labels = ['none', 'other'].map(operation =>
+      labelOf({ ...newOperationInfo(), operation, outcome: 'ok', scope }),
+    );
     expect(labels).toEqual(['other', 'other']);
   });
 

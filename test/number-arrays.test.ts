@@ -1,15 +1,15 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
-import { Cancellation } from '../src/cancellation.js';
+import { cutNumberArrays, quoteNumberArrays } from '../src/data/embeddings/number-arrays.js';
+import { Body } from '../src/data/upstream/body.js';
+import { ByteBudget } from '../src/data/upstream/byte-budget.js';
+import { Cancellation } from '../src/data/upstream/cancellation.js';
+import { exchange } from '../src/data/upstream/exchange.js';
+import { jsonOf, type Reply, textOf } from '../src/data/upstream/reply.js';
+import type { UpstreamRequest } from '../src/data/upstream/request.js';
+import { vector } from '../src/data/wire-types.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
-import { Body } from '../src/upstream/body.js';
-import { ByteBudget } from '../src/upstream/byte-budget.js';
-import { exchange } from '../src/upstream/exchange.js';
-import { cutNumberArrays, quoteNumberArrays } from '../src/upstream/number-arrays.js';
-import { jsonOf, type Reply, textOf } from '../src/upstream/reply.js';
-import type { UpstreamRequest } from '../src/upstream/request.js';
-import { vector } from '../src/wire-types.js';
 
 const member = 'embeddings';
 
@@ -251,8 +251,8 @@ describe('the JSON of a reply', () => {
         const body = Buffer.from(text);
         const wire = inChunks(body.subarray(0, at), body.subarray(at));
         const whole = await new Promise<Reply>((replied, broke) => {
-          const reception = { largestBody: 1_000, arriving: new ByteBudget(1_000) };
-          exchange(wire, { method: 'GET', path: '/' }, reception, new Cancellation(), { replied, broke });
+          const authentication = { largestBody: 1_000, arriving: new ByteBudget(1_000) };
+          exchange(wire, { method: 'GET', path: '/' }, authentication, new Cancellation(), { replied, broke });
         });
         expect(read(whole, asked)).toEqual(json);
       }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { createRateLimits, type RateBounds } from '../src/http/gate/rate-limits.js';
-import { connectRedis } from '../src/redis.js';
+import { connectRedis } from '../src/data/redis.js';
+import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
+import { createRateLimits, type RateBounds } from '../src/http/rate-limit/rate-limits.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { createSignInAttempts } from '../src/sessions/attempts.js';
 import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';

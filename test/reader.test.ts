@@ -2,17 +2,17 @@ import v8 from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { Cache } from '../src/cache/cache.js';
-import { localGenerations } from '../src/cache/generations.js';
-import { MemoryTier } from '../src/cache/memory-tier.js';
-import type { Caller } from '../src/caller.js';
-import type { Credential, Scope } from '../src/credentials.js';
-import { createReader, type Read } from '../src/reader.js';
-import { Receipt } from '../src/receipt.js';
-import type { Telemetry } from '../src/telemetry.js';
-import { Body } from '../src/upstream/body.js';
-import { placedRecords } from '../src/upstream/drift.js';
-import type { Upstream } from '../src/upstream/upstream.js';
+import type { Credential, Scope } from '../src/auth/credentials.js';
+import { Cache } from '../src/data/cache/cache.js';
+import { localGenerations } from '../src/data/cache/generations.js';
+import { MemoryTier } from '../src/data/cache/memory-tier.js';
+import { createReader, type Read } from '../src/data/reader.js';
+import type { RequestAuth } from '../src/data/request-auth.js';
+import { Body } from '../src/data/upstream/body.js';
+import { placedRecords } from '../src/data/upstream/schema-drift.js';
+import type { Upstream } from '../src/data/upstream/upstream.js';
+import { ResponseMetadata } from '../src/observability/response-metadata.js';
+import type { Telemetry } from '../src/observability/telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
 v8.setFlagsFromString('--expose-gc');
@@ -37,9 +37,9 @@ test('memory keeps the text of a record, and understands it anew for the first w
     },
   };
   const ask = async () => {
-    const receipt = new Receipt();
+    const receipt = new ResponseMetadata();
     const until = new AbortController();
-    const caller: Caller = { credential: {} as Credential, scope: 'someone' as Scope, until, receipt };
+    const caller: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, until, receipt };
     const value = await createReader({ upstream, cache, telemetry }, caller).read(read, lifetime);
     return {
       value,

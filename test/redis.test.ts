@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { connectRedis, firstContact, type RedisClient } from '../src/redis.js';
-import { failureInWords } from '../src/warnings.js';
+import { connectRedis, firstContact, type RedisClient } from '../src/data/redis.js';
+import { failureInWords } from '../src/observability/warnings.js';
 import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { until } from './support/until.js';

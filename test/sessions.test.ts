@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { createSignInAttempts } from '../src/sessions/attempts.js';
 import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { createPressure, type Pressure, type Probes } from '../src/http/gate/pressure.js';
+import { createLoadShedding, type LoadShedding, type Probes } from '../src/http/rate-limit/load-shedding.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { until } from './support/until.js';
@@ -88,32 +88,32 @@ describe('with as many requests in flight as there may be', () => {
 
 describe('a process', () => {
   let readings: { delay: number; heap: number };
-  let pressure: Pressure;
+  let loadShedding: LoadShedding;
 
   beforeEach(() => {
     jest.useFakeTimers();
     readings = { delay: 0, heap: 0 };
     const probes: Probes = { eventLoopDelayMs: () => readings.delay, heapShare: () => readings.heap, close: () => {} };
-    pressure = createPressure({ requestsInFlight: 10, eventLoopDelayMs: 100 }, probes);
+    loadShedding = createLoadShedding({ requestsInFlight: 10, eventLoopDelayMs: 100 }, probes);
   });
   afterEach(() => {
-    pressure.close();
+    loadShedding.close();
     jest.useRealTimers();
   });
 
   const over = (milliseconds: number, delay: number, heap: number) => {
     readings = { delay, heap };
     jest.advanceTimersByTime(milliseconds);
-    return pressure.reason();
+    return loadShedding.reason();
   };
 
   test('counts a response once, however often it says that it has closed', () => {
     const response = new ServerResponse(new IncomingMessage(new Socket()));
-    pressure.enter(response);
-    expect(pressure.inFlight).toBe(1);
+    loadShedding.enter(response);
+    expect(loadShedding.inFlight).toBe(1);
     response.emit('close');
     response.emit('close');
-    expect(pressure.inFlight).toBe(0);
+    expect(loadShedding.inFlight).toBe(0);
   });
 
   test('is under pressure when its event loop stays slow, and no longer when it is quick again', () => {

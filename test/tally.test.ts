@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Counter, Histogram, Registry } from 'prom-client';
-import { tallyCounter, tallyHistogram } from '../src/http/observability/tally.js';
+import { tallyCounter, tallyHistogram } from '../src/observability/tally.js';
 
 const families = ['events', 'observations', 'companies "and" more'] as const;
 const statuses = ['200', '404', 'none'] as const;

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Credential } from '../src/credentials.js';
+import type { Credential } from '../src/auth/credentials.js';
+import { createTeams, hashOfKey, memberName, readTeams } from '../src/auth/teams.js';
+import { Secret } from '../src/config/secret.js';
 import { startSandbox } from '../src/sandbox/server.js';
-import { Secret } from '../src/secret.js';
-import { createTeams, hashOfKey, memberName, readTeams } from '../src/teams.js';
 import { startGateway } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
 

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { buildApp } from '../src/app.js';
-import { readConfig } from '../src/config.js';
-import { createTrustedDocuments } from '../src/limits/trusted-documents.js';
+import { readConfig } from '../src/config/config.js';
+import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 

@@ -4,17 +4,17 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Dispatcher } from 'undici';
-import { Cancellation } from '../src/cancellation.js';
-import type { Credential, Scope } from '../src/credentials.js';
+import type { Credential, Scope } from '../src/auth/credentials.js';
+import { Secret } from '../src/config/secret.js';
+import { ByteBudget } from '../src/data/upstream/byte-budget.js';
+import { Cancellation } from '../src/data/upstream/cancellation.js';
+import { exchange } from '../src/data/upstream/exchange.js';
+import type { Reply } from '../src/data/upstream/reply.js';
+import type { UpstreamRequest } from '../src/data/upstream/request.js';
+import { createUpstream } from '../src/data/upstream/upstream.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
-import { Receipt } from '../src/receipt.js';
-import { Secret } from '../src/secret.js';
-import type { Telemetry } from '../src/telemetry.js';
-import { ByteBudget } from '../src/upstream/byte-budget.js';
-import { exchange } from '../src/upstream/exchange.js';
-import type { Reply } from '../src/upstream/reply.js';
-import type { UpstreamRequest } from '../src/upstream/request.js';
-import { createUpstream } from '../src/upstream/upstream.js';
+import { ResponseMetadata } from '../src/observability/response-metadata.js';
+import type { Telemetry } from '../src/observability/telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { type Handler, reply, startStubService } from './support/stub-service.js';
 
@@ -46,7 +46,7 @@ function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections 
   };
   const upstream = createUpstream({ base, api, dev: undefined, timeoutMs, connections }, telemetry, wire);
   cleanups.push(() => upstream.close());
-  const receipt = new Receipt();
+  const receipt = new ResponseMetadata();
   return {
     upstream,
     receipt,
@@ -669,9 +669,9 @@ describe('a body', () => {
         return true;
       },
     } as unknown as Dispatcher;
-    const reception = { largestBody: 1_000_000, arriving: new ByteBudget(1_000_000) };
+    const authentication = { largestBody: 1_000_000, arriving: new ByteBudget(1_000_000) };
     const { body } = await new Promise<Reply>((replied, broke) => {
-      exchange(wire, { method: 'GET', path: '/' }, reception, new Cancellation(), { replied, broke });
+      exchange(wire, { method: 'GET', path: '/' }, authentication, new Cancellation(), { replied, broke });
     });
     collectGarbage();
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * megabyte.length);
@@ -690,10 +690,10 @@ describe('a body', () => {
         return true;
       },
     } as unknown as Dispatcher;
-    const reception = { largestBody: 10, arriving: new ByteBudget(10) };
+    const authentication = { largestBody: 10, arriving: new ByteBudget(10) };
     const send = () =>
       new Promise<Reply>((replied, broke) => {
-        exchange(wire, { method: 'GET', path: '/' }, reception, new Cancellation(), { replied, broke });
+        exchange(wire, { method: 'GET', path: '/' }, authentication, new Cancellation(), { replied, broke });
       });
     const first = send();
     await expect(send()).rejects.toMatchObject({ cause: { name: 'BulkheadFull' } });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createWarnOncePerMinute, failureInWords } from '../src/warnings.js';
+import { createWarnOncePerMinute, failureInWords } from '../src/observability/warnings.js';
 import { ask } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { buildProgram } from './support/program.js';

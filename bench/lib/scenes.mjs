@@ -71,7 +71,7 @@ export async function manyReferences(bench) {
   const observations = 400;
   const rows = [];
   const ratios = [];
-  const { readConfig } = await import('../../dist/config.js');
+  const { readConfig } = await import('../../dist/config/config.js');
   const preset = readConfig({}).upstream.connections;
   for (const connections of [...new Set([64, 128, 256, preset])].sort((a, b) => a - b)) {
     bench.say(`references: ${connections} connections`);

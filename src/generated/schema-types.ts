@@ -1,10 +1,10 @@
-import type { Vector } from '../vector.js';
+import type { Vector } from '../data/embeddings/vector.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
-import type { Company as CompanyModel } from '../companies/loaders.js';
-import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../discovery/model.js';
-import type { ExportRecord as ExportRecordModel } from '../exports/model.js';
-import type { Event as EventModel, Observation as ObservationModel } from '../events/model.js';
-import type { Market as MarketModel, Topic as TopicModel } from '../markets/model.js';
+import type { Company as CompanyModel } from '../domains/companies/loaders.js';
+import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
+import type { ExportRecord as ExportRecordModel } from '../domains/exports/model.js';
+import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
+import type { Market as MarketModel, Topic as TopicModel } from '../domains/markets/model.js';
 import type { Context } from '../context.js';
 export type Maybe<T> = T | null;
 export type InputMaybe<T> = Maybe<T>;

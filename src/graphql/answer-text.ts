@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { Claim } from '../memory-budget.js';
-import type { Vector } from '../vector.js';
+import type { Vector } from '../data/embeddings/vector.js';
+import type { Claim } from '../lib/memory-budget.js';
 
 /** Marks the place of a vector until its numbers are put there; nobody can guess it, so no text of the service can hold it. */
 const mark = randomBytes(12).toString('hex');

@@ -1,5 +1,5 @@
 import { type GraphQLSchema, isObjectType } from 'graphql';
-import type { Lifetime } from '../cache/lookup.js';
+import type { Lifetime } from '../data/cache/lookup.js';
 
 /** The field whose `@cacheControl` in the SDL says how long each kind of read is kept. */
 const fields = {

@@ -1,6 +1,6 @@
 import { GraphQLScalarType } from 'graphql';
 import { GraphQLJSONObject } from 'graphql-scalars';
-import { Vector } from '../vector.js';
+import { Vector } from '../data/embeddings/vector.js';
 import { VectorInAnswer } from './answer-text.js';
 
 /** Passes on what the models have checked, digit for digit: parsing a time into a Date would round it to milliseconds. */

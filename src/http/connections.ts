@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Attached } from './attached.js';
+import { Attached } from '../lib/attached.js';
 
 /** Requests that one connection may have unanswered at a time. Browsers send one after the other; few clients pipeline more than ten. */
 const mostUnanswered = 32;

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import type { Pressure } from './gate/pressure.js';
+import type { LoadShedding } from './rate-limit/load-shedding.js';
 
 /** `/healthz`: the process answers. `/readyz`: it takes new work, which it does not while it is overloaded or once it begins to close. */
-export function registerHealth(app: FastifyInstance, pressure: Pick<Pressure, 'reason'>): void {
+export function registerHealth(app: FastifyInstance, loadShedding: Pick<LoadShedding, 'reason'>): void {
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
@@ -10,6 +10,6 @@ export function registerHealth(app: FastifyInstance, pressure: Pick<Pressure, 'r
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_, reply) => {
     if (closing) return reply.code(503).send({ status: 'closing' });
-    return pressure.reason() === undefined ? { status: 'ready' } : reply.code(503).send({ status: 'overloaded' });
+    return loadShedding.reason() === undefined ? { status: 'ready' } : reply.code(503).send({ status: 'overloaded' });
   });
 }

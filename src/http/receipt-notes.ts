@@ -1,10 +1,10 @@
 import type { GraphQLFormattedError } from 'graphql';
-import type { LeftOut, Receipt } from '../receipt.js';
+import type { ResponseMetadata, SkippedRecord } from '../observability/response-metadata.js';
 
 /** Writes into an answer what its receipt has to say. */
-export function noteReceipt(
+export function addResponseMetadata(
   answer: { errors?: readonly GraphQLFormattedError[] | undefined; extensions?: Record<string, unknown> | undefined },
-  receipt: Receipt,
+  receipt: ResponseMetadata,
   explain: boolean,
 ): void {
   if (receipt.leftOut.length > 0) answer.errors = [...(answer.errors ?? []), ...receipt.leftOut.map(errorOf)];
@@ -16,7 +16,7 @@ export function noteReceipt(
   };
 }
 
-function errorOf({ record, id, fields }: LeftOut): GraphQLFormattedError {
+function errorOf({ record, id, fields }: SkippedRecord): GraphQLFormattedError {
   const which = id === null ? `One ${record}` : `${record} ${id}`;
   const why = fields.every(field => field === '') ? '' : ` (${fields.join(', ')})`;
   return {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { Chunks, joinBytes } from '../join-bytes.js';
-import { checkJson } from '../limits/json.js';
-import { Attached } from './attached.js';
+import { checkJson } from '../graphql/limits/json.js';
+import { Attached } from '../lib/attached.js';
+import { Chunks, joinBytes } from '../lib/join-bytes.js';
 
 const bodies = new Attached<Buffer | Error>();
 const watches = new Attached<BodyWatch>();

@@ -3,10 +3,10 @@ import { Agent, createServer, type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type FastifyInstance, fastify } from 'fastify';
-import type { Scope } from '../../src/credentials.js';
-import { answerKey } from '../../src/http/answers/kept-answers.js';
-import { asApollo } from '../../src/http/apollo/admitted.js';
+import type { Scope } from '../../src/auth/credentials.js';
+import { asApollo } from '../../src/http/graphql/admitted.js';
 import { parseReadBodies, readBody } from '../../src/http/request-body.js';
+import { answerKey } from '../../src/http/response-cache/response-cache.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';
 
@@ -50,7 +50,7 @@ interface Asked {
 }
 
 /** The key of a request, and all that Fastify and Apollo make of it but for whose it is. */
-async function understood({ method, path, headers, body }: Asked): Promise<{ key: string; parsed: unknown }> {
+async function parseLenient({ method, path, headers, body }: Asked): Promise<{ key: string; parsed: unknown }> {
   const outgoing = request({ agent, port, host: '127.0.0.1', method, path, headers });
   outgoing.end(body === undefined ? undefined : Buffer.from(body, 'latin1'));
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
@@ -146,10 +146,10 @@ test(
     let equal = 0;
     await fuzz(async draw => {
       const one = asked(draw);
-      const first = await understood(one);
+      const first = await parseLenient(one);
       for (let count = 0; count < 10; count += 1) {
         const other = near(draw, one);
-        const second = await understood(other);
+        const second = await parseLenient(other);
         if (second.key !== first.key) continue;
         if (JSON.stringify(other) !== JSON.stringify(one)) equal += 1;
         expect([one, other, second.parsed]).toEqual([one, other, first.parsed]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { getIntrospectionQuery } from 'graphql';
-import { listBounds } from '../../src/limits/list-bounds.js';
+import { listBounds } from '../../src/graphql/limits/list-bounds.js';
 import { createSchema } from '../../src/schema.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import { ask, type GraphqlAnswer } from '../support/gateway.js';
@@ -66,7 +66,7 @@ beforeAll(async () => {
       UPSTREAM_DEV_URL: `${dev}`,
       EVENTS_SEARCH_PARAM: 'search',
     },
-    ...{ KEEP_ANSWERS: 'false', MAX_EVENT_LOOP_DELAY_MS: '60000' },
+    ...{ RESPONSE_CACHE: 'false', MAX_EVENT_LOOP_DELAY_MS: '60000' },
     ...inspected,
   });
   inspector = await inspect(gateway);

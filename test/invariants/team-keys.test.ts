@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import type { Credential } from '../../src/credentials.js';
-import { Secret } from '../../src/secret.js';
-import { createTeams, hashOfKey, type TeamList } from '../../src/teams.js';
+import type { Credential } from '../../src/auth/credentials.js';
+import { createTeams, hashOfKey, type TeamList } from '../../src/auth/teams.js';
+import { Secret } from '../../src/config/secret.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 
 const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type GraphQLField, getNamedType, isLeafType, isNonNullType, isObjectType } from 'graphql';
 import { Redis } from 'ioredis';
-import { createSigner } from '../../src/cache/signer.js';
+import { Secret } from '../../src/config/secret.js';
+import { createSigner } from '../../src/data/cache/signer.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
-import { Secret } from '../../src/secret.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import { ask, demoHeaders, type GraphqlAnswer } from '../support/gateway.js';
 import { hostileJson, hostileText } from '../support/hostile-json.js';

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { buildApp, type Seams } from '../../src/app.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 import { ofTheRun } from './of-the-run.js';
 

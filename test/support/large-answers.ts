@@ -33,11 +33,11 @@ export interface Asker {
   leave(): void;
 }
 
-type Door = (url: string, key: string, markets: readonly number[], reads: boolean) => Asker;
+type Transport = (url: string, key: string, markets: readonly number[], reads: boolean) => Asker;
 
 /** One request for each market, on connections of their own. */
 const overRequests =
-  (path: string, accept: string): Door =>
+  (path: string, accept: string): Transport =>
   (url, key, markets, reads) => {
     const requests = markets.map(market => {
       const request = httpRequest(`${url}${path}`, {
@@ -83,7 +83,7 @@ function told(status: number, head: string, length: number): string {
   return status === 200 && length > 7_000_000 ? 'whole' : `${status} ${head.slice(0, 300)}`;
 }
 
-const overSocket: Door = (url, key, markets, reads) => {
+const overSocket: Transport = (url, key, markets, reads) => {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
   const outcomes: string[] = [];
   let isOver = false;

@@ -1,8 +1,13 @@
-import { type CacheNamespace, cacheNamespace, fleetNamespace, type SharedStore } from '../../src/cache/namespace.js';
-import { createSigner } from '../../src/cache/signer.js';
-import { databaseOf, type RedisClient } from '../../src/redis.js';
-import { Secret } from '../../src/secret.js';
-import type { Telemetry } from '../../src/telemetry.js';
+import { Secret } from '../../src/config/secret.js';
+import {
+  type CacheNamespace,
+  cacheNamespace,
+  fleetNamespace,
+  type SharedStore,
+} from '../../src/data/cache/namespace.js';
+import { createSigner } from '../../src/data/cache/signer.js';
+import { databaseOf, type RedisClient } from '../../src/data/redis.js';
+import type { Telemetry } from '../../src/observability/telemetry.js';
 import { silentTelemetry } from './silent-telemetry.js';
 
 /** The namespace of the fleet of tests that have no gateway. */

@@ -1,4 +1,4 @@
-import type { Telemetry } from '../../src/telemetry.js';
+import type { Telemetry } from '../../src/observability/telemetry.js';
 
 /** Telemetry that counts nothing; a test replaces what it wants to hear. */
 export const silentTelemetry: Telemetry = {

@@ -1,5 +1,5 @@
 import { type Dispatcher, MockAgent } from 'undici';
-import { pairsOf } from '../../src/http/early-headers.js';
+import { pairsOf } from '../../src/lib/early-headers.js';
 import { wireOrigin } from './gateway.js';
 
 /** A call as the fake service sees it; `path` has the query and, before it, the prefix of its address. */

@@ -1,0 +1,88 @@
+import { createHmac } from 'node:crypto';
+import { deriveKey, Secret } from '../config/secret.js';
+import { BadUserInput } from '../errors.js';
+
+/** The ways to say who is asking (docs/upstream-api.md: Authentication). A cookie is what the sealed session holds, ready for a `Cookie` header. */
+export type Credential =
+  | { readonly kind: 'apiKey' | 'bearer' | 'sessionId'; readonly secret: Secret }
+  | { readonly kind: 'cookie'; readonly secret: Secret; readonly email: string; readonly name: string | null };
+
+declare const scopeBrand: unique symbol;
+
+/** Whose data this is: a keyed hash of the credential, safe to store and to log. Every key of a cache, flight or poller begins with one. */
+export type Scope = string & { readonly [scopeBrand]: true };
+
+/** What a client sent with its request or in its connection's payload, names in lower case. */
+export interface RawCredentials {
+  readonly 'x-api-key'?: string | undefined;
+  readonly authorization?: string | undefined;
+  readonly sessionId?: string | undefined;
+}
+
+const longestCredential = 4096;
+const visibleAscii = /^[\x21-\x7e]+$/;
+
+/**
+ * The explicit credential among what was presented, or undefined where there is none.
+ * @throws BadUserInput for two at once, an empty one, one that no header could carry, or an `Authorization` that is no Bearer token.
+ */
+export function explicitCredential(rawCredentials: RawCredentials): Credential | undefined {
+  const found: Credential[] = [];
+  const apiKey = rawCredentials['x-api-key'];
+  if (apiKey !== undefined) found.push({ kind: 'apiKey', secret: checked('x-api-key', apiKey) });
+  if (rawCredentials.authorization !== undefined) {
+    const [, token] = /^bearer +(.*)$/i.exec(rawCredentials.authorization.trim()) ?? [];
+    if (token === undefined) throw new BadUserInput('authorization', 'expected "Bearer <token>"');
+    found.push({ kind: 'bearer', secret: checked('authorization', token) });
+  }
+  if (rawCredentials.sessionId !== undefined) {
+    found.push({ kind: 'sessionId', secret: checked('sessionId', rawCredentials.sessionId) });
+  }
+  if (found.length > 1) {
+    const names = found.map(({ kind }) => presentedAs[kind]).join(' and ');
+    throw new BadUserInput(presentedAs[found[1]?.kind ?? 'apiKey'], `send one credential, not ${names}`);
+  }
+  return found[0];
+}
+
+const presentedAs = {
+  apiKey: 'x-api-key',
+  bearer: 'authorization',
+  sessionId: 'sessionId',
+  cookie: 'cookie',
+} as const;
+
+function checked(argument: string, value: string): Secret {
+  if (value === '') throw new BadUserInput(argument, 'must not be empty');
+  if (value.length > longestCredential)
+    throw new BadUserInput(argument, `must be at most ${longestCredential} characters`);
+  if (!visibleAscii.test(value)) throw new BadUserInput(argument, 'must hold visible ASCII characters only');
+  return new Secret(value);
+}
+
+/** What carries a credential upstream: a header, or a part of the query, which goes into the address and into no log. */
+export type Carried =
+  | { readonly header: readonly [name: string, value: string]; readonly query?: undefined }
+  | { readonly query: string; readonly header?: undefined };
+
+/** How a credential travels upstream: as it came (docs/upstream-api.md: Authentication). */
+export function carry(credential: Credential): Carried {
+  const value = credential.secret.reveal();
+  switch (credential.kind) {
+    case 'apiKey':
+      return { header: ['x-api-key', value] };
+    case 'bearer':
+      return { header: ['authorization', `Bearer ${value}`] };
+    case 'sessionId':
+      return { query: `sessionId=${encodeURIComponent(value)}` };
+    case 'cookie':
+      return { header: ['cookie', value] };
+  }
+}
+
+/** A function from credential to scope, keyed with the gateway's secret, so that a scope gives nothing away about its credential. */
+export function createScoper(secret: Secret): (credential: Credential) => Scope {
+  const key = deriveKey(secret, 'scope');
+  return ({ kind, secret: value }) =>
+    createHmac('sha256', key).update(`${kind}\n${value.reveal()}`).digest('base64url').slice(0, 32) as Scope;
+}

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
+import type { Credential } from './credentials.js';
+
+const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits');
+/** In lower case, as far as ASCII goes: other letters have lower-case forms that are somebody else's address (the Kelvin sign has k). */
+const lowerCase = (text: string) => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
+const email = z.string().transform(lowerCase);
+
+const teamList = z
+  .array(
+    z
+      .object({
+        name: z.string().min(1),
+        /** Hashes of API keys. */
+        keys: z.array(keyHash).default([]),
+        emails: z.array(email).default([]),
+        /** Those of the keys and e-mails that may manage the team. */
+        admins: z.array(email).default([]),
+      })
+      .refine(({ keys, emails, admins }) => admins.every(admin => keys.includes(admin) || emails.includes(admin)), {
+        path: ['admins'],
+        message: 'must be among the keys and emails of the team',
+      }),
+  )
+  .refine(teams => areDistinct(teams.map(({ name }) => name)), 'must have a name of its own for each team')
+  .refine(
+    teams => areDistinct(teams.flatMap(({ keys, emails }) => [...new Set([...keys, ...emails])])),
+    'must list each key and each email in one team only',
+  );
+
+const areDistinct = (values: readonly string[]) => new Set(values).size === values.length;
+
+/** Teams as the teams file lists them. */
+export type TeamList = z.output<typeof teamList>;
+
+declare const teamKeyBrand: unique symbol;
+
+/** What a team's data is stored under. It is never shown: only `teamOf` makes one, so that no text from a client can be used as a key. */
+export type TeamKey = string & { readonly [teamKeyBrand]: true };
+
+/** A team, as the gateway stores its data and as its members see it. */
+export interface Team {
+  readonly key: TeamKey;
+  readonly name: string;
+}
+
+/** Who belongs to which team. */
+export interface Teams {
+  /** The team of a credential; null where it has none. */
+  teamOf(credential: Credential): Team | null;
+  /** Whether a credential may manage its team: register and delete endpoints. */
+  isAdmin(credential: Credential): boolean;
+}
+
+/** How a teams file names an API key, so that it holds no secret: `sha256:` and 64 hexadecimal digits. */
+export function hashOfKey(key: string): string {
+  return `sha256:${createHash('sha256').update(key).digest('hex')}`;
+}
+
+/** What a member is called where a team reads who did something: the e-mail, or a name for the API key. */
+export function memberName(credential: Credential): string {
+  return credential.kind === 'cookie' ? credential.email : keyName(hashOfKey(credential.secret.reveal()));
+}
+
+/**
+ * A name by which people recognize an API key: 32 bits of a hash of the key's hash. Neither of the two can be computed from it; it
+ * need not be unique, because nothing is stored under it.
+ */
+function keyName(keyHash: string): string {
+  return `API key ${createHash('sha256').update(`market-intelligence-gateway key name ${keyHash}`).digest('hex').slice(0, 8)}`;
+}
+
+/** The teams in a file. @throws InvalidConfig that says what is wrong with it. */
+export function readTeams(file: string): TeamList {
+  try {
+    return teamList.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    throw new ConfigurationError(`TEAMS_FILE: ${file} is no list of teams: ${reasonOf(error)}`);
+  }
+}
+
+/** @param list undefined: each API key is a team of its own and its own admin, and a signed-in user has none. */
+export function createTeams(list: TeamList | undefined): Teams {
+  const byMember = new Map(
+    (list ?? []).flatMap(team => [...team.keys, ...team.emails].map(member => [member, team] as const)),
+  );
+
+  return {
+    teamOf(credential) {
+      const member = memberOf(credential);
+      if (member === undefined) return null;
+      if (list === undefined) return credential.kind === 'apiKey' ? soleTeam(member) : null;
+      const team = byMember.get(member);
+      return team === undefined ? null : { key: `name:${team.name}` as TeamKey, name: team.name };
+    },
+    isAdmin(credential) {
+      const member = memberOf(credential);
+      if (member === undefined) return false;
+      if (list === undefined) return credential.kind === 'apiKey';
+      return byMember.get(member)?.admins.includes(member) ?? false;
+    },
+  };
+}
+
+/** How a teams file lists the holder of a credential; undefined where it cannot. */
+function memberOf(credential: Credential): string | undefined {
+  if (credential.kind === 'cookie') {
+    const address = lowerCase(credential.email);
+    // The service decides what one may sign in as, and the hash of a key is no secret.
+    return keyHash.safeParse(address).success ? undefined : address;
+  }
+  return credential.kind === 'apiKey' ? hashOfKey(credential.secret.reveal()) : undefined;
+}
+
+/** An API key's own team is stored under the whole hash. The prefix keeps it apart from every team that a file names. */
+const soleTeam = (keyHash: string): Team => ({ key: `key:${keyHash}` as TeamKey, name: keyName(keyHash) });

@@ -1,0 +1,270 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { closestName } from '../lib/closest-name.js';
+import { ConfigurationError, faultsIn } from './configuration-error.js';
+import { Secret } from './secret.js';
+
+const blankIsAbsent = (value: unknown) => (typeof value === 'string' && value.trim() === '' ? undefined : value);
+const optional = <T extends z.ZodType>(schema: T) => z.preprocess(blankIsAbsent, schema.optional());
+const withDefault = <T extends z.ZodType>(schema: T, value: z.output<T>) =>
+  z.preprocess(
+    blankIsAbsent,
+    schema.optional().transform(given => given ?? value),
+  );
+
+const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .refine(value => value >= least && value <= most, `must be between ${least} and ${most}`);
+
+const flag = z.enum(['true', 'false'], 'must be true or false').transform(value => value === 'true');
+
+const urlOf = (text: string) => (URL.canParse(text) ? new URL(text) : undefined);
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const httpAddress = z
+  .string()
+  .refine(text => {
+    const url = urlOf(text);
+    return url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash;
+  }, 'must be an http or https address without user, query or fragment')
+  .transform(text => text.replace(/\/+$/, ''));
+
+const list = z.string().transform(text => text.split(',').map(part => part.trim()));
+
+const redisAddress = (text: string) => {
+  const { protocol = '', username = '', password = '', pathname = '' } = urlOf(text) ?? {};
+  const isDatabase = /^(\/\d*)?$/.test(pathname);
+  return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password) && isDatabase;
+};
+
+const redisAddresses = list.refine(
+  urls => urls.every(redisAddress),
+  'must be redis:// or rediss:// addresses, percent-encoded where they need it, ending with nothing or the number of a database, with commas between the nodes of a Cluster',
+);
+
+/** Secrets that were ever a default of this repository: whoever reads it can seal cookies with them. */
+const publicSecrets = new Set(['for-trying-out-only-set-your-own-secret']);
+
+const secrets = list
+  .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
+  .refine(
+    all => !all.some(secret => publicSecrets.has(secret)),
+    'is the public example of docker-compose.yml: make a secret of your own',
+  )
+  .transform(all => all.map(secret => new Secret(secret)));
+
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+const proxies = z
+  .string()
+  .transform((text): boolean | string[] => (text === 'true' ? true : text === 'false' ? false : text.split(/ *, */)))
+  .refine(
+    value => typeof value === 'boolean' || value.every(each => network.safeParse(each).success),
+    'must be true, false, or addresses and networks with commas between them',
+  );
+
+const origins = list.refine(
+  all => all.every(origin => urlOf(origin)?.origin === origin && /^https?:/.test(origin)),
+  'must be origins such as https://app.example, with commas between them',
+);
+
+/** Least to most verbose. */
+const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+
+const environment = z.object({
+  HOST: withDefault(z.string(), '127.0.0.1'),
+  PORT: withDefault(wholeNumber(0, 65_535), 4000),
+  UPSTREAM_BASE_URL: optional(httpAddress),
+  UPSTREAM_API_URL: optional(httpAddress),
+  UPSTREAM_DEV_URL: optional(httpAddress),
+  UPSTREAM_TIMEOUT_MS: withDefault(wholeNumber(1, 600_000), 10_000),
+  UPSTREAM_CONNECTIONS: withDefault(wholeNumber(1, 10_000), 128),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(httpAddress),
+  REDIS_URL: optional(redisAddresses),
+  SESSION_SECRET: optional(secrets),
+  EVENTS_SEARCH_PARAM: optional(z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter')),
+  KEYWORD_SUGGESTION_PATH: optional(z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /')),
+  TEAMS_FILE: optional(z.string()),
+  DATA_DIR: withDefault(z.string(), './data'),
+  EXPORT_ALLOW_PRIVATE_ADDRESSES: optional(flag),
+  NODE_ENV: optional(
+    z
+      .string()
+      .refine(
+        value => value === 'production' || !/^\s*prod/i.test(value),
+        'must be exactly production where that is meant',
+      ),
+  ),
+  SANDBOX: withDefault(flag, false),
+  LOG_LEVEL: withDefault(z.enum(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
+  TRUST_PROXY: withDefault(proxies, false),
+  POLL_INTERVAL_MS: optional(wholeNumber(100, 3_600_000)),
+  CORS_ORIGINS: withDefault(origins, []),
+  EXPLAIN: optional(flag),
+  RESPONSE_CACHE: withDefault(flag, true),
+  INTROSPECTION: withDefault(flag, true),
+  QUERY_CALL_LIMIT: withDefault(wholeNumber(1, 1_000_000), 2_000),
+  RATE_LIMIT_PER_CREDENTIAL: withDefault(wholeNumber(0, 1_000_000_000), 600_000),
+  RATE_LIMIT_PER_ADDRESS: withDefault(wholeNumber(0, 1_000_000_000), 1_200_000),
+  MAX_REQUESTS_IN_FLIGHT: withDefault(wholeNumber(1, 1_000_000), 5_000),
+  MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 100),
+  PERSISTED_DOCUMENTS: optional(z.string()),
+  PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),
+});
+
+/** The sandbox's jobs run for seconds, the service's for minutes (docs/upstream-api.md: Discovery workflow). */
+const pollMs = { sandbox: 1_000, service: 30_000 };
+
+/** A name that begins like this is the gateway's: one that is not known is a mistake. */
+const ownPrefixes = /^(UPSTREAM|SESSION|EXPORT|MCP)_/;
+/** Names of others that begin so: X11's session manager sets it on every Linux desktop. */
+const namesOfOthers = new Set(['SESSION_MANAGER']);
+
+/** Variables that look like the gateway's and would change nothing. */
+function unknownNames(env: Record<string, string | undefined>): string[] {
+  const known = Object.keys(environment.shape);
+  return Object.keys(env)
+    .filter(name => ownPrefixes.test(name) && blankIsAbsent(env[name]) !== undefined)
+    .filter(name => !known.includes(name) && !namesOfOthers.has(name))
+    .map(name => {
+      const meant = closestName(name, known);
+      return `${name}: is no variable of the gateway${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
+    });
+}
+
+const addressNames = ['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'];
+
+/** What one variable demands of another. */
+function disagreements(env: Record<string, string | undefined>): string[] {
+  const faults: string[] = [];
+  const isSet = (name: string) => blankIsAbsent(env[name]) !== undefined;
+  const isProduction = env.NODE_ENV === 'production';
+  const addresses = addressNames.filter(isSet);
+  for (const name of addresses) {
+    if (!isSet('UPSTREAM_BASE_URL')) faults.push(`UPSTREAM_BASE_URL: must be set where ${name} is`);
+    if (env.SANDBOX === 'true') faults.push(`SANDBOX: must not be true where ${name} is set`);
+  }
+  if (isProduction && addresses.length === 0 && env.SANDBOX !== 'true') {
+    faults.push(
+      'UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or SANDBOX=true to serve the invented data of the sandbox',
+    );
+  }
+  if (isProduction && !isSet('SESSION_SECRET')) {
+    faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
+  }
+  const mode = env.PERSISTED_DOCUMENTS_MODE?.trim();
+  if ((mode === 'allow' || mode === 'only') && !env.PERSISTED_DOCUMENTS?.trim()) {
+    faults.push(`PERSISTED_DOCUMENTS: must be set where PERSISTED_DOCUMENTS_MODE is ${mode}`);
+  }
+  return faults;
+}
+
+/** Everything that can be set from outside. Names and defaults are those of the table in docs/operators.md. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** The service's three addresses without a slash at their end; `base` undefined means that the sandbox is to run. */
+  readonly upstream: {
+    readonly base: string | undefined;
+    readonly api: string | undefined;
+    readonly dev: string | undefined;
+    readonly timeoutMs: number;
+    readonly connections: number;
+  };
+  /** One address, or the nodes of a Cluster. */
+  readonly redis: readonly string[] | undefined;
+  /** The first seals and scopes; all of them open. Never empty. */
+  readonly sessionSecrets: readonly [Secret, ...Secret[]];
+  readonly eventsSearchParam: string | undefined;
+  readonly keywordSuggestionPath: string | undefined;
+  readonly teamsFile: string | undefined;
+  /** Where the registry of exports lives without Redis. */
+  readonly dataDir: string;
+  readonly exports: {
+    /** Undefined: where the sandbox runs. In production never undefined: anybody has the sandbox's key there. */
+    readonly allowPrivateAddresses: boolean | undefined;
+    readonly httpsOnly: boolean;
+  };
+  readonly logLevel: (typeof logLevels)[number];
+  /** Whether traces are sent; OpenTelemetry itself reads where to and how. */
+  readonly traces: boolean;
+  readonly trustProxy: boolean | readonly string[];
+  /** Between two polls of one thing, in milliseconds. */
+  readonly pollIntervalMs: number;
+  /** Origins, besides the gateway's own, whose pages may send cookies and open WebSockets. */
+  readonly corsOrigins: readonly string[];
+  /** Whether `x-explain: 1` is answered; undefined: where the sandbox runs. */
+  readonly explain: boolean | undefined;
+  /** Whether whole answers are kept. */
+  readonly responseCache: boolean;
+  /** Whether the schema may be asked for. */
+  readonly introspection: boolean;
+  /** The most upstream calls that one operation may be able to cause. */
+  readonly queryCallLimit: number;
+  /** Requests a minute; 0 is no limit. */
+  readonly rateLimits: { readonly perCredential: number; readonly perAddress: number };
+  /** Past these, new requests are turned away. */
+  readonly loadShedding: { readonly requestsInFlight: number; readonly eventLoopDelayMs: number };
+  /** The manifest of trusted documents, and whether others are run beside them. */
+  readonly persistedDocuments: { readonly file: string | undefined; readonly mode: 'off' | 'allow' | 'only' };
+}
+
+/**
+ * The configuration that an environment describes. An empty variable counts as absent.
+ * @throws InvalidConfig that names every wrong variable, not only the first.
+ */
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const result = environment.safeParse(env);
+  const faults = [...(result.success ? [] : faultsIn(result.error)), ...unknownNames(env), ...disagreements(env)];
+  if (!result.success || faults.length > 0) {
+    throw new ConfigurationError(`The environment is not right: ${faults.join('; ')}`);
+  }
+  const values = result.data;
+  const isProduction = values.NODE_ENV === 'production';
+  const [first = new Secret(randomBytes(32).toString('base64url')), ...rest] = values.SESSION_SECRET ?? [];
+  return {
+    host: values.HOST,
+    port: values.PORT,
+    upstream: {
+      base: values.UPSTREAM_BASE_URL,
+      api: values.UPSTREAM_API_URL,
+      dev: values.UPSTREAM_DEV_URL,
+      timeoutMs: values.UPSTREAM_TIMEOUT_MS,
+      connections: values.UPSTREAM_CONNECTIONS,
+    },
+    redis: values.REDIS_URL,
+    sessionSecrets: [first, ...rest],
+    eventsSearchParam: values.EVENTS_SEARCH_PARAM,
+    keywordSuggestionPath: values.KEYWORD_SUGGESTION_PATH,
+    teamsFile: values.TEAMS_FILE,
+    dataDir: values.DATA_DIR,
+    exports: {
+      allowPrivateAddresses: values.EXPORT_ALLOW_PRIVATE_ADDRESSES ?? (isProduction ? false : undefined),
+      httpsOnly: isProduction,
+    },
+    logLevel: values.LOG_LEVEL,
+    traces: values.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
+    trustProxy: values.TRUST_PROXY,
+    pollIntervalMs:
+      values.POLL_INTERVAL_MS ?? (values.UPSTREAM_BASE_URL === undefined ? pollMs.sandbox : pollMs.service),
+    corsOrigins: values.CORS_ORIGINS,
+    explain: values.EXPLAIN,
+    responseCache: values.RESPONSE_CACHE,
+    introspection: values.INTROSPECTION,
+    queryCallLimit: values.QUERY_CALL_LIMIT,
+    rateLimits: { perCredential: values.RATE_LIMIT_PER_CREDENTIAL, perAddress: values.RATE_LIMIT_PER_ADDRESS },
+    loadShedding: { requestsInFlight: values.MAX_REQUESTS_IN_FLIGHT, eventLoopDelayMs: values.MAX_EVENT_LOOP_DELAY_MS },
+    persistedDocuments: { file: values.PERSISTED_DOCUMENTS, mode: values.PERSISTED_DOCUMENTS_MODE },
+  };
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
+import { unwrapped, withAttributes } from '../../data/wire-types.js';
+import { oncePerValue } from '../../lib/once-per-value.js';
+
+const text = z.string();
+
+const naics = z.object({
+  code: z.union([text, z.int().transform(String)]),
+  name: tolerant('Company.naics.name', text),
+  level: tolerant('Company.naics.level', z.int()),
+  isPrimary: tolerant('Company.naics.isPrimary', z.boolean()),
+});
+
+const known = z.object({
+  domain: text.min(1),
+  name: tolerant('Company.name', text),
+  description: tolerant('Company.description', text),
+  overallMomentum: tolerant('Company.overallMomentum', z.number()),
+  contactNumber: tolerant('Company.contactNumber', text),
+  contactEmail: tolerant('Company.contactEmail', text),
+  actualRevenue: tolerant('Company.actualRevenue', z.number()),
+  naics: records('Company.naics', naics),
+  operatesIn: records('Company.operatesIn', text),
+  dunsNumbers: records('Company.dunsNumbers', text),
+});
+
+/** A company record (docs/upstream-api.md: Company record); what the specification does not name is kept in `attributes`. */
+const company = withAttributes(known);
+
+export type CompanyRecord = z.output<typeof company>;
+
+/** The companies of a market. The body is not shown: a list, bare or under `data` or `companies`, is understood. */
+export const companies = z.preprocess(listIn, requiredRecords('Company', company));
+
+const perPiece = 250;
+
+/** The same body in pieces of 250 companies; one that has no list is one piece. */
+export function companyPieces(body: unknown): readonly unknown[] {
+  const list = listIn(body);
+  if (!Array.isArray(list)) return [body];
+  return Array.from({ length: Math.ceil(list.length / perPiece) }, (_, index) =>
+    list.slice(index * perPiece, (index + 1) * perPiece),
+  );
+}
+
+function listIn(body: unknown): unknown {
+  const content = unwrapped(body);
+  return Array.isArray(content) ? content : (content as { companies?: unknown } | null)?.companies;
+}
+
+const jsonObject = z.record(text, z.unknown());
+
+/** The ESG data of a market. The body is not shown: the object itself, or what is under `data`; a list stays under `data`. */
+export const esg = z.preprocess(body => {
+  const content = unwrapped(body);
+  return Array.isArray(content) ? { data: content } : content;
+}, jsonObject);
+
+export type Esg = z.output<typeof esg>;
+
+/** A CSV file that was written (docs/upstream-api.md: Markets interface). */
+export const csvExport = z.preprocess(unwrapped, z.object({ downloadLink: z.url({ protocol: /^https?$/ }) }));
+
+/** The parts of a market's ESG data by the domains, in lower case, of the companies that they are about. Worked out once for each body. */
+const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {
+  const parts = new Map<string, Esg>();
+  const add = (domain: unknown, part: unknown) => {
+    if (typeof domain !== 'string' || !isRecord(part)) return;
+    const key = domain.toLowerCase();
+    if (!parts.has(key)) parts.set(key, part);
+  };
+  for (const [member, value] of Object.entries(data)) {
+    add(member, value);
+    for (const record of Array.isArray(value) ? value : []) add(record?.domain, record);
+  }
+  return parts;
+});
+
+/** A company's part of its market's ESG data: a record with its domain in any list, or a member named like it; null where there is neither. */
+export function esgOf(data: Esg, domain: string): Esg | null {
+  return partsByDomain(data).get(domain.toLowerCase()) ?? null;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,77 @@
+import type { Context } from '../../context.js';
+import type { Observed } from '../../data/polling/state-message.js';
+import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
+import type { Resolvers, ReviewTarget } from '../../generated/schema-types.js';
+import { marketId, plainText } from '../../graphql/input.js';
+import { checkedDomains } from '../../graphql/internet-domain.js';
+import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
+import { criteriaBody, prompt } from './criteria-input.js';
+import type { JobProgress } from './feed.js';
+
+/** The fields of a market that its discovery answers, and the steps of the discovery workflow. */
+export const discoveryResolvers: Resolvers = {
+  Subscription: {
+    jobProgress: {
+      subscribe: (_, { marketId: id, phase }, { feeds }) =>
+        feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
+      resolve: ({ state, observedAt }: Observed<JobProgress>, _: unknown, { receipt }: Context) => {
+        receipt.leftOut.push(...state.leftOut);
+        return { ...state, observedAt: new Date(observedAt).toISOString() };
+      },
+    },
+  },
+  Market: {
+    jobs: ({ id }, { phase }, { loaders }) => loaders.discovery.jobs(id, phase),
+    searchCriteria: ({ id }, _, { loaders }) => loaders.discovery.criteria(id),
+    searchCriteriaHistory: ({ id }, _, { loaders }) => loaders.discovery.criteriaHistory(id),
+  },
+  Mutation: {
+    createSearchCriteria: (_, { input }, { writer }) =>
+      writer.write(
+        createCriteriaWrite(
+          plainText(input.searchType, 'input.searchType'),
+          prompt(input.searchInput, 'input.searchInput'),
+        ),
+      ),
+    async suggestKeywords(_, { input }, { writer, keywordSuggestionPath }) {
+      const criteria = criteriaBody(input.searchCriteria, 'input.searchCriteria');
+      if (keywordSuggestionPath === undefined) throw new NotConfigured('KEYWORD_SUGGESTION_PATH');
+      return writer.write(suggestKeywordsWrite(keywordSuggestionPath, criteria));
+    },
+    async startDiscovery(_, { input }, { writer }) {
+      const id = marketId(input.marketId, 'input.marketId');
+      const criteria = criteriaBody(input.searchCriteria, 'input.searchCriteria');
+      try {
+        const jobs = await writer.write(startWrite(id, criteria, input.skipDiscoveryReview));
+        return { __typename: 'DiscoveryStarted', marketId: id, jobs };
+      } catch (error) {
+        if (!(error instanceof Conflict)) throw error;
+        return { __typename: 'DiscoveryAlreadyRunning', marketId: id };
+      }
+    },
+    async reviewCompanies(_, { input }, { writer }) {
+      const id = marketId(input.marketId, 'input.marketId');
+      const status = input.reviewStatus === 'INCLUDE' ? 'include' : 'exclude';
+      await writer.write(reviewWrite(id, status, reviewed(input.target)));
+      return { marketId: id, market: { id } };
+    },
+    async publishMarket(_, { input }, { writer }) {
+      const id = marketId(input.marketId, 'input.marketId');
+      return { marketId: id, jobs: await writer.write(publishWrite(id)) };
+    },
+  },
+  DiscoveryAlreadyRunning: {
+    jobs: ({ marketId: id }, _, { loaders }) => loaders.discovery.jobs(id, 'DISCOVERY'),
+  },
+};
+
+function reviewed(target: ReviewTarget) {
+  if (target.domains != null) {
+    return {
+      mode: 'partial',
+      domains: checkedDomains('ReviewTarget.domains', target.domains, 'input.target.domains'),
+    } as const;
+  }
+  if (target.all !== true) throw new BadUserInput('input.target.all', 'must be true; name domains to review some');
+  return { mode: 'all' } as const;
+}

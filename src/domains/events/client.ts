@@ -1,0 +1,114 @@
+import { Vector } from '../../data/embeddings/vector.js';
+import type { Parsed, Read } from '../../data/reader.js';
+import { NotConfigured } from '../../errors.js';
+import { type Event, type EventPage, eventPage, type Observation, observation } from './model.js';
+
+/** What the event list is asked for, by the service's own names (docs/upstream-api.md: GET events); what is left out is the service's default. */
+export interface EventQuery {
+  readonly from?: string;
+  readonly to?: string;
+  readonly affectedDatapoint?: readonly string[];
+  readonly alertType?: readonly string[];
+  readonly impactedEntity?: readonly string[];
+  readonly minLikelihood?: number;
+  readonly maxLikelihood?: number;
+  readonly minSeverity?: number;
+  readonly maxSeverity?: number;
+  readonly search?: string;
+}
+
+/** Embeddings by the identifier of their record. What comes from Redis is their text. */
+export type Vectors = Readonly<Record<string, Vector | string>>;
+
+/** The endpoints of the events monitor. */
+export interface EventsClient {
+  /** GET /v2/events-monitor/events. @throws NotConfigured where the query has a `search` and the service's parameter for it is not known. */
+  page(query: EventQuery, page: number, pageSize: number, vectors: boolean): Read<EventPage, Vectors>;
+  /** GET /v2/events-monitor/observation/{id}. */
+  observation(id: string, vectors: boolean): Read<Observation, Vectors>;
+}
+
+/** @param searchParam the name of the free-text parameter, which the specification does not show. */
+export function createEventsClient(searchParam: string | undefined): EventsClient {
+  return {
+    page: (query, page, pageSize, vectors) => ({
+      request: {
+        family: 'events',
+        address: 'base',
+        method: 'GET',
+        path: '/v2/events-monitor/events',
+        query: parameters(query, page, pageSize, searchParam),
+        argument: 'filter',
+        safe: true,
+        vectors: { member: 'embeddings', wanted: vectors },
+      },
+      parse: parsedPage,
+      join: joinedPage,
+    }),
+
+    observation: (id, vectors) => ({
+      request: {
+        family: 'observations',
+        address: 'base',
+        method: 'GET',
+        path: `/v2/events-monitor/observation/${encodeURIComponent(id)}`,
+        argument: 'id',
+        safe: true,
+        vectors: { member: 'textEmbedding', wanted: vectors },
+      },
+      parse: parsedObservation,
+      join: joinedObservation,
+    }),
+  };
+}
+
+function parameters(query: EventQuery, page: number, pageSize: number, searchParam: string | undefined) {
+  const { search, ...filters } = query;
+  const parameters = new URLSearchParams({ pageSize: String(pageSize), page: String(page) });
+  for (const [name, value] of Object.entries(filters)) parameters.set(name, String(value));
+  if (search !== undefined) {
+    if (searchParam === undefined) throw new NotConfigured('EVENTS_SEARCH_PARAM');
+    parameters.set(searchParam, search);
+  }
+  return parameters;
+}
+
+function parsedPage(body: unknown): Parsed<EventPage, Vectors> {
+  const page = eventPage.parse(body);
+  const found = page.events.flatMap(event =>
+    event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
+  );
+  return { value: { ...page, events: page.events.map(event => withVector(event, null)) }, heavy: apart(found) };
+}
+
+function joinedPage(page: EventPage, vectors: Vectors): EventPage {
+  return { ...page, events: page.events.map(event => withVector(event, vectorOf(vectors, event?.id))) };
+}
+
+function parsedObservation(body: unknown): Parsed<Observation, Vectors> {
+  const record = observation.parse(body);
+  const { id, textEmbedding } = record;
+  if (textEmbedding === null) return { value: record, heavy: noVectors };
+  return { value: { ...record, textEmbedding: null }, heavy: apart([[id, textEmbedding]]) };
+}
+
+function joinedObservation(record: Observation, vectors: Vectors): Observation {
+  return { ...record, textEmbedding: vectorOf(vectors, record.id) };
+}
+
+function withVector(event: Event | null, vector: Vector | null): Event | null {
+  if (event === null || event.vectorIndex === null || event.vectorIndex.embeddings === vector) return event;
+  return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vector } };
+}
+
+/** An identifier may be called as every object's own members are. */
+function vectorOf(vectors: Vectors, id = ''): Vector | null {
+  const found = Object.hasOwn(vectors, id) ? vectors[id] : undefined;
+  return typeof found === 'string' ? new Vector(found) : (found ?? null);
+}
+
+function apart(found: readonly (readonly [string, Vector])[]) {
+  return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, { bytes }]) => sum + bytes.length, 0) };
+}
+
+const noVectors = apart([]);

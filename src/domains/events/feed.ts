@@ -1,0 +1,66 @@
+import type { Polling } from '../../data/polling/polling.js';
+import { type ReaderDeps, readAnew } from '../../data/reader.js';
+import type { RequestAuth } from '../../data/request-auth.js';
+import { largestPage } from '../../graphql/input.js';
+import { ResponseMetadata } from '../../observability/response-metadata.js';
+import type { EventQuery, EventsClient } from './client.js';
+import type { Event } from './model.js';
+import { follow, type Tail, tailState, timeOf } from './tail.js';
+
+/** What the events room can be listened to for. */
+export interface EventsFeed {
+  /**
+   * Events that are new or updated from now on, each once for each update, the oldest update first (docs/upstream-api.md: GET events).
+   * @param vectors whether embeddings are wanted.
+   * @throws NotConfigured; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
+   */
+  eventUpdates(query: EventQuery, vectors: boolean): Promise<AsyncIterable<Event>>;
+}
+
+/** The feed of one caller, until the caller's signal aborts. */
+export function createEventsFeed(
+  parts: Pick<ReaderDeps, 'upstream' | 'telemetry'> & { readonly polling: Polling; readonly events: EventsClient },
+  { credential, scope, until }: RequestAuth,
+): EventsFeed {
+  const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
+    const asker = { credential, scope, receipt: new ResponseMetadata() };
+    return async (page: number, from: string, to: string) => {
+      const read = parts.events.page({ ...query, from, to }, page, largestPage, vectors);
+      const { value } = await readAnew(parts, read, asker, signal);
+      const { events, totalItems } = value;
+      const readable = events.filter(event => event !== null);
+      return { events: readable, totalItems, leftOut: events.length - readable.length };
+    };
+  };
+
+  return {
+    async eventUpdates(query, vectors) {
+      const { request } = parts.events.page(query, 1, 1, vectors);
+      const tails = await parts.polling.watch<Tail>(
+        scope,
+        `events ${vectors} ${request.query}`,
+        {
+          stateSchema: tailState,
+          ask: (before, signal) => follow(pagesOf(query, vectors, signal), before, Date.now()),
+          same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
+          isFinal: () => false,
+        },
+        until.signal,
+      );
+      return updatesIn(tails);
+    },
+  };
+}
+
+/** What each tail has that none before it had. What the first one has was there before the listener came. */
+async function* updatesIn(tails: AsyncIterable<{ readonly state: Tail }>): AsyncGenerator<Event> {
+  let known: ReadonlySet<string> | undefined;
+  for await (const { state } of tails) {
+    const before = known;
+    const its = new Set([...state.seen, ...state.updates.map(({ key }) => key)]);
+    for (const key of before ?? []) if (timeOf(key) >= state.from) its.add(key);
+    known = its;
+    if (before === undefined) continue;
+    for (const { key, event } of state.updates) if (!before.has(key)) yield event;
+  }
+}

@@ -1,0 +1,103 @@
+import { BadUserInput } from '../../errors.js';
+import type { EventFilter } from '../../generated/schema-types.js';
+import { plainText } from '../../graphql/input.js';
+import { boundedList } from '../../graphql/limits/list-bounds.js';
+import { oncePerValue } from '../../lib/once-per-value.js';
+import type { EventQuery } from './client.js';
+
+const longestName = 255;
+const longestQuery = 8_000;
+const greatestScore = 3;
+
+type Given = EventFilter | null | undefined;
+
+/** A filter of the schema as a query of the service. @throws BadUserInput that names the member: `filter.minLikelihood`. */
+export function queryOf(filter: Given): EventQuery {
+  return filter == null ? {} : preparedQuery(filter);
+}
+
+/** One filter may stand for a hundred companies. */
+const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
+  const query: EventQuery = {
+    ...given('from', filter.from, time),
+    ...given('to', filter.to, time),
+    ...given('affectedDatapoint', filter.affectedDatapoints, names('affectedDatapoints')),
+    ...given('alertType', filter.alertTypes, names('alertTypes')),
+    ...given('impactedEntity', filter.impactedEntities, names('impactedEntities')),
+    ...bounds('minLikelihood', 'maxLikelihood', filter),
+    ...bounds('minSeverity', 'maxSeverity', filter),
+    ...given('search', filter.search, (value, member) => plainText(value, `filter.${member}`)),
+  };
+  if (query.from !== undefined && query.to !== undefined && startOf(query.from) > endOf(query.to)) {
+    throw new BadUserInput('filter.from', 'must not be after filter.to');
+  }
+  if (JSON.stringify(query).length > longestQuery) throw new BadUserInput('filter', 'is too long');
+  return query;
+});
+
+/** A name for a comma-separated list of the service. @throws BadUserInput */
+export function entityName(name: string, argument: string): string {
+  if (name.includes(',')) throw new BadUserInput(argument, 'a name with a comma cannot be asked for');
+  return plainText(name, argument, longestName);
+}
+
+function given<K extends keyof EventQuery, V>(
+  name: K,
+  value: V | null | undefined,
+  check: (value: V, member: string) => EventQuery[K],
+): Pick<EventQuery, K> | undefined {
+  if (value == null) return undefined;
+  const checked = check(value, name);
+  return checked === undefined ? undefined : ({ [name]: checked } as Pick<EventQuery, K>);
+}
+
+function names(member: 'affectedDatapoints' | 'alertTypes' | 'impactedEntities') {
+  return (list: readonly string[]): readonly string[] | undefined => {
+    const argument = `filter.${member}`;
+    const checked = boundedList(`EventFilter.${member}`, list, argument).map(name => entityName(name, argument));
+    return checked.length === 0 ? undefined : checked;
+  };
+}
+
+type Least = 'minLikelihood' | 'minSeverity';
+type Greatest = 'maxLikelihood' | 'maxSeverity';
+
+function bounds(least: Least, greatest: Greatest, filter: EventFilter) {
+  const low = score(filter[least], least, 0);
+  const high = score(filter[greatest], greatest, greatestScore);
+  if (low !== undefined && high !== undefined && low > high) {
+    throw new BadUserInput(`filter.${least}`, `must not be above filter.${greatest}`);
+  }
+  return { ...(low !== undefined && { [least]: low }), ...(high !== undefined && { [greatest]: high }) };
+}
+
+/** A bound left out keeps the service's default. Null becomes the end of the scale, since the service has no word for "no bound". */
+function score(value: number | null | undefined, member: string, end: number): number | undefined {
+  if (value === undefined) return undefined;
+  if (value === null) return end;
+  if (value < 0 || value > greatestScore)
+    throw new BadUserInput(`filter.${member}`, `must be between 0 and ${greatestScore}`);
+  return value;
+}
+
+const day = /^\d{4}-\d{2}-\d{2}$/;
+const point =
+  /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d(?:\.\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
+
+/** A day stays a day, since the service gives it a meaning of its own; of a point in time, seconds and a zone (UTC) are filled in. */
+function time(text: string, member: string): string {
+  const [, pointDay, minute, second = ':00', zone = 'Z'] = point.exec(text) ?? [];
+  const itsDay = day.test(text) ? text : pointDay;
+  if (itsDay === undefined || !isCalendarDay(itsDay)) {
+    throw new BadUserInput(`filter.${member}`, 'must be a day (2026-01-31) or a point in time (2026-01-31T08:30:00Z)');
+  }
+  return itsDay === text ? text : `${itsDay}T${minute}${second}${zone}`;
+}
+
+function isCalendarDay(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+const startOf = (text: string) => Date.parse(text);
+const endOf = (text: string) => Date.parse(day.test(text) ? `${text}T23:59:59.999Z` : text);

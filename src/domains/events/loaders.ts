@@ -1,0 +1,45 @@
+import DataLoader from 'dataloader';
+import type { Lifetime } from '../../data/cache/lookup.js';
+import type { Reader } from '../../data/reader.js';
+import type { MaybePromise } from '../../lib/maybe-promise.js';
+import type { EventsClient } from './client.js';
+import { type CompanyEvents, shareCalls } from './company-events.js';
+import type { Observation } from './model.js';
+import { type EventWindow, pagesFor, type ReadPage, type ReadWindow } from './window.js';
+
+/** What the events room can load for one request. `vectors` says whether embeddings are wanted. */
+export interface EventsLoaders {
+  /** Items `offset` to `offset + first` of the list, in one call wherever one page can hold them, else in two. */
+  readonly window: ReadWindow;
+  observation(id: string, vectors: boolean): MaybePromise<Observation>;
+  /** The first events of one entity; the entities asked for in one tick share calls. */
+  ofCompany(asked: CompanyEvents): Promise<EventWindow>;
+}
+
+/** @param lifetimes of the event list and of an observation. */
+export function createEventsLoaders(
+  reader: Reader,
+  client: EventsClient,
+  lifetimes: { readonly events: Lifetime; readonly observation: Lifetime },
+): EventsLoaders {
+  const page: ReadPage = async (query, number, pageSize, vectors) =>
+    reader.read(client.page(query, number, pageSize, vectors), lifetimes.events);
+
+  const window: ReadWindow = async (query, offset, first, vectors) => {
+    const parts = pagesFor(offset, first);
+    const pages = await Promise.all(parts.map(part => page(query, part.page, part.pageSize, vectors)));
+    const events = pages.flatMap(({ events }, index) => events.slice(parts[index]?.skip)).slice(0, first);
+    const { totalItems = 0, unfilteredTotalItems = null } = pages[0] ?? {};
+    return { events, totalItems, unfilteredTotalItems };
+  };
+
+  const companies = new DataLoader((asked: readonly CompanyEvents[]) => shareCalls(asked, page, window), {
+    cacheKeyFn: (asked: CompanyEvents) => JSON.stringify(asked),
+  });
+
+  return {
+    window,
+    observation: (id, vectors) => reader.read(client.observation(id, vectors), lifetimes.observation),
+    ofCompany: asked => companies.load(asked),
+  };
+}

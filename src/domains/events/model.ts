@@ -1,0 +1,231 @@
+import { z } from 'zod';
+import { Vector } from '../../data/embeddings/vector.js';
+import { placedRecords, records, tolerant } from '../../data/upstream/schema-drift.js';
+import { closedSet, unwrapped, utcTime, vector } from '../../data/wire-types.js';
+
+const text = z.string();
+
+const directions = { up: 'UP', down: 'DOWN', fluctuate: 'FLUCTUATE', unknown: 'UNKNOWN' } as const;
+
+const operators = {
+  '>': 'GREATER_THAN',
+  '<': 'LESS_THAN',
+  '>=': 'GREATER_THAN_OR_EQUAL',
+  '<=': 'LESS_THAN_OR_EQUAL',
+  '=': 'EQUAL',
+  '~': 'APPROXIMATELY',
+  range: 'RANGE',
+} as const;
+
+const entityTypes = { company: 'COMPANY', category: 'CATEGORY', country: 'COUNTRY', location: 'LOCATION' } as const;
+
+const score = z.int().min(0).max(3);
+
+const quantity = z.object({
+  operator: tolerant('Event.quantity.operator', closedSet(operators)),
+  values: z.array(z.number()),
+  unit: text,
+});
+
+const affectedDatapoint = z.object({
+  name: text,
+  subject: tolerant('Event.affectedDatapoints.subject', text),
+  direction: tolerant('Event.affectedDatapoints.direction', closedSet(directions)),
+  quantity: tolerant('Event.affectedDatapoints.quantity', quantity),
+});
+
+const alertType = z.object({
+  name: text,
+  mappedFrom: tolerant('Event.alertTypes.mappedFrom', text),
+  method: tolerant('Event.alertTypes.method', text),
+  similarity: tolerant('Event.alertTypes.similarity', z.number()),
+  rationale: tolerant('Event.alertTypes.rationale', text),
+});
+
+const impact = z.object({
+  likelihood: tolerant('Event.impactedEntities.impact.likelihood', score),
+  severity: tolerant('Event.impactedEntities.impact.severity', score),
+  rationale: tolerant('Event.impactedEntities.impact.rationale', text),
+});
+
+const impactedEntity = z.object({
+  name: text,
+  entityType: tolerant('Event.impactedEntities.entityType', text),
+  mappedFrom: tolerant('Event.impactedEntities.mappedFrom', text),
+  impact: tolerant('Event.impactedEntities.impact', impact),
+});
+
+const taxonomicMatches = z.object({
+  affectedDatapoints: records('Event.affectedDatapoints', affectedDatapoint),
+  alertTypes: records('Event.alertTypes', alertType),
+  impactedEntities: records('Event.impactedEntities', impactedEntity),
+});
+
+const vectorIndex = z.object({
+  anchorText: tolerant('Event.vectorIndex.anchorText', text),
+  /** Null where it was cut, since nobody wanted it. */
+  embeddings: tolerant('Event.vectorIndex.embeddings', vector),
+  embeddingsModelName: tolerant('Event.vectorIndex.embeddingsModelName', text),
+});
+
+const timestamps = z.object({
+  published: tolerant('Event.timestamps.published', utcTime),
+  recordedStart: tolerant('Event.timestamps.recordedStart', utcTime),
+  recordedEnd: tolerant('Event.timestamps.recordedEnd', utcTime),
+  projectedStart: tolerant('Event.timestamps.projectedStart', utcTime),
+  projectedEnd: tolerant('Event.timestamps.projectedEnd', utcTime),
+});
+
+const unknownTimes = timestamps.parse({});
+
+const reference = z
+  .object({ _id: text, title: text, url: tolerant('Event.references.url', text) })
+  .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
+
+const keyword = z.object({
+  keyword: tolerant('Event.eventSearchKeywords.keyword', text),
+  propertySource: tolerant('Event.eventSearchKeywords.propertySource', text),
+});
+
+const relevantEntity = z.object({
+  name: tolerant('Event.relevantEntities.name', text),
+  entityType: tolerant('Event.relevantEntities.entityType', closedSet(entityTypes)),
+  propertySource: tolerant('Event.relevantEntities.propertySource', text),
+});
+
+const event = z
+  .object({
+    _id: text,
+    title: tolerant('Event.title', text),
+    summary: tolerant('Event.summary', text),
+    vectorIndex: tolerant('Event.vectorIndex', vectorIndex),
+    eventSearchKeywords: records('Event.eventSearchKeywords', keyword),
+    relevantEntities: records('Event.relevantEntities', relevantEntity),
+    timestamps: tolerant('Event.timestamps', timestamps),
+    references: records('Event.references', reference),
+    lastUpdated: tolerant('Event.lastUpdated', utcTime),
+    taxonomicMatches: tolerant('Event.taxonomicMatches', taxonomicMatches),
+  })
+  .transform(({ _id, taxonomicMatches, timestamps, ...rest }) => ({
+    id: _id,
+    ...rest,
+    timestamps: timestamps ?? unknownTimes,
+    affectedDatapoints: taxonomicMatches?.affectedDatapoints ?? [],
+    alertTypes: taxonomicMatches?.alertTypes ?? [],
+    impactedEntities: taxonomicMatches?.impactedEntities ?? [],
+  }));
+
+/** An Event (docs/upstream-api.md: Event), with `taxonomicMatches` flattened. */
+export type Event = z.output<typeof event>;
+
+const vectorState = z.union([z.instanceof(Vector), vector]);
+
+/** The shape of an event that another gateway read. */
+export const eventState = z.object({
+  id: text,
+  title: text.nullable(),
+  summary: text.nullable(),
+  vectorIndex: z
+    .object({
+      anchorText: text.nullable(),
+      embeddings: vectorState.nullable(),
+      embeddingsModelName: text.nullable(),
+    })
+    .nullable(),
+  eventSearchKeywords: z.array(z.object({ keyword: text.nullable(), propertySource: text.nullable() })),
+  relevantEntities: z.array(
+    z.object({
+      name: text.nullable(),
+      entityType: z.enum(Object.values(entityTypes)).nullable(),
+      propertySource: text.nullable(),
+    }),
+  ),
+  references: z.array(z.object({ id: text, title: text, url: text.nullable() })),
+  lastUpdated: text.nullable(),
+  timestamps: z.object({
+    published: text.nullable(),
+    recordedStart: text.nullable(),
+    recordedEnd: text.nullable(),
+    projectedStart: text.nullable(),
+    projectedEnd: text.nullable(),
+  }),
+  affectedDatapoints: z.array(
+    z.object({
+      name: text,
+      subject: text.nullable(),
+      direction: z.enum(Object.values(directions)).nullable(),
+      quantity: z
+        .object({
+          operator: z.enum(Object.values(operators)).nullable(),
+          values: z.array(z.number()),
+          unit: text,
+        })
+        .nullable(),
+    }),
+  ),
+  alertTypes: z.array(
+    z.object({
+      name: text,
+      mappedFrom: text.nullable(),
+      method: text.nullable(),
+      similarity: z.number().nullable(),
+      rationale: text.nullable(),
+    }),
+  ),
+  impactedEntities: z.array(
+    z.object({
+      name: text,
+      entityType: text.nullable(),
+      mappedFrom: text.nullable(),
+      impact: z
+        .object({ likelihood: score.nullable(), severity: score.nullable(), rationale: text.nullable() })
+        .nullable(),
+    }),
+  ),
+}) satisfies z.ZodType<Event>;
+
+const count = z.int().min(0);
+
+/** The answer of the event list (docs/upstream-api.md: GET events). Its `pageSize` is the one that the service used. */
+export const eventPage = z.compile(
+  z
+    .object({
+      meta: z.object({
+        totalItems: count,
+        unfilteredTotalItems: tolerant('Events.meta.unfilteredTotalItems', count),
+      }),
+      /** Null where a record could not be read: the others keep their places in the list. */
+      data: placedRecords('Event', event),
+    })
+    .transform(({ meta, data }) => ({ events: data, ...meta })),
+);
+
+/** A page of events and the sizes of the lists around it. */
+export type EventPage = z.output<typeof eventPage>;
+
+const observationRecord = z
+  .object({
+    _id: text,
+    dedupeId: tolerant('Observation.dedupeId', text),
+    sourceService: tolerant('Observation.sourceService', text),
+    title: tolerant('Observation.title', text),
+    content: records('Observation.content', text),
+    textEmbedding: tolerant('Observation.textEmbedding', vector),
+    weight: tolerant('Observation.weight', z.record(text, z.number())),
+    publishedAt: tolerant('Observation.publishedAt', utcTime),
+    addedAt: tolerant('Observation.addedAt', utcTime),
+    clusterLabel: tolerant(
+      'Observation.clusterLabel',
+      z.object({
+        label: tolerant('Observation.clusterLabel.label', z.number()),
+        method: tolerant('Observation.clusterLabel.method', text),
+      }),
+    ),
+    url: tolerant('Observation.url', text),
+  })
+  .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
+
+/** One Observation (docs/upstream-api.md: Observation), bare or under `data`. */
+export const observation = z.compile(z.preprocess(unwrapped, observationRecord));
+
+export type Observation = z.output<typeof observationRecord>;

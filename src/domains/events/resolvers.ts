@@ -1,0 +1,60 @@
+import { BadUserInput, UpstreamInvalidResponse } from '../../errors.js';
+import type { Resolvers } from '../../generated/schema-types.js';
+import { connectionOf, offsetAfter } from '../../graphql/connection.js';
+import { isOpaqueId, opaqueId, pageSize } from '../../graphql/input.js';
+import { asksFor } from '../../graphql/selection.js';
+import { entityName, queryOf } from './filter.js';
+import type { Event } from './model.js';
+import type { EventWindow } from './window.js';
+
+/** The fields that the events monitor answers. */
+export const eventsResolvers: Resolvers = {
+  Query: {
+    async events(_, { first, after, filter }, { loaders }, info) {
+      const size = pageSize(first);
+      const offset = offsetAfter(after);
+      return connection(
+        await loaders.events.window(queryOf(filter), offset, size, asksFor(info, 'embeddings')),
+        offset,
+      );
+    },
+    observation: (_, { id }, { loaders }, info) =>
+      loaders.events.observation(opaqueId(id), asksFor(info, 'textEmbedding')),
+  },
+  Subscription: {
+    eventUpdates: {
+      subscribe(_, { filter }, { feeds }, info) {
+        for (const bound of ['from', 'to'] as const) {
+          if (filter?.[bound] != null) {
+            throw new BadUserInput(`filter.${bound}`, 'cannot be given here: updates are told from now on');
+          }
+        }
+        return feeds.events.eventUpdates(queryOf(filter), asksFor(info, 'embeddings'));
+      },
+      resolve: (event: Event) => event,
+    },
+  },
+  EventReference: {
+    observation({ id }, _, { loaders }, info) {
+      // What the service sends is as little a part of a path as what a client sends.
+      if (!isOpaqueId(id)) {
+        throw new UpstreamInvalidResponse('The service refers to an observation by no identifier', undefined, false);
+      }
+      return loaders.events.observation(id, asksFor(info, 'textEmbedding'));
+    },
+  },
+  Company: {
+    async events({ name }, { first, filter }, { loaders }, info) {
+      if (filter?.impactedEntities != null) {
+        throw new BadUserInput('filter.impactedEntities', "cannot be given here: it is the company's name");
+      }
+      const vectors = asksFor(info, 'embeddings');
+      const asked = { name: entityName(name ?? '', 'name'), query: queryOf(filter), first: pageSize(first), vectors };
+      return connection(await loaders.events.ofCompany(asked), 0);
+    },
+  },
+};
+
+function connection({ events, totalItems, unfilteredTotalItems }: EventWindow, offset: number) {
+  return { ...connectionOf(events, offset, totalItems), unfilteredTotalCount: unfilteredTotalItems };
+}

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import type { TeamKey } from '../../auth/teams.js';
+import type { RedisClient } from '../../data/redis.js';
+import { UpstreamUnavailable } from '../../errors.js';
+import type { Telemetry } from '../../observability/telemetry.js';
+import { emptyTeam, teamState } from './model.js';
+import { sealsIn, type TeamStore } from './store.js';
+
+/** Replaces a team's state if it is still the one that was read. */
+const replaceScript = `
+if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'version', ARGV[1] + 1, 'state', ARGV[2], 'seals', ARGV[3])
+return 1`;
+
+/** The keys of the teams that have sealed something. */
+const teamsKey = 'mig:exports:with-seals';
+const teamsAtATime = 500;
+/** How often seals are read at most: anybody who may read the metrics asks for them. */
+const sealsAgeMs = 5_000;
+
+const mostTries = 50;
+const longestPauseMs = 20;
+
+/**
+ * Keeps each team's state under one key, without an expiry. What is confirmed is in Redis; how long it lasts there is for the
+ * persistence of Redis to say, and an eviction policy must spare keys without expiry (`volatile-*` or `noeviction`).
+ */
+export function createRedisStore(redis: RedisClient, telemetry: Telemetry): TeamStore {
+  async function attempt<T>(command: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      telemetry.redisFault(command, error);
+      throw new UpstreamUnavailable('The registry of exports cannot be reached now');
+    }
+  }
+
+  /** In turns of some, so that many teams do not hold up what else Redis is asked. */
+  async function readSeals(): Promise<readonly string[]> {
+    const keys = await attempt('SMEMBERS', () => redis.smembers(teamsKey));
+    const all: string[] = [];
+    for (let start = 0; start < keys.length; start += teamsAtATime) {
+      const some = keys.slice(start, start + teamsAtATime);
+      const texts = await attempt('HGET', () => Promise.all(some.map(key => redis.hget(key, 'seals'))));
+      all.push(...texts.flatMap(text => z.array(z.string()).parse(JSON.parse(text ?? '[]'))));
+    }
+    return all;
+  }
+
+  let seals: { readonly at: number; readonly read: Promise<readonly string[]> } | undefined;
+
+  async function load(key: string) {
+    const [version, text] = await attempt('HMGET', () => redis.hmget(key, 'version', 'state'));
+    return { version: version ?? '0', state: text == null ? emptyTeam : teamState.parse(JSON.parse(text)) };
+  }
+
+  return {
+    seals() {
+      const now = performance.now();
+      if (seals === undefined || now - seals.at > sealsAgeMs) seals = { at: now, read: readSeals() };
+      return seals.read;
+    },
+    read: async team => (await load(keyOf(team))).state,
+    async change(team, change) {
+      const key = keyOf(team);
+      for (let tries = 1; tries <= mostTries; tries++) {
+        const { version, state: before } = await load(key);
+        const { state, result } = change(before);
+        if (state === undefined) return result;
+        const text = JSON.stringify(state);
+        const sealed = JSON.stringify(sealsIn(state));
+        // First, so that no team with a seal is ever missing there.
+        if (sealed !== '[]') await attempt('SADD', () => redis.sadd(teamsKey, key));
+        const replaced = await attempt('EVAL', () => redis.eval(replaceScript, 1, key, version, text, sealed));
+        if (replaced === 1) return result;
+        await pause(Math.random() * longestPauseMs);
+      }
+      throw new UpstreamUnavailable('The registry of exports is too busy now');
+    },
+  };
+}
+
+function keyOf(team: TeamKey): string {
+  return `mig:exports:${createHash('sha256').update(team).digest('base64url')}`;
+}

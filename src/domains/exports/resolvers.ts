@@ -1,0 +1,145 @@
+import { memberName, type TeamKey } from '../../auth/teams.js';
+import type { Context } from '../../context.js';
+import { BadUserInput, Conflict, Forbidden } from '../../errors.js';
+import type {
+  ExportCompaniesInput,
+  ExportMarketToEndpointInput,
+  Resolvers,
+  ResolversTypes,
+} from '../../generated/schema-types.js';
+import { connectionOf, offsetAfter } from '../../graphql/connection.js';
+import { marketId, pageSize, plainText } from '../../graphql/input.js';
+import { checkedDomains } from '../../graphql/internet-domain.js';
+import { safeHtml } from './answers.js';
+import { checkedHeaders } from './endpoint-headers.js';
+import type { ExportUser } from './endpoint-url.js';
+import { type ExportRecord, statusOf } from './model.js';
+import { type Choice, chosen, payloadOf } from './payload.js';
+
+const longestName = 255;
+const longestDescription = 1_024;
+const longestEmail = 320;
+
+/** The endpoints of the caller's team, and the exports to them. */
+export const exportsResolvers: Resolvers = {
+  Query: {
+    exportEndpoints: (_, __, context) => context.exports.endpoints(teamOf(context)),
+    async exports(_, { first, after }, context) {
+      const size = pageSize(first);
+      const offset = offsetAfter(after);
+      const all = await context.exports.recent(teamOf(context));
+      return connectionOf(all.slice(offset, offset + size), offset, all.length);
+    },
+  },
+  Mutation: {
+    registerExportEndpoint(_, { input }, context) {
+      const team = administeredTeam(context);
+      return context.exports.register(team, {
+        name: plainText(input.name, 'input.name', longestName),
+        url: input.url,
+        description: plainText(input.description, 'input.description', longestDescription),
+        headers: checkedHeaders(input.headers ?? [], 'input.headers'),
+      });
+    },
+    deleteExportEndpoint: (_, { input }, context) =>
+      context.exports.remove(administeredTeam(context), plainText(input.name, 'input.name', longestName)),
+    async exportMarketToEndpoint(_, { input }, context) {
+      const team = teamOf(context);
+      const { credential } = context;
+      const id = marketId(input.marketId, 'input.marketId');
+      const companies = choiceOf(input.companies, 'input.companies');
+      const filter = input.companies.visible?.filter;
+      const order = {
+        endpoint: plainText(input.endpoint, 'input.endpoint', longestName),
+        marketId: id,
+        companies: { ...companies, filter },
+        user: userOf(context, input.onBehalfOf),
+        by: memberName(credential),
+        idempotencyKey:
+          input.idempotencyKey == null ? null : plainText(input.idempotencyKey, 'input.idempotencyKey', longestName),
+      };
+      const record = await context.exports.send(team, order, async () => {
+        const { loaders } = context;
+        // The companies first: a filter that is wrong is refused before the service is called.
+        const [matching, market] = await Promise.all([
+          loaders.companies.matching(id, filter, 'input.companies.visible.filter'),
+          loaders.markets.record(id),
+        ]);
+        if (market.reviewStatus !== null && market.reviewStatus !== 'PUBLISHED') {
+          throw new Conflict('Only a published market can be exported');
+        }
+        return payloadOf({ id, name: market.name ?? '' }, chosen(matching, companies, 'input.companies'));
+      });
+      return resultOf(record);
+    },
+  },
+  Export: {
+    outcome: record => statusOf(record),
+    result: resultOf,
+  },
+  // Cleaned again, since the registry may hold what no gateway wrote there.
+  ExportDelivered: { message: ({ message }) => safeHtml(message) },
+  ExportRejected: { message: ({ message }) => safeHtml(message) },
+};
+
+/** What a team has changes with no call of the service, so that no answer with it may be kept. */
+function teamOf({ credential, teams, receipt }: Context): TeamKey {
+  receipt.forbidKeeping();
+  const team = teams.teamOf(credential);
+  if (team !== null) return team.key;
+  const reason =
+    credential.kind === 'apiKey' || credential.kind === 'cookie'
+      ? 'You belong to no team: whoever runs this gateway lists the members of teams in its TEAMS_FILE'
+      : 'Only API keys and signed-in users belong to teams';
+  throw new Forbidden(`${reason}. Endpoints and exports are those of a team`);
+}
+
+function administeredTeam(context: Context): TeamKey {
+  const team = teamOf(context);
+  if (context.teams.isAdmin(context.credential)) return team;
+  throw new Forbidden('Only an admin of the team can register and delete its endpoints');
+}
+
+/** A signed-in user is who the session says, whatever the client says. */
+function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onBehalfOf']): ExportUser {
+  if (credential.kind === 'cookie') {
+    return { name: credential.name, email: credential.email, argument: 'input.endpoint' };
+  }
+  const argument = 'input.onBehalfOf';
+  return {
+    name: given?.name == null ? null : plainText(given.name, `${argument}.name`, longestName),
+    email: given?.email == null ? null : plainText(given.email, `${argument}.email`, longestEmail),
+    argument,
+  };
+}
+
+function choiceOf({ all, visible, domains }: ExportCompaniesInput, argument: string): Choice {
+  if (visible != null) {
+    const size = pageSize(visible.first, `${argument}.visible.first`);
+    return { kind: 'visible', offset: offsetAfter(visible.after, `${argument}.visible.after`), size };
+  }
+  if (domains != null)
+    return { kind: 'domains', domains: checkedDomains('ExportCompaniesInput.domains', domains, `${argument}.domains`) };
+  if (all !== true) throw new BadUserInput(`${argument}.all`, 'must be true; name a page or domains to export some');
+  return { kind: 'all' };
+}
+
+function resultOf(record: ExportRecord): ResolversTypes['ExportResult'] | null {
+  const { id: exportId, attempts, outcome } = record;
+  const status = statusOf(record);
+  switch (outcome?.kind) {
+    case 'DELIVERED':
+      return { __typename: 'ExportDelivered', exportId, attempts, ...outcome };
+    case 'REJECTED':
+      return { __typename: 'ExportRejected', exportId, attempts, ...outcome };
+    case 'FAILED':
+      return { __typename: 'ExportFailed', exportId, attempts, message: outcome.message, outcome: status };
+    default:
+      if (status === 'RUNNING') return null;
+      return { __typename: 'ExportFailed', exportId, attempts, message: unknownMessage, outcome: status };
+  }
+}
+
+const unknownMessage =
+  'It is not known whether this export arrived, because the gateway that was sending it ended. Please ask whoever runs the endpoint; ' +
+  'to send it again, use another idempotency key.';

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
+import { closedSet, identifier, unwrapped, utcTime } from '../../data/wire-types.js';
+
+const text = z.string();
+
+const reviewStatuses = { published: 'PUBLISHED', draft: 'DRAFT', reviewing: 'REVIEWING' } as const;
+
+/** The market record (docs/upstream-api.md: Market record), bare or under `data`. Its identifier is the one it was asked for by. */
+export const marketRecord = z.preprocess(
+  unwrapped,
+  z
+    .object({
+      name: tolerant('Market.name', text),
+      subtitle: tolerant('Market.subtitle', text),
+      description: tolerant('Market.description', text),
+      date_created: tolerant('Market.date_created', utcTime),
+      company_count: tolerant('Market.company_count', z.int().min(0)),
+      header_image_url: tolerant('Market.header_image_url', text),
+      review_status: tolerant('Market.review_status', closedSet(reviewStatuses)),
+    })
+    .transform(({ date_created, company_count, header_image_url, review_status, ...rest }) => ({
+      ...rest,
+      dateCreated: date_created,
+      companyCount: company_count,
+      headerImageUrl: header_image_url,
+      reviewStatus: review_status,
+    })),
+);
+
+export type MarketRecord = z.output<typeof marketRecord>;
+
+const topicGroup = z
+  .object({ topicId: identifier, label: text })
+  .transform(({ topicId, label }) => ({ id: topicId, label }));
+
+const topic = z
+  .object({ topicId: identifier, label: text, groups: records('Topic.groups', topicGroup) })
+  .transform(({ topicId, ...rest }) => ({ id: topicId, ...rest }));
+
+/** The topics of a market (docs/upstream-api.md: Markets interface). */
+export const topics = z.object({ data: requiredRecords('Topic', topic) }).transform(({ data }) => data);
+
+export type Topic = z.output<typeof topic>;
+
+/** Names of markets that fit a keyword (docs/upstream-api.md: Markets interface). */
+export const suggestions = z
+  .object({ suggested: requiredRecords('suggested', text) })
+  .transform(({ suggested }) => suggested);
+
+/** A market as a resolver holds it: nothing but its number, until a field asks for more. */
+export interface Market {
+  readonly id: string;
+}

@@ -1,0 +1,26 @@
+import type { Context } from '../../context.js';
+import type { Resolvers } from '../../generated/schema-types.js';
+import { marketId, plainText } from '../../graphql/input.js';
+import { andThen } from '../../lib/maybe-promise.js';
+import type { Market } from './model.js';
+
+/** The record that a market's own fields share. */
+const recordOf = ({ id }: Market, { loaders }: Context) => loaders.markets.record(id);
+
+/** The fields of a market that its record and its topics answer. */
+export const marketsResolvers: Resolvers = {
+  Query: {
+    market: (_, { id }) => ({ id: marketId(id) }),
+    suggestMarkets: (_, { keyword }, { loaders }) => loaders.markets.suggestions(plainText(keyword, 'keyword')),
+  },
+  Market: {
+    name: (market, _, context) => andThen(recordOf(market, context), record => record.name),
+    subtitle: (market, _, context) => andThen(recordOf(market, context), record => record.subtitle),
+    description: (market, _, context) => andThen(recordOf(market, context), record => record.description),
+    dateCreated: (market, _, context) => andThen(recordOf(market, context), record => record.dateCreated),
+    companyCount: (market, _, context) => andThen(recordOf(market, context), record => record.companyCount),
+    headerImageUrl: (market, _, context) => andThen(recordOf(market, context), record => record.headerImageUrl),
+    reviewStatus: (market, _, context) => andThen(recordOf(market, context), record => record.reviewStatus),
+    topics: ({ id }, { sort }, { loaders }) => loaders.markets.topics(id, sort === 'LABEL_ASC'),
+  },
+};

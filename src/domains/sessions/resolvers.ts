@@ -1,0 +1,51 @@
+import type { Credential } from '../../auth/credentials.js';
+import type { Context } from '../../context.js';
+import { BadUserInput, Forbidden } from '../../errors.js';
+import type { Resolvers } from '../../generated/schema-types.js';
+import { plainText } from '../../graphql/input.js';
+import { embedSessionWrite } from './client.js';
+
+const longestEmail = 320;
+const longestPassword = 1_024;
+
+/** Who is asking, and how that begins and ends. */
+export const sessionsResolvers: Resolvers = {
+  Query: {
+    viewer: (_, __, { credential, teams }) => viewerOf(credential, teams),
+  },
+  Mutation: {
+    async signIn(_, { input }, { session, teams }) {
+      const email = plainText(input.email.trim(), 'input.email', longestEmail);
+      const { password } = input;
+      if (password === '' || password.length > longestPassword) {
+        throw new BadUserInput('input.password', `must be 1 to ${longestPassword} characters`);
+      }
+      return viewerOf(await session.begin(email, password), teams);
+    },
+    async signOut(_, __, { session }) {
+      await session.end();
+      return true;
+    },
+    createEmbedSession(_, __, { credential, writer }) {
+      if (credential.kind !== 'apiKey') throw new Forbidden('An embedded session is made with an API key');
+      return writer.write(embedSessionWrite);
+    },
+  },
+};
+
+const authentications = {
+  apiKey: 'API_KEY',
+  bearer: 'BEARER',
+  sessionId: 'SESSION_ID',
+  cookie: 'COOKIE',
+} as const;
+
+function viewerOf(credential: Credential, teams: Context['teams']) {
+  const signedIn = credential.kind === 'cookie' ? credential : undefined;
+  return {
+    authentication: authentications[credential.kind],
+    team: teams.teamOf(credential)?.name ?? null,
+    email: signedIn?.email ?? null,
+    name: signedIn?.name ?? null,
+  };
+}

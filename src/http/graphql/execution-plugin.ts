@@ -1,0 +1,35 @@
+import { type ApolloServerPlugin, HeaderMap } from '@apollo/server';
+import type { GraphQLError, GraphQLFormattedError } from 'graphql';
+import type { Context } from '../../context.js';
+import type { QueryExecutor } from '../../graphql/executor/execute.js';
+
+/** What the execution of operations needs of its door. */
+export interface ExecutionDeps {
+  readonly planned: QueryExecutor;
+  /** Does what is to be done about errors besides showing them. */
+  heed(errors: readonly GraphQLError[], context: Context): void;
+  /** An error as the client may see it. */
+  shown(error: GraphQLError): GraphQLFormattedError;
+}
+
+/** Executes what has a plan. The rest is left to Apollo, which hands it to graphql-js. */
+export function executionPlugin({ planned, heed, shown }: ExecutionDeps): ApolloServerPlugin<Context> {
+  return {
+    async requestDidStart() {
+      return {
+        async responseForOperation({ document, request, contextValue: context }) {
+          const { operationName, variables } = request;
+          const result = await planned({ document, operationName, variables, context });
+          if (result === undefined) return null;
+          const { data = null, errors } = result;
+          if (errors !== undefined) heed(errors, context);
+          const singleResult = { data, ...(errors && { errors: errors.map(shown) }) };
+          return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
+        },
+        async didEncounterErrors({ errors, contextValue }) {
+          heed(errors, contextValue);
+        },
+      };
+    },
+  };
+}

@@ -275,10 +275,10 @@ describe('what is not right', () => {
     expect(faults.map(fault => fault.split(':')[0]).sort()).toEqual([
       'EVENTS_SEARCH_PARAM',
       'EXPLAIN',
-      'RESPONSE_CACHE',
       'KEYWORD_SUGGESTION_PATH',
       'PORT',
       'REDIS_URL',
+      'RESPONSE_CACHE',
       'SESSION_SECRET',
       'TRUST_PROXY',
       'UPSTREAM_API_URL',

@@ -139,7 +139,7 @@ test('a team that a file names is never stored where an API key’s own team is'
 });
 
 describe('the command hash-key', () => {
-  const run = (args: string[], stdin?: string) => program.run({}, 'hash-key.js', args, stdin);
+  const run = (args: string[], stdin?: string) => program.run({}, 'auth/hash-key.js', args, stdin);
 
   test('prints the hash of its argument, or of the first line of stdin', async () => {
     const expected = { code: 0, stdout: `${hashOfKey('the key')}\n`, stderr: '' };

@@ -4,8 +4,8 @@ import { basename, join } from 'node:path';
 
 /** A market's name becomes an object, which the resolver takes apart again. @type {readonly (readonly [string, RegExp, string])[]} */
 const changes = [
-  ['markets/model.js', /\.\.\.rest,(?=\s+dateCreated)/, '...rest, name: { text: rest.name },'],
-  ['markets/resolvers.js', /record => record\.name\)/, 'record => record.name.text)'],
+  ['domains/markets/model.js', /\.\.\.rest,(?=\s+dateCreated)/, '...rest, name: { text: rest.name },'],
+  ['domains/markets/resolvers.js', /record => record\.name\)/, 'record => record.name.text)'],
 ];
 
 /** Copies the program and changes it. @param {string} program its folder @param {string} copy beside it */

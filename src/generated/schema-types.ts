@@ -19,94 +19,96 @@ export type Scalars = {
   Float: { input: number; output: number; }
   /** A day (`2026-01-31`) or a point in time (`2026-01-31T08:30:00Z`), in UTC. */
   DateOrDateTime: { input: string; output: string; }
-  /** A point in time: ISO 8601 in UTC, as the service gave it. Example: `2026-01-31T08:30:00.000Z`. */
+  /** A point in time in UTC, in ISO 8601 format. Example: `2026-01-31T08:30:00.000Z`. */
   DateTime: { input: string; output: string; }
-  /** An object whose members the service does not document. */
+  /** A JSON object. Its members are not part of this schema. */
   JSONObject: { input: Record<string, unknown>; output: Record<string, unknown>; }
-  /** An embedding: the whole array of numbers as one value. */
+  /** An embedding vector: the whole array of numbers as one value. */
   Vector: { input: never; output: Vector; }
 };
 
 /** A procurement datapoint that an event affects. */
 export type AffectedDatapoint = {
   readonly __typename?: 'AffectedDatapoint';
-  /** Which way it moves; null where that cannot be told. */
+  /** Direction of the change. Null if the service cannot determine it. */
   readonly direction?: Maybe<Direction>;
-  /** Its name in the taxonomy. */
+  /** Name of the datapoint in the taxonomy of the service. */
   readonly name: Scalars['String']['output'];
-  /** By how much, if the sources say so. */
+  /** Size of the change. Null if there is none. */
   readonly quantity?: Maybe<Quantity>;
-  /** The subject named in the sources, if any. */
+  /** Specific subject named in the sources. Null if there is none. */
   readonly subject?: Maybe<Scalars['String']['output']>;
 };
 
 /** An alert type that an event matches. */
 export type AlertType = {
   readonly __typename?: 'AlertType';
-  /** The text it was mapped from. */
+  /** Text that was mapped to this alert type. */
   readonly mappedFrom?: Maybe<Scalars['String']['output']>;
-  /** How it was matched; seen: `llm`. */
+  /** Method of the match. Value seen: `llm`. */
   readonly method?: Maybe<Scalars['String']['output']>;
-  /** Its name. */
+  /** Name of the alert type. */
   readonly name: Scalars['String']['output'];
-  /** Why it matches. */
+  /** Explanation of the match. */
   readonly rationale?: Maybe<Scalars['String']['output']>;
-  /** How close the match is. */
+  /** Similarity of the match. The range is not documented. */
   readonly similarity?: Maybe<Scalars['Float']['output']>;
 };
 
-/** A way to be authenticated. */
+/** Kind of credential. */
 export type Authentication =
-  /** An API key in `x-api-key`. */
+  /** An API key in the `x-api-key` header. */
   | 'API_KEY'
-  /** A bearer token in `Authorization`. */
+  /** A bearer token in the `Authorization` header. */
   | 'BEARER'
-  /** The gateway's cookie, after signing in. */
+  /** The gateway's session cookie, set by `signIn`. */
   | 'COOKIE'
-  /** A session id in the address, as embedded pages send it. */
+  /** A session id in the `sessionId` query parameter, as embedded pages send it. */
   | 'SESSION_ID';
 
-/** The cluster of an observation. */
+/** Cluster of an observation. */
 export type ClusterLabel = {
   readonly __typename?: 'ClusterLabel';
-  /** The cluster's number. */
+  /** Label of the cluster, a number. */
   readonly label?: Maybe<Scalars['Float']['output']>;
-  /** How it was clustered. */
+  /** Clustering method. */
   readonly method?: Maybe<Scalars['String']['output']>;
 };
 
 /** A company of a market. */
 export type Company = {
   readonly __typename?: 'Company';
-  /** Its revenue. */
+  /** Actual revenue as reported by the service. The currency is not documented. */
   readonly actualRevenue?: Maybe<Scalars['Float']['output']>;
-  /** Fields that the service sends and does not document. */
+  /** Additional fields that the service sends but does not document. Null if there are none. */
   readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
-  /** An e-mail address. */
+  /** E-mail address to contact the company. */
   readonly contactEmail?: Maybe<Scalars['String']['output']>;
-  /** A telephone number. */
+  /** Telephone number to contact the company. */
   readonly contactNumber?: Maybe<Scalars['String']['output']>;
-  /** What it does. */
+  /** Description of the company. */
   readonly description?: Maybe<Scalars['String']['output']>;
-  /** Its internet domain, which identifies it within the market. */
+  /** Internet domain. It identifies the company within its market. */
   readonly domain: Scalars['String']['output'];
-  /** Its D-U-N-S numbers. */
+  /** D-U-N-S numbers of the company. */
   readonly dunsNumbers: ReadonlyArray<Scalars['String']['output']>;
-  /** Its part of the market's ESG data; null where there is none. Upstream: `GET /v2/markets/{id}/esg`, once for all companies. */
+  /** This company's part of the market's ESG data. Null if there is none. Upstream: `GET /v2/markets/{id}/esg`, one call for all companies of the market. */
   readonly esg?: Maybe<Scalars['JSONObject']['output']>;
   /**
-   * The first events that name the company as an impacted entity. Upstream: `GET /v2/events-monitor/events`; companies of one query share calls. A
-   * name with a comma cannot be asked for: `BAD_USER_INPUT`. For more, go on with `Query.events`: a cursor from here is its `after`, if its filter is
-   * this one with the company's name as the only one in `impactedEntities`.
+   * Events that name this company as an impacted entity, first page only. Fails with `BAD_USER_INPUT` if the name of the company contains a comma,
+   * because the service cannot search for such a name. Upstream: `GET /v2/events-monitor/events`; companies in the same query share calls.
+   *
+   * To get more, go on with `Query.events`: pass a cursor from here as `after`, and the same filter with the name of the company as the
+   * only value of `impactedEntities`.
    */
   readonly events?: Maybe<EventConnection>;
-  /** Its industries. */
+  /** Industries of the company. */
   readonly naics: ReadonlyArray<NaicsCode>;
-  /** Its name. */
+  /** Name of the company. */
   readonly name?: Maybe<Scalars['String']['output']>;
-  /** The countries it operates in: two letters each, lower case. */
+  /** Lower-case two-letter codes of the countries where the company operates. */
   readonly operatesIn: ReadonlyArray<Scalars['String']['output']>;
-  /** How fast it moves, by the service's measure. */
+  /** Overall momentum as reported by the service. Unit and range are not documented. */
   readonly overallMomentum?: Maybe<Scalars['Float']['output']>;
 };
 
@@ -120,103 +122,103 @@ export type CompanyEventsArgs = {
 /** A page of companies. */
 export type CompanyConnection = {
   readonly __typename?: 'CompanyConnection';
-  /** The companies with their cursors. */
+  /** Companies of this page, each with its cursor. */
   readonly edges: ReadonlyArray<CompanyEdge>;
-  /** The companies alone. */
+  /** Companies of this page, without cursors. */
   readonly nodes: ReadonlyArray<Company>;
-  /** Where this page lies. */
+  /** Position of this page within the list. */
   readonly pageInfo: PageInfo;
-  /** How many companies pass the filter. */
+  /** Number of companies that match the filter, on all pages. */
   readonly totalCount: Scalars['Int']['output'];
 };
 
-/** A company and its place in the list. */
+/** A company and its cursor. */
 export type CompanyEdge = {
   readonly __typename?: 'CompanyEdge';
-  /** To be given as `after`. */
+  /** Pass it as `after` to continue after this company. */
   readonly cursor: Scalars['String']['output'];
   /** The company. */
   readonly node: Company;
 };
 
-/** Which companies are wanted; the members combine with AND, the values of a list with OR. It is applied by the gateway and costs no call. */
+/** Selects companies of a market. Different members combine with AND, the values of one list with OR. The gateway applies the filter; it needs no upstream call. */
 export type CompanyFilter = {
-  /** Their domains, at most 10,000. */
+  /** Internet domains, at most 10,000. Case does not matter. */
   readonly domains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Codes of NAICS, at most 1,000 of at most 10 characters; a code includes those that begin with it. */
+  /** NAICS codes, at most 1,000, each at most 10 characters. A code also matches every longer code that begins with it. */
   readonly naics?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Countries they operate in, two letters each, at most 300. */
+  /** Two-letter codes of the countries where the company operates, at most 300. Case does not matter. */
   readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Text in the name, the domain or the description, upper and lower case being one; at most 1,000 characters. */
+  /** Text that must occur in the name, the domain or the description, at most 1,000 characters. Case does not matter. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** A decision about a discovered company. */
+/** Decision about a discovered company. */
 export type CompanyReviewStatus =
-  /** It does not. */
+  /** Exclude the company from the market. */
   | 'EXCLUDE'
-  /** It belongs to the market. */
+  /** Include the company in the market. */
   | 'INCLUDE';
 
-/** A question to turn into criteria. */
+/** A question to turn into search criteria. */
 export type CreateSearchCriteriaInput = {
-  /** The question in natural language, at most 10,000 characters. */
+  /** Question in natural language, 1 to 10,000 characters. */
   readonly searchInput: Scalars['String']['input'];
-  /** What is searched for; `marketSearch` is known. */
+  /** Type of search, 1 to 1,000 characters. Value seen: `marketSearch`. */
   readonly searchType: Scalars['String']['input'];
 };
 
-/** An endpoint to be deleted. */
+/** An endpoint to delete. */
 export type DeleteExportEndpointInput = {
-  /** Its name. */
+  /** Name of the endpoint. */
   readonly name: Scalars['String']['input'];
 };
 
-/** Which way a datapoint moves. */
+/** Direction of a change. */
 export type Direction =
-  /** It falls. */
+  /** Down. */
   | 'DOWN'
-  /** It goes up and down. */
+  /** Up and down. */
   | 'FLUCTUATE'
-  /** It moves, but the sources do not say which way. */
+  /** Reported as unknown by the service. */
   | 'UNKNOWN'
-  /** It rises. */
+  /** Up. */
   | 'UP';
 
-/** A discovery of the market was running already; nothing was started. */
+/** Nothing was started, because a discovery of this market is already running. */
 export type DiscoveryAlreadyRunning = {
   readonly __typename?: 'DiscoveryAlreadyRunning';
-  /** The jobs that run. Upstream: `GET /v2/discovery/{id}/jobs`. */
+  /** The jobs of the market's discovery. Upstream: `GET /v2/discovery/{id}/jobs`. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
-  /** The market's identifier. */
+  /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
 
-/** The discovery runs now. */
+/** The discovery was started. */
 export type DiscoveryStarted = {
   readonly __typename?: 'DiscoveryStarted';
-  /** The jobs that were started. Nullable, so that a document may ask both results for `jobs`. */
+  /** The jobs that were started. Nullable, so that you can select `jobs` on both types of the union. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
-  /** The market's identifier. */
+  /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
 
-/** A session of limited time, made with an API key. */
+/** A session with a limited lifetime, created with an API key. */
 export type EmbedSession = {
   readonly __typename?: 'EmbedSession';
-  /** The session id: what an embedded page's address carries as `sessionId`. */
+  /** Session id. Pass it as the query parameter `sessionId` in the URL of the embedded page. */
   readonly accessToken: Scalars['String']['output'];
-  /** A checksum of the session. */
+  /** Checksum of the session. */
   readonly checksum: Scalars['String']['output'];
-  /** How long it lasts, in seconds. */
+  /** Lifetime of the session, in seconds. */
   readonly expiresIn: Scalars['Int']['output'];
-  /** A token that tells who it was made for. */
+  /** ID token of the session. */
   readonly idToken: Scalars['String']['output'];
-  /** A token to renew the session with. */
+  /** Refresh token of the session. */
   readonly refreshToken: Scalars['String']['output'];
 };
 
-/** An occurrence, grouped by the service from the observations that refer to it. */
+/** An occurrence. The service groups observations that refer to the same occurrence into one event. */
 export type Event = {
   readonly __typename?: 'Event';
   /** Procurement datapoints that the event as a whole affects. */
@@ -225,458 +227,464 @@ export type Event = {
   readonly alertTypes: ReadonlyArray<AlertType>;
   /** Keywords for search. */
   readonly eventSearchKeywords: ReadonlyArray<EventSearchKeyword>;
-  /** The event's identifier. */
+  /** Event identifier. */
   readonly id: Scalars['ID']['output'];
-  /** Entities of the taxonomy that the event touches, and how hard. */
+  /** Entities that the event impacts, with likelihood and severity. */
   readonly impactedEntities: ReadonlyArray<ImpactedEntity>;
-  /** When the service last updated it; what `from` and `to` refer to. */
+  /** When the service last updated the event. The filter members `from` and `to` apply to this time. */
   readonly lastUpdated?: Maybe<Scalars['DateTime']['output']>;
-  /** The observations it was made from. */
+  /** Observations that are the source of the event. */
   readonly references: ReadonlyArray<EventReference>;
-  /** Free-text entities, not necessarily of the service's taxonomy. */
+  /** Entities as free text. They may be missing from the taxonomy of the service. */
   readonly relevantEntities: ReadonlyArray<RelevantEntity>;
-  /** Generated summary for human readers. */
+  /** Generated summary for human readers. For text processing, use `vectorIndex.anchorText` and `eventSearchKeywords`. */
   readonly summary?: Maybe<Scalars['String']['output']>;
-  /** When it happened or will happen, as far as known. */
+  /** When the event happened or is expected to happen. */
   readonly timestamps: EventTimestamps;
   /** Generated headline. */
   readonly title?: Maybe<Scalars['String']['output']>;
-  /** What similarity search works on. */
+  /** Text and embedding for similarity search. */
   readonly vectorIndex?: Maybe<VectorIndex>;
 };
 
 /** A page of events. */
 export type EventConnection = {
   readonly __typename?: 'EventConnection';
-  /** The events with their cursors. */
+  /** Events of this page, each with its cursor. */
   readonly edges: ReadonlyArray<EventEdge>;
-  /** The events alone. */
+  /** Events of this page, without cursors. */
   readonly nodes: ReadonlyArray<Event>;
-  /** Where this page lies. */
+  /** Position of this page within the list. */
   readonly pageInfo: PageInfo;
-  /** How many events pass the filter. */
+  /** Number of events that match the filter, on all pages. */
   readonly totalCount: Scalars['Int']['output'];
-  /** How many events there were before filtering, where the service says so. */
+  /** Number of events before filtering. Null if the service does not send it. */
   readonly unfilteredTotalCount?: Maybe<Scalars['Int']['output']>;
 };
 
-/** An event and its place in the list. */
+/** An event and its cursor. */
 export type EventEdge = {
   readonly __typename?: 'EventEdge';
-  /** To be given as `after`. */
+  /** Pass it as `after` to continue after this event. */
   readonly cursor: Scalars['String']['output'];
   /** The event. */
   readonly node: Event;
 };
 
 /**
- * Which events are wanted. Values in one list combine with OR, different members with AND. The service has a default for each bound that is left
- * out, and no way to say "no bound": to see events of all scores, give `null` for each minimum; to see older events, give a `from`.
+ * Selects events. The values of one list combine with OR, different members with AND. For each bound that you leave out, the service applies its
+ * default; the service cannot express "no bound". To get events with any score, set both minimums to `null`. To get older events, set `from`.
  */
 export type EventFilter = {
-  /** Names of procurement datapoints, at most 100; none may hold a comma. Left out, null or empty: any. */
+  /** Names of procurement datapoints, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
   readonly affectedDatapoints?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Names of alert types, at most 100; none may hold a comma. Left out, null or empty: any. */
+  /** Names of alert types, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
   readonly alertTypes?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** The earliest `lastUpdated`; a day means its 00:00 UTC. Left out or null: the previous UTC day, 00:00. */
+  /** Earliest `lastUpdated`, inclusive. A day means 00:00 UTC of that day. Left out or null: the previous UTC day, 00:00. */
   readonly from?: InputMaybe<Scalars['DateOrDateTime']['input']>;
-  /** Names of impacted entities, at most 100; none may hold a comma. Left out, null or empty: any. */
+  /** Names of impacted entities, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
   readonly impactedEntities?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** The greatest likelihood of an impacted entity, 0 to 3. Left out: 3. Null is sent as 3. */
+  /** Maximum likelihood of an impacted entity, 0 to 3, inclusive. Left out: 3. Null is sent as 3. */
   readonly maxLikelihood?: InputMaybe<Scalars['Int']['input']>;
-  /** The greatest severity of an impacted entity, 0 to 3. Left out: 3. Null is sent as 3. */
+  /** Maximum severity of an impacted entity, 0 to 3, inclusive. Left out: 3. Null is sent as 3. */
   readonly maxSeverity?: InputMaybe<Scalars['Int']['input']>;
-  /** The least likelihood of an impacted entity, 0 to 3. Left out: 2. Null is sent as 0. */
+  /** Minimum likelihood of an impacted entity, 0 to 3, inclusive. Left out: 2. Null is sent as 0. */
   readonly minLikelihood?: InputMaybe<Scalars['Int']['input']>;
-  /** The least severity of an impacted entity, 0 to 3. Left out: 2. Null is sent as 0. */
+  /** Minimum severity of an impacted entity, 0 to 3, inclusive. Left out: 2. Null is sent as 0. */
   readonly minSeverity?: InputMaybe<Scalars['Int']['input']>;
-  /** Free text. `NOT_CONFIGURED` where the gateway does not know the service's parameter for it. */
+  /** Free text, 1 to 1,000 characters. Fails with `NOT_CONFIGURED` if this deployment has not set `EVENTS_SEARCH_PARAM`. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
-  /** The latest `lastUpdated`; a day means its 23:59 UTC. Left out or null: the current UTC day, 23:59. */
+  /** Latest `lastUpdated`, inclusive. A day means 23:59 UTC of that day. Left out or null: the current UTC day, 23:59. */
   readonly to?: InputMaybe<Scalars['DateOrDateTime']['input']>;
 };
 
-/** An observation as an event refers to it. */
+/** A reference from an event to one of its observations. */
 export type EventReference = {
   readonly __typename?: 'EventReference';
-  /** The observation's identifier. */
+  /** Observation identifier. */
   readonly id: Scalars['ID']['output'];
-  /** The whole observation. Upstream: `GET /v2/events-monitor/observation/{id}`, each distinct one once. */
+  /** The whole observation. Upstream: `GET /v2/events-monitor/observation/{id}`, one call for each distinct identifier in the query. */
   readonly observation?: Maybe<Observation>;
-  /** Its title. */
+  /** Title of the observation. */
   readonly title: Scalars['String']['output'];
-  /** Its address, where it came from the internet. */
+  /** URL of the observation. Null if it does not come from the internet. */
   readonly url?: Maybe<Scalars['String']['output']>;
 };
 
-/** A keyword of an event. */
+/** A search keyword of an event. */
 export type EventSearchKeyword = {
   readonly __typename?: 'EventSearchKeyword';
   /** The keyword. */
   readonly keyword?: Maybe<Scalars['String']['output']>;
-  /** Where it comes from; seen: `inferred`, `explicit`. */
+  /** How the service found the keyword: `inferred` or `explicit`. Only `inferred` is currently produced. */
   readonly propertySource?: Maybe<Scalars['String']['output']>;
 };
 
-/** The times of an event; each is null where nothing is known. */
+/** Times of an event. Each is null if the service does not know it. */
 export type EventTimestamps = {
   readonly __typename?: 'EventTimestamps';
-  /** When it is expected to end. */
+  /** Projected end. */
   readonly projectedEnd?: Maybe<Scalars['DateTime']['output']>;
-  /** When it is expected to begin. */
+  /** Projected start. */
   readonly projectedStart?: Maybe<Scalars['DateTime']['output']>;
-  /** When it was published. */
+  /** When the event was published. */
   readonly published?: Maybe<Scalars['DateTime']['output']>;
-  /** When it ended, as recorded. */
+  /** Recorded end. */
   readonly recordedEnd?: Maybe<Scalars['DateTime']['output']>;
-  /** When it began, as recorded. */
+  /** Recorded start. */
   readonly recordedStart?: Maybe<Scalars['DateTime']['output']>;
 };
 
 /** An export of a team. */
 export type Export = {
   readonly __typename?: 'Export';
-  /** The calls that were made, in order. Each is written down before it is made. */
+  /** Calls to the endpoint, in order. The gateway records each call before it makes it. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** Who asked for it: a user's e-mail address, or a name for the API key that shows nothing of the key. */
+  /** The client that requested the export: the e-mail address of the user, or a name for the API key that reveals nothing about the key. */
   readonly by: Scalars['String']['output'];
-  /** The endpoint's name. */
+  /** Name of the endpoint. */
   readonly endpoint: Scalars['String']['output'];
-  /** When it ended; null while it runs, and where nobody knows. */
+  /** When the export ended. Null while it is running, and if the time is not known. */
   readonly finishedAt?: Maybe<Scalars['DateTime']['output']>;
-  /** Its identifier, which the endpoint has as `Idempotency-Key`. */
+  /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly id: Scalars['ID']['output'];
-  /** The caller's own name for it. */
+  /** The `idempotencyKey` of the request. Null if it had none. */
   readonly idempotencyKey?: Maybe<Scalars['String']['output']>;
-  /** The market. */
+  /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
-  /** How it stands. */
+  /** State of the export. */
   readonly outcome: ExportOutcome;
-  /** What the caller was answered; null while it runs. */
+  /** Result that the client received. Null while the export is running. */
   readonly result?: Maybe<ExportResult>;
-  /** How many companies were chosen. */
+  /** Number of companies that were selected. */
   readonly selected: Scalars['Int']['output'];
-  /** How many of them were sent, at most 500. */
+  /** Number of companies that were sent, at most 500. */
   readonly sent: Scalars['Int']['output'];
-  /** When it began. */
+  /** When the export started. */
   readonly startedAt: Scalars['DateTime']['output'];
-  /** The user that the placeholders stood for: the e-mail address, or else the name. */
+  /** The user for the placeholders in the URL: the e-mail address if there is one, otherwise the name. */
   readonly user?: Maybe<Scalars['String']['output']>;
 };
 
-/** One call of the endpoint. */
+/** One call to an endpoint. */
 export type ExportAttempt = {
   readonly __typename?: 'ExportAttempt';
-  /** Why there was no answer; null where there was one, and where nobody knows. */
+  /** Why there was no response. Null if there was one, while the call is running, and if the reason is not known. */
   readonly fault?: Maybe<ExportFault>;
-  /** How long it took; null while it runs, and where nobody knows. */
+  /** Duration in milliseconds. Null while the call is running, and if the duration is not known. */
   readonly milliseconds?: Maybe<Scalars['Int']['output']>;
-  /** When it began. */
+  /** When the call started. */
   readonly startedAt: Scalars['DateTime']['output'];
-  /** The status of the answer; null where there was none. */
+  /** HTTP status of the response. Null if there was none. */
   readonly status?: Maybe<Scalars['Int']['output']>;
 };
 
-/** Which companies of the market. */
+/** Companies to export. Set exactly one member. */
 export type ExportCompaniesInput =
-  /** All of them; must be `true`. */
+  /** All companies of the market. Must be `true`. */
   { readonly all: Scalars['Boolean']['input']; readonly domains?: never; readonly visible?: never; }
-  |  /** Those of these domains, at most 10,000, upper and lower case being one. A domain that is none of the market's is `BAD_USER_INPUT`, and nothing is sent. */
+  |  /**
+   * Internet domains of the companies, at most 10,000. Case does not matter. If a domain is not in the market, the error is `BAD_USER_INPUT` and
+   * nothing is sent.
+   */
   { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; readonly visible?: never; }
-  |  /** Those on one page of `Market.companies` with the same arguments: what the explorer shows, and no others. */
+  |  /** The companies on one page of `Market.companies` with the same arguments, as shown in a market explorer. */
   { readonly all?: never; readonly domains?: never; readonly visible: ExportPageInput; };
 
 /** A page of exports. */
 export type ExportConnection = {
   readonly __typename?: 'ExportConnection';
-  /** The exports with their cursors. */
+  /** Exports of this page, each with its cursor. */
   readonly edges: ReadonlyArray<ExportEdge>;
-  /** The exports alone. */
+  /** Exports of this page, without cursors. */
   readonly nodes: ReadonlyArray<Export>;
-  /** Where this page lies. */
+  /** Position of this page within the list. */
   readonly pageInfo: PageInfo;
-  /** How many are kept, at most 100. */
+  /** Number of exports in the list, at most 100. */
   readonly totalCount: Scalars['Int']['output'];
 };
 
-/** The endpoint answered with status 200. */
+/** The endpoint accepted the export: it returned status 200. */
 export type ExportDelivered = {
   readonly __typename?: 'ExportDelivered';
-  /** The calls that were made, in order. */
+  /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** The export's identifier, which the endpoint has as `Idempotency-Key`. */
+  /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
-  /** The endpoint's message as HTML that is safe to show, cut to 4,000 characters before it is cleaned. */
+  /** Message from the endpoint as sanitized HTML. Cut to 4,000 characters before it is sanitized. */
   readonly message: Scalars['String']['output'];
-  /** The same as plain text. */
+  /** The same message as plain text. */
   readonly messageText: Scalars['String']['output'];
-  /** Where to send the user in a new window after 5 seconds: an `http` or `https` address, or null. */
+  /** An `http` or `https` URL. If it is not null, open it for the user in a new window after 5 seconds. */
   readonly redirectUrl?: Maybe<Scalars['String']['output']>;
-  /** The endpoint's headline: plain text, cut to 255 characters. */
+  /** Title from the endpoint, plain text. Cut to 255 characters. */
   readonly title: Scalars['String']['output'];
 };
 
-/** An export and its place in the list. */
+/** An export and its cursor. */
 export type ExportEdge = {
   readonly __typename?: 'ExportEdge';
-  /** To be given as `after`. */
+  /** Pass it as `after` to continue after this export. */
   readonly cursor: Scalars['String']['output'];
   /** The export. */
   readonly node: Export;
 };
 
-/** An endpoint that a team can export to. */
+/** An endpoint that a team can export companies to. */
 export type ExportEndpoint = {
   readonly __typename?: 'ExportEndpoint';
-  /** What it is for. */
+  /** Description of the endpoint. */
   readonly description: Scalars['String']['output'];
-  /** The names of the headers that are sent to it; their values are never shown. */
+  /** Names of the headers that are sent with every call. Their values are never shown. */
   readonly headerNames: ReadonlyArray<Scalars['String']['output']>;
-  /** Its name, unique in the team. */
+  /** Name, unique within the team. */
   readonly name: Scalars['String']['output'];
-  /** Its address, with the placeholders as they were registered. */
+  /** URL as it was registered, with its placeholders. */
   readonly url: Scalars['String']['output'];
 };
 
-/** The export did not get through: no answer, a broken connection or a status of 500 to 599 four times, a status that has no meaning here, or an address that exports may not go to. */
+/**
+ * The export failed. Either each of four calls got no response, a broken connection or a status of 500 to 599; or the endpoint returned a status
+ * that has no meaning for exports; or its URL leads to an address that exports may not reach.
+ */
 export type ExportFailed = {
   readonly __typename?: 'ExportFailed';
-  /** The calls that were made, in order. */
+  /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** The export's identifier, which the endpoint has as `Idempotency-Key`. */
+  /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
-  /** What to tell the user. */
+  /** Message for the user. */
   readonly message: Scalars['String']['output'];
-  /** `FAILED`, or `UNKNOWN` where the gateway that was sending the export died: it may have arrived. */
+  /** `FAILED`, or `UNKNOWN` if the gateway process that was sending the export stopped. The export may then have arrived. */
   readonly outcome: ExportOutcome;
 };
 
-/** Why a call had no answer. */
+/** Why a call to an endpoint got no response. */
 export type ExportFault =
-  /** The address is one that exports may not go to; nothing was sent. */
+  /** Exports may not go to the address of the endpoint. Nothing was sent. */
   | 'ADDRESS_REFUSED'
-  /** There was no connection, or it broke. */
+  /** The connection could not be opened, or it broke. */
   | 'BROKEN'
-  /** Nothing, or not all, had come after 15 seconds. */
+  /** The response was not complete within 15 seconds. */
   | 'TIMEOUT';
 
-/** A header to be sent with every call. */
+/** A header to send with every call of an endpoint. */
 export type ExportHeaderInput = {
-  /** Its name; each name once, upper and lower case being one. */
+  /** Header name, at most 255 characters. Each name may occur once; case does not matter. */
   readonly name: Scalars['String']['input'];
-  /** Its value: 1 to 4,096 visible ASCII characters. */
+  /** Header value, 1 to 4,096 visible ASCII characters. */
   readonly value: Scalars['String']['input'];
 };
 
-/** Companies to write to a CSV file. */
+/** Companies to export to a CSV file. */
 export type ExportMarketCsvInput = {
-  /** The companies' domains, 1 to 10,000. */
+  /** Internet domains of the companies, 1 to 10,000. */
   readonly domains: ReadonlyArray<Scalars['String']['input']>;
-  /** The market's identifier, a whole number. */
+  /** Market identifier, a whole number. */
   readonly marketId: Scalars['ID']['input'];
 };
 
-/** A CSV file that was written. */
+/** A finished CSV export. */
 export type ExportMarketCsvResult = {
   readonly __typename?: 'ExportMarketCsvResult';
-  /** The address to fetch it from. */
+  /** URL of the CSV file. */
   readonly downloadLink: Scalars['String']['output'];
 };
 
-/** What is to be exported, and where to. */
+/** An export to send. */
 export type ExportMarketToEndpointInput = {
-  /** Which companies. The 500 with the highest score are sent, in the order of their score. */
+  /** Companies to export. The gateway sends the 500 companies with the highest score, in descending order of score. */
   readonly companies: ExportCompaniesInput;
-  /** The endpoint's name. */
+  /** Name of the endpoint. */
   readonly endpoint: Scalars['String']['input'];
   /**
-   * The caller's own name for this export, at most 255 characters. Within a day, the same key with the same input is answered with the first
-   * export's outcome and nothing is sent; with another input, or while the first is running, it is `CONFLICT`.
+   * Your own key for this export, at most 255 characters. If you repeat a request with the same key and the same input within 24 hours, the gateway
+   * sends nothing and returns the result of the first export. Fails with `CONFLICT` if the input differs, or if the first export is still running.
    */
   readonly idempotencyKey?: InputMaybe<Scalars['String']['input']>;
-  /** The market, which must be published. */
+  /** Identifier of the market, which must be published. Otherwise the error is `CONFLICT`. */
   readonly marketId: Scalars['ID']['input'];
-  /** The user that the placeholders of the endpoint's url stand for. It counts for API keys alone: a signed-in user is who the session says. */
+  /** User for the placeholders in the URL of the endpoint. Ignored for a signed-in user: the gateway then uses the user of the session. */
   readonly onBehalfOf?: InputMaybe<ExportUserInput>;
 };
 
-/** How an export stands. */
+/** State of an export. */
 export type ExportOutcome =
-  /** The endpoint has taken it. */
+  /** The endpoint accepted the export. */
   | 'DELIVERED'
-  /** It did not get through. */
+  /** The export failed. */
   | 'FAILED'
-  /** The endpoint has turned it down. */
+  /** The endpoint rejected the export. */
   | 'REJECTED'
-  /** It is being sent. */
+  /** The export is being sent. */
   | 'RUNNING'
-  /** The gateway that was sending it died; it may have arrived. It is never sent again by itself. */
+  /** The gateway process that was sending the export stopped. The export may have arrived. The gateway does not send it again. */
   | 'UNKNOWN';
 
-/** A page, as the arguments of `Market.companies` give it. */
+/** A page of `Market.companies`. */
 export type ExportPageInput = {
-  /** The `endCursor` or `cursor` after which the page begins. */
+  /** The page begins after this cursor: an `endCursor`, or the `cursor` of an edge. */
   readonly after?: InputMaybe<Scalars['String']['input']>;
-  /** The filter that the page was read with. Left out: the page is one of all companies. */
+  /** Filter of the page. Left out or null: all companies. */
   readonly filter?: InputMaybe<CompanyFilter>;
-  /** How many, 1 to 100. */
+  /** Number of companies on the page, 1 to 100. */
   readonly first?: InputMaybe<Scalars['Int']['input']>;
 };
 
-/** Something that the endpoint refers to in turning an export down. */
+/** A detail that the endpoint gives when it rejects an export. */
 export type ExportReference = {
   readonly __typename?: 'ExportReference';
-  /** Plain text, cut to 500 characters. */
+  /** Plain text. Cut to 500 characters. */
   readonly message?: Maybe<Scalars['String']['output']>;
-  /** Plain text, cut to 255 characters. */
+  /** Plain text. Cut to 255 characters. */
   readonly title: Scalars['String']['output'];
-  /** How grave it is. */
+  /** Severity of the detail. */
   readonly type: ExportReferenceType;
-  /** An `http` or `https` address. */
+  /** An `http` or `https` URL. */
   readonly url?: Maybe<Scalars['String']['output']>;
 };
 
-/** How grave something is that an endpoint refers to. */
+/** Severity of a detail that an endpoint gives. */
 export type ExportReferenceType =
-  /** It is wrong. */
+  /** Error. */
   | 'ERROR'
-  /** It is worth knowing. */
+  /** Information. */
   | 'INFO'
-  /** It is in order. */
+  /** Success. */
   | 'OK'
-  /** It needs attention; also where the endpoint says nothing or something else. */
+  /** Warning. Also used if the endpoint gives no type, or an unknown one. */
   | 'WARNING';
 
-/** The endpoint turned the export down: a status of 400 to 499, or 207. */
+/** The endpoint rejected the export: it returned status 207 or 400 to 499. */
 export type ExportRejected = {
   readonly __typename?: 'ExportRejected';
-  /** The calls that were made, in order. */
+  /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
-  /** The export's identifier, which the endpoint has as `Idempotency-Key`. */
+  /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
   readonly exportId: Scalars['ID']['output'];
-  /** The endpoint's message as HTML that is safe to show, cut to 4,000 characters before it is cleaned. */
+  /** Message from the endpoint as sanitized HTML. Cut to 4,000 characters before it is sanitized. */
   readonly message: Scalars['String']['output'];
-  /** The same as plain text. */
+  /** The same message as plain text. */
   readonly messageText: Scalars['String']['output'];
-  /** What the endpoint refers to; at most 50. */
+  /** Details from the endpoint, at most 50. */
   readonly references: ReadonlyArray<ExportReference>;
-  /** The endpoint's headline: plain text, cut to 255 characters. */
+  /** Title from the endpoint, plain text. Cut to 255 characters. */
   readonly title: Scalars['String']['output'];
 };
 
-/** How an export ended. */
+/** Result of an export. */
 export type ExportResult = ExportDelivered | ExportFailed | ExportRejected;
 
-/** A user as an API key's owner names it. */
+/** A user, as named by a client with an API key. */
 export type ExportUserInput = {
-  /** The e-mail address. */
+  /** E-mail address, at most 320 characters. */
   readonly email?: InputMaybe<Scalars['String']['input']>;
-  /** The name. */
+  /** Name, at most 255 characters. */
   readonly name?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** How likely and how hard an entity is hit. */
+/** Likelihood and severity of an impact. */
 export type Impact = {
   readonly __typename?: 'Impact';
-  /** 0 to 3. */
+  /** Likelihood, 0 to 3. */
   readonly likelihood?: Maybe<Scalars['Int']['output']>;
-  /** Why. */
+  /** Explanation of the scores. */
   readonly rationale?: Maybe<Scalars['String']['output']>;
-  /** 0 to 3. */
+  /** Severity, 0 to 3. */
   readonly severity?: Maybe<Scalars['Int']['output']>;
 };
 
-/** An entity of the taxonomy that an event touches. */
+/** An entity that an event impacts. */
 export type ImpactedEntity = {
   readonly __typename?: 'ImpactedEntity';
-  /** What it is; seen: `category`. */
+  /** Kind of entity. Value seen: `category`. */
   readonly entityType?: Maybe<Scalars['String']['output']>;
-  /** How likely and how hard it is hit. */
+  /** Likelihood and severity of the impact. */
   readonly impact?: Maybe<Impact>;
-  /** The text it was mapped from. */
+  /** Text that was mapped to this entity. */
   readonly mappedFrom?: Maybe<Scalars['String']['output']>;
-  /** Its name. */
+  /** Name of the entity. */
   readonly name: Scalars['String']['output'];
 };
 
-/** Work that the service does in the background. */
+/** A background job of the service. */
 export type Job = {
   readonly __typename?: 'Job';
-  /** When it ended; null while it runs. */
+  /** When the job ended. Null while it runs. */
   readonly endTime?: Maybe<Scalars['DateTime']['output']>;
-  /** Whether it has ended: `endTime` is set, whatever the status says. */
+  /** Whether the job has ended. A job has ended when the service sends an end time, whatever its `status` says. */
   readonly finished: Scalars['Boolean']['output'];
-  /** The job's identifier. */
+  /** Job identifier. */
   readonly id: Scalars['ID']['output'];
-  /** How far it is, as the service counts; 0 to 100 seen. */
+  /** Progress as reported by the service. The scale is not documented. */
   readonly progress?: Maybe<Scalars['Float']['output']>;
-  /** When it began. */
+  /** When the job started. */
   readonly startTime?: Maybe<Scalars['DateTime']['output']>;
-  /** Where it stands; seen: `running`. */
+  /** Status as reported by the service. Value seen: `running`. */
   readonly status?: Maybe<Scalars['String']['output']>;
-  /** What it does; seen: `first_pass`, `enrichment`, `scrape`, `web_traffic`. */
+  /** Name of the workflow. Values seen: `first_pass`, `enrichment`, `scrape`, `web_traffic`. */
   readonly workflowName?: Maybe<Scalars['String']['output']>;
 };
 
-/** A phase of a market's way, each with jobs of its own. */
+/** A phase of a market that runs jobs in the background. */
 export type JobPhase =
-  /** The discovery of companies, typically 10 to 15 minutes. */
+  /** Discovery of companies. Typically takes 10 to 15 minutes. */
   | 'DISCOVERY'
-  /** The enrichment that publishing starts. */
+  /** Enrichment after publishing. */
   | 'PUBLISH';
 
-/** How the jobs of one phase of a market stood when the service was asked. */
+/** State of the jobs in one phase of a market. */
 export type JobProgress = {
   readonly __typename?: 'JobProgress';
-  /** Whether there are jobs and every one has ended; nothing follows then. */
+  /** True if there are jobs and all of them have ended. The subscription then completes. */
   readonly finished: Scalars['Boolean']['output'];
-  /** The jobs; none where the phase has not begun. */
+  /** The jobs. Empty if the phase has not started. */
   readonly jobs: ReadonlyArray<Job>;
-  /** The market's identifier. */
+  /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
-  /** When the service was asked. Where it cannot be asked for three intervals, the last state comes again with its old time. */
+  /** When the gateway read this state from the service. If polling fails for three intervals, the last state is sent again with its original time. */
   readonly observedAt: Scalars['DateTime']['output'];
-  /** Which phase. */
+  /** Phase of the jobs. */
   readonly phase: JobPhase;
 };
 
-/** A market: the companies that answer a business question, and what is known of them. */
+/** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type Market = {
   readonly __typename?: 'Market';
-  /** The companies of a published market. Upstream: `GET /v2/markets/{id}/companies`, once, however many pages are read. */
+  /** Companies of a published market. Upstream: one `GET /v2/markets/{id}/companies`, however many pages you read. */
   readonly companies?: Maybe<CompanyConnection>;
-  /** One company of a published market; null where the market has none of this domain. Upstream: as `companies`. */
+  /** The company with this domain. Null if the market has no such company. Upstream: the same call as `companies`. */
   readonly company?: Maybe<Company>;
-  /** How many companies it has. */
+  /** Number of companies in the market. */
   readonly companyCount?: Maybe<Scalars['Int']['output']>;
-  /** When it was created. */
+  /** When the market was created. */
   readonly dateCreated?: Maybe<Scalars['DateTime']['output']>;
-  /** Purpose and content. */
+  /** Purpose and content of the market. */
   readonly description?: Maybe<Scalars['String']['output']>;
-  /** ESG data of a published market, as the service gives it. Upstream: `GET /v2/markets/{id}/esg`, once for the market and all its companies. */
+  /** ESG data of a published market. The service does not document its fields. Upstream: `GET /v2/markets/{id}/esg`, one call for the market and all its companies. */
   readonly esg?: Maybe<Scalars['JSONObject']['output']>;
-  /** The address of its thumbnail. */
+  /** URL of the thumbnail image. */
   readonly headerImageUrl?: Maybe<Scalars['String']['output']>;
-  /** The market's identifier. */
+  /** Market identifier. */
   readonly id: Scalars['ID']['output'];
-  /** The jobs of a phase. Upstream: `GET /v2/discovery/{id}/jobs`, or `GET /v2/markets/{id}/jobs` for `PUBLISH`. */
+  /** Jobs of one phase. Upstream: `GET /v2/discovery/{id}/jobs` for `DISCOVERY`, `GET /v2/markets/{id}/jobs` for `PUBLISH`. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
-  /** Main title. Upstream of this and the other record fields: `GET /dev/markets/{id}`, once for all of them. */
+  /** Main title. Upstream: `GET /dev/markets/{id}`, one call for this and the other fields of the market record. */
   readonly name?: Maybe<Scalars['String']['output']>;
-  /** Where it stands. */
+  /** Review status of the market. */
   readonly reviewStatus?: Maybe<MarketReviewStatus>;
-  /** The criteria that its discovery used. Upstream: `GET /v2/discovery/{id}/search-criteria`. */
+  /** Search criteria that the discovery of this market used. Upstream: `GET /v2/discovery/{id}/search-criteria`. */
   readonly searchCriteria?: Maybe<SearchCriteria>;
-  /** Earlier iterations of its criteria. Upstream: `GET /v2/discovery/{id}/search-criteria/history`. */
+  /** Earlier iterations of the search criteria, in the order of the service. Upstream: `GET /v2/discovery/{id}/search-criteria/history`. */
   readonly searchCriteriaHistory?: Maybe<ReadonlyArray<SearchCriteria>>;
   /** Short supplementary title. */
   readonly subtitle?: Maybe<Scalars['String']['output']>;
-  /** The topics of its companies. Upstream: `POST /markets/{id}/topics`. */
+  /** Topic hierarchy of the market. Upstream: `POST /markets/{id}/topics`. */
   readonly topics?: Maybe<ReadonlyArray<Topic>>;
 };
 
 
-/** A market: the companies that answer a business question, and what is known of them. */
+/** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type MarketCompaniesArgs = {
   after?: InputMaybe<Scalars['String']['input']>;
   filter?: InputMaybe<CompanyFilter>;
@@ -684,254 +692,270 @@ export type MarketCompaniesArgs = {
 };
 
 
-/** A market: the companies that answer a business question, and what is known of them. */
+/** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type MarketCompanyArgs = {
   domain: Scalars['String']['input'];
 };
 
 
-/** A market: the companies that answer a business question, and what is known of them. */
+/** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type MarketJobsArgs = {
   phase: JobPhase;
 };
 
 
-/** A market: the companies that answer a business question, and what is known of them. */
+/** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type MarketTopicsArgs = {
   sort?: InputMaybe<TopicSort>;
 };
 
-/** Where a market stands on its way to publication. */
+/** Review status of a market. */
 export type MarketReviewStatus =
-  /** Not published yet. */
+  /** The market is a draft. */
   | 'DRAFT'
-  /** Companies can be read. */
+  /** The market is published. */
   | 'PUBLISHED'
-  /** Its companies are being reviewed. */
+  /** The market is being reviewed. */
   | 'REVIEWING';
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type Mutation = {
   readonly __typename?: 'Mutation';
-  /** A session that an embedded page may use in place of the API key it is made with. Upstream: `GET /v2/auth/session`. */
+  /**
+   * Creates a session that an embedded page can use instead of the API key. The request must carry an API key, otherwise the error is
+   * `FORBIDDEN`. Upstream: `GET /v2/auth/session`.
+   */
   readonly createEmbedSession?: Maybe<EmbedSession>;
   /** Turns a question into search criteria. Upstream: `POST /v2/discovery/search-criteria`. */
   readonly createSearchCriteria?: Maybe<SearchCriteria>;
-  /** Deletes an endpoint of the caller's team, whose admin the caller must be. No upstream call. */
+  /**
+   * Deletes an endpoint of the client's team and returns it. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
+   * `NOT_FOUND` if the team has no such endpoint. No upstream call.
+   */
   readonly deleteExportEndpoint?: Maybe<ExportEndpoint>;
-  /** Writes companies of a published market to a CSV file. Upstream: `POST /markets/{id}/export-csv`. */
+  /** Exports companies of a published market to a CSV file. Upstream: `POST /markets/{id}/export-csv`. */
   readonly exportMarketCsv?: Maybe<ExportMarketCsvResult>;
   /**
-   * Sends companies of a published market to an endpoint of the caller's team, and waits for its answer: at most 15 seconds, four times
-   * at most. Upstream: `GET /dev/markets/{id}` and `GET /v2/markets/{id}/companies`. An error means that nothing was sent, unless it is
-   * `UPSTREAM_UNAVAILABLE` and not `retryable`: then `exports` says what is known.
+   * Sends companies of a published market to an endpoint of the client's team and waits for the result. The gateway calls the endpoint up to four
+   * times and waits at most 15 seconds for each response. Upstream: `GET /dev/markets/{id}` and `GET /v2/markets/{id}/companies`.
+   *
+   * An error means that nothing was sent, with one exception: `UPSTREAM_UNAVAILABLE` with `retryable: false`. In that case, read `exports` to find
+   * out what happened.
    */
   readonly exportMarketToEndpoint?: Maybe<ExportResult>;
-  /** Publishes a market, which starts its enrichment. Upstream: `POST /v2/discovery/{id}/publish`. `CONFLICT` while its discovery runs. */
+  /** Publishes a market, which starts its enrichment. Fails with `CONFLICT` while its discovery is running. Upstream: `POST /v2/discovery/{id}/publish`. */
   readonly publishMarket?: Maybe<PublishMarketResult>;
-  /** Registers an endpoint for the caller's team, whose admin the caller must be. A name that is taken is `CONFLICT`. No upstream call. */
+  /**
+   * Registers an endpoint for the client's team. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
+   * `CONFLICT` if the team already has an endpoint with this name, or has 100 endpoints. No upstream call.
+   */
   readonly registerExportEndpoint?: Maybe<ExportEndpoint>;
   /** Includes or excludes discovered companies. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`. */
   readonly reviewCompanies?: Maybe<ReviewCompaniesResult>;
   /**
-   * Signs a user in and sets the gateway's own cookie. Upstream: `POST /v2/auth/sign-in`. A wrong password and an unknown user are one
-   * `UNAUTHENTICATED`; too many attempts for an e-mail address or from a network address are `RATE_LIMITED`. Over HTTP only.
+   * Signs a user in and sets the gateway's session cookie. Only available over HTTP. A wrong password and an unknown user cause the same
+   * error, `UNAUTHENTICATED`. Too many attempts for one e-mail address or from one network address cause `RATE_LIMITED`. Upstream:
+   * `POST /v2/auth/sign-in`.
    */
   readonly signIn?: Maybe<Viewer>;
   /**
-   * Signs the user out: ends the session, so that no copy of the gateway's cookie is accepted any more, and clears the cookie. Through other gateways
-   * that takes up to a second. Connections that are open stay open. No upstream call.
+   * Signs the user out and clears the session cookie. The session ends at once, for every copy of the cookie; other instances of the gateway
+   * may accept a copy for up to one second more. Open connections stay open. No upstream call.
    */
   readonly signOut: Scalars['Boolean']['output'];
   /**
-   * Starts the discovery of a market's companies, typically 10 to 15 minutes. Upstream: `POST /v2/discovery/{id}/start`. Criteria that the service
-   * turns down are `BAD_USER_INPUT`; where the service names members of them, `argument` is the first of these, and the message names all.
+   * Starts the discovery of a market's companies, which typically takes 10 to 15 minutes. If the service rejects the search criteria, the
+   * error is `BAD_USER_INPUT`. If it says which members it rejects, the message lists all of them and `argument` is the first. Upstream:
+   * `POST /v2/discovery/{id}/start`.
    */
   readonly startDiscovery?: Maybe<StartDiscoveryResult>;
-  /** Suggests further keywords for search criteria. `NOT_CONFIGURED` where the gateway does not know the service's path for it. */
+  /** Suggests keywords for search criteria. Fails with `NOT_CONFIGURED` if this deployment has not set `KEYWORD_SUGGESTION_PATH`. */
   readonly suggestKeywords?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationCreateSearchCriteriaArgs = {
   input: CreateSearchCriteriaInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationDeleteExportEndpointArgs = {
   input: DeleteExportEndpointInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationExportMarketCsvArgs = {
   input: ExportMarketCsvInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationExportMarketToEndpointArgs = {
   input: ExportMarketToEndpointInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationPublishMarketArgs = {
   input: PublishMarketInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationRegisterExportEndpointArgs = {
   input: RegisterExportEndpointInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationReviewCompaniesArgs = {
   input: ReviewCompaniesInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationSignInArgs = {
   input: SignInInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationStartDiscoveryArgs = {
   input: StartDiscoveryInput;
 };
 
 
-/** Everything that can be done. Each call is sent upstream exactly once; where its outcome is unknown, the error says so and is not `retryable`. */
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationSuggestKeywordsArgs = {
   input: SuggestKeywordsInput;
 };
 
-/** An industry by the North American Industry Classification System. */
+/** An industry in the North American Industry Classification System (NAICS). */
 export type NaicsCode = {
   readonly __typename?: 'NaicsCode';
-  /** The code. */
+  /** NAICS code. */
   readonly code: Scalars['String']['output'];
-  /** Whether it is the company's main industry. */
+  /** Whether this is the company's primary industry. */
   readonly isPrimary?: Maybe<Scalars['Boolean']['output']>;
-  /** How fine the code is: its number of digits. */
+  /** Level of the code within the classification, as reported by the service. */
   readonly level?: Maybe<Scalars['Int']['output']>;
-  /** The industry's name. */
+  /** Name of the industry. */
   readonly name?: Maybe<Scalars['String']['output']>;
 };
 
-/** One collected piece of information, such as a news article. */
+/** A collected piece of information, such as a news article. */
 export type Observation = {
   readonly __typename?: 'Observation';
-  /** When the service added it. */
+  /** When the observation was added to the service. */
   readonly addedAt?: Maybe<Scalars['DateTime']['output']>;
-  /** The cluster it belongs to, if it has been clustered. */
+  /** Cluster of the observation. Null if it has not been clustered. */
   readonly clusterLabel?: Maybe<ClusterLabel>;
-  /** Snippets of its text; not necessarily all of it. */
+  /** Text snippets. They may be shortened and are not guaranteed to be the full text. */
   readonly content: ReadonlyArray<Scalars['String']['output']>;
-  /** What duplicates of it have in common. */
+  /** Identifier that the service uses to detect and merge duplicates. */
   readonly dedupeId?: Maybe<Scalars['String']['output']>;
-  /** The observation's identifier. */
+  /** Observation identifier. */
   readonly id: Scalars['ID']['output'];
-  /** When it was published or recorded. */
+  /** When the observation was published or recorded. */
   readonly publishedAt?: Maybe<Scalars['DateTime']['output']>;
-  /** The service it came from. */
+  /** Name of the service that the observation comes from. */
   readonly sourceService?: Maybe<Scalars['String']['output']>;
-  /** The embedding of its content. Asking for it makes the answer much larger. */
+  /** Embedding vector of the content. Selecting it makes the response much larger. */
   readonly textEmbedding?: Maybe<Scalars['Vector']['output']>;
-  /** Its title; for articles, the publisher's. */
+  /** Title. For an article, the title given by its publisher. */
   readonly title?: Maybe<Scalars['String']['output']>;
-  /** Its address, where it is public. */
+  /** URL of the source. Null if the source is not public. */
   readonly url?: Maybe<Scalars['String']['output']>;
-  /** Named weights, such as a multiplier for media bias. */
+  /** Weights by name, such as a multiplier for media bias. */
   readonly weight?: Maybe<Scalars['JSONObject']['output']>;
 };
 
-/** Where a page lies in its list. */
+/** Position of a page within its list. */
 export type PageInfo = {
   readonly __typename?: 'PageInfo';
-  /** The cursor of the last item, to be given as `after` for the next page; null on an empty page. */
+  /** Cursor of the last item. Pass it as `after` to get the next page. Null on an empty page. */
   readonly endCursor?: Maybe<Scalars['String']['output']>;
-  /** Whether items follow this page. */
+  /** Whether there are items after this page. */
   readonly hasNextPage: Scalars['Boolean']['output'];
-  /** Whether items precede this page. */
+  /** Whether there are items before this page. */
   readonly hasPreviousPage: Scalars['Boolean']['output'];
-  /** The cursor of the first item; null on an empty page. */
+  /** Cursor of the first item. Null on an empty page. */
   readonly startCursor?: Maybe<Scalars['String']['output']>;
 };
 
 /** A market to publish. */
 export type PublishMarketInput = {
-  /** The market's identifier, a whole number. */
+  /** Market identifier, a whole number. */
   readonly marketId: Scalars['ID']['input'];
 };
 
-/** A publication that has begun. */
+/** Result of publishing a market. */
 export type PublishMarketResult = {
   readonly __typename?: 'PublishMarketResult';
   /** The jobs that were started. */
   readonly jobs: ReadonlyArray<Job>;
-  /** The market's identifier. */
+  /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
 
-/** The size of a change. */
+/** Size of a change. */
 export type Quantity = {
   readonly __typename?: 'Quantity';
-  /** How the values are meant; null where the service uses an operator that it does not document. */
+  /** How to read `values`. Null if the service sends an operator that it does not document. */
   readonly operator?: Maybe<QuantityOperator>;
-  /** The unit: a percent sign, a currency, a physical unit. */
+  /** Unit of the values, such as a percent sign, a currency or a physical unit. */
   readonly unit: Scalars['String']['output'];
-  /** One value, or two for `RANGE`: the lower and the upper. */
+  /** One value, or two for `RANGE`: the lower and the upper bound. */
   readonly values: ReadonlyArray<Scalars['Float']['output']>;
 };
 
-/** How the values of a quantity are meant. */
+/** How to read the values of a quantity. */
 export type QuantityOperator =
-  /** About the value (`~`). */
+  /** Approximately the value (`~`). */
   | 'APPROXIMATELY'
-  /** The value (`=`). */
+  /** Equal to the value (`=`). */
   | 'EQUAL'
-  /** More than the value (`>`). */
+  /** Greater than the value (`>`). */
   | 'GREATER_THAN'
-  /** The value or more (`>=`). */
+  /** Greater than or equal to the value (`>=`). */
   | 'GREATER_THAN_OR_EQUAL'
   /** Less than the value (`<`). */
   | 'LESS_THAN'
-  /** The value or less (`<=`). */
+  /** Less than or equal to the value (`<=`). */
   | 'LESS_THAN_OR_EQUAL'
   /** Between two values (`range`). */
   | 'RANGE';
 
-/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type Query = {
   readonly __typename?: 'Query';
   /**
-   * Events in the order in which the service lists them, which it does not specify. Upstream: `GET /v2/events-monitor/events`, one call wherever one page can hold the window, else two.
-   * The API key must be subscribed to the events monitor.
+   * Events in the order of the service, which does not document it. The API key must be subscribed to the events monitor, otherwise the error
+   * is `FORBIDDEN`. Upstream: `GET /v2/events-monitor/events`, one call if a single page of the service can hold the requested range, otherwise two.
    */
   readonly events?: Maybe<EventConnection>;
-  /** The endpoints that the caller's team can export to, by name. No upstream call. */
+  /** Export endpoints of the client's team, sorted by name. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
   readonly exportEndpoints?: Maybe<ReadonlyArray<ExportEndpoint>>;
-  /** The last 100 exports of the caller's team, the newest first. No upstream call. */
+  /** The last 100 exports of the client's team, newest first. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
   readonly exports?: Maybe<ExportConnection>;
-  /** A market, by its number. No upstream call by itself: each field calls only what it needs. */
+  /** A market by its identifier. This field makes no upstream call, so it does not check that the market exists. */
   readonly market?: Maybe<Market>;
-  /** One observation. Upstream: `GET /v2/events-monitor/observation/{id}`, batched and de-duplicated. An unknown id is `NOT_FOUND`. */
+  /**
+   * One observation. Fails with `NOT_FOUND` if the identifier is unknown. Upstream: `GET /v2/events-monitor/observation/{id}`, one call for each
+   * distinct identifier in the query.
+   */
   readonly observation?: Maybe<Observation>;
-  /** Names of markets that fit a keyword. Upstream: `POST /markets/suggest`. */
+  /** Names of markets that match a keyword. Upstream: `POST /markets/suggest`. */
   readonly suggestMarkets?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
-  /** Who is asking. No upstream call. */
+  /** The client that made the request, as the gateway identifies it. No upstream call. */
   readonly viewer?: Maybe<Viewer>;
 };
 
 
-/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryEventsArgs = {
   after?: InputMaybe<Scalars['String']['input']>;
   filter?: InputMaybe<EventFilter>;
@@ -939,296 +963,301 @@ export type QueryEventsArgs = {
 };
 
 
-/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryExportsArgs = {
   after?: InputMaybe<Scalars['String']['input']>;
   first?: InputMaybe<Scalars['Int']['input']>;
 };
 
 
-/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryMarketArgs = {
   id: Scalars['ID']['input'];
 };
 
 
-/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryObservationArgs = {
   id: Scalars['ID']['input'];
 };
 
 
-/** Everything that can be read. Whatever needs an upstream call of its own is nullable: where that call fails, the field is null and `errors` says why. */
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QuerySuggestMarketsArgs = {
   keyword: Scalars['String']['input'];
 };
 
-/** An endpoint to be registered. */
+/** An endpoint to register. */
 export type RegisterExportEndpointInput = {
-  /** One line, at most 1,024 characters. */
+  /** Description, one line of at most 1,024 characters. */
   readonly description: Scalars['String']['input'];
   /**
-   * Headers to be sent with every call, at most 50, such as those that the endpoint recognises its callers by. Their values are sealed and
-   * never shown. `Content-Type`, `Idempotency-Key` and those that belong to the connection cannot be set.
+   * Headers to send with every call, at most 50, for example to authenticate at the endpoint. The gateway encrypts the values and never shows
+   * them. You cannot set `Content-Type`, `Idempotency-Key` or headers that control the connection.
    */
   readonly headers?: InputMaybe<ReadonlyArray<ExportHeaderInput>>;
-  /** Unique in the team, at most 255 characters. It cannot be changed: delete the endpoint and register it again. */
+  /** Name, unique within the team, at most 255 characters. It cannot be changed later: delete the endpoint and register it again. */
   readonly name: Scalars['String']['input'];
   /**
-   * An `http` or `https` address on the internet, at most 1,024 characters; in production `https` only. Path and query may hold `{user.name}`
-   * and `{user.email}`, which each export replaces with those of its user, percent-encoded.
+   * URL that is reachable from the internet, at most 1,024 characters. It begins with `https://`, or with `http://` outside production. Path and
+   * query may contain the placeholders `{user.name}` and `{user.email}`. Each export replaces them with the percent-encoded values of its user.
    */
   readonly url: Scalars['String']['input'];
 };
 
-/** A free-text entity of an event. */
+/** An entity of an event, as free text. */
 export type RelevantEntity = {
   readonly __typename?: 'RelevantEntity';
-  /** What it is; null where the service does not say, or says something new. */
+  /** Kind of entity. Null if the service sends none, or a value that it does not document. */
   readonly entityType?: Maybe<RelevantEntityType>;
-  /** Its name. */
+  /** Name of the entity. */
   readonly name?: Maybe<Scalars['String']['output']>;
-  /** Where it comes from; seen: `inferred`, `explicit`. */
+  /** How the service found the entity: `inferred` or `explicit`. Only `inferred` is currently produced. */
   readonly propertySource?: Maybe<Scalars['String']['output']>;
 };
 
-/** What a relevant entity is. */
+/** Kind of relevant entity. */
 export type RelevantEntityType =
-  /** A category of goods or services. */
+  /** A category. */
   | 'CATEGORY'
   /** A company. */
   | 'COMPANY'
   /** A country. */
   | 'COUNTRY'
-  /** Any other place. */
+  /** A location. */
   | 'LOCATION';
 
 /** A decision about discovered companies. */
 export type ReviewCompaniesInput = {
-  /** The market's identifier, a whole number. */
+  /** Market identifier, a whole number. */
   readonly marketId: Scalars['ID']['input'];
   /** The decision. */
   readonly reviewStatus: CompanyReviewStatus;
-  /** The companies. */
+  /** The companies that the decision applies to. */
   readonly target: ReviewTarget;
 };
 
-/** A decision that was carried out. */
+/** Result of a review. */
 export type ReviewCompaniesResult = {
   readonly __typename?: 'ReviewCompaniesResult';
-  /** The market, for what to read next. */
+  /** The market, to read its data after the review. */
   readonly market: Market;
-  /** The market's identifier. */
+  /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
 
-/** The companies that a decision is about: exactly one member. */
+/** Companies that a decision applies to. Set exactly one member. */
 export type ReviewTarget =
-  /** All of the market; must be true. */
+  /** All companies of the market. Must be `true`. */
   { readonly all: Scalars['Boolean']['input']; readonly domains?: never; }
-  |  /** Those of these domains, 1 to 10,000. */
+  |  /** Internet domains of the companies, 1 to 10,000. */
   { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; };
 
-/** What a discovery looks for. */
+/** Search criteria for a discovery. */
 export type SearchCriteria = {
   readonly __typename?: 'SearchCriteria';
-  /** Fields that the service sends and does not document. */
+  /** Additional fields that the service sends but does not document. Null if there are none. */
   readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
-  /** How many companies to find; null in new criteria. */
+  /** The `count` value used to start the discovery. Null in criteria from `createSearchCriteria`. */
   readonly count?: Maybe<Scalars['Int']['output']>;
-  /** Words to look for, and to avoid. */
+  /** Keywords of the search. */
   readonly keywords?: Maybe<SearchKeywords>;
-  /** Where to look. */
+  /** Countries to search in. */
   readonly locations: ReadonlyArray<SearchLocation>;
-  /** The market's name. */
+  /** Name of the market. */
   readonly marketName?: Maybe<Scalars['String']['output']>;
-  /** Seen: `serviceProvider`. */
+  /** Role in the market. Value seen: `serviceProvider`. */
   readonly marketRole?: Maybe<Scalars['String']['output']>;
-  /** Seen: `service`. */
+  /** Type of the market. Value seen: `service`. */
   readonly marketType?: Maybe<Scalars['String']['output']>;
-  /** Whether to search; null in new criteria. */
+  /** The `performSearch` value used to start the discovery. Null in criteria from `createSearchCriteria`. */
   readonly performSearch?: Maybe<Scalars['Boolean']['output']>;
-  /** Seen: `first_pass`. */
+  /** Kind of project. Value seen: `first_pass`. */
   readonly projectKind?: Maybe<Scalars['String']['output']>;
-  /** Domains of companies to start from. */
+  /** Internet domains that the search starts from. */
   readonly seedDomains: ReadonlyArray<Scalars['String']['output']>;
-  /** The question in natural language. */
+  /** Question in natural language. */
   readonly userPrompt?: Maybe<Scalars['String']['output']>;
 };
 
-/** What a discovery is to look for, with every member that `SearchCriteria` has: criteria that were read can be sent back unchanged. A member that is null or left out is not sent. */
+/**
+ * Search criteria for a discovery. It has every member of `SearchCriteria`, so you can send back what you read. The gateway does not send
+ * members that are null or left out.
+ */
 export type SearchCriteriaInput = {
-  /** Fields that the service sends and does not document. It must hold none of the other members. */
+  /** Additional fields, sent to the service as they are. Must not contain the name of another member. */
   readonly attributes?: InputMaybe<Scalars['JSONObject']['input']>;
-  /** How many companies to find, 1 or more. */
+  /** The service uses it when it starts a discovery. At least 1. */
   readonly count?: InputMaybe<Scalars['Int']['input']>;
-  /** Words to look for, and to avoid. */
+  /** Keywords of the search. */
   readonly keywords?: InputMaybe<SearchKeywordsInput>;
-  /** Where to look, at most 300 countries. */
+  /** Countries to search in, at most 300. */
   readonly locations?: InputMaybe<ReadonlyArray<SearchLocationInput>>;
-  /** The market's name, at most 10,000 characters. */
+  /** Name of the market, at most 10,000 characters. */
   readonly marketName?: InputMaybe<Scalars['String']['input']>;
-  /** `serviceProvider` is known; at most 10,000 characters. */
+  /** Role in the market, at most 10,000 characters. Value seen: `serviceProvider`. */
   readonly marketRole?: InputMaybe<Scalars['String']['input']>;
-  /** `service` is known; at most 10,000 characters. */
+  /** Type of the market, at most 10,000 characters. Value seen: `service`. */
   readonly marketType?: InputMaybe<Scalars['String']['input']>;
-  /** Whether to search. */
+  /** The service uses it when it starts a discovery. */
   readonly performSearch?: InputMaybe<Scalars['Boolean']['input']>;
-  /** `first_pass` is known; at most 10,000 characters. */
+  /** Kind of project, at most 10,000 characters. Value seen: `first_pass`. */
   readonly projectKind?: InputMaybe<Scalars['String']['input']>;
-  /** Domains of companies to start from, at most 10,000. */
+  /** Internet domains that the search starts from, at most 10,000. */
   readonly seedDomains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** The question in natural language, at most 10,000 characters. */
+  /** Question in natural language, at most 10,000 characters. */
   readonly userPrompt?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** The words of search criteria. */
+/** Keywords of search criteria, in four lists. */
 export type SearchKeywords = {
   readonly __typename?: 'SearchKeywords';
-  /** What the companies offer. */
+  /** Keywords in the list `features`. */
   readonly features: ReadonlyArray<Scalars['String']['output']>;
-  /** What is not meant. */
+  /** Keywords that are irrelevant to the search. */
   readonly irrelevant: ReadonlyArray<Scalars['String']['output']>;
-  /** Other words for it. */
+  /** Synonyms. */
   readonly synonyms: ReadonlyArray<Scalars['String']['output']>;
-  /** Who uses it. */
+  /** Keywords in the list `user`. */
   readonly user: ReadonlyArray<Scalars['String']['output']>;
 };
 
-/** The words of search criteria, at most 1,000 in each list, of at most 10,000 characters each. */
+/** Keywords of search criteria, in four lists. Each keyword has at most 10,000 characters. */
 export type SearchKeywordsInput = {
-  /** What the companies offer, at most 1,000. */
+  /** Keywords for the list `features`, at most 1,000. */
   readonly features: ReadonlyArray<Scalars['String']['input']>;
-  /** What is not meant, at most 1,000. */
+  /** Keywords that are irrelevant to the search, at most 1,000. */
   readonly irrelevant: ReadonlyArray<Scalars['String']['input']>;
-  /** Other words for it, at most 1,000. */
+  /** Synonyms, at most 1,000. */
   readonly synonyms: ReadonlyArray<Scalars['String']['input']>;
-  /** Who uses it, at most 1,000. */
+  /** Keywords for the list `user`, at most 1,000. */
   readonly user: ReadonlyArray<Scalars['String']['input']>;
 };
 
-/** A country to look in. */
+/** A country to search in. */
 export type SearchLocation = {
   readonly __typename?: 'SearchLocation';
-  /** Two letters. */
+  /** Two-letter country code. */
   readonly countryCode: Scalars['String']['output'];
-  /** Its name. */
+  /** Name of the country. */
   readonly countryName?: Maybe<Scalars['String']['output']>;
 };
 
-/** A country to look in. */
+/** A country to search in. */
 export type SearchLocationInput = {
-  /** Two letters. */
+  /** Two-letter country code. */
   readonly countryCode: Scalars['String']['input'];
-  /** Its name, at most 10,000 characters. */
+  /** Name of the country, at most 10,000 characters. */
   readonly countryName?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** Who signs in, and the proof. */
+/** Credentials of a user. */
 export type SignInInput = {
-  /** The e-mail address, at most 320 characters. */
+  /** E-mail address, at most 320 characters. */
   readonly email: Scalars['String']['input'];
-  /** The password, at most 1,024 characters. */
+  /** Password, at most 1,024 characters. */
   readonly password: Scalars['String']['input'];
 };
 
 /** A discovery to start. */
 export type StartDiscoveryInput = {
-  /** The market's identifier, a whole number. */
+  /** Market identifier, a whole number. */
   readonly marketId: Scalars['ID']['input'];
-  /** What to look for. */
+  /** What to search for. */
   readonly searchCriteria: SearchCriteriaInput;
-  /** Whether to skip the review of the companies found. */
+  /** Whether to skip the review of discovered companies. */
   readonly skipDiscoveryReview: Scalars['Boolean']['input'];
 };
 
-/** What came of starting a discovery. */
+/** Result of starting a discovery. */
 export type StartDiscoveryResult = DiscoveryAlreadyRunning | DiscoveryStarted;
 
-/** Everything that can be listened to, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+/** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
 export type Subscription = {
   readonly __typename?: 'Subscription';
   /**
-   * Events that are new or updated since the subscription began, each once for each update, the oldest update first. The service is asked
-   * every `POLL_INTERVAL_MS`, once for all who listen with the same credential and filter. A client that was away, however briefly, may miss
-   * updates: it reads `events` again once it is connected.
+   * Events that are new, or were updated, after the subscription began. Sends each update once, the oldest update first.
+   *
+   * The gateway polls the service every `POLL_INTERVAL_MS` (an operator setting), once for all clients with the same credential and filter. A client
+   * that loses its connection can miss updates. Read `events` again after each reconnect.
    */
   readonly eventUpdates?: Maybe<Event>;
   /**
-   * How the jobs of a market's phase stand: at once, then with each change, until every one has ended. The service is asked every
-   * `POLL_INTERVAL_MS`, once for all who listen with the same credential. A refusal of the service (401, 403, 404) ends it with that error;
-   * after any other failure it goes on trying.
+   * Progress of the jobs in one phase of a market. Sends the current state at once and then every change. Completes when all jobs have ended.
+   *
+   * The gateway polls the service every `POLL_INTERVAL_MS` (an operator setting), once for all clients with the same credential. If the
+   * service answers 401, 403 or 404, the subscription ends with that error. After any other failure, the gateway keeps polling.
    */
   readonly jobProgress?: Maybe<JobProgress>;
 };
 
 
-/** Everything that can be listened to, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+/** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
 export type SubscriptionEventUpdatesArgs = {
   filter?: InputMaybe<EventFilter>;
 };
 
 
-/** Everything that can be listened to, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+/** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
 export type SubscriptionJobProgressArgs = {
   marketId: Scalars['ID']['input'];
   phase: JobPhase;
 };
 
-/** Criteria to suggest keywords for. */
+/** Search criteria to suggest keywords for. */
 export type SuggestKeywordsInput = {
-  /** The criteria. */
+  /** The search criteria. */
   readonly searchCriteria: SearchCriteriaInput;
 };
 
-/** A topic and the groups below it. */
+/** A topic with its groups. */
 export type Topic = {
   readonly __typename?: 'Topic';
-  /** The groups below it. */
+  /** Groups within the topic. */
   readonly groups: ReadonlyArray<TopicGroup>;
-  /** The topic's identifier. */
+  /** Topic identifier. */
   readonly id: Scalars['ID']['output'];
-  /** Its label. */
+  /** Label of the topic. */
   readonly label: Scalars['String']['output'];
 };
 
-/** A group of a topic. */
+/** A group within a topic. */
 export type TopicGroup = {
   readonly __typename?: 'TopicGroup';
-  /** The group's identifier. */
+  /** Group identifier. */
   readonly id: Scalars['ID']['output'];
-  /** Its label. */
+  /** Label of the group. */
   readonly label: Scalars['String']['output'];
 };
 
-/** An order of topics. */
+/** Sort order of topics. */
 export type TopicSort =
   /** By label, ascending. */
   | 'LABEL_ASC';
 
-/** The text and the vector that stand for an event in similarity search. */
+/** Text and embedding of an event for similarity search. */
 export type VectorIndex = {
   readonly __typename?: 'VectorIndex';
-  /** What happened, without entities. */
+  /** Short description of what happened, without entities. */
   readonly anchorText?: Maybe<Scalars['String']['output']>;
-  /** The embedding. Asking for it makes the answer much larger. */
+  /** Embedding vector. Selecting it makes the response much larger. */
   readonly embeddings?: Maybe<Scalars['Vector']['output']>;
-  /** The model that made the embedding. */
+  /** Name of the model that produced the embedding. */
   readonly embeddingsModelName?: Maybe<Scalars['String']['output']>;
 };
 
-/** Who is asking, as far as the gateway knows. */
+/** The client that made the request: its credential, team and user. */
 export type Viewer = {
   readonly __typename?: 'Viewer';
-  /** How the caller is authenticated. */
+  /** Kind of credential in the request. */
   readonly authentication: Authentication;
-  /** The signed-in user's e-mail address. */
+  /** E-mail address of the signed-in user. Null for other kinds of credential. */
   readonly email?: Maybe<Scalars['String']['output']>;
-  /** The signed-in user's name, where the service gave one. */
+  /** Name of the signed-in user. Null if the service did not send one, and for other kinds of credential. */
   readonly name?: Maybe<Scalars['String']['output']>;
   /**
-   * The name of the caller's team. Without a teams file, each API key is a team of its own, with a name that stays the same and shows nothing
-   * of the key; a signed-in user has none.
+   * Name of the client's team. If the gateway has no teams file, each API key is a team of its own: the name is stable and reveals nothing
+   * about the key. Null if the client belongs to no team.
    */
   readonly team?: Maybe<Scalars['String']['output']>;
 };

@@ -1,10 +1,10 @@
 import type { GraphiqlTab } from './graphiql.js';
 
-/** The queries that stand ready in GraphiQL. They read the sandbox's market 1; with another service, change the number. */
+/** The queries in the first tabs of GraphiQL. They read market 1 of the sandbox; for another service, change the number. */
 export const examples: readonly GraphiqlTab[] = [
   {
-    query: `# Events, the observations behind them, a market, its companies, ESG and topics, in one query.
-# The answer's "extensions.explain" lists what it cost upstream (header x-explain).
+    query: `# One query for events with their observations, and a market with its topics, jobs, companies and ESG data.
+# Send the header "x-explain: 1" to see in "extensions.explain" which upstream calls it made.
 query Everything {
   events(first: 5) {
     totalCount
@@ -30,7 +30,8 @@ query Everything {
 `,
   },
   {
-    query: `query EventsByFilter($filter: EventFilter) {
+    query: `# Events of the highest severity, with any likelihood. The filter is in the variables below.
+query EventsByFilter($filter: EventFilter) {
   events(first: 20, filter: $filter) {
     totalCount
     unfilteredTotalCount
@@ -41,7 +42,8 @@ query Everything {
     variables: '{ "filter": { "minSeverity": 3, "minLikelihood": null } }',
   },
   {
-    query: `query WhoAmI {
+    query: `# The client that made the request: its kind of credential, its team and its user.
+query Viewer {
   viewer { authentication team email }
 }
 `,

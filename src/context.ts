@@ -153,7 +153,7 @@ class RequestContext implements Context {
   private get caller(): RequestAuth {
     const { credential, receipt } = this;
     const { services, visitor, until } = this.state;
-    return { credential, scope: visitor.scope ?? services.scopeOf(credential), until, receipt };
+    return { credential, scope: visitor.scope ?? services.scopeOf(credential), until, metadata: receipt };
   }
 }
 

@@ -37,14 +37,14 @@ test('memory keeps the text of a record, and understands it anew for the first w
     },
   };
   const ask = async () => {
-    const receipt = new ResponseMetadata();
+    const metadata = new ResponseMetadata();
     const until = new AbortController();
-    const caller: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, until, receipt };
-    const value = await createReader({ upstream, cache, telemetry }, caller).read(read, lifetime);
+    const auth: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, until, metadata };
+    const value = await createReader({ upstream, cache, telemetry }, auth).read(read, lifetime);
     return {
       value,
-      leftOut: receipt.leftOut.map(({ record }) => record),
-      sources: receipt.lines.map(line => line.source),
+      leftOut: metadata.leftOut.map(({ record }) => record),
+      sources: metadata.lines.map(line => line.source),
     };
   };
   const answer = { value: [{ id: 't-1' }, null], leftOut: ['Thing'] };

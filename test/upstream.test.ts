@@ -46,26 +46,26 @@ function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections 
   };
   const upstream = createUpstream({ base, api, dev: undefined, timeoutMs, connections }, telemetry, wire);
   cleanups.push(() => upstream.close());
-  const receipt = new ResponseMetadata();
+  const metadata = new ResponseMetadata();
   return {
     upstream,
-    receipt,
+    metadata,
     outcomes,
     read: (path = '/thing', part: Partial<UpstreamRequest> = {}, cancellation?: Cancellation) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true, ...part },
-        { credential: apiKey, scope: scopeOf('one'), receipt },
+        { credential: apiKey, scope: scopeOf('one'), metadata },
         cancellation,
       ),
     readAs: (name: string, path = '/thing') =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true },
-        { credential: apiKey, scope: scopeOf(name), receipt },
+        { credential: apiKey, scope: scopeOf(name), metadata },
       ),
     write: (path = '/thing', cancellation?: Cancellation) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'POST', path, body: { a: 1 }, safe: false },
-        { credential: apiKey, scope: scopeOf('one'), receipt },
+        { credential: apiKey, scope: scopeOf('one'), metadata },
         cancellation,
       ),
   };
@@ -138,22 +138,22 @@ describe('what goes over the wire', () => {
       { cookie: 'sid=1; b=2' },
       '/v1/thing?a=1',
     ],
-  ])('has the credential %o as it came, and the receipt has it not', async (credential, expected, url) => {
+  ])('has the credential %o as it came, and the metadata does not hold it', async (credential, expected, url) => {
     let headers = {};
     const service = await startStubService((request, response) => {
       headers = request.headers;
       reply(response, 200);
     });
     cleanups.push(() => service.close());
-    const { upstream, receipt } = upstreamAt(`${service.origin}/v1`);
+    const { upstream, metadata } = upstreamAt(`${service.origin}/v1`);
     const query = new URLSearchParams({ a: '1' });
     const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', query, safe: true } as const;
-    await upstream.send(request, { credential, scope: undefined, receipt });
+    await upstream.send(request, { credential, metadata });
     expect(headers).toMatchObject(expected);
     const ways = ['x-api-key', 'authorization', 'cookie'].filter(name => name in headers);
     expect(ways).toEqual(Object.keys(expected));
     expect(service.calls).toEqual([`GET ${url}`]);
-    expect(receipt.lines).toEqual([
+    expect(metadata.lines).toEqual([
       { method: 'GET', path: '/thing?a=1', status: 200, milliseconds: expect.any(Number), source: 'network' },
     ]);
   });
@@ -322,12 +322,12 @@ describe('a read', () => {
     ['503', answerWith(503)],
     ['504', answerWith(504)],
   ])('is sent again after %s, once', async (_, fault) => {
-    const { service, read, receipt } = await serviceThat((request, response, count) =>
+    const { service, read, metadata } = await serviceThat((request, response, count) =>
       (count === 1 ? fault : ok)(request, response, count),
     );
     expect((await read()).status).toBe(200);
     expect(service.calls).toHaveLength(2);
-    expect(receipt.lines).toHaveLength(2);
+    expect(metadata.lines).toHaveLength(2);
 
     service.handle = fault;
     await failureOf(read());

@@ -4,7 +4,6 @@ import { Abandoned } from '../errors.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import type { Asker } from './asker.js';
 import type { Cache } from './cache/cache.js';
 import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
 import { keysOf, lastOf, type ScopedKey } from './cache/scoped-key.js';
@@ -107,15 +106,15 @@ function againFrom(text: string, parse: AnyRead['parse']): () => Kept {
 function fetched(
   { upstream, telemetry }: Source,
   read: AnyRead,
-  asker: Asker,
+  auth: RequestAuth,
   cancellation: Cancellation,
 ): Promise<Loaded<Kept, unknown>> {
   const { request, parse, pieces } = read;
   return upstream
-    .send(request, asker, cancellation)
+    .send(request, auth, cancellation)
     .then(reply => {
       const text = textOf(reply, request);
-      asker.receipt.claim?.parses(text.length);
+      auth.metadata.claim?.parses(text.length);
       const loaded = ({ kept, heavy: found, strayed }: Meaning): Loaded<Kept, unknown> => {
         for (const field of strayed) telemetry.drift(field);
         const heavy = request.vectors?.wanted ? found : undefined;
@@ -137,53 +136,52 @@ function joined({ join }: AnyRead, value: unknown, heavy: unknown): unknown {
 }
 
 /**
- * Asks the service itself, whatever is kept.
- * @param until aborts when nobody wants to know any more.
+ * Reads from the service itself, past the cache, until the signal of `auth` aborts.
  * @throws GatewayError
  */
-export async function readAnew<T, H>(
+export async function readUncached<T, H>(
   source: Source,
   read: Read<T, H>,
-  asker: Asker,
-  until: AbortSignal,
+  auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly leftOut: readonly SkippedRecord[] }> {
   const cancellation = new Cancellation();
   const abandon = () => cancellation.cancel(new Abandoned('Nobody listens any more'));
-  if (until.aborted) abandon();
-  until.addEventListener('abort', abandon);
+  const { signal } = auth.until;
+  if (signal.aborted) abandon();
+  signal.addEventListener('abort', abandon);
   try {
-    const { value, heavy } = await fetched(source, read as AnyRead, asker, cancellation);
+    const { value, heavy } = await fetched(source, read as AnyRead, auth, cancellation);
     return { value: joined(read as AnyRead, value.value, heavy?.value) as T, leftOut: value.leftOut };
   } finally {
-    until.removeEventListener('abort', abandon);
+    signal.removeEventListener('abort', abandon);
   }
 }
 
 /** Memory at once, else a DataLoader over the cache over the service; for one request. */
-export function createReader(parts: ReaderDeps, caller: RequestAuth): Reader {
-  const { scope, until, receipt } = caller;
+export function createReader(parts: ReaderDeps, auth: RequestAuth): Reader {
+  const { scope, until, metadata } = auth;
 
   const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<Kept, unknown> => ({
     keys: keysOf(scope, requestLine(read.request), read.request.vectors?.wanted ?? false),
     family: read.request.family,
     tag: read.market === undefined ? undefined : marketTag(read.market),
     lifetime,
-    load: cancellation => fetched(parts, read, caller, cancellation),
+    load: cancellation => fetched(parts, read, auth, cancellation),
   });
 
-  /** What an answer holds, once it stands on the receipt. */
+  /** What an answer holds, once it is recorded in the metadata. */
   function received({ read, lookup }: Ask, answer: KeptAnswer, milliseconds: number): unknown {
     const { source, value, heavy, stale, freshUntil, generation, bytes } = answer;
-    receipt.claim?.uses(bytes);
-    if (source === 'redis') receipt.claim?.parses(bytes);
+    metadata.claim?.uses(bytes);
+    if (source === 'redis') metadata.claim?.parses(bytes);
     if (source !== 'network') {
       const { request } = read;
-      receipt.lines.push({ method: request.method, path: pathAndQuery(request), status: 200, milliseconds, source });
+      metadata.lines.push({ method: request.method, path: pathAndQuery(request), status: 200, milliseconds, source });
     }
-    receipt.stale ||= stale;
-    receipt.keepUntil = Math.min(receipt.keepUntil, freshUntil);
-    if (lookup.tag !== undefined && generation !== undefined) receipt.generations.set(lookup.tag, generation);
-    if (value.leftOut.length > 0) receipt.leftOut.push(...value.leftOut);
+    metadata.stale ||= stale;
+    metadata.keepUntil = Math.min(metadata.keepUntil, freshUntil);
+    if (lookup.tag !== undefined && generation !== undefined) metadata.generations.set(lookup.tag, generation);
+    if (value.leftOut.length > 0) metadata.leftOut.push(...value.leftOut);
     return joined(read, value.value, heavy);
   }
 

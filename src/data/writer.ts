@@ -20,7 +20,7 @@ export interface Write<T> {
   parse(body: () => unknown): T;
 }
 
-/** Writes on behalf of one caller. */
+/** Writes on behalf of one request. */
 export interface Writer {
   /**
    * Sends a write exactly once, and waits for its outcome even if the client hangs up: an aborted write is one of unknown outcome.
@@ -36,7 +36,7 @@ export interface WriterDeps {
   readonly telemetry: Telemetry;
 }
 
-export function createWriter({ upstream, cache, telemetry }: WriterDeps, caller: RequestAuth): Writer {
+export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: RequestAuth): Writer {
   return {
     async write({ request, market, begins, parse }) {
       const renew = async () => {
@@ -44,11 +44,11 @@ export function createWriter({ upstream, cache, telemetry }: WriterDeps, caller:
         await Promise.all(tags.map(tag => cache.renew(tag)));
       };
       try {
-        const reply = await upstream.send(request, caller);
+        const reply = await upstream.send(request, auth);
         await renew();
         const { value, drift } = parseLenient(() => parse(() => jsonOf(textOf(reply, request))));
         for (const field of drift.fields) telemetry.drift(field);
-        caller.receipt.leftOut.push(...drift.leftOut);
+        auth.metadata.leftOut.push(...drift.leftOut);
         return value;
       } catch (error) {
         noteInvalid(telemetry, request, error);

@@ -2,7 +2,7 @@ import { UpstreamFailure, UpstreamTimeout } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Span, Tracing } from '../../observability/tracing.js';
 import { failureInWords } from '../../observability/warnings.js';
-import type { Asker } from '../asker.js';
+import type { CallAuth } from '../request-auth.js';
 import type { ScopeBreaker } from './breaker.js';
 import type { Turn, Waiter } from './bulkhead.js';
 import type { Cancellation, Stage } from './cancellation.js';
@@ -25,7 +25,7 @@ export interface CallDeps {
 /** What is asked of whom, and under whose breaker. */
 export interface Asked {
   readonly request: UpstreamRequest;
-  readonly asker: Asker;
+  readonly auth: CallAuth;
   readonly origin: Origin;
   readonly breaker: ScopeBreaker;
   readonly cancellation: Cancellation;
@@ -80,12 +80,12 @@ export class Call implements Waiter, Stage, Ending {
 
   /** Its turn has come. */
   go(): void {
-    const { request, asker, origin, breaker, cancellation } = this.#asked;
+    const { request, auth, origin, breaker, cancellation } = this.#asked;
     try {
       this.#isTrial = breaker.enter();
-      this.#span = this.#parts.tracing?.call(asker.receipt.trail.span);
+      this.#span = this.#parts.tracing?.call(auth.metadata.trail.span);
       this.#startedAt = performance.now();
-      origin.exchange(request, asker, this.#span, cancellation, this);
+      origin.exchange(request, auth, this.#span, cancellation, this);
     } catch (error) {
       this.#fail(error);
     }
@@ -144,10 +144,10 @@ export class Call implements Waiter, Stage, Ending {
     this.#reject(faultOf(error, request.safe));
   }
 
-  /** Writes the exchange onto the asker's receipt, and into the metrics and the trace. */
+  /** Writes the exchange onto the request's metadata, and into the metrics and the trace. */
   #record(status: number | null, failure?: BrokenExchange): void {
     const { telemetry } = this.#parts;
-    const { request, asker } = this.#asked;
+    const { request, auth } = this.#asked;
     const { method, family } = request;
     const milliseconds = performance.now() - this.#startedAt;
     const outcome = outcomeOf(failure);
@@ -158,7 +158,7 @@ export class Call implements Waiter, Stage, Ending {
     const attributes = { 'http.request.method': method, 'http.response.status_code': status ?? undefined };
     const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
     this.#span?.end(`${method} ${family}`, attributes, error);
-    asker.receipt.lines.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
+    auth.metadata.lines.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
   }
 }
 

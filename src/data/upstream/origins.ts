@@ -3,7 +3,7 @@ import { carry } from '../../auth/credentials.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Span } from '../../observability/tracing.js';
-import type { Asker } from '../asker.js';
+import type { CallAuth } from '../request-auth.js';
 import { bodyBoundsOf } from './body-bounds.js';
 import { Bulkhead } from './bulkhead.js';
 import { ByteBudget } from './byte-budget.js';
@@ -28,7 +28,7 @@ export interface Origin {
   /** Asks it over one of its connections; see `exchange`. */
   exchange(
     request: UpstreamRequest,
-    asker: Asker,
+    auth: CallAuth,
     span: Span | undefined,
     cancellation: Cancellation,
     ending: Ending,
@@ -98,9 +98,9 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       const { dispatcher, bulkhead } = open(origin);
       const its: Origin = {
         bulkhead,
-        exchange(request, asker, span, cancellation, ending) {
+        exchange(request, auth, span, cancellation, ending) {
           const reception = { largestBody: bodyBoundsOf(request.family).bytes, arriving };
-          exchange(dispatcher, wireForm(request, asker, span, { origin, prefix }), reception, cancellation, ending);
+          exchange(dispatcher, wireForm(request, auth, span, { origin, prefix }), reception, cancellation, ending);
         },
       };
       byAddress.set(address, its);
@@ -116,13 +116,13 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
 
 function wireForm(
   request: UpstreamRequest,
-  { credential, receipt }: Asker,
+  { credential, metadata }: CallAuth,
   span: Span | undefined,
   { origin, prefix }: { readonly origin: string; readonly prefix: string },
 ): Dispatcher.DispatchOptions {
   const { method, body } = request;
   const carried = credential && carry(credential);
-  const common = ['accept', 'application/json', 'x-request-id', receipt.trail.id];
+  const common = ['accept', 'application/json', 'x-request-id', metadata.trail.id];
   // Names and values in turn.
   const headers = carried?.header === undefined ? common : [...common, carried.header[0], carried.header[1]];
   if (span !== undefined) headers.push(...Object.entries(span.headers).flat());

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Tracing } from '../../observability/tracing.js';
-import type { Asker } from '../asker.js';
+import type { CallAuth } from '../request-auth.js';
 import { Breaker } from './breaker.js';
 import { Call, type CallDeps } from './call.js';
 import { Cancellation } from './cancellation.js';
@@ -10,7 +10,7 @@ import type { Reply } from './reply.js';
 import type { UpstreamRequest } from './request.js';
 import { RetryBudget } from './retry-budget.js';
 
-/** The whole of the service, as seen from a room. */
+/** The whole of the service, as seen from a domain. */
 export interface Upstream {
   /**
    * One call under the policy of the house: a place in the bulkhead, one deadline over everything, a circuit breaker for its family,
@@ -18,7 +18,7 @@ export interface Upstream {
    * @param cancellation of its own: ends the call when nobody waits for it any more, and is told of the deadline. Without one the call goes on to its end.
    * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; Abandoned where it was cancelled.
    */
-  send(request: UpstreamRequest, asker: Asker, cancellation?: Cancellation): Promise<Reply>;
+  send(request: UpstreamRequest, auth: CallAuth, cancellation?: Cancellation): Promise<Reply>;
   close(): Promise<void>;
 }
 
@@ -45,11 +45,11 @@ export function createUpstream(
   }
 
   return {
-    send: (request, asker, cancellation = new Cancellation()) =>
+    send: (request, auth, cancellation = new Cancellation()) =>
       new Promise((resolve, reject) => {
         const origin = origins.to(request.address);
-        const breaker = breakerOf(request.family).of(asker.scope);
-        new Call(parts, { request, asker, origin, breaker, cancellation }, resolve, reject).start();
+        const breaker = breakerOf(request.family).of(auth.scope);
+        new Call(parts, { request, auth, origin, breaker, cancellation }, resolve, reject).start();
       }),
     close: origins.close,
   };

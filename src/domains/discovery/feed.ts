@@ -4,7 +4,7 @@ import { jobsTag, marketTag } from '../../data/cache/tags.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Found } from '../../data/polling/state-message.js';
 import type { TopicSubscription } from '../../data/polling/topic.js';
-import { type ReaderDeps, readAnew } from '../../data/reader.js';
+import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/request-auth.js';
 import { ResponseMetadata, type SkippedRecord } from '../../observability/response-metadata.js';
 import { type JobPhase, jobsRead } from './client.js';
@@ -48,8 +48,8 @@ export function createDiscoveryFeed(
     last: JobProgress | undefined,
     signal: AbortSignal,
   ): Promise<JobProgress> {
-    const asker = { credential, scope, receipt: new ResponseMetadata() };
-    const { value: jobs, leftOut } = await readAnew(parts, jobsRead(marketId, phase), asker, signal);
+    const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
+    const { value: jobs, leftOut } = await readUncached(parts, jobsRead(marketId, phase), auth);
     const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
     // What jobs have done to their market is to be seen as soon as their end is told.
     if (finished && last?.finished === false) await parts.cache.renew(marketTag(marketId));

@@ -1,5 +1,5 @@
 import type { Polling } from '../../data/polling/polling.js';
-import { type ReaderDeps, readAnew } from '../../data/reader.js';
+import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/request-auth.js';
 import { largestPage } from '../../graphql/input.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
@@ -23,10 +23,10 @@ export function createEventsFeed(
   { credential, scope, until }: RequestAuth,
 ): EventsFeed {
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
-    const asker = { credential, scope, receipt: new ResponseMetadata() };
+    const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
     return async (page: number, from: string, to: string) => {
       const read = parts.events.page({ ...query, from, to }, page, largestPage, vectors);
-      const { value } = await readAnew(parts, read, asker, signal);
+      const { value } = await readUncached(parts, read, auth);
       const { events, totalItems } = value;
       const readable = events.filter(event => event !== null);
       return { events: readable, totalItems, leftOut: events.length - readable.length };

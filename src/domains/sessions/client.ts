@@ -39,7 +39,7 @@ export async function signIn(
     argument: 'input',
     safe: false,
   } as const;
-  const reply = await upstream.send(request, { credential: undefined, scope: undefined, receipt }).catch(error => {
+  const reply = await upstream.send(request, { metadata: receipt }).catch(error => {
     throw refuses(error) ? new Unauthenticated('Wrong e-mail address or password') : error;
   });
   const cookies = cookiesOf(reply);

@@ -20,7 +20,7 @@ import { connectRedis, databaseOf, firstContact } from './data/redis.js';
 import { createUpstream } from './data/upstream/upstream.js';
 import { createEventsClient } from './domains/events/client.js';
 import { createAddressGuard, type Resolve, resolveName } from './domains/exports/address-guard.js';
-import { type After, realAfter } from './domains/exports/delivery.js';
+import { realTimer, type StartTimer } from './domains/exports/delivery.js';
 import { createExports } from './domains/exports/exports.js';
 import { openFileStore } from './domains/exports/file-store.js';
 import { createRedisStore } from './domains/exports/redis-store.js';
@@ -38,7 +38,7 @@ export interface WorldSeams {
   /** What names resolve to for exports. */
   readonly resolve?: Resolve;
   /** What ends an attempt of an export. */
-  readonly after?: After;
+  readonly startTimer?: StartTimer;
 }
 
 /** What the services are made with. */
@@ -89,7 +89,7 @@ export async function createServices(config: Config, parts: ServicesDeps): Promi
       redis === undefined ? await openFileStore(config.dataDir, telemetry.warn) : createRedisStore(redis, telemetry),
     sealer,
     guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? resolveName),
-    after: seams.after ?? realAfter,
+    startTimer: seams.startTimer ?? realTimer,
     httpsOnly: config.exports.httpsOnly,
     telemetry,
     report: error => parts.report(error, 'The outcome of an export could not be recorded'),

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { AddressRefused, createAddressGuard, type Resolve, resolveName } from '../src/domains/exports/address-guard.js';
-import { deliver, realAfter } from '../src/domains/exports/delivery.js';
+import { deliver, realTimer } from '../src/domains/exports/delivery.js';
 import { insideUrls } from './support/inside-addresses.js';
 
 const cleanups: (() => unknown)[] = [];
@@ -38,7 +38,7 @@ function countSockets() {
 const strict = (resolve: Resolve = resolveName) => createAddressGuard(false, resolve);
 const permissive = (resolve: Resolve = resolveName) => createAddressGuard(true, resolve);
 const call = (url: string) => ({ url: new URL(url), headers: {}, body: '{}', id: 'a-key' });
-const send = (url: string, guard = strict()) => deliver(call(url), { guard, after: realAfter }, async () => {});
+const send = (url: string, guard = strict()) => deliver(call(url), { guard, startTimer: realTimer }, async () => {});
 
 describe('an address inside', () => {
   test('is known in at least 60 notations', () => {

@@ -8,10 +8,10 @@ import { connectRedis } from '../src/data/redis.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
 import { type Endpoint, type ExportRecord, statusOf } from '../src/domains/exports/model.js';
 import { createRedisStore } from '../src/domains/exports/redis-store.js';
-import type { TeamStore } from '../src/domains/exports/store.js';
 import {
   earlierExport,
   recentExports,
+  type TeamStore,
   withEndpoint,
   withExport,
   withoutEndpoint,
@@ -224,7 +224,7 @@ describe('the state of a team', () => {
     expect(earlierExport({ ...empty, exports: [{ ...today, startedAt: ago(24 * hour) }] }, asked)).toBeUndefined();
     expect(earlierExport({ ...empty, exports: [ended()] }, { ...asked, idempotencyKey: null })).toBeUndefined();
     expect(() => earlierExport({ ...empty, exports: [today] }, { ...asked, inputDigest: 'other' })).toThrow(
-      'another input',
+      'different input',
     );
     const running = record({ idempotencyKey: 'key' });
     expect(() => earlierExport({ ...empty, exports: [running] }, asked)).toThrow('still running');
@@ -335,9 +335,7 @@ describe('the registry on a disk that fails', () => {
     await rm(path, { recursive: true });
     await writeFile(path, 'no folder');
     await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
-    expect(warnings).toEqual([
-      expect.stringMatching(/^DATA_DIR: .*; until it can be written to, exports are refused$/),
-    ]);
+    expect(warnings).toEqual([expect.stringMatching(/^DATA_DIR: .*; exports are refused until it is writable again$/)]);
     await rm(path);
     await register(store, team, 'b');
     expect(await names(store, team)).toEqual(['b']);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { After } from '../src/domains/exports/delivery.js';
+import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -535,14 +535,14 @@ describe('what is sent', () => {
 function fakeTimer() {
   const set: number[] = [];
   let fireLast = () => {};
-  const after: After = (milliseconds, fire) => {
+  const startTimer: StartTimer = (milliseconds, fire) => {
     set.push(milliseconds);
     fireLast = fire;
     return () => {
       fireLast = () => {};
     };
   };
-  return { after, set, fire: () => fireLast() };
+  return { startTimer, set, fire: () => fireLast() };
 }
 
 describe('what an endpoint answers', () => {
@@ -551,8 +551,8 @@ describe('what an endpoint answers', () => {
   const delivered = { __typename: 'ExportDelivered', redirectUrl: null };
   const rejected = { __typename: 'ExportRejected', references: [] };
   const wordless = {
-    accepted: { ...delivered, title: 'Delivered', message: 'The endpoint has accepted the export.' },
-    refused: { ...rejected, title: 'Turned down' },
+    accepted: { ...delivered, title: 'Delivered', message: 'The endpoint accepted the export.' },
+    refused: { ...rejected, title: 'Rejected' },
   };
   const words = { title: 'T', message: 'M' };
   const raw =
@@ -715,7 +715,7 @@ describe('what an endpoint answers', () => {
   test('no answer within 15 seconds, four times', async () => {
     const timer = fakeTimer();
     const endpoint = await startEndpoint(() => timer.fire());
-    gateway = await gatewayWith({}, { seams: { after: timer.after } });
+    gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
     await register(endpoint.url);
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result).toMatchObject(failed);
@@ -732,7 +732,7 @@ describe('what an endpoint answers', () => {
     const endpoint = await startEndpoint((response, request, count) =>
       count === 1 ? timer.fire() : thanks(response, request, count),
     );
-    gateway = await gatewayWith({}, { seams: { after: timer.after } });
+    gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
     await register(endpoint.url);
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result).toMatchObject({ ...delivered, title: 'Thanks' });
@@ -748,7 +748,7 @@ describe('what an endpoint answers', () => {
       response.writeHead(200);
       response.write('{"title":', () => setTimeout(timer.fire, 20));
     });
-    gateway = await gatewayWith({}, { seams: { after: timer.after } });
+    gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
     await register(endpoint.url);
     expect((await send()).data.exportMarketToEndpoint).toMatchObject(failed);
     expect(endpoint.arrivals).toHaveLength(4);
@@ -1161,7 +1161,7 @@ describe('the receiver', () => {
 
   test('can be told to hang', async () => {
     const timer = fakeTimer();
-    gateway = await gatewayWith({}, { seams: { after: timer.after } });
+    gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
     const result = receiving('hang');
     for (let calls = 1; calls <= 4; calls++) {
       await until(() => printed.length === calls);

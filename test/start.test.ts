@@ -183,7 +183,7 @@ describe('without Redis', () => {
     const DATA_DIR = join(folder, place);
     const { status, stdout, stderr } = runBound({ PORT: '0', DATA_DIR });
     expect([status, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^DATA_DIR: [^\n]+ must be a folder that can be written to[^\n]+\n$/);
+    expect(stderr).toMatch(/^DATA_DIR: [^\n]+ must be a writable folder[^\n]+\n$/);
     expect(stderr).toContain(DATA_DIR);
   });
 });

@@ -6,130 +6,130 @@ import type { TeamKey } from '../../auth/teams.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
-import { type After, beginAttempt, deliver, longestDeliveryMs, type OutboundCall } from './delivery.js';
-import type { Header } from './endpoint-headers.js';
-import { type ExportUser, resolvedUrl, templateUrl } from './endpoint-url.js';
-import type { Attempt, Endpoint, ExportRecord } from './model.js';
+import { deliver, longestDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
+import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
+import type { Endpoint, ExportAttempt, ExportRecord } from './model.js';
 import type { Payload } from './payload.js';
-import type { TeamStore } from './store.js';
 import {
+  type ExportProgress,
   earlierExport,
   endpointNamed,
-  type Progress,
   recentExports,
+  type TeamStore,
   withEndpoint,
   withExport,
   withoutEndpoint,
   withProgress,
-  withSealedAnew,
+  withResealedHeaders,
 } from './team-state.js';
 
-/** What an endpoint is registered with; everything but the url is checked. */
-export interface Registration {
+/** An endpoint to register. Everything except the URL has been checked. */
+export interface EndpointRegistration {
   readonly name: string;
   readonly url: string;
   readonly description: string;
-  readonly headers: readonly Header[];
+  readonly headers: readonly EndpointHeader[];
 }
 
-/** What a member of a team asks to be exported. */
-export interface Order {
+/** A request for an export. */
+export interface ExportRequest {
   readonly endpoint: string;
   readonly marketId: string;
-  /** The choice of companies as it was asked for: what tells one input from another. */
+  /** The choice of companies as the client gave it. It is part of the digest of the input. */
   readonly companies: unknown;
   readonly user: ExportUser;
-  /** Who asks: an e-mail address, or a name for the API key. */
+  /** The client that made the request: an e-mail address, or a name for the API key. */
   readonly by: string;
   readonly idempotencyKey: string | null;
 }
 
-/** The endpoints of teams, and the exports to them; lives as long as the process. */
+/** The endpoints of teams, and the exports to them. Lives as long as the process. */
 export interface Exports {
-  /** Sorted by name. */
+  /** The endpoints of a team, sorted by name. */
   endpoints(team: TeamKey): Promise<readonly Endpoint[]>;
-  /** @throws BadUserInput for a url that an export may not go to; Conflict where the name is taken. */
-  register(team: TeamKey, registration: Registration): Promise<Endpoint>;
+  /** @throws BadUserInput for a URL that exports may not use; Conflict if the name is taken. */
+  register(team: TeamKey, registration: EndpointRegistration): Promise<Endpoint>;
   /** @throws NotFound */
   remove(team: TeamKey, name: string): Promise<Endpoint>;
   /**
-   * Sends an export, or tells what became of the one that was sent with the same idempotency key. Goes on when the client has gone.
-   * @param prepare makes the payload; called only where something is to be sent.
-   * @throws NotFound, Conflict, RateLimited, BadUserInput: then nothing was sent; UpstreamUnavailable that is not `retryable`: then it was.
+   * Sends an export, or returns the earlier one with the same idempotency key. Goes on if the client disconnects.
+   * @param prepare creates the payload; called only if something is to be sent.
+   * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable that is not `retryable` if something was.
    */
-  send(team: TeamKey, order: Order, prepare: () => Promise<Payload>): Promise<ExportRecord>;
-  /** The last 100, the newest first. */
+  send(team: TeamKey, request: ExportRequest, prepare: () => Promise<Payload>): Promise<ExportRecord>;
+  /** The last 100 exports of a team, newest first. */
   recent(team: TeamKey): Promise<readonly ExportRecord[]>;
-  /** How many endpoints have headers that are sealed under another secret than the first. */
+  /** How many endpoints have headers that are sealed with a secret other than the first. */
   outdated(): Promise<number>;
-  /** Resolves when no export is running any more. */
+  /** Resolves when no export is running. */
   idle(): Promise<void>;
 }
 
-/** What exports need of the process. */
+/** What `createExports` depends on. */
 export interface ExportsDeps {
   readonly store: TeamStore;
   readonly sealer: Sealer;
   readonly guard: AddressGuard;
-  readonly after: After;
+  readonly startTimer: StartTimer;
   readonly httpsOnly: boolean;
   readonly telemetry: Pick<Telemetry, 'exported'>;
-  /** Hears of an outcome that could not be recorded. */
+  /** Reports an outcome that could not be recorded. */
   readonly report: (error: unknown) => void;
 }
 
-/** How much longer than its calls an export may take before it is taken for one whose gateway died. */
+/** How much longer than all its attempts an export may take before it counts as abandoned. */
 const slackMs = 10_000;
 
-/** What is sent already should not go unrecorded because Redis was away for a moment: five seconds in all, within the slack. */
-const insisting = retry(handleAll, {
+/** Keeps trying to record what was sent while Redis is briefly unavailable: five seconds in all, less than the slack. */
+const recordRetry = retry(handleAll, {
   maxAttempts: 7,
   backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
 });
 
 const sealedHeaders = z.object({ for: z.string(), headers: z.record(z.string(), z.string()) });
 
-export function createExports({ store, sealer, guard, after, httpsOnly, telemetry, report }: ExportsDeps): Exports {
+export function createExports(deps: ExportsDeps): Exports {
+  const { store, sealer, guard, startTimer, httpsOnly, telemetry, report } = deps;
   const running = new Set<Promise<unknown>>();
 
-  async function sealed(team: TeamKey, { name, url, headers }: Registration): Promise<string | null> {
+  async function sealHeaders(team: TeamKey, { name, url, headers }: EndpointRegistration): Promise<string | null> {
     if (headers.length === 0) return null;
     const values = Object.fromEntries(headers.map(header => [header.name, header.value]));
     return sealer.seal({ for: purpose(team, name, url), headers: values }, 0);
   }
 
-  /** The headers, and their seal under the first secret where they had one under an older. */
-  async function opened(team: TeamKey, endpoint: Endpoint) {
-    if (endpoint.sealedHeaders === null) return { headers: {}, anew: undefined };
+  /** The headers of an endpoint. If they were sealed with an older secret, `resealed` is sealed with the first one. */
+  async function openHeaders(team: TeamKey, endpoint: Endpoint) {
+    if (endpoint.sealedHeaders === null) return { headers: {}, resealed: undefined };
     const content = await sealer.open(endpoint.sealedHeaders).catch(() => undefined);
     const { data } = sealedHeaders.safeParse(content);
     if (data?.for === purpose(team, endpoint.name, endpoint.url)) {
       const isOutdated = sealer.isOutdated(endpoint.sealedHeaders);
-      return { headers: data.headers, anew: isOutdated ? await sealer.seal(data, 0) : undefined };
+      return { headers: data.headers, resealed: isOutdated ? await sealer.seal(data, 0) : undefined };
     }
     throw new Conflict(
-      'The headers of this endpoint were sealed with a SESSION_SECRET that is no longer set; delete it and register it again',
+      'The headers of this endpoint were sealed with a SESSION_SECRET that is no longer set; delete the endpoint and register it again',
     );
   }
 
   async function run(team: TeamKey, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
-    const progress = (change: Progress) =>
-      insisting.execute(() =>
+    const recordProgress = (change: ExportProgress) =>
+      recordRetry.execute(() =>
         store.change(team, state => ({ state: withProgress(state, call.id, change), result: undefined })),
       );
-    const note = (attempts: Attempt[]) =>
-      progress({ attempts }).catch(error => {
+    const recordAttempts = (attempts: ExportAttempt[]) =>
+      recordProgress({ attempts }).catch(error => {
         report(error);
         throw new UpstreamUnavailable(
-          'It was sent, and what came of it cannot be recorded: ask `exports`',
+          'The export was sent, but its outcome could not be recorded; read `exports` to see what is known',
           undefined,
           false,
         );
       });
-    const { attempts, outcome } = await deliver(call, { guard, after }, note);
+    const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);
     telemetry.exported(outcome.kind);
     const end = { attempts, outcome, finishedAt: new Date().toISOString() };
-    await progress(end).catch(report);
+    await recordProgress(end).catch(report);
     return { ...record, ...end };
   }
 
@@ -142,23 +142,23 @@ export function createExports({ store, sealer, guard, after, httpsOnly, telemetr
     },
     async register(team, registration) {
       const { name, url, description, headers } = registration;
-      await allowed(guard, templateUrl(url, 'input.url', httpsOnly));
+      await checkAddress(guard, templateUrl(url, 'input.url', httpsOnly));
       const headerNames = headers.map(header => header.name);
-      const endpoint = { name, url, description, headerNames, sealedHeaders: await sealed(team, registration) };
+      const endpoint = { name, url, description, headerNames, sealedHeaders: await sealHeaders(team, registration) };
       return store.change(team, state => ({ state: withEndpoint(state, endpoint), result: endpoint }));
     },
     remove: (team, name) =>
       store.change(team, state => ({ state: withoutEndpoint(state, name), result: endpointNamed(state, name) })),
-    async send(team, order, prepare) {
-      const inputDigest = digestOf(order);
-      const { idempotencyKey } = order;
+    async send(team, request, prepare) {
+      const inputDigest = digestOf(request);
+      const { idempotencyKey } = request;
       const state = await store.read(team);
       const earlier = earlierExport(state, { idempotencyKey, inputDigest });
       if (earlier !== undefined) return earlier;
 
-      const endpoint = endpointNamed(state, order.endpoint);
-      const url = resolvedUrl(endpoint.url, order.user, httpsOnly);
-      const { headers, anew } = await opened(team, endpoint);
+      const endpoint = endpointNamed(state, request.endpoint);
+      const url = resolvedUrl(endpoint.url, request.user, httpsOnly);
+      const { headers, resealed } = await openHeaders(team, endpoint);
       const { body, selected, sent } = await prepare();
 
       const id = randomUUID();
@@ -168,26 +168,26 @@ export function createExports({ store, sealer, guard, after, httpsOnly, telemetr
         startedAt: new Date(now).toISOString(),
         expiresAt: new Date(now + longestDeliveryMs + slackMs).toISOString(),
         finishedAt: null,
-        by: order.by,
-        user: order.user.email ?? order.user.name,
-        endpoint: order.endpoint,
-        marketId: order.marketId,
+        by: request.by,
+        user: request.user.email ?? request.user.name,
+        endpoint: request.endpoint,
+        marketId: request.marketId,
         selected,
         sent,
         idempotencyKey,
         inputDigest,
-        attempts: [beginAttempt()],
+        attempts: [newAttempt()],
         outcome: null,
       };
-      // Nothing is sent before it is written down that it will be.
-      const before = await store.change(team, latest => {
+      // Record the export before anything is sent.
+      const concurrent = await store.change(team, latest => {
         const first = earlierExport(latest, record);
         if (first !== undefined) return { result: first };
-        endpointNamed(latest, order.endpoint);
-        const renewed = anew === undefined ? latest : withSealedAnew(latest, endpoint, anew);
-        return { state: withExport(renewed, record), result: undefined };
+        endpointNamed(latest, request.endpoint);
+        const current = resealed === undefined ? latest : withResealedHeaders(latest, endpoint, resealed);
+        return { state: withExport(current, record), result: undefined };
       });
-      if (before !== undefined) return before;
+      if (concurrent !== undefined) return concurrent;
 
       const delivery = run(team, record, { url, headers, body, id });
       running.add(delivery);
@@ -196,17 +196,17 @@ export function createExports({ store, sealer, guard, after, httpsOnly, telemetr
   };
 }
 
-/** Binds sealed headers to their endpoint, so that they open for no other address. */
+/** Binds sealed headers to their endpoint, so that they cannot be used with another URL. */
 function purpose(team: TeamKey, name: string, url: string): string {
   return JSON.stringify(['export headers', team, name, url]);
 }
 
-function digestOf({ endpoint, marketId, companies, user }: Order): string {
+function digestOf({ endpoint, marketId, companies, user }: ExportRequest): string {
   const text = JSON.stringify([endpoint, marketId, companies, user.name, user.email]);
   return createHash('sha256').update(text).digest('base64url');
 }
 
-async function allowed(guard: AddressGuard, url: URL): Promise<void> {
+async function checkAddress(guard: AddressGuard, url: URL): Promise<void> {
   try {
     await guard.check(url);
   } catch (error) {

@@ -7,18 +7,17 @@ import { UpstreamUnavailable } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
 import { emptyTeam, type TeamState, teamState } from './model.js';
-import { sealsIn, type TeamStore } from './store.js';
+import { sealsIn, type TeamStore } from './team-state.js';
 
 const content = z.object({ version: z.literal(1), teams: z.record(z.string(), teamState) });
 
 type Teams = ReadonlyMap<string, TeamState>;
 
 /**
- * Keeps everything in `exports.json` in a folder of this gateway's own, which is made where it is missing. Each change replaces the file as a
- * whole: written beside it, forced to the disk, then renamed, so that a process killed at any moment leaves the old one or the new.
- * @throws InvalidConfig where the folder cannot be written to, and where there is a file that cannot be understood; it stays as it is until
- * somebody has looked at it.
- * @param warn hears of a disk that fails later on: it may be full. Nothing is lost by it but the change, which fails with UPSTREAM_UNAVAILABLE.
+ * Stores everything in `exports.json` in the given folder, which it creates if necessary. Each change replaces the whole file: it writes a new
+ * file, syncs it to the disk and renames it. A process killed at any moment leaves either the old file or the new one.
+ * @param warn is called when the disk fails later on, for example because it is full. Only the change is lost; it fails with UPSTREAM_UNAVAILABLE.
+ * @throws ConfigurationError if the folder is not writable, or if the file cannot be parsed. The file stays as it is, for an operator to look at.
  */
 export async function openFileStore(folder: string, warn: Telemetry['warn']): Promise<TeamStore> {
   const file = join(folder, 'exports.json');
@@ -28,7 +27,7 @@ export async function openFileStore(folder: string, warn: Telemetry['warn']): Pr
   let teams = abandoned(await readTeams(file));
   let queue: Promise<unknown> = Promise.resolve();
 
-  /** Another gateway may have written meanwhile: the one that this one replaces does, until it has ended. */
+  /** Another process may have written the file: the one that this process replaces keeps writing until it ends. */
   async function refresh(): Promise<void> {
     const found = await versionOf(file);
     if (found === version) return;
@@ -42,16 +41,16 @@ export async function openFileStore(folder: string, warn: Telemetry['warn']): Pr
   }
 
   function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const turn = queue.then(run).catch(unavailable);
-    queue = turn.catch(() => {});
-    return turn;
+    const result = queue.then(run).catch(unavailable);
+    queue = result.catch(() => {});
+    return result;
   }
 
   function unavailable(error: NodeJS.ErrnoException): never {
     if (error.syscall === undefined) throw error;
-    const message = `DATA_DIR: ${failureInWords(error)}; until it can be written to, exports are refused`;
+    const message = `DATA_DIR: ${failureInWords(error)}; exports are refused until it is writable again`;
     warn(message, message);
-    throw new UpstreamUnavailable('The registry of exports cannot be reached now');
+    throw new UpstreamUnavailable('The export store is not available');
   }
 
   return {
@@ -75,21 +74,21 @@ export async function openFileStore(folder: string, warn: Telemetry['warn']): Pr
   };
 }
 
-/** The operator is to hear of a folder that is of no use, at the start, and not a team at its first export. */
+/** Fails at the start if the folder cannot be used, rather than at the first export. */
 async function prepare(folder: string): Promise<void> {
   try {
-    await make(folder);
+    await mkdir(folder, newFolder);
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new ConfigurationError(
-      `DATA_DIR: ${resolve(folder)} must be a folder that can be written to, since without REDIS_URL exports are kept there: ${reasonOf(error)}`,
+      `DATA_DIR: ${resolve(folder)} must be a writable folder, because exports are stored there unless REDIS_URL is set: ${reasonOf(error)}`,
     );
   }
 }
 
-const make = (folder: string) => mkdir(folder, { recursive: true, mode: 0o700 });
+const newFolder = { recursive: true, mode: 0o700 };
 
-/** Tells one content of the file from the next. */
+/** Changes whenever the file is replaced. */
 async function versionOf(file: string): Promise<string> {
   const found = await stat(file, { bigint: true }).catch(ignoreAbsence);
   return found === undefined ? 'absent' : versionIn(found);
@@ -103,18 +102,18 @@ async function readTeams(file: string): Promise<Teams> {
     return new Map(text === undefined ? [] : Object.entries(content.parse(JSON.parse(text)).teams));
   } catch (error) {
     throw new ConfigurationError(
-      `DATA_DIR: ${file} cannot be read and was left as it is; mend it or move it away: ${reasonOf(error)}`,
+      `DATA_DIR: ${file} cannot be read and was not changed; repair it or move it away: ${reasonOf(error)}`,
     );
   }
 }
 
-/** What a killed process had not finished writing. A write of a living one fails by it, and confirms nothing. */
+/** Removes files that a killed process did not finish. If a running process was writing one, its change fails. */
 async function removeLeftovers(folder: string): Promise<void> {
   const leftovers = (await readdir(folder)).filter(name => /^exports\.json\.\d+\.new$/.test(name));
   await Promise.all(leftovers.map(name => rm(join(folder, name), { force: true })));
 }
 
-/** The exports that a process before this one has begun and not ended: it is gone, so that nobody need wait for them. */
+/** Expires the exports that an earlier process started and did not finish: that process has ended. */
 function abandoned(teams: Teams): Teams {
   const expiresAt = new Date().toISOString();
   const expired = ({ endpoints, exports }: TeamState): TeamState => ({
@@ -124,12 +123,12 @@ function abandoned(teams: Teams): Teams {
   return new Map([...teams].map(([team, state]) => [team, expired(state)]));
 }
 
-/** @returns the version of what was written. */
+/** Replaces the file. @returns its new version. */
 async function replace(folder: string, file: string, text: string): Promise<string> {
-  await make(folder);
-  // A name of this process: two that write at once must not mix what they write.
-  const beside = `${file}.${process.pid}.new`;
-  const handle = await open(beside, 'w', 0o600);
+  await mkdir(folder, newFolder);
+  // One name per process, so that two processes never write to the same file.
+  const newFile = `${file}.${process.pid}.new`;
+  const handle = await open(newFile, 'w', 0o600);
   let version: string;
   try {
     await handle.writeFile(text);
@@ -138,8 +137,8 @@ async function replace(folder: string, file: string, text: string): Promise<stri
   } finally {
     await handle.close();
   }
-  await rename(beside, file);
-  // The new name is on the disk only when the folder is.
+  await rename(newFile, file);
+  // The rename is durable only once the folder is synced.
   const directory = await open(folder, 'r');
   try {
     await directory.sync();

@@ -1,101 +1,90 @@
 import { z } from 'zod';
 
-const longestAddress = 1_024;
+const longestUrl = 1_024;
+const text = z.string();
 
-/** An address that a browser may be sent to; anything else reads as null, wherever it was kept. */
-export const webAddress = z
-  .string()
-  .max(longestAddress)
-  .refine(text => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
-  .transform(text => new URL(text).href)
+/** A URL that a browser may open. Every other value reads as null, even if it comes from our own store. */
+export const browserUrl = text
+  .max(longestUrl)
+  .refine(url => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))
+  .transform(url => new URL(url).href)
   .nullable()
   .catch(null);
 
-/** A client's endpoint (docs/upstream-api.md: Endpoint registration). The values of its headers are sealed. */
+/** An endpoint of a team (docs/upstream-api.md: Endpoint registration). The values of its headers are encrypted. */
 const endpoint = z.object({
-  name: z.string(),
-  url: z.string(),
-  description: z.string(),
-  headerNames: z.array(z.string()),
-  /** Null where there are no headers. */
-  sealedHeaders: z.string().nullable(),
+  name: text,
+  url: text,
+  description: text,
+  headerNames: z.array(text),
+  /** Null if there are no headers. */
+  sealedHeaders: text.nullable(),
 });
 
-/** Why an attempt ended without an answer. */
-const fault = z.enum(['TIMEOUT', 'BROKEN', 'ADDRESS_REFUSED']);
-
-/** One call of an endpoint. Written down before it is made: without status, fault and duration, nobody knows how it ended. */
+/** One call to an endpoint. It is recorded before it is made: if status, fault and duration are null, its end is not known. */
 const attempt = z.object({
-  startedAt: z.string(),
+  startedAt: text,
   status: z.int().nullable(),
-  fault: fault.nullable(),
+  /** Why there was no response. */
+  fault: z.enum(['TIMEOUT', 'BROKEN', 'ADDRESS_REFUSED']).nullable(),
   milliseconds: z.int().nullable(),
 });
 
 const reference = z.object({
-  title: z.string(),
-  message: z.string().nullable(),
-  url: webAddress,
+  title: text,
+  message: text.nullable(),
+  url: browserUrl,
   type: z.enum(['OK', 'INFO', 'WARNING', 'ERROR']),
 });
 
-/** What an export came to (docs/upstream-api.md: Expected response). `message` is sanitised HTML, `messageText` the same as plain text. */
+/** `message` is sanitized HTML, `messageText` is the same as plain text. */
+const shownText = { title: text, message: text, messageText: text };
+
+/** The result of an export that has ended (docs/upstream-api.md: Expected response). */
 const outcome = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('DELIVERED'),
-    title: z.string(),
-    message: z.string(),
-    messageText: z.string(),
-    redirectUrl: webAddress,
-  }),
-  z.object({
-    kind: z.literal('REJECTED'),
-    title: z.string(),
-    message: z.string(),
-    messageText: z.string(),
-    references: z.array(reference),
-  }),
-  z.object({ kind: z.literal('FAILED'), message: z.string() }),
+  z.object({ kind: z.literal('DELIVERED'), ...shownText, redirectUrl: browserUrl }),
+  z.object({ kind: z.literal('REJECTED'), ...shownText, references: z.array(reference) }),
+  z.object({ kind: z.literal('FAILED'), message: text }),
 ]);
 
-/** An export, from the moment before its first call on. Times are UTC ISO 8601. */
+/** An export, recorded before its first call. Times are UTC ISO 8601. */
 const exportRecord = z.object({
   /** Also the `Idempotency-Key` of each of its calls. */
-  id: z.string(),
-  startedAt: z.string(),
-  /** From then on, an export without an outcome is taken for one whose gateway died. */
-  expiresAt: z.string(),
-  finishedAt: z.string().nullable(),
-  by: z.string(),
-  /** The user that the placeholders stood for: the e-mail, or else the name. */
-  user: z.string().nullable(),
-  endpoint: z.string(),
-  marketId: z.string(),
+  id: text,
+  startedAt: text,
+  /** From this time on, an export without an outcome counts as abandoned: the process that was sending it has stopped. */
+  expiresAt: text,
+  finishedAt: text.nullable(),
+  /** The client that requested it: an e-mail address, or a name for the API key. */
+  by: text,
+  /** The user for the placeholders: the e-mail address, otherwise the name. */
+  user: text.nullable(),
+  endpoint: text,
+  marketId: text,
   selected: z.int(),
   sent: z.int(),
-  idempotencyKey: z.string().nullable(),
-  /** A digest of everything that the input asked for. */
-  inputDigest: z.string(),
+  idempotencyKey: text.nullable(),
+  /** A digest of the whole input. */
+  inputDigest: text,
   attempts: z.array(attempt),
   outcome: outcome.nullable(),
 });
 
-/** All that is kept for one team: its endpoints by name, and its exports, the oldest first. */
+/** Everything that is stored for one team: its endpoints by name, and its exports, oldest first. */
 export const teamState = z.object({ endpoints: z.array(endpoint), exports: z.array(exportRecord) });
 
 export type Endpoint = z.output<typeof endpoint>;
-export type Attempt = z.output<typeof attempt>;
-export type Fault = z.output<typeof fault>;
-export type Reference = z.output<typeof reference>;
-export type Outcome = z.output<typeof outcome>;
+export type ExportAttempt = z.output<typeof attempt>;
+export type ExportReference = z.output<typeof reference>;
+export type ExportOutcome = z.output<typeof outcome>;
 export type ExportRecord = z.output<typeof exportRecord>;
 export type TeamState = z.output<typeof teamState>;
 
-/** A team of which nothing is kept yet. */
+/** The state of a team for which nothing is stored yet. */
 export const emptyTeam: TeamState = { endpoints: [], exports: [] };
 
-/** How an export stands. `UNKNOWN`: it was begun, and the gateway that was sending it died. */
-export type ExportStatus = Outcome['kind'] | 'RUNNING' | 'UNKNOWN';
+/** The state of an export. `UNKNOWN`: the process that was sending it stopped before it recorded an outcome. */
+export type ExportStatus = ExportOutcome['kind'] | 'RUNNING' | 'UNKNOWN';
 
 /** @param now milliseconds since 1970. */
 export function statusOf({ outcome, expiresAt }: ExportRecord, now = Date.now()): ExportStatus {

@@ -1,6 +1,6 @@
 import { BadUserInput } from '../../errors.js';
 
-/** A company of the market, as the service gives it; `score` is among the attributes. */
+/** A company of the market as the service sends it. Its `score` is one of the attributes. */
 export interface ExportCompany {
   readonly domain: string;
   readonly name: string | null;
@@ -9,24 +9,21 @@ export interface ExportCompany {
   readonly contactNumber: string | null;
   readonly contactEmail: string | null;
   readonly actualRevenue: number | null;
-  readonly naics: readonly {
-    readonly code: string;
-    readonly name: string | null;
-    readonly level: number | null;
-    readonly isPrimary: boolean | null;
-  }[];
+  readonly naics: readonly Readonly<
+    Record<'code' | 'name' | 'level' | 'isPrimary', string | number | boolean | null>
+  >[];
   readonly operatesIn: readonly string[];
   readonly dunsNumbers: readonly string[];
   readonly attributes: Readonly<Record<string, unknown>> | null;
 }
 
-/** Which companies of a market are exported (docs/upstream-api.md: Export to API): all, one page, or those named. */
-export type Choice =
+/** Which companies of a market to export (docs/upstream-api.md: Export to API): all, one page, or those with the given domains. */
+export type CompanyChoice =
   | { readonly kind: 'all' }
   | { readonly kind: 'visible'; readonly offset: number; readonly size: number }
   | { readonly kind: 'domains'; readonly domains: readonly string[] };
 
-/** The body of the call, and how many companies were selected and are in it. */
+/** The body of an outbound call, and how many companies were selected and are in it. */
 export interface Payload {
   readonly body: string;
   readonly selected: number;
@@ -34,53 +31,59 @@ export interface Payload {
 }
 
 const mostCompanies = 500;
-const mostNamed = 5;
+const mostDomainsInMessage = 5;
 
-/** The companies chosen of those that pass the filter. @throws BadUserInput where that is none, or where a domain is none of the market's. */
-export function chosen(
+/**
+ * The companies to export, out of those that match the filter.
+ * @throws BadUserInput if the choice selects no company, or if a domain is not in the market.
+ */
+export function chosenCompanies(
   companies: readonly ExportCompany[],
-  choice: Choice,
+  choice: CompanyChoice,
   argument: string,
 ): readonly ExportCompany[] {
-  const found = pick(companies, choice, argument);
-  if (found.length === 0) throw new BadUserInput(argument, 'selects no company');
-  return found;
+  const chosen = choose(companies, choice, argument);
+  if (chosen.length === 0) throw new BadUserInput(argument, 'selects no company');
+  return chosen;
 }
 
-function pick(companies: readonly ExportCompany[], choice: Choice, argument: string): readonly ExportCompany[] {
+function choose(companies: readonly ExportCompany[], choice: CompanyChoice, argument: string) {
   switch (choice.kind) {
     case 'all':
       return companies;
     case 'visible':
       return companies.slice(choice.offset, choice.offset + choice.size);
     case 'domains': {
-      const wanted = new Set(choice.domains.map(domain => domain.toLowerCase()));
-      const found = companies.filter(({ domain }) => wanted.has(domain.toLowerCase()));
-      for (const { domain } of found) wanted.delete(domain.toLowerCase());
-      if (wanted.size === 0) return found;
-      const some = [...wanted].slice(0, mostNamed).join(', ');
-      throw new BadUserInput(`${argument}.domains`, `${wanted.size} are not in the market: ${some}`);
+      const missing = new Set(choice.domains.map(domain => domain.toLowerCase()));
+      const found = companies.filter(({ domain }) => missing.has(domain.toLowerCase()));
+      for (const { domain } of found) missing.delete(domain.toLowerCase());
+      if (missing.size === 0) return found;
+      const some = [...missing].slice(0, mostDomainsInMessage).join(', ');
+      throw new BadUserInput(`${argument}.domains`, `${missing.size} of the domains are not in the market: ${some}`);
     }
   }
 }
 
-/** The body of an export (docs/upstream-api.md: Outbound request body): the first 500 by score, those of equal score in the service's order. */
+/**
+ * The body of an export (docs/upstream-api.md: Outbound request body): the 500 companies with the highest score, in descending order.
+ * Companies with equal scores keep the order of the service.
+ */
 export function payloadOf(market: { id: string; name: string }, selected: readonly ExportCompany[]): Payload {
   const data = selected
     .toSorted((one, other) => scoreOf(other) - scoreOf(one))
     .slice(0, mostCompanies)
-    .map(companyRecord);
+    .map(exportedFields);
   const body = { meta: { totalItems: selected.length }, market: { id: Number(market.id), name: market.name }, data };
   return { body: JSON.stringify(body), selected: selected.length, sent: data.length };
 }
 
-/** A company without a score comes after those that have one. */
+/** Companies without a score come last. */
 function scoreOf({ attributes }: ExportCompany): number {
   return typeof attributes?.score === 'number' ? attributes.score : -Number.MAX_VALUE;
 }
 
-/** The fields of the specification, in its order, and no others (docs/upstream-api.md: Company record). */
-function companyRecord(company: ExportCompany) {
+/** The documented fields of a company record and no others, in the documented order (docs/upstream-api.md: Company record). */
+function exportedFields(company: ExportCompany) {
   const { domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue } = company;
   return {
     ...{ domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue },

@@ -6,26 +6,26 @@ import type { RedisClient } from '../../data/redis.js';
 import { UpstreamUnavailable } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { emptyTeam, teamState } from './model.js';
-import { sealsIn, type TeamStore } from './store.js';
+import { sealsIn, type TeamStore } from './team-state.js';
 
-/** Replaces a team's state if it is still the one that was read. */
+/** Replaces the state of a team if its version is still the one that was read. */
 const replaceScript = `
 if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[1] + 1, 'state', ARGV[2], 'seals', ARGV[3])
 return 1`;
 
-/** The keys of the teams that have sealed something. */
+/** The set of keys of all teams with sealed headers. */
 const teamsKey = 'mig:exports:with-seals';
 const teamsAtATime = 500;
-/** How often seals are read at most: anybody who may read the metrics asks for them. */
+/** How long the seals are cached. They are needed for each scrape of the metrics. */
 const sealsAgeMs = 5_000;
 
 const mostTries = 50;
 const longestPauseMs = 20;
 
 /**
- * Keeps each team's state under one key, without an expiry. What is confirmed is in Redis; how long it lasts there is for the
- * persistence of Redis to say, and an eviction policy must spare keys without expiry (`volatile-*` or `noeviction`).
+ * Stores the state of each team under one key without an expiry. A confirmed change is in Redis; its durability depends on how Redis
+ * persists its data. The eviction policy must spare keys without an expiry (`volatile-*` or `noeviction`).
  */
 export function createRedisStore(redis: RedisClient, telemetry: Telemetry): TeamStore {
   async function attempt<T>(command: string, run: () => Promise<T>): Promise<T> {
@@ -33,17 +33,17 @@ export function createRedisStore(redis: RedisClient, telemetry: Telemetry): Team
       return await run();
     } catch (error) {
       telemetry.redisFault(command, error);
-      throw new UpstreamUnavailable('The registry of exports cannot be reached now');
+      throw new UpstreamUnavailable('The export store is not available');
     }
   }
 
-  /** In turns of some, so that many teams do not hold up what else Redis is asked. */
+  /** Reads in batches, so that many teams do not delay other Redis commands. */
   async function readSeals(): Promise<readonly string[]> {
     const keys = await attempt('SMEMBERS', () => redis.smembers(teamsKey));
     const all: string[] = [];
     for (let start = 0; start < keys.length; start += teamsAtATime) {
-      const some = keys.slice(start, start + teamsAtATime);
-      const texts = await attempt('HGET', () => Promise.all(some.map(key => redis.hget(key, 'seals'))));
+      const batch = keys.slice(start, start + teamsAtATime);
+      const texts = await attempt('HGET', () => Promise.all(batch.map(key => redis.hget(key, 'seals'))));
       all.push(...texts.flatMap(text => z.array(z.string()).parse(JSON.parse(text ?? '[]'))));
     }
     return all;
@@ -62,26 +62,26 @@ export function createRedisStore(redis: RedisClient, telemetry: Telemetry): Team
       if (seals === undefined || now - seals.at > sealsAgeMs) seals = { at: now, read: readSeals() };
       return seals.read;
     },
-    read: async team => (await load(keyOf(team))).state,
+    read: async team => (await load(redisKey(team))).state,
     async change(team, change) {
-      const key = keyOf(team);
+      const key = redisKey(team);
       for (let tries = 1; tries <= mostTries; tries++) {
         const { version, state: before } = await load(key);
         const { state, result } = change(before);
         if (state === undefined) return result;
         const text = JSON.stringify(state);
         const sealed = JSON.stringify(sealsIn(state));
-        // First, so that no team with a seal is ever missing there.
+        // Before the state is replaced, so that no team with sealed headers is ever missing from the set.
         if (sealed !== '[]') await attempt('SADD', () => redis.sadd(teamsKey, key));
         const replaced = await attempt('EVAL', () => redis.eval(replaceScript, 1, key, version, text, sealed));
         if (replaced === 1) return result;
         await pause(Math.random() * longestPauseMs);
       }
-      throw new UpstreamUnavailable('The registry of exports is too busy now');
+      throw new UpstreamUnavailable('The export store is too busy');
     },
   };
 }
 
-function keyOf(team: TeamKey): string {
+function redisKey(team: TeamKey): string {
   return `mig:exports:${createHash('sha256').update(team).digest('base64url')}`;
 }

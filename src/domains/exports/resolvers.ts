@@ -10,17 +10,16 @@ import type {
 import { connectionOf, offsetAfter } from '../../graphql/connection.js';
 import { marketId, pageSize, plainText } from '../../graphql/input.js';
 import { checkedDomains } from '../../graphql/internet-domain.js';
-import { safeHtml } from './answers.js';
-import { checkedHeaders } from './endpoint-headers.js';
-import type { ExportUser } from './endpoint-url.js';
+import { checkedHeaders, type ExportUser } from './endpoint.js';
+import { safeHtml } from './endpoint-response.js';
 import { type ExportRecord, statusOf } from './model.js';
-import { type Choice, chosen, payloadOf } from './payload.js';
+import { type CompanyChoice, chosenCompanies, payloadOf } from './payload.js';
 
 const longestName = 255;
 const longestDescription = 1_024;
 const longestEmail = 320;
 
-/** The endpoints of the caller's team, and the exports to them. */
+/** The endpoints of the client's team, and the exports to them. */
 export const exportsResolvers: Resolvers = {
   Query: {
     exportEndpoints: (_, __, context) => context.exports.endpoints(teamOf(context)),
@@ -49,7 +48,7 @@ export const exportsResolvers: Resolvers = {
       const id = marketId(input.marketId, 'input.marketId');
       const companies = choiceOf(input.companies, 'input.companies');
       const filter = input.companies.visible?.filter;
-      const order = {
+      const request = {
         endpoint: plainText(input.endpoint, 'input.endpoint', longestName),
         marketId: id,
         companies: { ...companies, filter },
@@ -58,9 +57,9 @@ export const exportsResolvers: Resolvers = {
         idempotencyKey:
           input.idempotencyKey == null ? null : plainText(input.idempotencyKey, 'input.idempotencyKey', longestName),
       };
-      const record = await context.exports.send(team, order, async () => {
+      const record = await context.exports.send(team, request, async () => {
         const { loaders } = context;
-        // The companies first: a filter that is wrong is refused before the service is called.
+        // The companies first, so that an invalid filter is refused before the first upstream call.
         const [matching, market] = await Promise.all([
           loaders.companies.matching(id, filter, 'input.companies.visible.filter'),
           loaders.markets.record(id),
@@ -68,7 +67,7 @@ export const exportsResolvers: Resolvers = {
         if (market.reviewStatus !== null && market.reviewStatus !== 'PUBLISHED') {
           throw new Conflict('Only a published market can be exported');
         }
-        return payloadOf({ id, name: market.name ?? '' }, chosen(matching, companies, 'input.companies'));
+        return payloadOf({ id, name: market.name ?? '' }, chosenCompanies(matching, companies, 'input.companies'));
       });
       return resultOf(record);
     },
@@ -77,30 +76,30 @@ export const exportsResolvers: Resolvers = {
     outcome: record => statusOf(record),
     result: resultOf,
   },
-  // Cleaned again, since the registry may hold what no gateway wrote there.
+  // Sanitized again, because the store may contain texts that the gateway did not write.
   ExportDelivered: { message: ({ message }) => safeHtml(message) },
   ExportRejected: { message: ({ message }) => safeHtml(message) },
 };
 
-/** What a team has changes with no call of the service, so that no answer with it may be kept. */
+/** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
 function teamOf({ credential, teams, receipt }: Context): TeamKey {
   receipt.forbidKeeping();
   const team = teams.teamOf(credential);
   if (team !== null) return team.key;
   const reason =
     credential.kind === 'apiKey' || credential.kind === 'cookie'
-      ? 'You belong to no team: whoever runs this gateway lists the members of teams in its TEAMS_FILE'
+      ? 'This client belongs to no team; the operator of the gateway assigns clients to teams in TEAMS_FILE'
       : 'Only API keys and signed-in users belong to teams';
-  throw new Forbidden(`${reason}. Endpoints and exports are those of a team`);
+  throw new Forbidden(`${reason}. Export endpoints and exports belong to a team`);
 }
 
 function administeredTeam(context: Context): TeamKey {
   const team = teamOf(context);
   if (context.teams.isAdmin(context.credential)) return team;
-  throw new Forbidden('Only an admin of the team can register and delete its endpoints');
+  throw new Forbidden('Only an admin of the team can register and delete endpoints');
 }
 
-/** A signed-in user is who the session says, whatever the client says. */
+/** The user of the session. For other credentials, the user that the client names. */
 function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onBehalfOf']): ExportUser {
   if (credential.kind === 'cookie') {
     return { name: credential.name, email: credential.email, argument: 'input.endpoint' };
@@ -113,14 +112,15 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
   };
 }
 
-function choiceOf({ all, visible, domains }: ExportCompaniesInput, argument: string): Choice {
+function choiceOf({ all, visible, domains }: ExportCompaniesInput, argument: string): CompanyChoice {
   if (visible != null) {
     const size = pageSize(visible.first, `${argument}.visible.first`);
     return { kind: 'visible', offset: offsetAfter(visible.after, `${argument}.visible.after`), size };
   }
   if (domains != null)
     return { kind: 'domains', domains: checkedDomains('ExportCompaniesInput.domains', domains, `${argument}.domains`) };
-  if (all !== true) throw new BadUserInput(`${argument}.all`, 'must be true; name a page or domains to export some');
+  if (all !== true)
+    throw new BadUserInput(`${argument}.all`, 'must be true; use visible or domains to export some of the companies');
   return { kind: 'all' };
 }
 
@@ -141,5 +141,5 @@ function resultOf(record: ExportRecord): ResolversTypes['ExportResult'] | null {
 }
 
 const unknownMessage =
-  'It is not known whether this export arrived, because the gateway that was sending it ended. Please ask whoever runs the endpoint; ' +
-  'to send it again, use another idempotency key.';
+  'It is not known whether this export arrived, because the gateway stopped while sending it. Please ask the operator of the endpoint. ' +
+  'To send the export again, use a different idempotency key.';

@@ -1,91 +1,118 @@
+import type { TeamKey } from '../../auth/teams.js';
 import { Conflict, NotFound, RateLimited } from '../../errors.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamState } from './model.js';
 
+/** The result of a function that changes the state of a team. An undefined `state` leaves the stored one as it is. */
+export interface StateChange<R> {
+  readonly state?: TeamState;
+  readonly result: R;
+}
+
+/** Stores the state of every team. Once a promise has resolved, its change survives any end of the process. */
+export interface TeamStore {
+  read(team: TeamKey): Promise<TeamState>;
+  /**
+   * Changes the state of a team atomically, across all processes.
+   * @param change must have no side effects, because it is called again after a conflict. If it throws, nothing changes.
+   */
+  change<R>(team: TeamKey, change: (state: TeamState) => StateChange<R>): Promise<R>;
+  /** The prefixes of the sealed headers of all endpoints (see `sealsIn`). They may be some seconds old. */
+  seals(): Promise<readonly string[]>;
+}
+
 const mostEndpoints = 100;
 const mostInFlight = 5;
-const mostADay = 500;
+const mostPerDay = 500;
 const keptExports = 100;
 const dayMs = 24 * 60 * 60 * 1_000;
 
-/** The endpoint of that name. @throws NotFound */
+/** The prefix of each sealed value in a state. It identifies the secret (`Sealer.isOutdated`) and contains nothing that is sealed. */
+export function sealsIn({ endpoints }: TeamState): readonly string[] {
+  return endpoints.flatMap(({ sealedHeaders }) => sealedHeaders?.split('*', 2).join('*') ?? []);
+}
+
+/** The endpoint with this name. @throws NotFound */
 export function endpointNamed({ endpoints }: TeamState, name: string): Endpoint {
   const found = endpoints.find(endpoint => endpoint.name === name);
-  if (found === undefined) throw new NotFound('The team has no endpoint of this name');
+  if (found === undefined) throw new NotFound('The team has no endpoint with this name');
   return found;
 }
 
-/** @throws Conflict where the name is taken, or the team has 100 endpoints. */
+/** Adds an endpoint. @throws Conflict if the name is taken, or if the team has 100 endpoints. */
 export function withEndpoint(state: TeamState, endpoint: Endpoint): TeamState {
   if (state.endpoints.some(({ name }) => name === endpoint.name)) {
-    throw new Conflict('The team has an endpoint of this name; to change it, delete it and register it again');
+    throw new Conflict(
+      'The team already has an endpoint with this name; to change it, delete it and register it again',
+    );
   }
-  if (state.endpoints.length >= mostEndpoints) throw new Conflict(`A team has at most ${mostEndpoints} endpoints`);
+  if (state.endpoints.length >= mostEndpoints) throw new Conflict(`A team can have at most ${mostEndpoints} endpoints`);
   const endpoints = [...state.endpoints, endpoint].sort((one, other) => (one.name < other.name ? -1 : 1));
   return { ...state, endpoints };
 }
 
-/** @throws NotFound */
+/** Removes an endpoint. @throws NotFound */
 export function withoutEndpoint(state: TeamState, name: string): TeamState {
-  const gone = endpointNamed(state, name);
-  return { ...state, endpoints: state.endpoints.filter(endpoint => endpoint !== gone) };
+  const removed = endpointNamed(state, name);
+  return { ...state, endpoints: state.endpoints.filter(endpoint => endpoint !== removed) };
 }
 
-/** With an endpoint's headers sealed anew, unless they were replaced meanwhile. */
-export function withSealedAnew(state: TeamState, { name, sealedHeaders }: Endpoint, anew: string): TeamState {
+/** Replaces the sealed headers of an endpoint, unless they have changed in the meantime. */
+export function withResealedHeaders(state: TeamState, { name, sealedHeaders }: Endpoint, resealed: string): TeamState {
   const isSame = (endpoint: Endpoint) => endpoint.name === name && endpoint.sealedHeaders === sealedHeaders;
-  const endpoints = state.endpoints.map(each => (isSame(each) ? { ...each, sealedHeaders: anew } : each));
+  const endpoints = state.endpoints.map(each => (isSame(each) ? { ...each, sealedHeaders: resealed } : each));
   return { ...state, endpoints };
 }
 
 /**
- * The export of the last day that was begun with an idempotency key; undefined where there is none, or no key is given.
- * @throws Conflict where its input was another, or where it is still running.
+ * The export of the last 24 hours with the same idempotency key. Undefined if there is none, or if no key is given.
+ * @throws Conflict if its input was different, or if it is still running.
  */
 export function earlierExport(
   state: TeamState,
   { idempotencyKey, inputDigest }: Pick<ExportRecord, 'idempotencyKey' | 'inputDigest'>,
 ): ExportRecord | undefined {
+  if (idempotencyKey === null) return undefined;
   const earliest = Date.now() - dayMs;
   const found = state.exports.findLast(
-    record =>
-      idempotencyKey !== null && record.idempotencyKey === idempotencyKey && Date.parse(record.startedAt) > earliest,
+    record => record.idempotencyKey === idempotencyKey && Date.parse(record.startedAt) > earliest,
   );
   if (found === undefined) return undefined;
   if (found.inputDigest !== inputDigest) {
-    throw new Conflict('This idempotencyKey was used within the last day for an export with another input');
+    throw new Conflict('This idempotencyKey was used in the last 24 hours for an export with different input');
   }
   if (statusOf(found) === 'RUNNING') throw new Conflict('The export with this idempotencyKey is still running');
   return found;
 }
 
 /**
- * The state with one more export, and without those that need not be kept: all but the last 100 and those of the last day.
- * @throws RateLimited where too many are running, or were begun within a day.
+ * Adds an export, and drops those that are neither among the last 100 nor from the last 24 hours.
+ * @throws RateLimited if too many exports are running, or were started in the last 24 hours.
  */
 export function withExport(state: TeamState, record: ExportRecord): TeamState {
   const earliest = Date.now() - dayMs;
   const running = state.exports.filter(other => statusOf(other) === 'RUNNING');
-  if (running.length >= mostInFlight) throw new RateLimited(`A team has at most ${mostInFlight} exports at a time`);
+  if (running.length >= mostInFlight) {
+    throw new RateLimited(`A team can run at most ${mostInFlight} exports at a time`);
+  }
   const isRecent = ({ startedAt }: ExportRecord) => Date.parse(startedAt) > earliest;
-  if (state.exports.filter(isRecent).length >= mostADay) {
-    throw new RateLimited(`A team has at most ${mostADay} exports in 24 hours`);
+  if (state.exports.filter(isRecent).length >= mostPerDay) {
+    throw new RateLimited(`A team can start at most ${mostPerDay} exports in 24 hours`);
   }
   const all = [...state.exports, record];
   const firstKept = all.length - keptExports;
   return { ...state, exports: all.filter((each, index) => index >= firstKept || isRecent(each)) };
 }
 
-/** What becomes known of an export after it was begun. */
-export type Progress = Partial<Pick<ExportRecord, 'attempts' | 'outcome' | 'finishedAt'>>;
+/** What an export adds to its record while it runs, and when it ends. */
+export type ExportProgress = Partial<Pick<ExportRecord, 'attempts' | 'outcome' | 'finishedAt'>>;
 
-export function withProgress(state: TeamState, id: string, progress: Progress): TeamState {
-  return {
-    ...state,
-    exports: state.exports.map(record => (record.id === id ? { ...record, ...progress } : record)),
-  };
+/** Updates the record of an export. */
+export function withProgress(state: TeamState, id: string, progress: ExportProgress): TeamState {
+  const exports = state.exports.map(record => (record.id === id ? { ...record, ...progress } : record));
+  return { ...state, exports };
 }
 
-/** The last 100 exports, the newest first. */
+/** The last 100 exports, newest first. */
 export function recentExports({ exports }: TeamState): readonly ExportRecord[] {
   return exports.slice(-keptExports).reverse();
 }

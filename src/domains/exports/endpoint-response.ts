@@ -1,12 +1,12 @@
 import { Parser } from 'htmlparser2';
 import sanitizeHtml from 'sanitize-html';
 import { z } from 'zod';
-import { type Outcome, type Reference, webAddress } from './model.js';
+import { browserUrl, type ExportOutcome, type ExportReference } from './model.js';
 
-/** What is shown where an endpoint failed, whatever the reason (docs/upstream-api.md: Expected response). */
+/** The message for every export that failed, whatever the reason (docs/upstream-api.md: Expected response). */
 export const genericFailure = 'The export could not be delivered. Please contact your IT support.';
 
-/** What a status means for an export (docs/upstream-api.md: Expected response): an `exception` is tried again, the others are final. */
+/** What a status means for an export (docs/upstream-api.md: Expected response). An `exception` is retried, the others are final. */
 export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception' | 'failed' {
   if (status === 200) return 'delivered';
   if (status === 207 || (status >= 400 && status <= 499)) return 'rejected';
@@ -14,13 +14,13 @@ export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception
   return 'failed';
 }
 
-/** How much of an answer is kept and shown, in characters and items; the rest is cut off. */
+/** How much of a response is stored and shown, in characters and items. The rest is cut off. */
 const longest = { title: 255, message: 4_000, referenceMessage: 500 };
 const mostReferences = 50;
 
 const cutTo = (length: number) => z.string().transform(text => text.slice(0, length));
 
-const types = new Map<string, Reference['type']>([
+const referenceTypes = new Map<string, ExportReference['type']>([
   ['ok', 'OK'],
   ['info', 'INFO'],
   ['warning', 'WARNING'],
@@ -30,47 +30,45 @@ const types = new Map<string, Reference['type']>([
 const reference = z.object({
   title: cutTo(longest.title),
   message: cutTo(longest.referenceMessage).nullable().catch(null),
-  url: webAddress,
+  url: browserUrl,
   type: z
     .string()
     .catch('warning')
-    .transform(type => types.get(type) ?? 'WARNING'),
+    .transform(type => referenceTypes.get(type) ?? 'WARNING'),
 });
 
 const references = z
   .array(z.unknown())
   .catch([])
-  // Cut before they are looked at: a megabyte of bad ones takes seconds.
-  .transform(items => items.slice(0, mostReferences).map(item => reference.safeParse(item)))
-  .transform(results => results.flatMap(({ data }) => data ?? []));
+  // Cut before parsing: a megabyte of invalid references takes seconds.
+  .transform(items => items.slice(0, mostReferences).flatMap(item => reference.safeParse(item).data ?? []));
 
-const words = (title: string, message: string) => ({
+const titleAndMessage = (title: string, message: string) => ({
   title: cutTo(longest.title).catch(title),
   message: cutTo(longest.message).catch(message),
 });
 
-const delivery = z.object({
-  ...words('Delivered', 'The endpoint has accepted the export.'),
-  redirectUrl: webAddress,
+const deliveredBody = z.object({
+  ...titleAndMessage('Delivered', 'The endpoint accepted the export.'),
+  redirectUrl: browserUrl,
 });
 
-const rejection = z.object({
-  ...words('Turned down', 'The endpoint has turned the export down and gave no reason that can be shown.'),
+const rejectedBody = z.object({
+  ...titleAndMessage('Rejected', 'The endpoint rejected the export and gave no reason that can be shown.'),
   references,
 });
 
 /**
- * What a final answer comes to. A body that cannot be read takes nothing from what the status says: the gateway's own words stand in
- * for whatever is missing.
- * @param body undefined where it was too large.
+ * The outcome of an export after a final response. The status alone decides it: default texts replace whatever is missing from the body.
+ * @param body undefined if it was too large.
  */
-export function outcomeOf(status: number, body: string | undefined): Outcome {
-  const answer = objectIn(body);
+export function outcomeOfResponse(status: number, body: string | undefined): ExportOutcome {
+  const content = objectIn(body);
   switch (meaningOf(status)) {
     case 'delivered':
-      return { kind: 'DELIVERED', ...shown(delivery.parse(answer)) };
+      return { kind: 'DELIVERED', ...withSafeMessage(deliveredBody.parse(content)) };
     case 'rejected':
-      return { kind: 'REJECTED', ...shown(rejection.parse(answer)) };
+      return { kind: 'REJECTED', ...withSafeMessage(rejectedBody.parse(content)) };
     default:
       return { kind: 'FAILED', message: genericFailure };
   }
@@ -85,12 +83,12 @@ function objectIn(body: string | undefined): object {
   }
 }
 
-function shown<T extends { message: string }>(answer: T): T & { messageText: string } {
-  const message = safeHtml(answer.message);
-  return { ...answer, message, messageText: plainTextOf(message) };
+function withSafeMessage<T extends { message: string }>(content: T): T & { messageText: string } {
+  const message = safeHtml(content.message);
+  return { ...content, message, messageText: textOfHtml(message) };
 }
 
-/** HTML without anything that could act in a page. What is safe already stays as it is. */
+/** Removes everything from HTML that could act in a page. HTML that is already safe does not change. */
 export function safeHtml(html: string): string {
   return sanitizeHtml(html, {
     allowedTags: ['a', 'b', 'br', 'code', 'em', 'i', 'li', 'ol', 'p', 'strong', 'u', 'ul'],
@@ -101,8 +99,8 @@ export function safeHtml(html: string): string {
   });
 }
 
-/** Sanitised HTML as text: breaks, and ends of paragraphs and list items, are line breaks. */
-function plainTextOf(html: string): string {
+/** Sanitized HTML as plain text. A `br`, and the end of a paragraph or list item, becomes a line break. */
+function textOfHtml(html: string): string {
   let text = '';
   const parser = new Parser({
     ontext: part => {

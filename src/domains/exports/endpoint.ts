@@ -1,0 +1,101 @@
+import { BadUserInput } from '../../errors.js';
+import { plainText } from '../../graphql/input.js';
+import { boundedList } from '../../graphql/limits/list-bounds.js';
+
+/** A header that is sent with every call of an endpoint. */
+export interface EndpointHeader {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The user an export is made for, as far as known. The placeholders of a URL stand for it. */
+export interface ExportUser {
+  readonly name: string | null;
+  readonly email: string | null;
+  /** The argument that errors name if a value is missing: `input.onBehalfOf`. */
+  readonly argument: string;
+}
+
+const longestHeaderName = 255;
+const longestHeaderValue = 4_096;
+const longestUrl = 1_024;
+
+const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
+const visibleAscii = /^[\x20-\x7e]+$/;
+const placeholder = /\{user\.(name|email)\}/g;
+
+/** Headers that the export itself, the connection or the length of the body determines. */
+const reservedHeaders = new Set([
+  ...['content-type', 'idempotency-key'],
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...['proxy-authenticate', 'proxy-authorization'],
+  ...['host', 'content-length', 'content-encoding', 'expect'],
+]);
+
+/**
+ * Checks the headers of an endpoint (docs/upstream-api.md: Endpoint registration). Keeps the case of the names.
+ * @throws BadUserInput that names the header, but never contains its value.
+ */
+export function checkedHeaders(headers: readonly EndpointHeader[], argument: string): readonly EndpointHeader[] {
+  const seen = new Set<string>();
+  return boundedList('RegisterExportEndpointInput.headers', headers, argument).map((header, index) => {
+    const at = `${argument}.${index}`;
+    const { value } = header;
+    const name = header.name.trim();
+    const key = name.toLowerCase();
+    if (!headerName.test(name) || name.length > longestHeaderName)
+      throw new BadUserInput(`${at}.name`, 'is not a valid header name');
+    if (reservedHeaders.has(key)) throw new BadUserInput(`${at}.name`, `${name} cannot be set`);
+    if (seen.has(key)) throw new BadUserInput(`${at}.name`, `${name} is set twice`);
+    seen.add(key);
+    if (!visibleAscii.test(value) || value.length > longestHeaderValue) {
+      throw new BadUserInput(`${at}.value`, `must be 1 to ${longestHeaderValue} visible ASCII characters`);
+    }
+    return { name, value };
+  });
+}
+
+/**
+ * Checks the URL of an endpoint before it is registered (docs/upstream-api.md: Endpoint registration). Path and query may contain the
+ * placeholders `{user.name}` and `{user.email}`.
+ * @returns the URL with a letter in place of each placeholder.
+ * @throws BadUserInput
+ */
+export function templateUrl(text: string, argument: string, httpsOnly: boolean): URL {
+  plainText(text, argument, longestUrl);
+  if (/[{}]/.test(text.replace(placeholder, ''))) {
+    throw new BadUserInput(argument, 'may contain braces only in {user.name} and {user.email}');
+  }
+  const [url, other] = ['a', 'b'].map(letter => checkedUrl(text.replace(placeholder, letter), argument, httpsOnly));
+  if (url === undefined || url.origin !== other?.origin) {
+    throw new BadUserInput(argument, 'may contain placeholders only in its path and query');
+  }
+  return url;
+}
+
+/** The URL of a registered endpoint with the percent-encoded values of a user. @throws BadUserInput if a value is missing. */
+export function resolvedUrl(template: string, user: ExportUser, httpsOnly: boolean): URL {
+  const text = template.replace(placeholder, (_, member: 'name' | 'email') => encodedValue(user, member));
+  return checkedUrl(text, 'input.endpoint', httpsOnly);
+}
+
+function encodedValue(user: ExportUser, member: 'name' | 'email'): string {
+  const { [member]: value, argument } = user;
+  if (value === null) throw new BadUserInput(argument, `the URL of the endpoint needs the ${member} of the user`);
+  // In a path, URL parsers resolve dots as steps, percent-encoded or not.
+  if (/^\.+$/.test(value)) throw new BadUserInput(argument, `the ${member} of the user cannot be part of a URL`);
+  return encodeURIComponent(plainText(value, argument));
+}
+
+function checkedUrl(text: string, argument: string, httpsOnly: boolean): URL {
+  if (/\s/.test(text) || !/^https?:\/\//i.test(text) || !URL.canParse(text)) {
+    throw new BadUserInput(argument, 'must be a URL that begins with https:// or http://');
+  }
+  const url = new URL(text);
+  if (httpsOnly && url.protocol !== 'https:') throw new BadUserInput(argument, 'must begin with https://');
+  if (url.username !== '' || url.password !== '') {
+    throw new BadUserInput(argument, 'must not contain a user name or a password');
+  }
+  if (url.hash !== '') throw new BadUserInput(argument, 'must not contain a fragment, because it is never sent');
+  return url;
+}

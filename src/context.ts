@@ -78,7 +78,7 @@ export interface Context {
     /** Ends it where the service no longer accepts what the cookie holds; does nothing for a caller without one. */
     lapse(): void;
   };
-  readonly receipt: ResponseMetadata;
+  readonly metadata: ResponseMetadata;
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
@@ -86,7 +86,7 @@ export interface Context {
 
 /**
  * The context of one request.
- * @param trail of the request; undefined for an event of a subscription, which is answered for all who listen.
+ * @param operation the request; undefined for an event of a subscription, which is answered for all who listen.
  * @param claim what its memory is counted by; undefined for what only begins a subscription.
  * @param until aborts when the client has gone or the request's deadline has passed; its reason is the error to answer with.
  */
@@ -94,10 +94,10 @@ export function createContext(
   services: Services,
   visitor: RequestIdentity,
   until: RequestAuth['until'],
-  trail?: OperationInfo,
+  operation?: OperationInfo,
   claim?: Claim,
 ): Context {
-  return new RequestContext({ services, visitor, until, loaders: undefined }, new ResponseMetadata(trail, claim));
+  return new RequestContext({ services, visitor, until, loaders: undefined }, new ResponseMetadata(operation, claim));
 }
 
 /**
@@ -105,7 +105,7 @@ export function createContext(
  * copies share one state.
  */
 class RequestContext implements Context {
-  readonly receipt: ResponseMetadata;
+  readonly metadata: ResponseMetadata;
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
@@ -117,13 +117,13 @@ class RequestContext implements Context {
     loaders: Loaders | undefined;
   };
 
-  constructor(state: RequestContext['state'], receipt: ResponseMetadata) {
+  constructor(state: RequestContext['state'], metadata: ResponseMetadata) {
     this.state = state;
-    this.receipt = receipt;
+    this.metadata = metadata;
     this.teams = state.services.teams;
     this.exports = state.services.exports;
     this.keywordSuggestionPath = state.services.keywordSuggestionPath;
-    this.session = sessionOf(state.services, state.visitor, this.receipt);
+    this.session = sessionOf(state.services, state.visitor, this.metadata);
   }
 
   get credential(): Credential {
@@ -151,16 +151,16 @@ class RequestContext implements Context {
   }
 
   private get caller(): RequestAuth {
-    const { credential, receipt } = this;
+    const { credential, metadata } = this;
     const { services, visitor, until } = this.state;
-    return { credential, scope: visitor.scope ?? services.scopeOf(credential), until, metadata: receipt };
+    return { credential, scope: visitor.scope ?? services.scopeOf(credential), until, metadata };
   }
 }
 
-function sessionOf({ sessions }: Services, visitor: RequestIdentity, receipt: ResponseMetadata): Context['session'] {
+function sessionOf({ sessions }: Services, visitor: RequestIdentity, metadata: ResponseMetadata): Context['session'] {
   return {
     async begin(email, password) {
-      const begun = await sessions.begin(email, password, visitor.address, receipt);
+      const begun = await sessions.begin(email, password, visitor.address, metadata);
       visitor.setSession(begun.cookie.value, begun.cookie.maxAge);
       return begun.credential;
     },

@@ -12,12 +12,11 @@ import { serveGraphql } from '../src/http/graphql/serve-graphql.js';
 import { registerWebSafety } from '../src/http/web-safety.js';
 import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
 
-/** What is not to hold here, and why. */
+/** Tests that the gateway does not pass on purpose, and why. */
 const ownDocuments =
-  'hashes are resolved before Apollo sees them, by the rules for trusted documents, which every door shares';
-const badUserInput =
-  'what is wrong with a hash is BAD_USER_INPUT and names the argument, as the contract has it for all input';
-const noStore = 'what is not kept is no-store';
+  'hashes are resolved before Apollo sees them, by the rules for trusted documents, which all transports share';
+const badUserInput = 'an invalid hash is BAD_USER_INPUT with the name of the argument, like all invalid input';
+const noStore = 'a response that is not cached is no-store';
 Object.assign(globalThis, {
   differences: {
     'apolloServerTests.ts › Persisted Queries › returns error when hash does not match': badUserInput,
@@ -40,7 +39,7 @@ Object.assign(globalThis, {
 
 const schema = buildSchema('type Query { unused: ID }');
 
-// Apollo's own suite for what binds its server to an HTTP framework, on what the gateway has for that.
+// Apollo's own suite for adapters between its server and an HTTP framework, run against the gateway's adapter.
 defineIntegrationTestSuite(async (config, options) => {
   const apollo = new ApolloServer(config);
   await apollo.start();
@@ -49,7 +48,7 @@ defineIntegrationTestSuite(async (config, options) => {
     log,
     telemetry: { request() {} },
     tracing: undefined,
-    names: { labelOf: ({ operation = 'none' }) => operation, accept() {} },
+    names: { labelOf: ({ name = 'none' }) => name, accept() {} },
   });
   const app = await createHttpApp({
     log,

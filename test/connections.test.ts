@@ -123,7 +123,7 @@ describe('an upgrade to WebSocket', () => {
     expect(await isClosedWhileSending(raw)).toBe(true);
     expect(raw.statuses()).toEqual([400]);
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-    expect(metrics).toMatch(/gateway_requests_total\{door="websocket",operation="none",outcome="BAD_REQUEST"\} 1/);
+    expect(metrics).toMatch(/gateway_requests_total\{transport="websocket",operation="none",outcome="BAD_REQUEST"\} 1/);
   });
 
   test('behind a request that is not answered yet waits for it', async () => {

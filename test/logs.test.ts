@@ -134,7 +134,7 @@ test('a WebSocket has one id and one line at its end, and each operation on it h
   }
   expect(sent.map(each => each['x-request-id'])).toEqual(['socket/1', 'socket/2']);
   for (const id of ['socket/1', 'socket/2']) {
-    expect(await linesOf(id)).toMatchObject([{ door: 'websocket', operation: 'Newest', outcome: 'ok' }]);
+    expect(await linesOf(id)).toMatchObject([{ transport: 'websocket', operation: 'Newest', outcome: 'ok' }]);
   }
   expect(lines().some(line => line.requestId === 'socket')).toBe(false);
   raw.socket.close(4999);

@@ -54,7 +54,7 @@ describe('operations are counted', () => {
   test('by name and outcome, also where the answer was kept', async () => {
     const query = 'query Newest { events(first: 5) { totalCount } }';
     for (let times = 0; times < 3; times += 1) await send(query);
-    await until(async () => (await answered({ door: 'http', operation: 'Newest', outcome: 'ok' })) === 3);
+    await until(async () => (await answered({ transport: 'http', operation: 'Newest', outcome: 'ok' })) === 3);
     expect(await counted(gateway.url, 'gateway_request_seconds_count', { operation: 'Newest' })).toBe(3);
     await send('{ viewer { authentication } }');
     await until(async () => (await answered({ operation: 'unnamed', outcome: 'ok' })) > 0);
@@ -67,9 +67,9 @@ describe('operations are counted', () => {
     ['BAD_USER_INPUT', 'none', '{ viewer { email } }', { ...demoHeaders, authorization: 'Bearer token' }],
     ['BAD_REQUEST', 'none', '', demoHeaders],
   ])('as %s of %s', async (outcome, operation, query, headers) => {
-    const before = await answered({ door: 'http', operation, outcome });
+    const before = await answered({ transport: 'http', operation, outcome });
     await send(query, headers);
-    await until(async () => (await answered({ door: 'http', operation, outcome })) === before + 1);
+    await until(async () => (await answered({ transport: 'http', operation, outcome })) === before + 1);
   });
 
   test('as ABANDONED where the client did not wait', async () => {
@@ -85,7 +85,7 @@ describe('operations are counted', () => {
     await until(async () => (await answered({ operation: 'Slow', outcome: 'ABANDONED' })) === 1);
   });
 
-  test('at the doors for streams, subscriptions without a time', async () => {
+  test('on the streaming transports, subscriptions without a duration', async () => {
     const query = 'query Streamed { viewer { authentication } }';
     await overWebsocket(gateway.url, { query }).ended;
     await overSse(gateway.url, { query }).ended;
@@ -95,10 +95,10 @@ describe('operations are counted', () => {
     await until(() => progress.results.length > 0);
     progress.stop();
     await overSse(gateway.url, { query: 'subscription Lost { jobProgress(marketId: 999) { finished } }' }).ended;
-    await until(async () => (await answered({ door: 'websocket', operation: 'Streamed', outcome: 'ok' })) === 1);
-    await until(async () => (await answered({ door: 'sse', operation: 'Streamed', outcome: 'ok' })) === 1);
-    await until(async () => (await answered({ door: 'websocket', operation: 'Progress', outcome: 'ok' })) === 1);
-    await until(async () => (await answered({ door: 'sse', operation: 'other', outcome: 'NOT_FOUND' })) === 1);
+    await until(async () => (await answered({ transport: 'websocket', operation: 'Streamed', outcome: 'ok' })) === 1);
+    await until(async () => (await answered({ transport: 'sse', operation: 'Streamed', outcome: 'ok' })) === 1);
+    await until(async () => (await answered({ transport: 'websocket', operation: 'Progress', outcome: 'ok' })) === 1);
+    await until(async () => (await answered({ transport: 'sse', operation: 'other', outcome: 'NOT_FOUND' })) === 1);
     expect(await counted(gateway.url, 'gateway_request_seconds_count', { operation: 'Progress' })).toBe(0);
   });
 
@@ -108,7 +108,7 @@ describe('operations are counted', () => {
     ['a path with a fragment', 'GET /graphql#', ''],
     ['an upgrade to something else', 'GET /graphql', 'Connection: upgrade\r\nUpgrade: h2c\r\n'],
   ])('however it is asked for: by %s', async (_, line, more) => {
-    const before = await answered({ door: 'http', operation: 'Other', outcome: 'ok' });
+    const before = await answered({ transport: 'http', operation: 'Other', outcome: 'ok' });
     const query = `?query=${encodeURIComponent('query Other { viewer { team } }')}`;
     const target = line.includes('#') ? line.replace('#', `${query}#`) : line + query;
     const head = `Host: gateway\r\nx-api-key: ${demoHeaders['x-api-key']}\r\napollo-require-preflight: 1\r\n${more}`;
@@ -116,7 +116,7 @@ describe('operations are counted', () => {
     const socket = connect(Number(port), '127.0.0.1');
     socket.end(`${target} HTTP/1.1\r\n${head}\r\n`);
     expect(await text(socket)).toMatch(/^HTTP\/1.1 200 /);
-    await until(async () => (await answered({ door: 'http', operation: 'Other', outcome: 'ok' })) === before + 1);
+    await until(async () => (await answered({ transport: 'http', operation: 'Other', outcome: 'ok' })) === before + 1);
   });
 
   test('a stream that is refused with its code', async () => {
@@ -126,7 +126,7 @@ describe('operations are counted', () => {
       { 'x-api-key': 'k', authorization: 'Bearer token' },
     );
     await refused.ended;
-    await until(async () => (await answered({ door: 'sse', operation: 'none', outcome: 'BAD_USER_INPUT' })) === 1);
+    await until(async () => (await answered({ transport: 'sse', operation: 'none', outcome: 'BAD_USER_INPUT' })) === 1);
   });
 
   test('under the names of successes of accepted credentials alone, the hundred most recent', async () => {
@@ -170,8 +170,8 @@ describe('operations are counted', () => {
     const { labelOf, accept } = createOperationNames(documents, () => {});
     const scope = 'a' as Scope;
     accept(scope);
-    const labels = ['Known', 'Other', 'Unknown', 'unnamed', undefined].map(operation =>
-      labelOf({ ...newOperationInfo(), operation, outcome: 'ok', scope }),
+    const labels = ['Known', 'Other', 'Unknown', 'unnamed', undefined].map(name =>
+      labelOf({ ...newOperationInfo(), name, outcome: 'ok', scope }),
     );
     expect(labels).toEqual(['Known', 'Other', 'other', 'unnamed', 'none']);
   });
@@ -180,9 +180,7 @@ describe('operations are counted', () => {
     const { labelOf, accept } = createOperationNames(new Map(), () => {});
     const scope = 'a' as Scope;
     accept(scope);
-    const labels = ['none', 'other'].map(operation =>
-      labelOf({ ...newOperationInfo(), operation, outcome: 'ok', scope }),
-    );
+    const labels = ['none', 'other'].map(name => labelOf({ ...newOperationInfo(), name, outcome: 'ok', scope }));
     expect(labels).toEqual(['other', 'other']);
   });
 

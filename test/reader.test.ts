@@ -43,8 +43,8 @@ test('memory keeps the text of a record, and understands it anew for the first w
     const value = await createReader({ upstream, cache, telemetry }, auth).read(read, lifetime);
     return {
       value,
-      leftOut: metadata.leftOut.map(({ record }) => record),
-      sources: metadata.lines.map(line => line.source),
+      leftOut: metadata.skipped.map(({ record }) => record),
+      sources: metadata.upstreamCalls.map(line => line.source),
     };
   };
   const answer = { value: [{ id: 't-1' }, null], leftOut: ['Thing'] };

@@ -153,7 +153,7 @@ describe('what goes over the wire', () => {
     const ways = ['x-api-key', 'authorization', 'cookie'].filter(name => name in headers);
     expect(ways).toEqual(Object.keys(expected));
     expect(service.calls).toEqual([`GET ${url}`]);
-    expect(metadata.lines).toEqual([
+    expect(metadata.upstreamCalls).toEqual([
       { method: 'GET', path: '/thing?a=1', status: 200, milliseconds: expect.any(Number), source: 'network' },
     ]);
   });
@@ -327,7 +327,7 @@ describe('a read', () => {
     );
     expect((await read()).status).toBe(200);
     expect(service.calls).toHaveLength(2);
-    expect(metadata.lines).toHaveLength(2);
+    expect(metadata.upstreamCalls).toHaveLength(2);
 
     service.handle = fault;
     await failureOf(read());

@@ -176,12 +176,18 @@ export function createReader(parts: ReaderDeps, auth: RequestAuth): Reader {
     if (source === 'redis') metadata.claim?.parses(bytes);
     if (source !== 'network') {
       const { request } = read;
-      metadata.lines.push({ method: request.method, path: pathAndQuery(request), status: 200, milliseconds, source });
+      metadata.upstreamCalls.push({
+        method: request.method,
+        path: pathAndQuery(request),
+        status: 200,
+        milliseconds,
+        source,
+      });
     }
     metadata.stale ||= stale;
-    metadata.keepUntil = Math.min(metadata.keepUntil, freshUntil);
+    metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
     if (lookup.tag !== undefined && generation !== undefined) metadata.generations.set(lookup.tag, generation);
-    if (value.leftOut.length > 0) metadata.leftOut.push(...value.leftOut);
+    if (value.leftOut.length > 0) metadata.skipped.push(...value.leftOut);
     return joined(read, value.value, heavy);
   }
 

@@ -48,7 +48,7 @@ export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: R
         await renew();
         const { value, drift } = parseLenient(() => parse(() => jsonOf(textOf(reply, request))));
         for (const field of drift.fields) telemetry.drift(field);
-        auth.metadata.leftOut.push(...drift.leftOut);
+        auth.metadata.skipped.push(...drift.leftOut);
         return value;
       } catch (error) {
         noteInvalid(telemetry, request, error);

@@ -1,18 +1,18 @@
 import type { GraphQLFormattedError } from 'graphql';
 import type { ResponseMetadata, SkippedRecord } from '../observability/response-metadata.js';
 
-/** Writes into an answer what its receipt has to say. */
+/** Writes into an answer what its metadata has to say. */
 export function addResponseMetadata(
   answer: { errors?: readonly GraphQLFormattedError[] | undefined; extensions?: Record<string, unknown> | undefined },
-  receipt: ResponseMetadata,
+  metadata: ResponseMetadata,
   explain: boolean,
 ): void {
-  if (receipt.leftOut.length > 0) answer.errors = [...(answer.errors ?? []), ...receipt.leftOut.map(errorOf)];
-  if (!receipt.stale && !explain) return;
+  if (metadata.skipped.length > 0) answer.errors = [...(answer.errors ?? []), ...metadata.skipped.map(errorOf)];
+  if (!metadata.stale && !explain) return;
   answer.extensions = {
     ...answer.extensions,
-    ...(receipt.stale && { stale: true }),
-    ...(explain && { explain: receipt.lines }),
+    ...(metadata.stale && { stale: true }),
+    ...(explain && { explain: metadata.upstreamCalls }),
   };
 }
 

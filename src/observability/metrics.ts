@@ -1,13 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { tallyCounter, tallyHistogram } from './tally.js';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Telemetry } from './telemetry.js';
 
-/** What `/metrics` shows, and what the ground floor counts into it. */
+/** What `/metrics` shows, and the functions that count. */
 export interface Metrics {
   readonly registry: Registry;
   readonly telemetry: Omit<Telemetry, 'warn'>;
-  /** Shows what `read` tells whenever somebody looks. */
+  /** Adds a gauge whose value is read at each scrape. */
   gauge(name: string, help: string, read: () => number): void;
 }
 
@@ -16,41 +15,41 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const requests = tallyCounter({
+  const requests = new Counter({
     name: 'gateway_requests_total',
-    help: 'Operations, by door, name and outcome: ok, the code of the first error, or ABANDONED',
-    labelNames: ['door', 'operation', 'outcome'],
+    help: 'Operations, by transport, name and outcome: ok, the code of the first error, or ABANDONED',
+    labelNames: ['transport', 'operation', 'outcome'],
     registers,
   });
-  const requestTimes = tallyHistogram({
+  const requestTimes = new Histogram({
     name: 'gateway_request_seconds',
-    help: 'How long queries and mutations took, by name',
+    help: 'Duration of queries and mutations, by name',
     labelNames: ['operation'],
     buckets: [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10],
     registers,
   });
-  const calls = tallyHistogram({
+  const calls = new Histogram({
     name: 'gateway_upstream_call_seconds',
-    help: 'Calls to the service, by endpoint family, outcome and status',
+    help: 'Duration of calls to the service, by endpoint family, outcome and status',
     labelNames: ['family', 'outcome', 'status'],
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  const lookups = tallyCounter({
+  const lookups = new Counter({
     name: 'gateway_lookups_total',
-    help: 'Reads, by endpoint family and who answered them',
+    help: 'Reads, by endpoint family and source: memory, redis, flight (a read that was already running) or network',
     labelNames: ['family', 'source'],
     registers,
   });
-  const keptAnswers = tallyCounter({
+  const cachedResponses = new Counter({
     name: 'gateway_kept_answers_total',
-    help: 'Requests that were not executed: answered with a whole answer from a tier, or with that to an equal request (flight)',
+    help: 'Requests that were answered from the response cache, by tier; flight is the response to an equal request',
     labelNames: ['tier'],
     registers,
   });
   const drift = new Counter({
     name: 'gateway_upstream_drift_total',
-    help: 'Fields, records and whole answers (by family) in which the service strayed from its specification',
+    help: 'Fields, records and whole responses (by family) that differ from the specification of the service',
     labelNames: ['field'],
     registers,
   });
@@ -62,30 +61,30 @@ export function createMetrics(): Metrics {
   });
   const malformed = new Counter({
     name: 'gateway_redis_malformed_total',
-    help: 'Messages and values in Redis that no gateway of this fleet wrote, or that were changed, and that were ignored',
+    help: 'Messages and values in Redis that were ignored because they were changed, or not written by this fleet',
     labelNames: ['what'],
     registers,
   });
   const pollers = new Gauge({
     name: 'gateway_live_pollers',
-    help: 'Pollers that ask the service for whoever listens',
+    help: 'Pollers that read from the service for subscriptions',
     registers,
   });
   const leases = new Counter({
     name: 'gateway_live_lease_changes_total',
-    help: 'Leases on polling that this process took, lost or gave back',
+    help: 'Polling leases that this process acquired, lost or released',
     labelNames: ['change'],
     registers,
   });
   const listeners = new Gauge({
     name: 'gateway_live_listeners',
-    help: 'Running subscriptions, by door',
-    labelNames: ['door'],
+    help: 'Running subscriptions, by transport',
+    labelNames: ['transport'],
     registers,
   });
   const exports = new Counter({
     name: 'gateway_exports_total',
-    help: 'Exports that came to their end, by outcome',
+    help: 'Finished exports, by outcome',
     labelNames: ['outcome'],
     registers,
   });
@@ -102,27 +101,33 @@ export function createMetrics(): Metrics {
       });
     },
     telemetry: {
-      request: (door, operation, outcome, milliseconds) => {
-        requests(door, operation, outcome);
-        if (milliseconds !== undefined) requestTimes(milliseconds / 1_000, operation);
+      request: (transport, operation, outcome, milliseconds) => {
+        requests.inc({ transport, operation, outcome });
+        if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
       },
       forgetOperation(operation) {
-        requests.forget('operation', operation);
-        requestTimes.forget('operation', operation);
+        void removeOperation(requests, operation);
+        requestTimes.remove({ operation });
       },
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
-        calls(milliseconds / 1_000, family, outcome, String(status ?? 'none')),
-      lookup: lookups,
-      keptAnswer: keptAnswers,
+        calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
+      lookup: (family, source) => lookups.inc({ family, source }),
+      keptAnswer: tier => cachedResponses.inc({ tier }),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
       malformed: what => malformed.inc({ what }),
       pollers: change => pollers.inc(change),
       leaseChange: change => leases.inc({ change }),
-      listeners: (door, change) => listeners.inc({ door }, change),
+      listeners: (transport, change) => listeners.inc({ transport }, change),
       exported: outcome => exports.inc({ outcome }),
     },
   };
+}
+
+/** Drops what was counted under a name, so that the number of names stays bounded. */
+async function removeOperation(counter: Counter<'operation'>, operation: string): Promise<void> {
+  const { values } = await counter.get();
+  for (const { labels } of values) if (labels.operation === operation) counter.remove(labels);
 }
 
 /** `/metrics` in the format of Prometheus. */
@@ -131,13 +136,13 @@ export function registerMetrics(app: FastifyInstance, { registry }: Metrics): vo
 }
 
 /**
- * Shows how much is still sealed under another secret than the first of `SESSION_SECRET`, by kind. A kind that cannot be counted now is not shown.
+ * Shows how much is still sealed under another secret than the first of `SESSION_SECRET`, by kind. A kind that cannot be counted is left out.
  * @param counts called at each scrape.
  */
 export function gaugeOldSeals({ registry }: Metrics, counts: Record<string, () => number | Promise<number>>): void {
   new Gauge({
     name: 'gateway_sealed_under_old_secret',
-    help: 'Sealed under another SESSION_SECRET than the first: sessions that came so in the last 15 minutes, and endpoint headers in the registry',
+    help: 'Sealed under another SESSION_SECRET than the first: sessions used in the last 15 minutes, and endpoint headers in the registry',
     labelNames: ['kind'],
     registers: [registry],
     async collect() {

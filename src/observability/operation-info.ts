@@ -3,14 +3,14 @@ import type { GraphQLFormattedError } from 'graphql';
 import type { Scope } from '../auth/credentials.js';
 import type { Span } from './tracing.js';
 
-/** How something that was asked is followed from outside: a request, an operation that came by a connection, or a poll. */
+/** What logs, metrics and traces say about one operation: a request, an operation on a connection, or a poll. */
 export interface OperationInfo {
   /** The same in the logs, to the client and to the service: `x-request-id`. */
   readonly id: string;
-  /** Its part in a trace; undefined where nothing is traced. */
+  /** The operation's span in its trace; undefined where nothing is traced. */
   readonly span: Span | undefined;
   /** The operation's name in logs and spans; undefined while it is not known, and where there is none. */
-  operation: string | undefined;
+  name: string | undefined;
   /** `ok`, or the code of the first error; undefined while it is not known. */
   outcome: string | undefined;
   /** The credential's scope; undefined while it is not known, and where there is none. */
@@ -24,12 +24,12 @@ export function operationName(name: string | undefined): string {
   return name?.slice(0, longestName) ?? 'unnamed';
 }
 
-/** @param id what the client calls it. */
+/** @param id the client's own request id. By default a random one. */
 export function newOperationInfo(id: string = randomUUID(), span?: Span): OperationInfo {
-  return { id, span, operation: undefined, outcome: undefined, scope: undefined };
+  return { id, span, name: undefined, outcome: undefined, scope: undefined };
 }
 
 /** The outcome that errors stand for: `ok` without any, else the code of the first. */
-export function outcomeOf(errors: readonly GraphQLFormattedError[] | undefined): string {
+export function outcomeOfErrors(errors: readonly GraphQLFormattedError[] | undefined): string {
   return errors?.[0] === undefined ? 'ok' : String(errors[0].extensions?.code);
 }

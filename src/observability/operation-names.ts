@@ -3,23 +3,23 @@ import { LRUCache } from 'lru-cache';
 import type { Scope } from '../auth/credentials.js';
 import { type OperationInfo, operationName } from './operation-info.js';
 
-/** The names that operations have in metrics, where each name costs memory for ever. Logs and spans have the names that clients give. */
+/** The names of operations in metrics, where each name costs memory for ever. Logs and spans use the names that clients send. */
 export interface OperationNames {
-  /** What an ended operation is counted under: its name, or `other` where that is not known. */
-  labelOf(trail: OperationInfo): string;
-  /** The upstream has answered under this credential: from now on the names of its operations that succeed become known. */
+  /** The label for an ended operation: its name, or `other` where the name is not known. */
+  labelOf(operation: OperationInfo): string;
+  /** The upstream has answered under this credential: from now on, the names of its successful operations become known. */
   accept(scope: Scope): void;
 }
 
 const mostNames = 100;
 const mostScopes = 10_000;
-/** No name of an operation may take these: they stand for many. */
+/** Labels that stand for many operations: no single operation may use them. */
 const reserved = new Set(['none', 'other']);
 
 /**
- * With trusted documents their names are known, and no other. Without them the hundred names are known that succeeded most recently under a credential that
- * the upstream accepts, so that nobody without one can take a place.
- * @param forget is told of a name that has lost its place.
+ * With trusted documents, only their names are known. Without them, the known names are the hundred that succeeded most recently under a credential
+ * that the upstream accepts, so that a client without one cannot add names.
+ * @param forget is called with a name that is no longer known.
  */
 export function createOperationNames(
   trusted: ReadonlyMap<string, string>,
@@ -35,7 +35,7 @@ export function createOperationNames(
     accept(scope) {
       if (!accepted.has(scope)) accepted.set(scope, true);
     },
-    labelOf({ operation, outcome, scope }) {
+    labelOf({ name: operation, outcome, scope }) {
       if (operation === undefined) return 'none';
       if (operation === 'unnamed') return operation;
       if (fixed.size > 0) return fixed.has(operation) ? operation : 'other';
@@ -44,7 +44,7 @@ export function createOperationNames(
       if (known !== undefined) return known;
       const mayBecomeKnown = isSuccess && scope !== undefined && accepted.has(scope) && !reserved.has(operation);
       if (!mayBecomeKnown) return 'other';
-      // A copy: a part of a string keeps the whole of it, here the document.
+      // A copy, because a substring keeps the whole document in memory.
       const name = Buffer.from(operation).toString();
       recent.set(name, name);
       return name;
@@ -52,7 +52,7 @@ export function createOperationNames(
   };
 }
 
-/** A document that cannot be read has none; it is refused when it is asked for. */
+/** A document that cannot be parsed has no names; the gateway refuses it when a client asks for it. */
 function namesIn(text: string): string[] {
   try {
     return parse(text).definitions.flatMap(definition =>

@@ -8,34 +8,34 @@ import type { OperationNames } from './operation-names.js';
 import type { Telemetry, Transport } from './telemetry.js';
 import type { Tracing } from './tracing.js';
 
-/** Tells requests and operations apart, and tells those who watch how each of them went. */
+/** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export interface RequestTelemetry {
-  /** Sees each request before anybody else, and its response to the end. */
+  /** Sees each request first, and its response to the end. */
   listener(next: RequestListener): RequestListener;
   of(request: IncomingMessage): OperationInfo;
   /** The upstream has answered under this credential. */
   readonly accept: OperationNames['accept'];
-  /** A request for a connection, which has a response only where it is refused. */
-  stay(request: IncomingMessage): ConnectionTelemetry;
-  /** An operation that came by a connection, under an id that begins with that of its connection. */
-  begin(id: string): OperationInfo;
-  /** @param milliseconds how long it took; undefined for a subscription, which takes as long as somebody listens. */
-  end(trail: OperationInfo, milliseconds: number | undefined): void;
+  /** A request that opens a connection. It has a response only where it is refused. */
+  startConnection(request: IncomingMessage): ConnectionTelemetry;
+  /** An operation on a connection. Its id begins with the id of the connection. */
+  startOperation(id: string): OperationInfo;
+  /** @param milliseconds how long it took; undefined for a subscription, which lasts as long as its subscriber listens. */
+  endOperation(operation: OperationInfo, milliseconds: number | undefined): void;
 }
 
-/** A connection from its request on. It holds nothing of that request. */
+/** Follows a connection from its request on. It holds nothing of that request. */
 export interface ConnectionTelemetry {
   readonly id: string;
-  /** There is no connection, but an answer with this status; undefined: its client went before it could be told. */
+  /** The request was answered with this status instead; undefined: the client hung up before it was answered. */
   refused(status: number | undefined): void;
-  /** The connection was closed. @param operations how many were begun on it. */
+  /** The connection was closed. @param operations how many were started on it. */
   closed(code: number, operations: number): void;
 }
 
 /** What a client may call its request: nothing that could break a line of a log or a header. */
-const sane = /^[\w.:+/=@-]{1,128}$/;
+const validRequestId = /^[\w.:+/=@-]{1,128}$/;
 
-/** What visits are told to, and how operations are called in metrics. */
+/** Where the telemetry of requests goes, and the names of operations in metrics. */
 export interface RequestTelemetryDeps {
   readonly log: Logger;
   readonly telemetry: Pick<Telemetry, 'request'>;
@@ -43,38 +43,41 @@ export interface RequestTelemetryDeps {
   readonly names: OperationNames;
 }
 
-/** Each request has an id, the client's own where it is sane; the client is told it. */
+/** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
 export function createRequestTelemetry({ log, telemetry, tracing, names }: RequestTelemetryDeps): RequestTelemetry {
-  const trails = new Attached<OperationInfo>();
+  const operations = new Attached<OperationInfo>();
 
   const of = (request: IncomingMessage) =>
-    trails.get(request) ??
-    begin(request, doors.has(pathOf(request.url ?? '')) ? tracing?.operation(request.headers) : undefined);
+    operations.get(request) ??
+    start(request, transports.has(pathOf(request.url ?? '')) ? tracing?.operation(request.headers) : undefined);
 
-  function begin(request: IncomingMessage, span: OperationInfo['span']): OperationInfo {
+  function start(request: IncomingMessage, span: OperationInfo['span']): OperationInfo {
     const given = request.headers['x-request-id'];
-    const trail = newOperationInfo(typeof given === 'string' && sane.test(given) ? given : undefined, span);
-    trails.set(request, trail);
-    return trail;
+    const operation = newOperationInfo(
+      typeof given === 'string' && validRequestId.test(given) ? given : undefined,
+      span,
+    );
+    operations.set(request, operation);
+    return operation;
   }
 
-  function left(request: IncomingMessage, response: ServerResponse, startedAt: number): void {
+  function onClose(request: IncomingMessage, response: ServerResponse, startedAt: number): void {
     const { method, url = '' } = request;
     const { statusCode: status } = response;
-    const trail = of(request);
-    const path = pathOf(url);
+    const operation = of(request);
     const milliseconds = performance.now() - startedAt;
-    const door = doors.get(path);
-    const isAnswered = door === 'sse' ? response.headersSent : response.writableFinished;
-    if (door !== undefined && !isAnswered) trail.outcome = 'ABANDONED';
-    trail.outcome ??= outcomeOfStatus(status);
-    const { id: requestId, operation, outcome } = trail;
-    if (door !== undefined && (operation !== undefined || outcome !== 'ok')) {
-      telemetry.request(door, names.labelOf(trail), outcome, door === 'http' ? milliseconds : undefined);
-      endSpan(trail, status);
+    const transport = transports.get(pathOf(url));
+    const isAnswered = transport === 'sse' ? response.headersSent : response.writableFinished;
+    if (transport !== undefined && !isAnswered) operation.outcome = 'ABANDONED';
+    operation.outcome ??= outcomeOfStatus(status);
+    const { id: requestId, name, outcome } = operation;
+    if (transport !== undefined && (name !== undefined || outcome !== 'ok')) {
+      telemetry.request(transport, names.labelOf(operation), outcome, transport === 'http' ? milliseconds : undefined);
+      endSpan(operation, status);
     }
     if (log.isLevelEnabled('info')) {
-      log.info({ requestId, method, path: loggedPathOf(url), status, milliseconds, operation, outcome }, 'Answered');
+      const path = loggedPathOf(url);
+      log.info({ requestId, method, path, status, milliseconds, operation: name, outcome }, 'Answered');
     }
   }
 
@@ -84,57 +87,55 @@ export function createRequestTelemetry({ log, telemetry, tracing, names }: Reque
     listener: next => (request, response) => {
       const startedAt = performance.now();
       addEarlyHeader(request, 'x-request-id', of(request).id);
-      response.once('close', () => left(request, response, startedAt));
+      response.once('close', () => onClose(request, response, startedAt));
       next(request, response);
     },
-    stay(request) {
+    startConnection(request) {
       const startedAt = performance.now();
-      const trail = begin(request, undefined);
-      const { method } = request;
-      const path = pathOf(request.url ?? '');
-      const tell = (status: number | undefined, more: object, message: string) => {
+      const operation = start(request, undefined);
+      const { method, url = '' } = request;
+      const path = loggedPathOf(url);
+      const isTransport = transports.has(pathOf(url));
+      const logEnd = (status: number | undefined, more: object, message: string) => {
         const milliseconds = performance.now() - startedAt;
-        log.info(
-          { requestId: trail.id, method, path: loggedPathOf(request.url ?? ''), status, milliseconds, ...more },
-          message,
-        );
+        log.info({ requestId: operation.id, method, path, status, milliseconds, ...more }, message);
       };
       return {
-        id: trail.id,
+        id: operation.id,
         refused(status) {
-          const outcome = status === undefined ? 'ABANDONED' : (trail.outcome ?? outcomeOfStatus(status));
-          if (doors.has(path)) telemetry.request('websocket', 'none', outcome, undefined);
-          tell(status, { outcome }, 'Answered');
+          const outcome = status === undefined ? 'ABANDONED' : (operation.outcome ?? outcomeOfStatus(status));
+          if (isTransport) telemetry.request('websocket', 'none', outcome, undefined);
+          logEnd(status, { outcome }, 'Answered');
         },
-        closed: (code, operations) => tell(101, { code, operations }, 'Closed'),
+        closed: (code, operations) => logEnd(101, { code, operations }, 'Closed'),
       };
     },
-    begin: id => newOperationInfo(id, tracing?.operation({})),
-    end(trail, milliseconds) {
-      trail.outcome ??= 'ok';
-      const { id: requestId, operation = 'none', outcome } = trail;
-      endSpan(trail, undefined);
-      telemetry.request('websocket', names.labelOf(trail), outcome, milliseconds);
-      log.info({ requestId, door: 'websocket', milliseconds, operation, outcome }, 'Answered');
+    startOperation: id => newOperationInfo(id, tracing?.operation({})),
+    endOperation(operation, milliseconds) {
+      operation.outcome ??= 'ok';
+      const { id: requestId, name = 'none', outcome } = operation;
+      endSpan(operation, undefined);
+      telemetry.request('websocket', names.labelOf(operation), outcome, milliseconds);
+      log.info({ requestId, transport: 'websocket', milliseconds, operation: name, outcome }, 'Answered');
     },
   };
 }
 
-const doors: ReadonlyMap<string, Transport> = new Map([
+const transports: ReadonlyMap<string, Transport> = new Map([
   ['/graphql', 'http'],
   ['/graphql/stream', 'sse'],
 ]);
 
-function endSpan({ id, span, operation, outcome }: OperationInfo, status: number | undefined): void {
+function endSpan({ id, span, name, outcome }: OperationInfo, status: number | undefined): void {
   const attributes = {
-    'graphql.operation.name': operation,
+    'graphql.operation.name': name,
     'http.response.status_code': status,
     'gateway.request_id': id,
   };
-  span?.end(operation ?? 'GraphQL', attributes, outcome === 'ok' ? undefined : outcome);
+  span?.end(name ?? 'GraphQL', attributes, outcome === 'ok' ? undefined : outcome);
 }
 
-/** For what no execution has told the outcome of. */
+/** For a response that no execution has set the outcome of. */
 function outcomeOfStatus(status: number): string {
   if (status < 400) return 'ok';
   return status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR';

@@ -14,38 +14,38 @@ export interface UpstreamCallRecord {
   readonly source: Source;
 }
 
-/** A record that the service sent in a shape that cannot be served. */
+/** A record that the service sent in a form that cannot be served. */
 export interface SkippedRecord {
-  /** What it should have been: `Event`. */
+  /** The record's type: `Event`. */
   readonly record: string;
   /** Its identifier, where that could be read. */
   readonly id: string | null;
-  /** The fields at fault, by the service's names. */
+  /** The invalid fields, by the service's names. */
   readonly fields: readonly string[];
 }
 
-/** What an answer was made of; one for each request. */
+/** What the gateway learns about one response while it makes it: upstream calls, skipped records, and whether it may be cached. */
 export class ResponseMetadata {
-  /** What it is made out for. */
-  readonly trail: OperationInfo;
-  /** What is read is counted here; undefined where nobody waits for one answer: by what polls, or listens. */
+  /** The operation that the response answers. */
+  readonly operation: OperationInfo;
+  /** Counts the memory of what is read; undefined for polls and subscriptions, which no single response waits for. */
   readonly claim: Claim | undefined;
-  readonly lines: UpstreamCallRecord[] = [];
-  readonly leftOut: SkippedRecord[] = [];
-  /** Whether anything in the answer is older than it may be, because the service failed. */
+  readonly upstreamCalls: UpstreamCallRecord[] = [];
+  readonly skipped: SkippedRecord[] = [];
+  /** Whether anything in the response is older than it may be, because the service failed. */
   stale = false;
-  /** Until when the answer holds, in milliseconds since 1970; Infinity while nothing has been read. */
-  keepUntil = Number.POSITIVE_INFINITY;
-  /** The generations that the answer belongs to, by their tags. */
+  /** Until when the response may be cached, in milliseconds since 1970; Infinity while nothing has been read. */
+  cacheableUntil = Number.POSITIVE_INFINITY;
+  /** The generations that the response belongs to, by their tags. */
   readonly generations = new Map<string, string>();
 
-  constructor(trail: OperationInfo = newOperationInfo(), claim?: Claim) {
-    this.trail = trail;
+  constructor(operation: OperationInfo = newOperationInfo(), claim?: Claim) {
+    this.operation = operation;
     this.claim = claim;
   }
 
-  /** The answer holds something that must be asked for anew each time. */
-  forbidKeeping(): void {
-    this.keepUntil = 0;
+  /** The response holds something that must be read again for each request. */
+  forbidCaching(): void {
+    this.cacheableUntil = 0;
   }
 }

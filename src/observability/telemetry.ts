@@ -3,43 +3,42 @@ import type { Source } from './response-metadata.js';
 /** How an upstream call ended: a reply of any status, or none. */
 export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 
-/** Where operations come in. */
+/** How operations arrive. */
 export type Transport = 'http' | 'websocket' | 'sse';
 
-/** What an export can come to. */
+/** How an export can end. */
 export type ExportOutcome = 'DELIVERED' | 'REJECTED' | 'FAILED';
 
-/** What can be malformed in Redis: a record, a whole answer, a message on a channel, the state that one tells or that is kept, the generation of a tag. */
+/** What can be malformed in Redis: a record, a whole response, a message on a channel, the state of a subscription, the generation of a tag. */
 export type Malformed = 'record' | 'answer' | 'message' | 'state' | 'generation';
 
-/** What the ground floor tells whoever counts. A function is called once for each thing that happened, and must not throw. */
+/** Counts what happens below the server. A function is called once for each event, and must not throw. */
 export interface Telemetry {
   upstreamCall(call: { family: string; outcome: CallOutcome; status: number | null; milliseconds: number }): void;
   /**
-   * A request or operation was answered. `outcome` is `ok`, the code of its first error, or `ABANDONED`; a subscription took as long as
-   * somebody listened, which is no matter of milliseconds.
+   * A request or operation was answered. `outcome` is `ok`, the code of its first error, or `ABANDONED`. A subscription has no duration.
    */
-  request(door: Transport, operation: string, outcome: string, milliseconds: number | undefined): void;
-  /** An operation's name gives its place to another: what was counted under it is dropped. */
+  request(transport: Transport, operation: string, outcome: string, milliseconds: number | undefined): void;
+  /** An operation's name is no longer known: what was counted under it is dropped. */
   forgetOperation(operation: string): void;
-  /** A read of an endpoint family, and who answered it. */
+  /** A read of an endpoint family, and where its answer came from. */
   lookup(family: string, source: Source): void;
-  /** A request that was not executed: whole answers were kept, or one for an equal request was under way. */
+  /** A request that was answered from the response cache, or with the response to an equal request that was already running. */
   keptAnswer(tier: 'memory' | 'redis' | 'flight'): void;
-  /** One field or record in which the service strayed from its specification: `Event.lastUpdated`. */
+  /** One field or record of the service that does not match its specification: `Event.lastUpdated`. */
   drift(name: string): void;
-  /** A Redis command failed, or was not tried. @param error what Redis or its client answered, for the log to say in words. */
+  /** A Redis command failed, or was not tried. @param error from Redis or its client; the log describes it. */
   redisFault(command: string, error: unknown): void;
-  /** Something outside fails and goes on failing: one line a minute for each cause. @param message in words, without any secret. */
+  /** Something outside the gateway keeps failing: logs one line a minute for each cause. @param message a sentence without any secret. */
   warn(cause: string, message: string): void;
-  /** Something in Redis that no gateway of this fleet wrote, or that was changed, and that was ignored. */
+  /** Something in Redis was ignored, because it was changed or not written by a gateway of this fleet. */
   malformed(what: Malformed): void;
-  /** A poller began, or ended. */
+  /** A poller started, or ended. */
   pollers(change: 1 | -1): void;
-  /** A lease that this process took, lost to the clock or to another, or gave back. */
+  /** This process acquired a lease, lost it to the clock or to another process, or released it. */
   leaseChange(change: 'taken' | 'lost' | 'released'): void;
-  /** A stream began at a door, or ended. */
-  listeners(door: Exclude<Transport, 'http'>, change: 1 | -1): void;
-  /** An export has come to its end. */
+  /** A subscription started on a transport, or ended. */
+  listeners(transport: Exclude<Transport, 'http'>, change: 1 | -1): void;
+  /** An export ended. */
   exported(outcome: ExportOutcome): void;
 }

@@ -5,7 +5,7 @@ import { Abandoned, RateLimited } from '../errors.js';
 import type { Handshake, Identity } from '../http/authentication.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
-import { type OperationInfo, outcomeOf } from '../observability/operation-info.js';
+import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
 import { closeCodes, closingFor, fitting } from './closing.js';
 import { type Asked, type Message, messageIn } from './messages.js';
 import type { Operation } from './operations.js';
@@ -318,22 +318,22 @@ export class Connection implements Wire {
     this.#running.set(id, { isSingle: true, stop: giveUp });
     this.#begun += 1;
     this.#idleSince = performance.now();
-    const trail = streams.requestTelemetry.begin(`${this.#id}/${this.#begun}`);
+    const trail = streams.requestTelemetry.startOperation(`${this.#id}/${this.#begun}`);
     const hasTurn = await new Promise<boolean>(resolve => {
       const turn = this.#turns.enter({ go: () => resolve(true) });
       if (turn !== undefined) withdraw = () => this.#turns.withdraw(turn) && resolve(false);
     });
-    if (!hasTurn) return streams.requestTelemetry.end(abandoned(trail), undefined);
+    if (!hasTurn) return streams.requestTelemetry.endOperation(abandoned(trail), undefined);
     try {
       await this.#room();
       if (!isOver) await streams.count(guest);
-      if (isOver) return streams.requestTelemetry.end(abandoned(trail), undefined);
+      if (isOver) return streams.requestTelemetry.endOperation(abandoned(trail), undefined);
       const operation = streams.read(asked, trail);
       if (operation.type === 'subscription') this.#listen(id, operation, guest, trail);
       else await this.#answer(id, operation, guest, trail);
     } catch (error) {
       const errors = streams.worded(error, trail);
-      streams.requestTelemetry.end(trail, undefined);
+      streams.requestTelemetry.endOperation(trail, undefined);
       if (isOver) return;
       this.#sendParts([wordingFor(id).fail(errors)]);
       this.#forget(id);
@@ -345,7 +345,7 @@ export class Connection implements Wire {
   #listen(id: string, operation: Operation, guest: Identity, trail: OperationInfo): void {
     const { streams } = this.#parts;
     const subscriber = new Subscriber(this, wordingFor(id), (tooSlow, told) => {
-      if (told !== undefined) trail.outcome = outcomeOf(JSON.parse(told));
+      if (told !== undefined) trail.outcome = outcomeOfErrors(JSON.parse(told));
       const errors = tooSlow ? streams.worded(new RateLimited('Too slow a reader'), trail) : undefined;
       this.#stop(id);
       if (errors !== undefined) this.send(wordingFor(id).fail(errors));
@@ -356,7 +356,7 @@ export class Connection implements Wire {
       leave();
       subscriber.stop();
       streams.telemetry.listeners('websocket', -1);
-      streams.requestTelemetry.end(trail, undefined);
+      streams.requestTelemetry.endOperation(trail, undefined);
     };
     this.#running.set(id, { isSingle: false, stop });
     if (this.#isLeaving) this.#stop(id);
@@ -382,7 +382,7 @@ export class Connection implements Wire {
       messages.push([wording.fail(streams.worded(error, trail))]);
     }
     claim.release();
-    streams.requestTelemetry.end(isWanted() ? trail : abandoned(trail), performance.now() - startedAt);
+    streams.requestTelemetry.endOperation(isWanted() ? trail : abandoned(trail), performance.now() - startedAt);
     if (!isWanted()) return;
     for (const parts of messages) this.#sendParts(parts);
     this.#forget(id);

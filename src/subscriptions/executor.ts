@@ -127,9 +127,9 @@ export function createExecutor({
         });
         const answer: ExecutionOutcome = {
           data: data ?? null,
-          ...(errors && { errors: errors.map(error => mask(error, contextValue.receipt.trail.id)) }),
+          ...(errors && { errors: errors.map(error => mask(error, contextValue.metadata.operation.id)) }),
         };
-        addResponseMetadata(answer, contextValue.receipt, false);
+        addResponseMetadata(answer, contextValue.metadata, false);
         return answer;
       }),
 

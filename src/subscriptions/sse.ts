@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../errors.js';
 import type { Authentication, Identity } from '../http/authentication.js';
 import type { Claim } from '../lib/memory-budget.js';
-import { type OperationInfo, outcomeOf } from '../observability/operation-info.js';
+import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
 import { type Asked, asked } from './messages.js';
 import type { Operation } from './operations.js';
 import { drainGradually } from './spread.js';
@@ -167,7 +167,7 @@ class Stream implements Wire {
 
   #listen(operation: Operation, guest: Identity, streams: Subscriptions, trail: OperationInfo): void {
     const subscriber = new Subscriber(this, wording, (_, told) => {
-      if (told !== undefined) trail.outcome = outcomeOf(JSON.parse(told));
+      if (told !== undefined) trail.outcome = outcomeOfErrors(JSON.parse(told));
       this.end();
     });
     const leave = streams.subscribe(operation, guest, subscriber, trail);

@@ -5,7 +5,7 @@ import { stringifyResult } from '../graphql/answer-text.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestLimits } from '../http/rate-limit/request-limits.js';
 import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
-import { type OperationInfo, operationName, outcomeOf } from '../observability/operation-info.js';
+import { type OperationInfo, operationName, outcomeOfErrors } from '../observability/operation-info.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Executor, Outcome } from './executor.js';
@@ -155,7 +155,7 @@ export function createSubscriptions(
     read(asked, trail) {
       const operation = read(asked);
       if (operation instanceof Refused) throw operation;
-      trail.operation = operationName(operation.name);
+      trail.name = operationName(operation.name);
       return operation;
     },
     single(operation, guest, signal, trail, counted) {
@@ -177,7 +177,7 @@ export function createSubscriptions(
     },
     worded(error, trail) {
       const errors = executor.masked(error);
-      trail.outcome = outcomeOf(errors);
+      trail.outcome = outcomeOfErrors(errors);
       return JSON.stringify(errors);
     },
   };

@@ -16,7 +16,7 @@ import type { Subscriptions } from './subscriptions.js';
 interface Upgrade {
   readonly socket: Socket;
   readonly head: Buffer;
-  readonly stay: ConnectionTelemetry;
+  readonly telemetry: ConnectionTelemetry;
   readonly response: ServerResponse;
 }
 
@@ -55,7 +55,7 @@ export function registerWebsocket(
     handleProtocols: offered => (offered.has(protocol) ? protocol : false),
   });
   server.on('headers', (headers, request) => {
-    const id = upgrades.get(request)?.stay.id;
+    const id = upgrades.get(request)?.telemetry.id;
     if (id !== undefined) headers.push(`x-request-id: ${id}`);
   });
   const authenticate = (arrival: Handshake, rawCredentials: object) =>
@@ -73,16 +73,16 @@ export function registerWebsocket(
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    const stay = streams.requestTelemetry.stay(raw);
-    response.setHeader('x-request-id', stay.id);
+    const telemetry = streams.requestTelemetry.startConnection(raw);
+    response.setHeader('x-request-id', telemetry.id);
     response.on('finish', () => {
-      stay.refused(response.statusCode);
+      telemetry.refused(response.statusCode);
       dismiss(socket);
     });
     response.once('close', () => {
-      if (!response.writableFinished) stay.refused(undefined);
+      if (!response.writableFinished) telemetry.refused(undefined);
     });
-    upgrades.set(raw, { socket, head, stay, response });
+    upgrades.set(raw, { socket, head, telemetry, response });
     app.routing(raw, response);
   });
 
@@ -94,18 +94,18 @@ export function registerWebsocket(
     }
     const arrival = authentication.arrive(request);
     reply.hijack();
-    const { stay, response } = upgrade;
+    const { telemetry, response } = upgrade;
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
       // Whoever holds the response holds the whole request for as long as the socket lives.
       response.detachSocket(upgrade.socket);
-      const connection = new Connection(socket, stay.id, arrival, { streams, times, authenticate });
+      const connection = new Connection(socket, telemetry.id, arrival, { streams, times, authenticate });
       connections.add(connection);
       // Before `ws` reads it: a message that the chunk completes is then no longer counted.
       upgrade.socket.prependListener('data', chunk => connection.arrived(chunk.length, mostUnfinished));
       socket.on('close', code => {
         connections.delete(connection);
         connection.end();
-        stay.closed(code, connection.begun);
+        telemetry.closed(code, connection.begun);
       });
     });
   });

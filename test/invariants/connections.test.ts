@@ -113,7 +113,7 @@ test('however clients pipeline, propose upgrades, send late data and leave, noth
     throw new Error(`${await inFlight()} in flight`, { cause: error });
   });
 
-  const requests = () => counted(gateway.url, 'gateway_requests_total', { door: 'http' });
+  const requests = () => counted(gateway.url, 'gateway_requests_total', { transport: 'http' });
   await until(async () => {
     const earlier = await requests();
     await sleep(300);

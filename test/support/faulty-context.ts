@@ -120,7 +120,7 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
     loaders: { events, markets, companies, discovery },
     exports: room('exports'),
     teams: { teamOf: () => draw.pick([{ key: 'name:team', name: 'team' }, null]), isAdmin: () => true },
-    receipt: { forbidKeeping() {} },
+    metadata: { forbidCaching() {} },
     credential: { kind: draw.pick(['apiKey', 'bearer', 'cookie']), name: 'Ada', email: undefined },
   };
   return { context, calls };

@@ -83,7 +83,7 @@ export class Call implements Waiter, Stage, Ending {
     const { request, auth, origin, breaker, cancellation } = this.#asked;
     try {
       this.#isTrial = breaker.enter();
-      this.#span = this.#parts.tracing?.call(auth.metadata.trail.span);
+      this.#span = this.#parts.tracing?.call(auth.metadata.operation.span);
       this.#startedAt = performance.now();
       origin.exchange(request, auth, this.#span, cancellation, this);
     } catch (error) {
@@ -158,7 +158,7 @@ export class Call implements Waiter, Stage, Ending {
     const attributes = { 'http.request.method': method, 'http.response.status_code': status ?? undefined };
     const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
     this.#span?.end(`${method} ${family}`, attributes, error);
-    auth.metadata.lines.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
+    auth.metadata.upstreamCalls.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
   }
 }
 

@@ -122,7 +122,7 @@ function wireForm(
 ): Dispatcher.DispatchOptions {
   const { method, body } = request;
   const carried = credential && carry(credential);
-  const common = ['accept', 'application/json', 'x-request-id', metadata.trail.id];
+  const common = ['accept', 'application/json', 'x-request-id', metadata.operation.id];
   // Names and values in turn.
   const headers = carried?.header === undefined ? common : [...common, carried.header[0], carried.header[1]];
   if (span !== undefined) headers.push(...Object.entries(span.headers).flat());

@@ -14,8 +14,8 @@ export const discoveryResolvers: Resolvers = {
     jobProgress: {
       subscribe: (_, { marketId: id, phase }, { feeds }) =>
         feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
-      resolve: ({ state, observedAt }: Observed<JobProgress>, _: unknown, { receipt }: Context) => {
-        receipt.leftOut.push(...state.leftOut);
+      resolve: ({ state, observedAt }: Observed<JobProgress>, _: unknown, { metadata }: Context) => {
+        metadata.skipped.push(...state.leftOut);
         return { ...state, observedAt: new Date(observedAt).toISOString() };
       },
     },

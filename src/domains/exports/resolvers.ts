@@ -82,8 +82,8 @@ export const exportsResolvers: Resolvers = {
 };
 
 /** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
-function teamOf({ credential, teams, receipt }: Context): TeamKey {
-  receipt.forbidKeeping();
+function teamOf({ credential, teams, metadata }: Context): TeamKey {
+  metadata.forbidCaching();
   const team = teams.teamOf(credential);
   if (team !== null) return team.key;
   const reason =

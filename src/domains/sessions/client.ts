@@ -26,7 +26,7 @@ export interface SignedIn {
  */
 export async function signIn(
   upstream: Upstream,
-  receipt: ResponseMetadata,
+  metadata: ResponseMetadata,
   email: string,
   password: string,
 ): Promise<SignedIn> {
@@ -39,7 +39,7 @@ export async function signIn(
     argument: 'input',
     safe: false,
   } as const;
-  const reply = await upstream.send(request, { metadata: receipt }).catch(error => {
+  const reply = await upstream.send(request, { metadata }).catch(error => {
     throw refuses(error) ? new Unauthenticated('Wrong e-mail address or password') : error;
   });
   const cookies = cookiesOf(reply);

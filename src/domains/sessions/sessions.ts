@@ -36,7 +36,7 @@ export interface Opened {
 /** Signed-in users, of whom the gateway keeps nothing but who signed out: all there is of a session is in its cookie. */
 export interface Sessions {
   /** @throws Unauthenticated, alike in text and time for a wrong password and an unknown user; RateLimited after too many attempts; UpstreamInvalidResponse for a session that no cookie can hold. */
-  begin(email: string, password: string, address: string, receipt: ResponseMetadata): Promise<Begun>;
+  begin(email: string, password: string, address: string, metadata: ResponseMetadata): Promise<Begun>;
   /** The session in the gateway's cookie. @throws Unauthenticated where it is tampered with, foreign, expired or signed out. */
   open(cookie: string): Promise<Opened>;
   /** Ends the session in the gateway's cookie before its time, for every copy of the cookie. Does nothing where it does not open. */
@@ -81,11 +81,11 @@ export function createSessions({ upstream, sealer, attempts, revocations, servic
   }
 
   return {
-    async begin(email, password, address, receipt) {
+    async begin(email, password, address, metadata) {
       await attempts.count(email, address);
       const startedAt = performance.now();
       try {
-        const { session, lifetimeMs } = await signIn(upstream, receipt, email, password);
+        const { session, lifetimeMs } = await signIn(upstream, metadata, email, password);
         await attempts.forgive(email, address);
         const endsAt = Date.now() + (lifetimeMs ?? longestMs);
         const begun = { ...session, service, id: randomUUID(), endsAt, isKept: lifetimeMs !== undefined };

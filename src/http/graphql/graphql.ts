@@ -60,7 +60,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlRouteDe
   };
   const heed = (errors: readonly GraphQLError[], context: Context) => {
     for (const cause of errors.map(causeOf)) {
-      if (cause instanceof Error) culprits.set(cause, context.receipt.trail.id);
+      if (cause instanceof Error) culprits.set(cause, context.metadata.operation.id);
     }
     lapseSession(errors, context);
   };
@@ -115,10 +115,10 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlRouteDe
       return createContext(door.services, visitor, lifetime, trail, claim);
     },
     finish(request, reply, result, context) {
-      const answer = bytesOfResult(result, context?.receipt.claim);
+      const answer = bytesOfResult(result, context?.metadata.claim);
       return context === undefined || door.answers === undefined
         ? sendParts(reply, answer)
-        : door.answers.finish(request, reply, answer, context.receipt);
+        : door.answers.finish(request, reply, answer, context.metadata);
     },
   });
   return apollo;

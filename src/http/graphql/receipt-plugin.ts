@@ -11,14 +11,14 @@ export function receiptPlugin(explains: boolean): ApolloServerPlugin<Context> {
   return {
     async requestDidStart() {
       return {
-        async willSendResponse({ request, operation, response, contextValue: { receipt } }) {
+        async willSendResponse({ request, operation, response, contextValue: { metadata } }) {
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;
-          if (operation?.operation !== 'query' || result.errors !== undefined || receipt.leftOut.length > 0) {
-            receipt.forbidKeeping();
+          if (operation?.operation !== 'query' || result.errors !== undefined || metadata.skipped.length > 0) {
+            metadata.forbidCaching();
           }
           const explain = explains && request.http?.headers.get('x-explain') === '1';
-          addResponseMetadata(result, receipt, explain);
+          addResponseMetadata(result, metadata, explain);
         },
       };
     },

@@ -1,6 +1,6 @@
 import type { ApolloServerPlugin } from '@apollo/server';
 import type { Context } from '../../context.js';
-import { operationName, outcomeOf } from '../../observability/operation-info.js';
+import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 
@@ -10,13 +10,13 @@ export function trailPlugin(accept: RequestTelemetry['accept']): ApolloServerPlu
     async requestDidStart() {
       return {
         async didResolveOperation({ operation, contextValue }) {
-          contextValue.receipt.trail.operation = operationName(operation?.name?.value);
+          contextValue.metadata.operation.name = operationName(operation?.name?.value);
         },
         async willSendResponse({ response, contextValue }) {
           if (response.body.kind !== 'single') return;
-          const { trail } = contextValue.receipt;
-          trail.outcome = outcomeOf(response.body.singleResult.errors);
-          if (trail.scope !== undefined && hasAnswerOfUpstream(contextValue.receipt)) accept(trail.scope);
+          const { operation: trail } = contextValue.metadata;
+          trail.outcome = outcomeOfErrors(response.body.singleResult.errors);
+          if (trail.scope !== undefined && hasAnswerOfUpstream(contextValue.metadata)) accept(trail.scope);
         },
       };
     },
@@ -24,6 +24,6 @@ export function trailPlugin(accept: RequestTelemetry['accept']): ApolloServerPlu
 }
 
 /** Whether the upstream has answered, now or when it was read for the cache: it does so only for a credential that it accepts. */
-function hasAnswerOfUpstream({ lines }: ResponseMetadata): boolean {
-  return lines.some(({ status }) => status !== null && status >= 200 && status < 300);
+function hasAnswerOfUpstream({ upstreamCalls }: ResponseMetadata): boolean {
+  return upstreamCalls.some(({ status }) => status !== null && status >= 200 && status < 300);
 }

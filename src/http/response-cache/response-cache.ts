@@ -27,12 +27,12 @@ const longestKey = 64 * 1024;
 export interface ResponseCache {
   /** Answers what is kept, shares what is under way, and passes everything else on. */
   listener(next: RequestListener): RequestListener;
-  /** Sends the answer of an execution, and keeps it for as long as its receipt allows. */
+  /** Sends the answer of an execution, and keeps it for as long as its metadata allows. */
   finish(
     request: FastifyRequest,
     reply: FastifyReply,
     answer: AnswerBytes,
-    receipt: ResponseMetadata,
+    metadata: ResponseMetadata,
   ): Promise<FastifyReply>;
 }
 
@@ -98,7 +98,7 @@ export function createResponseCache({
   ): MaybePromise<true> {
     hold(answer, scope, response);
     const trail = requestTelemetry.of(request);
-    trail.operation = answer.operation;
+    trail.name = answer.operation;
     trail.outcome = answer.outcome;
     return andThen(represent(answer, request.headers), ({ status, headers, body }): true => {
       headers.push(...earlyHeadersOf(request));
@@ -167,7 +167,7 @@ export function createResponseCache({
       );
     },
 
-    async finish(request, reply, written, receipt) {
+    async finish(request, reply, written, metadata) {
       const flight = flightOf.get(request.raw);
       const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (flight === undefined || !keepable) return sendParts(reply, written);
@@ -177,15 +177,15 @@ export function createResponseCache({
         length: written.length,
         gzipped: undefined,
         etag: `"${written.digest}"`,
-        operation: receipt.trail.operation,
-        outcome: receipt.trail.outcome,
-        keepUntil: Number.isFinite(receipt.keepUntil) ? receipt.keepUntil : 0,
-        generations: [...receipt.generations],
+        operation: metadata.operation.name,
+        outcome: metadata.operation.outcome,
+        keepUntil: Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
+        generations: [...metadata.generations],
       };
       if (answer.keepUntil > Date.now()) store.put(flight.key, answer);
       flight.land(answer);
       // It is counted as an answer from now on.
-      receipt.claim?.release();
+      metadata.claim?.release();
       reply.hijack();
       await deliver(answer, flight.scope, request.raw, reply.raw);
       return reply;

@@ -3,7 +3,7 @@ import type { Parsed, Read } from '../../data/reader.js';
 import { NotConfigured } from '../../errors.js';
 import { type Event, type EventPage, eventPage, type Observation, observation } from './model.js';
 
-/** What the event list is asked for, by the service's own names (docs/upstream-api.md: GET events); what is left out is the service's default. */
+/** The query parameters of the event list (docs/upstream-api.md: GET events). For each parameter that is left out, the service uses its default. */
 export interface EventQuery {
   readonly from?: string;
   readonly to?: string;
@@ -22,13 +22,13 @@ export type Vectors = Readonly<Record<string, Vector | string>>;
 
 /** The endpoints of the events monitor. */
 export interface EventsClient {
-  /** GET /v2/events-monitor/events. @throws NotConfigured where the query has a `search` and the service's parameter for it is not known. */
+  /** GET /v2/events-monitor/events. @throws NotConfigured if the query has a `search`, but the name of its parameter is not configured. */
   page(query: EventQuery, page: number, pageSize: number, vectors: boolean): Read<EventPage, Vectors>;
   /** GET /v2/events-monitor/observation/{id}. */
   observation(id: string, vectors: boolean): Read<Observation, Vectors>;
 }
 
-/** @param searchParam the name of the free-text parameter, which the specification does not show. */
+/** @param searchParam name of the free-text parameter, which the specification does not show. */
 export function createEventsClient(searchParam: string | undefined): EventsClient {
   return {
     page: (query, page, pageSize, vectors) => ({
@@ -101,7 +101,7 @@ function withVector(event: Event | null, vector: Vector | null): Event | null {
   return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vector } };
 }
 
-/** An identifier may be called as every object's own members are. */
+/** The embedding with this identifier. An identifier may equal the name of an inherited member, such as `toString`. */
 function vectorOf(vectors: Vectors, id = ''): Vector | null {
   const found = Object.hasOwn(vectors, id) ? vectors[id] : undefined;
   return typeof found === 'string' ? new Vector(found) : (found ?? null);

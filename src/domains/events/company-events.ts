@@ -1,151 +1,176 @@
 import { largestPage } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
-import { type Belonging, belongs } from './impact.js';
 import type { Event } from './model.js';
 import type { EventWindow, ReadPage, ReadWindow } from './window.js';
 
-/** One company's part of the event list, as a field asks for it. */
-export interface CompanyEvents {
+/** A request for the first events of one company. */
+export interface CompanyEventsRequest {
   readonly name: string;
   readonly query: EventQuery;
   readonly first: number;
   readonly vectors: boolean;
 }
 
-/** How long the names of one call may be in its address. */
+/** How long the percent-encoded names of one call may be, in characters. */
 const longestNames = 6_000;
 
-/**
- * The first events of many entities, each exactly as a call of its own would give them, in as few calls as that takes: at most one call
- * per group asked for alike more than asking separately, as long as every score is known and the list holds still. The names of a group
- * go into one call, since the service combines them with OR (docs/upstream-api.md: GET events, 1), and its events are told apart by the entities
- * they name. Whatever cannot be told apart for certain is asked for by itself.
- */
-export async function shareCalls(
-  asked: readonly CompanyEvents[],
-  page: ReadPage,
-  window: ReadWindow,
-): Promise<(EventWindow | Error)[]> {
-  const own: Own = ({ name, query, first, vectors }) => window(named(query, [name]), 0, first, vectors);
-  const found = new Map<CompanyEvents, Promise<EventWindow>>();
-  for (const group of groupsOf(asked)) {
-    const shared = group.length > 1 ? sharedWindows(group, page, own) : Promise.resolve(nothing);
-    for (const one of group)
-      found.set(
-        one,
-        shared.then(windows => windows.get(one) ?? own(one)),
-      );
-  }
-  return Promise.all(asked.map(async one => (await found.get(one)?.catch(asError)) ?? new Error('Not asked for')));
-}
+/** The service's defaults (docs/upstream-api.md: GET events). */
+const defaultBounds = { minLikelihood: 2, maxLikelihood: 3, minSeverity: 2, maxSeverity: 3 };
 
-type Group = readonly [CompanyEvents, ...CompanyEvents[]];
-type Windows = ReadonlyMap<CompanyEvents, EventWindow>;
-/** A call for one entity alone. */
-type Own = (one: CompanyEvents) => Promise<EventWindow>;
+type Group = readonly [CompanyEventsRequest, ...CompanyEventsRequest[]];
+type Windows = ReadonlyMap<CompanyEventsRequest, EventWindow>;
+/** Makes a call for one company alone. */
+type ReadAlone = (request: CompanyEventsRequest) => Promise<EventWindow>;
 
 const nothing: Windows = new Map();
 
-/** What can be told for certain from calls for all names of the group together; the rest is missing. */
-async function sharedWindows(group: Group, page: ReadPage, own: Own): Promise<Windows> {
-  const [{ query, vectors }] = group;
-  const together = named(
-    query,
-    group.map(({ name }) => name),
+/**
+ * Reads the first events of many companies in as few calls as possible. Each company gets exactly what a call of its own would return.
+ *
+ * The names of a group of equal requests go into one call, because the service combines them with OR (docs/upstream-api.md: GET events, 1).
+ * The impacted entities of each event then tell which companies it belongs to. A company whose events cannot be determined for certain gets
+ * a call of its own. If every score is known and the list does not change, each group costs at most one call more than separate calls.
+ */
+export async function readCompanyEvents(
+  requests: readonly CompanyEventsRequest[],
+  page: ReadPage,
+  window: ReadWindow,
+): Promise<(EventWindow | Error)[]> {
+  const alone: ReadAlone = ({ name, query, first, vectors }) => window(withNames(query, [name]), 0, first, vectors);
+  const found = new Map<CompanyEventsRequest, Promise<EventWindow>>();
+  for (const group of groupsOf(requests)) {
+    const shared = group.length > 1 ? readShared(group, page, alone) : Promise.resolve(nothing);
+    for (const request of group) {
+      const result = shared.then(windows => windows.get(request) ?? alone(request));
+      found.set(request, result);
+    }
+  }
+  return Promise.all(
+    requests.map(async request => (await found.get(request)?.catch(asError)) ?? new Error('Not read')),
   );
-  const firstPage = await page(together, 1, largestPage, vectors);
+}
+
+/** Reads the events of a whole group. The result contains only the companies whose events are certain. */
+async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promise<Windows> {
+  const [{ query, vectors }] = group;
+  const names = new Set(group.map(({ name }) => name));
+  const readPage = (number: number) => page(withNames(query, [...names]), number, largestPage, vectors);
+  const firstPage = await readPage(1);
   const pageCount = Math.ceil(firstPage.totalItems / largestPage);
   if (pageCount > group.length) return nothing;
 
-  const numbers = Array.from({ length: Math.max(pageCount - 1, 0) }, (_, index) => index + 2);
-  const pages = [
-    firstPage,
-    ...(await Promise.all(numbers.map(number => page(together, number, largestPage, vectors)))),
-  ];
+  const otherPages = Array.from({ length: Math.max(pageCount - 1, 0) }, (_, index) => readPage(index + 2));
+  const pages = [firstPage, ...(await Promise.all(otherPages))];
   const events = pages.flatMap(each => each.events.filter(event => event !== null));
-  // A list that changed between two calls, or lost a record, does not add up.
-  const addsUp = new Set(events.map(({ id }) => id)).size === firstPage.totalItems;
-  if (!addsUp || !pages.every(each => each.totalItems === firstPage.totalItems)) return nothing;
-  // A name that the service matched in a way of its own: then names tell nothing.
-  const names = new Set(group.map(({ name }) => name));
-  if (!events.every(event => event.impactedEntities.some(({ name }) => names.has(name)))) return nothing;
-  return toldApart(group, events, firstPage.unfilteredTotalItems, own);
+  // The list may have changed between two calls, or contain an unreadable record.
+  const isComplete =
+    new Set(events.map(({ id }) => id)).size === firstPage.totalItems &&
+    pages.every(each => each.totalItems === firstPage.totalItems);
+  // The service may match names in a way of its own. Then the names of an event do not tell why it is in the list.
+  const isNamed = events.every(event => event.impactedEntities.some(({ name }) => names.has(name)));
+  return isComplete && isNamed ? split(group, events, firstPage.unfilteredTotalItems, alone) : nothing;
 }
 
-/** What one entity would be given under each way to read the specification: name and scores in one impacted entity, or in any two. */
+/** What one company would get under each interpretation of the filter: name and scores match one impacted entity, or any two. */
 interface Candidate {
-  readonly one: CompanyEvents;
-  readonly inOne: EventWindow;
-  readonly inAny: EventWindow;
+  readonly request: CompanyEventsRequest;
+  readonly sameEntity: EventWindow;
+  readonly anyEntity: EventWindow;
 }
 
-/** Tells the events of a group apart. Where that takes knowing how the service reads its filters, one call for one of them finds out for all. */
-async function toldApart(
+/** Splits the events of a group by company. If the result depends on how the service interprets its filter, one call for one company decides it for all. */
+async function split(
   group: Group,
   events: readonly Event[],
   unfilteredTotalItems: number | null,
-  own: Own,
+  alone: ReadAlone,
 ): Promise<Windows> {
-  const listed = byName(events);
-  const candidates = group.flatMap((one): Candidate[] => {
-    const named = listed.get(one.name) ?? [];
-    const belongings = named.map(event => belongs(event, one.name, one.query));
-    if (belongings.includes('unclear')) return [];
-    const those = (...accepted: readonly Belonging[]): EventWindow => {
-      const its = named.filter((_, index) => accepted.includes(belongings[index] ?? 'no'));
-      return { events: its.slice(0, one.first), totalItems: its.length, unfilteredTotalItems };
+  const eventsByName = groupByName(events);
+  const candidates = group.flatMap((request): Candidate[] => {
+    const listed = eventsByName.get(request.name) ?? [];
+    const matches = listed.map(event => matchOf(event, request.name, request.query));
+    if (matches.includes('unknown')) return [];
+    const windowOf = (...accepted: readonly Match[]): EventWindow => {
+      const own = listed.filter((_, index) => accepted.includes(matches[index] ?? 'no'));
+      return { events: own.slice(0, request.first), totalItems: own.length, unfilteredTotalItems };
     };
-    return [{ one, inOne: those('yes'), inAny: those('yes', 'by reading') }];
+    return [{ request, sameEntity: windowOf('yes'), anyEntity: windowOf('yes', 'any entity') }];
   });
-  const isOpen = ({ inOne, inAny }: Candidate) => inOne.totalItems !== inAny.totalItems;
-  const certain = new Map(candidates.flatMap(each => (isOpen(each) ? [] : [[each.one, each.inOne] as const])));
+  const isOpen = ({ sameEntity, anyEntity }: Candidate) => sameEntity.totalItems !== anyEntity.totalItems;
+  const certain = new Map(candidates.flatMap(each => (isOpen(each) ? [] : [[each.request, each.sameEntity] as const])));
 
   const probe = candidates.find(isOpen);
   if (probe === undefined) return certain;
-  const truth = await own(probe.one).catch(() => undefined);
-  const reading = (['inOne', 'inAny'] as const).find(each => truth !== undefined && alike(probe[each], truth));
-  return reading === undefined ? certain : new Map(candidates.map(each => [each.one, each[reading]]));
+  const truth = await alone(probe.request).catch(() => undefined);
+  const interpretation = (['sameEntity', 'anyEntity'] as const).find(
+    each => truth !== undefined && isSameWindow(probe[each], truth),
+  );
+  if (interpretation === undefined) return certain;
+  return new Map(candidates.map(each => [each.request, each[interpretation]]));
 }
 
-/** The events under each name that they bear, in their order. */
-function byName(events: readonly Event[]): ReadonlyMap<string, readonly Event[]> {
-  const named = new Map<string, Event[]>();
+/**
+ * Whether a call for one name would list an event. `any entity`: only if name and scores may match two different impacted entities, which
+ * the specification leaves open (docs/upstream-api.md: GET events, 1 and 2). `unknown`: a score is missing.
+ */
+type Match = 'yes' | 'no' | 'any entity' | 'unknown';
+
+function matchOf(event: Event, name: string, query: EventQuery): Match {
+  const impacts = event.impactedEntities.flatMap(entity => (entity.name === name ? [entity.impact] : []));
+  if (impacts.length === 0) return 'no';
+  if (impacts.some(impact => withinBounds(impact, query))) return 'yes';
+  return impacts.every(impact => impact?.likelihood != null && impact.severity != null) ? 'any entity' : 'unknown';
+}
+
+function withinBounds(impact: Event['impactedEntities'][number]['impact'], query: EventQuery): boolean {
+  const { minLikelihood, maxLikelihood, minSeverity, maxSeverity } = { ...defaultBounds, ...query };
+  const { likelihood, severity } = impact ?? {};
+  return isBetween(likelihood, minLikelihood, maxLikelihood) && isBetween(severity, minSeverity, maxSeverity);
+}
+
+function isBetween(score: number | null | undefined, least: number, greatest: number): boolean {
+  return score != null && score >= least && score <= greatest;
+}
+
+/** The events of each impacted entity by its name, in the order of the list. */
+function groupByName(events: readonly Event[]): ReadonlyMap<string, readonly Event[]> {
+  const byName = new Map<string, Event[]>();
   for (const event of events) {
     for (const name of new Set(event.impactedEntities.map(entity => entity.name))) {
-      const before = named.get(name);
-      if (before === undefined) named.set(name, [event]);
+      const before = byName.get(name);
+      if (before === undefined) byName.set(name, [event]);
       else before.push(event);
     }
   }
-  return named;
+  return byName;
 }
 
-function alike(one: EventWindow, other: EventWindow): boolean {
+function isSameWindow(one: EventWindow, other: EventWindow): boolean {
   return (
     one.totalItems === other.totalItems && one.events.every((event, index) => event?.id === other.events[index]?.id)
   );
 }
 
-/** Those asked for alike, as many together as one address holds. */
-function groupsOf(asked: readonly CompanyEvents[]): Group[] {
-  const open = new Map<string, { group: [CompanyEvents, ...CompanyEvents[]]; length: number }>();
+/** Groups requests that differ only in the name, with as many in each group as one URL can hold. */
+function groupsOf(requests: readonly CompanyEventsRequest[]): Group[] {
+  const open = new Map<string, { group: [CompanyEventsRequest, ...CompanyEventsRequest[]]; length: number }>();
   const groups: Group[] = [];
-  for (const one of asked) {
-    const likeness = JSON.stringify([one.query, one.first, one.vectors]);
-    const length = encodeURIComponent(`${one.name},`).length;
-    const last = open.get(likeness);
+  for (const request of requests) {
+    const key = JSON.stringify([request.query, request.first, request.vectors]);
+    const length = encodeURIComponent(`${request.name},`).length;
+    const last = open.get(key);
     if (last !== undefined && last.length + length <= longestNames) {
-      last.group.push(one);
+      last.group.push(request);
       last.length += length;
     } else {
-      const group: [CompanyEvents] = [one];
-      open.set(likeness, { group, length });
+      const group: [CompanyEventsRequest] = [request];
+      open.set(key, { group, length });
       groups.push(group);
     }
   }
   return groups;
 }
 
-const named = (query: EventQuery, names: readonly string[]): EventQuery => ({ ...query, impactedEntity: names });
+const withNames = (query: EventQuery, names: readonly string[]): EventQuery => ({ ...query, impactedEntity: names });
 
 const asError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));

@@ -5,19 +5,19 @@ import { largestPage } from '../../graphql/input.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { EventQuery, EventsClient } from './client.js';
 import type { Event } from './model.js';
-import { follow, type Tail, tailState, timeOf } from './tail.js';
+import { follow, type Tail, tailState, updateTime } from './tail.js';
 
-/** What the events room can be listened to for. */
+/** The subscriptions of the events domain. */
 export interface EventsFeed {
   /**
-   * Events that are new or updated from now on, each once for each update, the oldest update first (docs/upstream-api.md: GET events).
-   * @param vectors whether embeddings are wanted.
+   * Events that are new or updated from now on: each update once, the oldest update first (docs/upstream-api.md: GET events).
+   * @param vectors whether embeddings are selected.
    * @throws NotConfigured; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
    */
   eventUpdates(query: EventQuery, vectors: boolean): Promise<AsyncIterable<Event>>;
 }
 
-/** The feed of one caller, until the caller's signal aborts. */
+/** The feed for one client, until the signal of its request aborts. */
 export function createEventsFeed(
   parts: Pick<ReaderDeps, 'upstream' | 'telemetry'> & { readonly polling: Polling; readonly events: EventsClient },
   { credential, scope, until }: RequestAuth,
@@ -52,14 +52,14 @@ export function createEventsFeed(
   };
 }
 
-/** What each tail has that none before it had. What the first one has was there before the listener came. */
+/** The updates in each tail that no earlier tail contained. The first tail only contains updates from before the subscription. */
 async function* updatesIn(tails: AsyncIterable<{ readonly state: Tail }>): AsyncGenerator<Event> {
   let known: ReadonlySet<string> | undefined;
   for await (const { state } of tails) {
     const before = known;
-    const its = new Set([...state.seen, ...state.updates.map(({ key }) => key)]);
-    for (const key of before ?? []) if (timeOf(key) >= state.from) its.add(key);
-    known = its;
+    const keys = new Set([...state.seen, ...state.updates.map(({ key }) => key)]);
+    for (const key of before ?? []) if (updateTime(key) >= state.from) keys.add(key);
+    known = keys;
     if (before === undefined) continue;
     for (const { key, event } of state.updates) if (!before.has(key)) yield event;
   }

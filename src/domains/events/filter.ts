@@ -9,24 +9,22 @@ const longestName = 255;
 const longestQuery = 8_000;
 const greatestScore = 3;
 
-type Given = EventFilter | null | undefined;
-
-/** A filter of the schema as a query of the service. @throws BadUserInput that names the member: `filter.minLikelihood`. */
-export function queryOf(filter: Given): EventQuery {
+/** Converts a filter to a query of the service. @throws BadUserInput that names the member: `filter.minLikelihood`. */
+export function queryOf(filter: EventFilter | null | undefined): EventQuery {
   return filter == null ? {} : preparedQuery(filter);
 }
 
-/** One filter may stand for a hundred companies. */
+/** Converted once for each filter object: a hundred companies may share it. */
 const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
   const query: EventQuery = {
-    ...given('from', filter.from, time),
-    ...given('to', filter.to, time),
-    ...given('affectedDatapoint', filter.affectedDatapoints, names('affectedDatapoints')),
-    ...given('alertType', filter.alertTypes, names('alertTypes')),
-    ...given('impactedEntity', filter.impactedEntities, names('impactedEntities')),
+    ...converted('from', filter.from, time),
+    ...converted('to', filter.to, time),
+    ...converted('affectedDatapoint', filter.affectedDatapoints, names('affectedDatapoints')),
+    ...converted('alertType', filter.alertTypes, names('alertTypes')),
+    ...converted('impactedEntity', filter.impactedEntities, names('impactedEntities')),
     ...bounds('minLikelihood', 'maxLikelihood', filter),
     ...bounds('minSeverity', 'maxSeverity', filter),
-    ...given('search', filter.search, (value, member) => plainText(value, `filter.${member}`)),
+    ...converted('search', filter.search, (value, member) => plainText(value, `filter.${member}`)),
   };
   if (query.from !== undefined && query.to !== undefined && startOf(query.from) > endOf(query.to)) {
     throw new BadUserInput('filter.from', 'must not be after filter.to');
@@ -35,13 +33,14 @@ const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
   return query;
 });
 
-/** A name for a comma-separated list of the service. @throws BadUserInput */
+/** Checks a name for a comma-separated list of the service. @throws BadUserInput */
 export function entityName(name: string, argument: string): string {
-  if (name.includes(',')) throw new BadUserInput(argument, 'a name with a comma cannot be asked for');
+  if (name.includes(','))
+    throw new BadUserInput(argument, 'must not contain a comma, because the service cannot search for such a name');
   return plainText(name, argument, longestName);
 }
 
-function given<K extends keyof EventQuery, V>(
+function converted<K extends keyof EventQuery, V>(
   name: K,
   value: V | null | undefined,
   check: (value: V, member: string) => EventQuery[K],
@@ -71,7 +70,7 @@ function bounds(least: Least, greatest: Greatest, filter: EventFilter) {
   return { ...(low !== undefined && { [least]: low }), ...(high !== undefined && { [greatest]: high }) };
 }
 
-/** A bound left out keeps the service's default. Null becomes the end of the scale, since the service has no word for "no bound". */
+/** A bound that is left out keeps the service's default. Null becomes the end of the scale, because the service cannot express "no bound". */
 function score(value: number | null | undefined, member: string, end: number): number | undefined {
   if (value === undefined) return undefined;
   if (value === null) return end;
@@ -84,14 +83,14 @@ const day = /^\d{4}-\d{2}-\d{2}$/;
 const point =
   /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d(?:\.\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
 
-/** A day stays a day, since the service gives it a meaning of its own; of a point in time, seconds and a zone (UTC) are filled in. */
+/** Keeps a day as it is, because the service interprets it. Adds missing seconds and a missing time zone (UTC) to a point in time. */
 function time(text: string, member: string): string {
-  const [, pointDay, minute, second = ':00', zone = 'Z'] = point.exec(text) ?? [];
-  const itsDay = day.test(text) ? text : pointDay;
-  if (itsDay === undefined || !isCalendarDay(itsDay)) {
+  const [, dayOfPoint, minute, second = ':00', zone = 'Z'] = point.exec(text) ?? [];
+  const date = day.test(text) ? text : dayOfPoint;
+  if (date === undefined || !isCalendarDay(date)) {
     throw new BadUserInput(`filter.${member}`, 'must be a day (2026-01-31) or a point in time (2026-01-31T08:30:00Z)');
   }
-  return itsDay === text ? text : `${itsDay}T${minute}${second}${zone}`;
+  return date === text ? text : `${date}T${minute}${second}${zone}`;
 }
 
 function isCalendarDay(text: string): boolean {

@@ -3,20 +3,19 @@ import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { EventsClient } from './client.js';
-import { type CompanyEvents, shareCalls } from './company-events.js';
+import { type CompanyEventsRequest, readCompanyEvents } from './company-events.js';
 import type { Observation } from './model.js';
 import { type EventWindow, pagesFor, type ReadPage, type ReadWindow } from './window.js';
 
-/** What the events room can load for one request. `vectors` says whether embeddings are wanted. */
+/** The reads of the events domain for one request. `vectors` says whether embeddings are selected. */
 export interface EventsLoaders {
-  /** Items `offset` to `offset + first` of the list, in one call wherever one page can hold them, else in two. */
+  /** Items `offset` to `offset + first` of the list: one call if a single page can hold them, otherwise two. */
   readonly window: ReadWindow;
   observation(id: string, vectors: boolean): MaybePromise<Observation>;
-  /** The first events of one entity; the entities asked for in one tick share calls. */
-  ofCompany(asked: CompanyEvents): Promise<EventWindow>;
+  /** The first events of one company. Requests in the same tick share calls. */
+  ofCompany(request: CompanyEventsRequest): Promise<EventWindow>;
 }
 
-/** @param lifetimes of the event list and of an observation. */
 export function createEventsLoaders(
   reader: Reader,
   client: EventsClient,
@@ -33,13 +32,14 @@ export function createEventsLoaders(
     return { events, totalItems, unfilteredTotalItems };
   };
 
-  const companies = new DataLoader((asked: readonly CompanyEvents[]) => shareCalls(asked, page, window), {
-    cacheKeyFn: (asked: CompanyEvents) => JSON.stringify(asked),
-  });
+  const companies = new DataLoader(
+    (requests: readonly CompanyEventsRequest[]) => readCompanyEvents(requests, page, window),
+    { cacheKeyFn: (request: CompanyEventsRequest) => JSON.stringify(request) },
+  );
 
   return {
     window,
     observation: (id, vectors) => reader.read(client.observation(id, vectors), lifetimes.observation),
-    ofCompany: asked => companies.load(asked),
+    ofCompany: request => companies.load(request),
   };
 }

@@ -63,7 +63,7 @@ const taxonomicMatches = z.object({
 
 const vectorIndex = z.object({
   anchorText: tolerant('Event.vectorIndex.anchorText', text),
-  /** Null where it was cut, since nobody wanted it. */
+  /** Null if it was not selected: it is then cut from the body before parsing. */
   embeddings: tolerant('Event.vectorIndex.embeddings', vector),
   embeddingsModelName: tolerant('Event.vectorIndex.embeddingsModelName', text),
 });
@@ -186,7 +186,7 @@ export const eventState = z.object({
 
 const count = z.int().min(0);
 
-/** The answer of the event list (docs/upstream-api.md: GET events). Its `pageSize` is the one that the service used. */
+/** The body of the event list (docs/upstream-api.md: GET events). */
 export const eventPage = z.compile(
   z
     .object({
@@ -194,13 +194,13 @@ export const eventPage = z.compile(
         totalItems: count,
         unfilteredTotalItems: tolerant('Events.meta.unfilteredTotalItems', count),
       }),
-      /** Null where a record could not be read: the others keep their places in the list. */
+      /** Null in place of a record that could not be parsed, so that the others keep their positions. */
       data: placedRecords('Event', event),
     })
     .transform(({ meta, data }) => ({ events: data, ...meta })),
 );
 
-/** A page of events and the sizes of the lists around it. */
+/** A page of events, and the size of the list. */
 export type EventPage = z.output<typeof eventPage>;
 
 const observationRecord = z

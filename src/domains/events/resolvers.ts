@@ -7,7 +7,7 @@ import { entityName, queryOf } from './filter.js';
 import type { Event } from './model.js';
 import type { EventWindow } from './window.js';
 
-/** The fields that the events monitor answers. */
+/** The fields of the events monitor. */
 export const eventsResolvers: Resolvers = {
   Query: {
     async events(_, { first, after, filter }, { loaders }, info) {
@@ -26,7 +26,10 @@ export const eventsResolvers: Resolvers = {
       subscribe(_, { filter }, { feeds }, info) {
         for (const bound of ['from', 'to'] as const) {
           if (filter?.[bound] != null) {
-            throw new BadUserInput(`filter.${bound}`, 'cannot be given here: updates are told from now on');
+            throw new BadUserInput(
+              `filter.${bound}`,
+              'cannot be set here, because the subscription sends only new updates',
+            );
           }
         }
         return feeds.events.eventUpdates(queryOf(filter), asksFor(info, 'embeddings'));
@@ -36,9 +39,9 @@ export const eventsResolvers: Resolvers = {
   },
   EventReference: {
     observation({ id }, _, { loaders }, info) {
-      // What the service sends is as little a part of a path as what a client sends.
+      // An identifier from the service is checked like one from a client before it becomes part of a path.
       if (!isOpaqueId(id)) {
-        throw new UpstreamInvalidResponse('The service refers to an observation by no identifier', undefined, false);
+        throw new UpstreamInvalidResponse('The service sent an invalid observation identifier', undefined, false);
       }
       return loaders.events.observation(id, asksFor(info, 'textEmbedding'));
     },
@@ -46,11 +49,11 @@ export const eventsResolvers: Resolvers = {
   Company: {
     async events({ name }, { first, filter }, { loaders }, info) {
       if (filter?.impactedEntities != null) {
-        throw new BadUserInput('filter.impactedEntities', "cannot be given here: it is the company's name");
+        throw new BadUserInput('filter.impactedEntities', 'cannot be set here, because it is the name of the company');
       }
       const vectors = asksFor(info, 'embeddings');
-      const asked = { name: entityName(name ?? '', 'name'), query: queryOf(filter), first: pageSize(first), vectors };
-      return connection(await loaders.events.ofCompany(asked), 0);
+      const request = { name: entityName(name ?? '', 'name'), query: queryOf(filter), first: pageSize(first), vectors };
+      return connection(await loaders.events.ofCompany(request), 0);
     },
   },
 };

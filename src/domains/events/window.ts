@@ -2,9 +2,9 @@ import { largestPage } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
 import type { Event, EventPage } from './model.js';
 
-/** A stretch of the event list, and the sizes of the list. */
+/** A range of the event list, and the size of the list. */
 export interface EventWindow {
-  /** Null in the place of an event that could not be read. */
+  /** Null in place of an event that could not be parsed. */
   readonly events: readonly (Event | null)[];
   readonly totalItems: number;
   readonly unfilteredTotalItems: number | null;
@@ -13,19 +13,19 @@ export interface EventWindow {
 /** Reads one page of the event list. */
 export type ReadPage = (query: EventQuery, page: number, pageSize: number, vectors: boolean) => Promise<EventPage>;
 
-/** Reads a stretch of the event list. */
+/** Reads a range of the event list. */
 export type ReadWindow = (query: EventQuery, offset: number, first: number, vectors: boolean) => Promise<EventWindow>;
 
-/** One page of the service that holds a part of a window, and how much of it to leave out. */
+/** One page of the service that holds a part of a window. */
 export interface PagePart {
   readonly page: number;
   readonly pageSize: number;
-  /** How many items of the page precede the window. */
+  /** How many items at the start of the page precede the window. */
   readonly skip: number;
 }
 
 /**
- * The pages that hold items `offset` to `offset + first` of the list: the smallest single page that holds them all, else two neighbours.
+ * The pages that hold items `offset` to `offset + first` of the list: the smallest single page that holds them all, otherwise two neighbors.
  * @param first 1 to 100.
  */
 export function pagesFor(offset: number, first: number): readonly PagePart[] {

@@ -173,6 +173,7 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
     scopeOf: requestScope,
     answers,
     admission,
+    executor: config.executor,
     requestTelemetry,
     budget,
     introspection,

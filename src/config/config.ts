@@ -113,6 +113,7 @@ const environment = z.object({
   CORS_ORIGINS: withDefault(origins, []),
   EXPLAIN: optional(flag),
   RESPONSE_CACHE: withDefault(flag, true),
+  GRAPHQL_EXECUTOR: withDefault(z.enum(['plan', 'graphql-js'], 'must be plan or graphql-js'), 'plan'),
   INTROSPECTION: withDefault(flag, true),
   QUERY_CALL_LIMIT: withDefault(wholeNumber(1, 1_000_000), 2_000),
   RATE_LIMIT_PER_CREDENTIAL: withDefault(wholeNumber(0, 1_000_000_000), 600_000),
@@ -208,6 +209,8 @@ export interface Config {
   readonly explain: boolean | undefined;
   /** Whether whole answers are kept. */
   readonly responseCache: boolean;
+  /** What executes queries: the compiled executor, or graphql-js. */
+  readonly executor: 'plan' | 'graphql-js';
   /** Whether the schema may be asked for. */
   readonly introspection: boolean;
   /** The most upstream calls that one operation may be able to cause. */
@@ -261,6 +264,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     corsOrigins: values.CORS_ORIGINS,
     explain: values.EXPLAIN,
     responseCache: values.RESPONSE_CACHE,
+    executor: values.GRAPHQL_EXECUTOR,
     introspection: values.INTROSPECTION,
     queryCallLimit: values.QUERY_CALL_LIMIT,
     rateLimits: { perCredential: values.RATE_LIMIT_PER_CREDENTIAL, perAddress: values.RATE_LIMIT_PER_ADDRESS },

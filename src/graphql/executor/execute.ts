@@ -12,11 +12,11 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
-import { type Plan, planOf } from './plan.js';
+import { type OperationPlan, planOperation } from './plan.js';
 import { runPlan } from './run-plan.js';
 
-/** A valid document, and what one of its operations is executed with. */
-export interface Asked {
+/** One operation of a valid document, and what it is executed with. */
+export interface ExecutionInput {
   readonly document: DocumentNode;
   readonly operationName: string | null | undefined;
   /** As the client sent them. */
@@ -24,104 +24,103 @@ export interface Asked {
   readonly context: unknown;
 }
 
-/** Executes an operation by its plan; undefined where it is for graphql-js to execute. What it returns never rejects. */
-export type QueryExecutor = (asked: Asked) => MaybePromise<ExecutionResult> | undefined;
+/** Executes an operation by a plan. @returns undefined where graphql-js has to execute it. A promise that it returns never rejects. */
+export type PlanExecutor = (input: ExecutionInput) => MaybePromise<ExecutionResult> | undefined;
 
-/** What decides how an operation is executed. */
-export interface ExecutorDeps {
-  /** Whether an operation is so large that a plan pays the first time, too. */
-  isLarge(operation: OperationDefinitionNode): boolean;
-}
+/** Responses about the schema itself. Few tools ask for it, each with a document of its own. */
+const maxSchemaResponses = 4;
+/** Of all cached plans. A field takes about 300 bytes, including V8's layout of response objects. */
+const maxCachedFields = 20_000;
 
-/** Answers about the schema itself; those who ask for it are few tools, each with a document of its own. */
-const mostSchemaAnswers = 4;
+/** What is known about an operation: a plan pays from its second execution on. */
+type OperationState =
+  | { readonly kind: 'seenOnce' }
+  | { readonly kind: 'unplannable' }
+  | {
+      readonly kind: 'plannable';
+      readonly number: number;
+      readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+      /** The variables that `@skip` and `@include` use. Each combination of their values needs a plan of its own. */
+      readonly conditions: readonly string[];
+    };
 
-/** Of all plans that are kept. A field takes about 300 bytes, with what the engine knows of the layout of answers. */
-const mostFields = 20_000;
-
-/** A query that came again. */
-interface Known {
-  readonly number: number;
-  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
-  /** The variables that `@skip` and `@include` go by: for each of their values there is another plan. */
-  readonly conditions: readonly string[];
-}
+const seenOnce: OperationState = { kind: 'seenOnce' };
+const unplannable: OperationState = { kind: 'unplannable' };
 
 /**
- * Executes by a plan the queries of documents that come again, and large ones at once. For graphql-js remain mutations and subscriptions, a
- * small document that is new, variables that do not fit, and what cannot be planned. What the schema is, is worked out once for each document.
+ * The compiled executor. It plans queries whose document was executed before, and large queries at once. It leaves to graphql-js: mutations,
+ * subscriptions, small new documents, invalid variables, and queries on interfaces and unions. A response about the schema is computed once for
+ * each document.
+ * @param options.isLarge whether a plan pays for an operation even if it is executed only once.
  */
-export function createQueryExecutor(schema: GraphQLSchema, { isLarge }: ExecutorDeps): QueryExecutor {
-  /** By the operation, which lives as long as the door keeps its document parsed. */
-  const met = new WeakMap<OperationDefinitionNode, Known | 'new' | 'unplannable'>();
-  const plans = new LRUCache<string, Plan>({ maxSize: mostFields, sizeCalculation: ({ size }) => size });
-  const schemaAnswers = new LRUCache<OperationDefinitionNode, ExecutionResult>({ max: mostSchemaAnswers });
-  let queries = 0;
+export function createPlanExecutor(
+  schema: GraphQLSchema,
+  { isLarge }: { isLarge(operation: OperationDefinitionNode): boolean },
+): PlanExecutor {
+  /** By operation, which lives as long as its parsed document is cached. */
+  const states = new WeakMap<OperationDefinitionNode, OperationState>();
+  const plans = new LRUCache<string, OperationPlan>({ maxSize: maxCachedFields, sizeCalculation: ({ size }) => size });
+  const schemaResponses = new LRUCache<OperationDefinitionNode, ExecutionResult>({ max: maxSchemaResponses });
+  let lastNumber = 0;
 
-  function knownOf(operation: OperationDefinitionNode, document: DocumentNode): Known | undefined {
-    const before = met.get(operation);
-    if (before === undefined && !isLarge(operation)) {
-      met.set(operation, 'new');
-      return undefined;
+  function stateOf(operation: OperationDefinitionNode, document: DocumentNode): OperationState {
+    let state = states.get(operation);
+    if (state === undefined ? isLarge(operation) : state.kind === 'seenOnce') {
+      lastNumber += 1;
+      state = { kind: 'plannable', number: lastNumber, ...fragmentsAndConditions(document) };
     }
-    if (before === 'unplannable') return undefined;
-    if (typeof before === 'object') return before;
-    queries += 1;
-    const known = { number: queries, fragments: fragmentsOf(document), conditions: conditionsOf(document) };
-    met.set(operation, known);
-    return known;
+    state ??= seenOnce;
+    states.set(operation, state);
+    return state;
   }
 
-  return ({ document, operationName, variables: given, context }) => {
+  return ({ document, operationName, variables: given = {}, context }) => {
     const operation = getOperationAST(document, operationName);
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
-    const answered = schemaAnswers.get(operation);
-    if (answered !== undefined) return answered;
-    const isNew = !met.has(operation);
-    const known = knownOf(operation, document);
-    if (known === undefined) return undefined;
-    const { coerced: variables } = getVariableValues(schema, operation.variableDefinitions ?? [], given ?? {}, {
-      maxErrors: 1,
-    });
-    if (variables === undefined) return undefined;
+    const schemaResponse = schemaResponses.get(operation);
+    if (schemaResponse !== undefined) return schemaResponse;
+    const isNew = !states.has(operation);
+    const state = stateOf(operation, document);
+    if (state.kind !== 'plannable') return undefined;
 
-    const { number, fragments, conditions } = known;
+    const definitions = operation.variableDefinitions ?? [];
+    const { coerced: variables } = getVariableValues(schema, definitions, given, { maxErrors: 1 });
+    if (variables === undefined) return undefined;
+    const { number, fragments, conditions } = state;
     const values = conditions.map(name => variables[name]);
     if (!values.every(value => typeof value === 'boolean')) return undefined;
+
     const key = `${number} ${values}`;
-    const plan = plans.get(key) ?? planOf({ schema, fragments, operation, variables });
+    const plan = plans.get(key) ?? planOperation({ schema, fragments, operation, variables });
     if (plan === undefined) {
-      met.set(operation, 'unplannable');
+      states.set(operation, unplannable);
       return undefined;
     }
-    // One that may not come again must not drive out those that did.
+    // The plan of a query that may never come again must not evict others.
     if (!isNew) plans.set(key, plan);
     const result = runPlan(plan, { schema, fragments, operation, variables, context });
-    if (isAboutSchema(operation) && !(result instanceof Promise)) schemaAnswers.set(operation, result);
+    if (isAboutSchema(operation) && !(result instanceof Promise)) schemaResponses.set(operation, result);
     return result;
   };
 }
 
-/** Whether it asks for the schema and for nothing else, and has the same answer each time. */
-function isAboutSchema({ operation, selectionSet, variableDefinitions }: OperationDefinitionNode): boolean {
+/** Whether a query selects only the schema, and so has the same response each time. */
+function isAboutSchema({ selectionSet, variableDefinitions }: OperationDefinitionNode): boolean {
   return (
-    operation === OperationTypeNode.QUERY &&
     (variableDefinitions ?? []).length === 0 &&
     selectionSet.selections.every(each => each.kind === Kind.FIELD && /^__(?:schema|type)$/.test(each.name.value))
   );
 }
 
-function fragmentsOf({ definitions }: DocumentNode): Known['fragments'] {
+/** A query has variables in no other directives than `@skip` and `@include`. */
+function fragmentsAndConditions(document: DocumentNode) {
   const fragments: Record<string, FragmentDefinitionNode> = Object.create(null);
-  for (const definition of definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments[definition.name.value] = definition;
-  }
-  return fragments;
-}
-
-/** No directive but `@skip` and `@include` may stand in a query. */
-function conditionsOf(document: DocumentNode): readonly string[] {
-  const names = new Set<string>();
-  visit(document, { Directive: node => visit(node, { Variable: ({ name }) => void names.add(name.value) }) });
-  return [...names];
+  const conditions = new Set<string>();
+  visit(document, {
+    FragmentDefinition: definition => {
+      fragments[definition.name.value] = definition;
+    },
+    Directive: directive => visit(directive, { Variable: ({ name }) => void conditions.add(name.value) }),
+  });
+  return { fragments, conditions: [...conditions] };
 }

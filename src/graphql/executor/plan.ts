@@ -12,6 +12,7 @@ import {
   GraphQLSkipDirective,
   GraphQLString,
   getDirectiveValues,
+  type InlineFragmentNode,
   isLeafType,
   isListType,
   isNonNullType,
@@ -25,114 +26,121 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 
-/** What is asked of an object of one type: its fields in the order of the answer. */
+/** The fields to execute on an object of one type, in the order of the response. */
 export interface ObjectPlan {
-  readonly type: GraphQLObjectType;
   readonly fields: readonly FieldPlan[];
-  /** Makes an answer's object, which has no members but those that are asked for. */
-  readonly Answer: new () => Record<string, unknown>;
+  /** Creates an empty object for the response. */
+  readonly Response: new () => Record<string, unknown>;
 }
 
-/** One field of the answer. */
+/** One field of the response. */
 export interface FieldPlan {
-  /** Its name in the answer. */
+  /** Its alias, or its name. */
   readonly key: string;
   readonly name: string;
   readonly definition: GraphQLField<unknown, unknown>;
   readonly parentType: GraphQLObjectType;
-  /** Where it stands in the document; in more than one place where selections were merged. */
+  /** The field's places in the document: several where selections were merged. */
   readonly nodes: readonly [FieldNode, ...FieldNode[]];
-  /** Undefined: the property of its name is its value. */
+  /** Undefined: the value is the property of the same name. */
   readonly resolve: GraphQLFieldResolver<unknown, unknown> | undefined;
   readonly value: ValuePlan;
-  /** Whether a string is the answer as it stands. */
-  readonly isText: boolean;
+  /** Whether a string property goes into the response unchanged. */
+  readonly isPlainText: boolean;
 }
 
-/** How a value is made into what stands in the answer. */
+/** How a resolved value is turned into a value of the response. */
 export type ValuePlan = { readonly nonNull: boolean } & (
   | { readonly kind: 'leaf'; readonly type: GraphQLLeafType }
-  | { readonly kind: 'list'; readonly type: GraphQLOutputType; readonly item: ValuePlan }
+  | { readonly kind: 'list'; readonly item: ValuePlan }
   | { readonly kind: 'object'; readonly object: ObjectPlan }
 );
 
-/** What a plan is made for. */
-export interface PlanDeps {
+/** An operation of a valid document, and what it is executed with. */
+export interface PlannableOperation {
   readonly schema: GraphQLSchema;
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
   readonly operation: OperationDefinitionNode;
-  /** As they were coerced; of these, only those matter that stand in `@skip` and `@include`. */
+  /** Coerced. A plan depends only on those that `@skip` and `@include` use. */
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/** A plan, and its size in fields. */
-export interface Plan {
+/** How to execute an operation. */
+export interface OperationPlan {
   readonly root: ObjectPlan;
+  /** In fields. */
   readonly size: number;
 }
 
 /**
- * What to do for an operation, worked out once.
- * @param parts of a valid document.
- * @returns undefined where that cannot be known before there are values: for types that are not object types.
+ * Works out once what graphql-js works out for each object: which fields to execute, and how to complete their values.
+ * @returns undefined where that depends on values, as it does for interfaces and unions.
  */
-export function planOf({ schema, fragments, operation, variables }: PlanDeps): Plan | undefined {
+export function planOperation({
+  schema,
+  fragments,
+  operation,
+  variables,
+}: PlannableOperation): OperationPlan | undefined {
   const rootType = schema.getRootType(operation.operation);
   let size = 1;
 
-  function objectPlan(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): ObjectPlan {
+  function planObject(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): ObjectPlan {
     if (type.isTypeOf != null) throw new Unplannable();
-    const nodes = new Map<string, [FieldNode, ...FieldNode[]]>();
-    const spread = new Set<string>();
-    for (const set of sets) collect(type, set, nodes, spread);
+    const nodes: NodesByKey = new Map();
+    const visitedFragments = new Set<string>();
+    for (const set of sets) collectFields(type, set, nodes, visitedFragments);
     size += nodes.size;
-    return { type, fields: [...nodes].map(([key, of]) => fieldPlan(type, key, of)), Answer: answerClass() };
+    return { fields: [...nodes].map(([key, of]) => planField(type, key, of)), Response: responseClass() };
   }
 
-  function collect(
+  function collectFields(
     type: GraphQLObjectType,
     set: SelectionSetNode,
-    nodes: Map<string, [FieldNode, ...FieldNode[]]>,
-    spread: Set<string>,
+    nodes: NodesByKey,
+    visitedFragments: Set<string>,
   ): void {
     for (const selection of set.selections) {
-      if (selection.kind === Kind.FRAGMENT_SPREAD && spread.has(selection.name.value)) continue;
-      if (isLeftOut(selection)) continue;
+      if (isSkipped(selection)) continue;
       if (selection.kind === Kind.FIELD) {
         const key = selection.alias?.value ?? selection.name.value;
-        const before = nodes.get(key);
-        if (before === undefined) nodes.set(key, [selection]);
-        else before.push(selection);
+        const sameKey = nodes.get(key);
+        if (sameKey === undefined) nodes.set(key, [selection]);
+        else sameKey.push(selection);
         continue;
       }
-      if (selection.kind === Kind.FRAGMENT_SPREAD) spread.add(selection.name.value);
-      const part = selection.kind === Kind.FRAGMENT_SPREAD ? fragments[selection.name.value] : selection;
-      const condition = part?.typeCondition?.name.value;
-      if (part === undefined || (condition !== undefined && !isOf(type, condition))) continue;
-      collect(type, part.selectionSet, nodes, spread);
+      let fragment: InlineFragmentNode | FragmentDefinitionNode | undefined;
+      if (selection.kind === Kind.INLINE_FRAGMENT) fragment = selection;
+      else if (!visitedFragments.has(selection.name.value)) {
+        visitedFragments.add(selection.name.value);
+        fragment = fragments[selection.name.value];
+      }
+      if (fragment !== undefined && applies(fragment, type)) {
+        collectFields(type, fragment.selectionSet, nodes, visitedFragments);
+      }
     }
   }
 
-  function isLeftOut(selection: SelectionNode): boolean {
-    if (selection.directives === undefined || selection.directives.length === 0) return false;
+  function isSkipped(selection: SelectionNode): boolean {
     return (
-      getDirectiveValues(GraphQLSkipDirective, selection, variables)?.if === true ||
-      getDirectiveValues(GraphQLIncludeDirective, selection, variables)?.if === false
+      (selection.directives ?? []).length > 0 &&
+      (getDirectiveValues(GraphQLSkipDirective, selection, variables)?.if === true ||
+        getDirectiveValues(GraphQLIncludeDirective, selection, variables)?.if === false)
     );
   }
 
-  function isOf(type: GraphQLObjectType, condition: string): boolean {
-    if (type.name === condition) return true;
-    if (!isObjectType(schema.getType(condition))) throw new Unplannable();
+  function applies({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode, type: GraphQLObjectType): boolean {
+    if (typeCondition === undefined || typeCondition.name.value === type.name) return true;
+    if (!isObjectType(schema.getType(typeCondition.name.value))) throw new Unplannable();
     return false;
   }
 
-  function fieldPlan(parentType: GraphQLObjectType, key: string, nodes: FieldPlan['nodes']): FieldPlan {
+  function planField(parentType: GraphQLObjectType, key: string, nodes: FieldPlan['nodes']): FieldPlan {
     const definition = definitionOf(parentType, nodes[0].name.value);
-    const value = valuePlan(definition.type, nodes);
+    const value = planValue(definition.type, nodes);
     const { resolve } = definition;
-    const isText = resolve === undefined && value.kind === 'leaf' && texts.has(value.type);
-    return { key, name: definition.name, definition, parentType, nodes, resolve, value, isText };
+    const isPlainText = resolve === undefined && value.kind === 'leaf' && textScalars.has(value.type);
+    return { key, name: definition.name, definition, parentType, nodes, resolve, value, isPlainText };
   }
 
   function definitionOf(parentType: GraphQLObjectType, name: string): GraphQLField<unknown, unknown> {
@@ -146,33 +154,35 @@ export function planOf({ schema, fragments, operation, variables }: PlanDeps): P
     return definition;
   }
 
-  function valuePlan(type: GraphQLOutputType, nodes: FieldPlan['nodes'], nonNull = false): ValuePlan {
-    if (isNonNullType(type)) return valuePlan(type.ofType, nodes, true);
-    if (isListType(type)) return { kind: 'list', nonNull, type: type.ofType, item: valuePlan(type.ofType, nodes) };
+  function planValue(type: GraphQLOutputType, nodes: FieldPlan['nodes'], nonNull = false): ValuePlan {
+    if (isNonNullType(type)) return planValue(type.ofType, nodes, true);
+    if (isListType(type)) return { kind: 'list', nonNull, item: planValue(type.ofType, nodes) };
     if (isLeafType(type)) return { kind: 'leaf', nonNull, type };
     if (!isObjectType(type)) throw new Unplannable();
     const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
-    return { kind: 'object', nonNull, object: objectPlan(type, sets) };
+    return { kind: 'object', nonNull, object: planObject(type, sets) };
   }
 
   try {
-    return rootType == null ? undefined : { root: objectPlan(rootType, [operation.selectionSet]), size };
+    return rootType == null ? undefined : { root: planObject(rootType, [operation.selectionSet]), size };
   } catch (error) {
     if (error instanceof Unplannable) return undefined;
     throw error;
   }
 }
 
+type NodesByKey = Map<string, [FieldNode, ...FieldNode[]]>;
+
 class Unplannable extends Error {}
 
-/** Scalars that leave a string as it is. */
-const texts: ReadonlySet<unknown> = new Set([GraphQLString, GraphQLID]);
+/** Scalars that serialize a string as itself. */
+const textScalars: ReadonlySet<unknown> = new Set([GraphQLString, GraphQLID]);
 
-const nothing = Object.freeze(Object.create(null));
+const noProperties = Object.freeze(Object.create(null));
 
-/** A class for each plan, so that its objects have one layout. They inherit nothing: an alias may be called as anything is. */
-function answerClass(): ObjectPlan['Answer'] {
-  const Answer = function Answer() {} as unknown as ObjectPlan['Answer'];
-  (Answer as { prototype: unknown }).prototype = nothing;
-  return Answer;
+/** A class of its own for each plan, so that V8 gives its objects one layout. It inherits nothing, since an alias can be any name. */
+function responseClass(): ObjectPlan['Response'] {
+  const Response = function Response() {} as unknown as ObjectPlan['Response'];
+  (Response as { prototype: unknown }).prototype = noProperties;
+  return Response;
 }

@@ -1,156 +1,216 @@
 import {
   type ExecutionResult,
-  type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLResolveInfo,
-  type GraphQLSchema,
   getArgumentValues,
   locatedError,
-  type OperationDefinitionNode,
   responsePathAsArray,
 } from 'graphql';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
-import { type Completion, type Path, PendingValue, Unfinished } from './pending-value.js';
-import type { FieldPlan, ObjectPlan, Plan, ValuePlan } from './plan.js';
+import type { FieldPlan, ObjectPlan, OperationPlan, PlannableOperation, ValuePlan } from './plan.js';
 
-/** One execution of a plan. */
-export interface PlanRun {
-  readonly schema: GraphQLSchema;
-  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
-  readonly operation: OperationDefinitionNode;
-  readonly variables: Readonly<Record<string, unknown>>;
+/** What one execution of a plan works with. */
+export interface PlanInput extends PlannableOperation {
   readonly context: unknown;
 }
 
 /**
- * Executes a plan, step by step as graphql-js would: the same resolvers in the same order, and the same errors in the same order.
- * @returns the result, now where all of it is there now; a promise of it never rejects.
+ * Executes a plan. It calls the same resolvers in the same order as graphql-js. Where several values under one nulled field fail, it may report
+ * another of their errors than graphql-js; the specification leaves that open.
+ * @returns the result itself if no resolver returned a promise; a promise that never rejects otherwise.
  */
-export function runPlan(plan: Plan, run: PlanRun): MaybePromise<ExecutionResult> {
-  return new Running(run).result(plan.root);
+export function runPlan(plan: OperationPlan, input: PlanInput): MaybePromise<ExecutionResult> {
+  return new PlanExecution(input).run(plan.root);
+}
+
+/** An object or a list of the response. */
+type Container = Record<string | number, unknown>;
+
+/** A field or a list item of the response. It is also the `path` that resolvers receive. */
+interface Position {
+  readonly prev: Position | undefined;
+  readonly key: string | number;
+  readonly typename: string | undefined;
+  readonly nonNull: boolean;
+  /** Holds the value under `key`. */
+  readonly container: Container;
+  /** Whether an error replaced the value by null. */
+  isNulled: boolean;
 }
 
 const noArguments = Object.freeze({});
 
-class Running implements Completion {
-  readonly #run: PlanRun;
+/**
+ * One execution. A value goes into its container at once; a promised one when it settles. The result is complete when no promise is left
+ * to wait for.
+ */
+class PlanExecution {
+  readonly #input: PlanInput;
   readonly #errors: GraphQLError[] = [];
-  /** Where errors made nulls; undefined stands for the whole answer. */
-  readonly #nulls = new Set<Path | undefined>();
+  readonly #arguments = new Map<FieldPlan, Record<string, unknown>>();
+  #data: Record<string, unknown> | null = null;
+  #isNulled = false;
+  #waitingFor = 0;
+  #finish: (() => void) | undefined;
 
-  readonly #given = new Map<FieldPlan, Record<string, unknown>>();
-
-  constructor(run: PlanRun) {
-    this.#run = run;
+  constructor(input: PlanInput) {
+    this.#input = input;
   }
 
-  result(root: ObjectPlan): MaybePromise<ExecutionResult> {
-    const failed = (error: unknown) => {
-      this.#note(error as GraphQLError, undefined);
-      return this.#answer(null);
-    };
+  run(root: ObjectPlan): MaybePromise<ExecutionResult> {
     try {
-      const data = this.#object(root, undefined, undefined);
-      if (!(data instanceof Unfinished)) return this.#answer(data);
-      return new Promise(resolve => {
-        const put = (done: unknown) => resolve(this.#answer(done as ExecutionResult['data']));
-        data.place = { turns: 1, put, fail: error => resolve(failed(error)) };
-      });
+      this.#data = this.#object(root, undefined, undefined);
     } catch (error) {
-      return failed(error);
+      this.#setNull(undefined, error as GraphQLError);
     }
+    if (this.#waitingFor === 0) return this.#result();
+    return new Promise(resolve => {
+      this.#finish = () => resolve(this.#result());
+    });
   }
 
-  #answer(data: ExecutionResult['data']): ExecutionResult {
-    return this.#errors.length === 0 ? { data: data ?? null } : { errors: this.#errors, data: data ?? null };
+  #result(): ExecutionResult {
+    const data = this.#isNulled ? null : this.#data;
+    return this.#errors.length === 0 ? { data } : { errors: this.#errors, data };
   }
 
-  #object(
-    { fields, Answer }: ObjectPlan,
-    source: unknown,
-    path: Path | undefined,
-  ): Record<string, unknown> | Unfinished {
-    const answer = new Answer();
-    const owner = typeof source === 'object' && source !== null ? (source as Record<string, unknown>) : undefined;
-    let unfinished: Unfinished | undefined;
-    try {
-      for (const field of fields) {
-        const { key } = field;
-        if (field.isText && owner !== undefined) {
-          const text = owner[field.name];
-          if (typeof text === 'string' || (text === null && !field.value.nonNull)) {
-            answer[key] = text;
-            continue;
-          }
+  #object({ fields, Response }: ObjectPlan, source: unknown, prev: Position | undefined): Record<string, unknown> {
+    const response = new Response();
+    const object = typeof source === 'object' && source !== null ? (source as Record<string, unknown>) : undefined;
+    for (const field of fields) {
+      const { key } = field;
+      if (field.isPlainText && object !== undefined) {
+        const text = object[field.name];
+        if (typeof text === 'string' || (text === null && !field.value.nonNull)) {
+          response[key] = text;
+          continue;
         }
-        const value = this.#field(field, source, path);
-        answer[key] = value;
-        if (!(value instanceof PendingValue)) continue;
-        unfinished ??= new Unfinished(answer);
-        unfinished.waitFor(value);
       }
-    } catch (error) {
-      if (unfinished === undefined) throw error;
-      unfinished.doom(error);
+      const { nonNull } = field.value;
+      const typename = field.parentType.name;
+      const at: Position = { prev, key, typename, nonNull, container: response, isNulled: false };
+      try {
+        this.#put(field, field.value, at, this.#resolve(field, source, at));
+      } catch (error) {
+        this.#fail(error, field, at);
+      }
     }
-    return unfinished ?? answer;
+    return response;
   }
 
-  #field(field: FieldPlan, source: unknown, above: Path | undefined): unknown {
-    const path: Path = { prev: above, key: field.key, typename: field.parentType.name };
+  #list(field: FieldPlan, item: ValuePlan, prev: Position, values: unknown): unknown[] {
+    if (!isIterable(values)) {
+      throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
+    }
+    const items: unknown[] = [];
+    const container = items as unknown as Container;
+    let index = 0;
+    for (const value of values) {
+      const at: Position = { prev, key: index, typename: undefined, nonNull: item.nonNull, container, isNulled: false };
+      index += 1;
+      try {
+        this.#put(field, item, at, value);
+      } catch (error) {
+        this.#fail(error, field, at);
+      }
+    }
+    return items;
+  }
+
+  /** Puts a value where it belongs, at once or when its promise settles. @throws where the value cannot be completed. */
+  #put(field: FieldPlan, plan: ValuePlan, at: Position, value: unknown): void {
+    if (!isPromise(value)) {
+      at.container[at.key] = this.#complete(field, plan, at, value);
+      return;
+    }
+    // The order of keys in the response is the order in which they are first written.
+    at.container[at.key] = undefined;
+    this.#waitingFor += 1;
+    Promise.resolve(value).then(
+      settled => this.#settle(field, at, () => this.#complete(field, plan, at, settled)),
+      error =>
+        this.#settle(field, at, () => {
+          throw error;
+        }),
+    );
+  }
+
+  #settle(field: FieldPlan, at: Position, complete: () => unknown): void {
     try {
-      return this.#placed(field, field.value, path, this.#resolved(field, source, path));
-    } catch (error) {
-      return this.failed(error, field, field.value, path);
+      at.container[at.key] = complete();
+    } catch (thrown) {
+      const error = located(thrown, field, at);
+      let nulled: Position | undefined = at;
+      while (nulled?.nonNull === true) nulled = nulled.prev;
+      this.#setNull(nulled, error);
+    }
+    this.#waitingFor -= 1;
+    if (this.#waitingFor === 0) this.#finish?.();
+  }
+
+  /** Handles an error while the containers above are still being filled. @throws it where null is not allowed, for the container above. */
+  #fail(thrown: unknown, field: FieldPlan, at: Position): void {
+    const error = located(thrown, field, at);
+    if (at.nonNull) throw error;
+    this.#setNull(at, error);
+  }
+
+  /** Replaces a value by null and reports why; undefined is the whole response. Below a null that an error caused, no further error is reported. */
+  #setNull(position: Position | undefined, error: GraphQLError): void {
+    if (this.#isNulled) return;
+    for (let at = position; at !== undefined; at = at.prev) if (at.isNulled) return;
+    this.#errors.push(error);
+    if (position === undefined) {
+      this.#isNulled = true;
+      return;
+    }
+    position.isNulled = true;
+    position.container[position.key] = null;
+  }
+
+  #complete(field: FieldPlan, plan: ValuePlan, at: Position, value: unknown): unknown {
+    if (value instanceof Error) throw value;
+    if (value === null || value === undefined) {
+      if (!plan.nonNull) return null;
+      throw new Error(`Cannot return null for non-nullable field ${coordinateOf(field)}.`);
+    }
+    switch (plan.kind) {
+      case 'leaf': {
+        const serialized = plan.type.serialize(value);
+        if (serialized == null) throw new Error(`${plan.type}.serialize returned no value`);
+        return serialized;
+      }
+      case 'list':
+        return this.#list(field, plan.item, at, value);
+      case 'object':
+        return this.#object(plan.object, value, at);
     }
   }
 
-  #item(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
-    try {
-      return this.#placed(field, plan, path, value);
-    } catch (error) {
-      return this.failed(error, field, plan, path);
-    }
-  }
-
-  /** What stands in the place of a value; a slot where that is not there yet. */
-  #placed(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
-    if (isPromise(value)) {
-      const slot = new PendingValue(this, field, plan, path, 2);
-      slot.take(value);
-      return slot;
-    }
-    const completed = this.complete(field, plan, path, value);
-    if (!(completed instanceof Unfinished)) return completed;
-    const slot = new PendingValue(this, field, plan, path, 1);
-    completed.place = slot;
-    return slot;
-  }
-
-  #resolved(field: FieldPlan, source: unknown, path: Path): unknown {
+  #resolve(field: FieldPlan, source: unknown, at: Position): unknown {
     const { definition, resolve } = field;
-    const { context } = this.#run;
-    if (resolve !== undefined) return resolve(source, this.#arguments(field), context, this.#info(field, path));
+    const { context } = this.#input;
+    if (resolve !== undefined) return resolve(source, this.#argumentsOf(field), context, this.#info(field, at));
     if (typeof source !== 'object' && typeof source !== 'function') return undefined;
     const property = (source as Record<string, unknown> | null)?.[definition.name];
     if (typeof property !== 'function') return property;
-    return property.call(source, this.#arguments(field), context, this.#info(field, path));
+    return property.call(source, this.#argumentsOf(field), context, this.#info(field, at));
   }
 
-  /** Made once for all objects that the field is asked of. */
-  #arguments(field: FieldPlan): Record<string, unknown> {
+  /** The coerced arguments of a field, which are the same for every object that has the field. */
+  #argumentsOf(field: FieldPlan): Record<string, unknown> {
     const { definition, nodes } = field;
     if (definition.args.length === 0) return noArguments;
-    let given = this.#given.get(field);
-    if (given === undefined) {
-      given = getArgumentValues(definition, nodes[0], this.#run.variables);
-      this.#given.set(field, given);
+    let values = this.#arguments.get(field);
+    if (values === undefined) {
+      values = getArgumentValues(definition, nodes[0], this.#input.variables);
+      this.#arguments.set(field, values);
     }
-    return given;
+    return values;
   }
 
-  #info({ definition, nodes, parentType }: FieldPlan, path: Path): GraphQLResolveInfo {
-    const { schema, fragments, operation, variables } = this.#run;
+  #info({ definition, nodes, parentType }: FieldPlan, path: Position): GraphQLResolveInfo {
+    const { schema, fragments, operation, variables } = this.#input;
     return {
       fieldName: definition.name,
       fieldNodes: nodes,
@@ -164,70 +224,17 @@ class Running implements Completion {
       variableValues: variables as GraphQLResolveInfo['variableValues'],
     };
   }
-
-  complete(field: FieldPlan, plan: ValuePlan, path: Path, value: unknown): unknown {
-    if (value instanceof Error) throw value;
-    if (value === null || value === undefined) {
-      if (!plan.nonNull) return null;
-      throw new Error(`Cannot return null for non-nullable field ${coordinateOf(field)}.`);
-    }
-    switch (plan.kind) {
-      case 'leaf':
-        return leaf(plan.type, value);
-      case 'list':
-        return this.#list(field, plan.item, path, value);
-      case 'object':
-        return this.#object(plan.object, value, path);
-    }
-  }
-
-  #list(field: FieldPlan, item: ValuePlan, path: Path, values: unknown): unknown {
-    if (!isIterable(values)) {
-      throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
-    }
-    const items: unknown[] = [];
-    let unfinished: Unfinished | undefined;
-    for (const value of values) {
-      const key = items.length;
-      const completed = this.#item(field, item, { prev: path, key, typename: undefined }, value);
-      items.push(completed);
-      if (!(completed instanceof PendingValue)) continue;
-      unfinished ??= new Unfinished(items);
-      unfinished.waitFor(completed);
-    }
-    return unfinished ?? items;
-  }
-
-  /** The null that stands for what failed. @throws the error, where null may not stand there. */
-  failed(thrown: unknown, { nodes }: FieldPlan, { nonNull }: ValuePlan, path: Path): null {
-    const error = locatedError(thrown, nodes, responsePathAsArray(path));
-    if (nonNull) throw error;
-    this.#note(error, path);
-    return null;
-  }
-
-  /** Takes an error down, unless what it happened in is null already. */
-  #note(error: GraphQLError, path: Path | undefined): void {
-    for (let at = path; at !== undefined; at = at.prev) if (this.#nulls.has(at)) return;
-    if (this.#nulls.has(undefined)) return;
-    this.#nulls.add(path);
-    this.#errors.push(error);
-  }
 }
 
-function leaf(type: Extract<ValuePlan, { kind: 'leaf' }>['type'], value: unknown): unknown {
-  const serialized = type.serialize(value);
-  if (serialized === null || serialized === undefined) {
-    throw new Error(`${type}.serialize made nothing of a value`);
-  }
-  return serialized;
+function located(thrown: unknown, { nodes }: FieldPlan, at: Position): GraphQLError {
+  return locatedError(thrown, nodes, responsePathAsArray(at));
 }
 
 function coordinateOf({ parentType, definition }: FieldPlan): string {
   return `${parentType.name}.${definition.name}`;
 }
 
-function isPromise(value: unknown): value is Promise<unknown> {
+function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
 }
 

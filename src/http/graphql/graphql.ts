@@ -6,10 +6,11 @@ import {
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
+import type { Config } from '../../config/config.js';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, UpstreamTimeout } from '../../errors.js';
 import { bytesOfResult } from '../../graphql/answer-text.js';
-import { createQueryExecutor } from '../../graphql/executor/execute.js';
+import { createPlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
@@ -41,6 +42,7 @@ export interface GraphqlRouteDeps {
   /** Undefined: no answer is kept. */
   readonly answers: Pick<ResponseCache, 'finish'> | undefined;
   readonly admission: Admission;
+  readonly executor: Config['executor'];
   readonly requestTelemetry: RequestTelemetry;
   readonly budget: MemoryBudget;
   /** Whether the schema may be asked for, and is spoken of in errors. */
@@ -92,7 +94,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlRouteDe
       trailPlugin(door.requestTelemetry.accept),
       subscriptionPlugin,
       executionPlugin({
-        planned: createQueryExecutor(door.schema, door.admission),
+        executePlanned: door.executor === 'plan' ? createPlanExecutor(door.schema, door.admission) : undefined,
         heed,
         shown: error => mask(error.toJSON(), error),
       }),

@@ -20,8 +20,8 @@ import {
   responsePathAsArray,
   validate,
 } from 'graphql';
-import { stringifyResult } from '../src/graphql/answer-text.js';
 import { createPlanExecutor, type ExecutionInput } from '../src/graphql/executor/execute.js';
+import { responseText } from '../src/graphql/response-text.js';
 import { createSchema } from '../src/schema.js';
 import { faultyContext } from './support/faulty-context.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
@@ -94,7 +94,7 @@ async function run(
   const result = await executor({ document, operationName, variables, context });
   if (result === undefined) return undefined;
   return {
-    data: stringifyResult({ data: result.data }),
+    data: responseText({ data: result.data }),
     calls: [...calls, ...resolverCalls],
     errors: errorsByNull(result),
   };

@@ -11,7 +11,7 @@ import {
   validate,
 } from 'graphql';
 import { bounds } from '../src/graphql/limits/bounds.js';
-import { costOf } from '../src/graphql/limits/call-estimate.js';
+import { estimateCost } from '../src/graphql/limits/call-estimate.js';
 import { callTable } from '../src/graphql/limits/call-table.js';
 import { examples } from '../src/http/graphiql/examples.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -21,7 +21,7 @@ import { startGateway, type TestGateway } from './support/gateway.js';
 
 const schema = createSchema();
 const callsOf = (query: string, variables: Record<string, unknown> = {}) =>
-  costOf(schema, parse(query), undefined, variables).calls;
+  estimateCost(schema, parse(query), undefined, variables).calls;
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
@@ -271,7 +271,7 @@ describe('what may be asked', () => {
     ],
   ])('leaves room for %s', (_, query) => {
     expect(validate(schema, parse(query))).toEqual([]);
-    const { calls, records, values } = costOf(schema, parse(query), undefined, {});
+    const { calls, records, values } = estimateCost(schema, parse(query), undefined, {});
     expect(calls).toBeLessThanOrEqual(1_001);
     expect(records).toBeLessThanOrEqual(bounds.records);
     expect(values).toBeLessThanOrEqual(bounds.values / 2);

@@ -135,7 +135,7 @@ describe('in the mode only', () => {
     fc.assert(
       fc.property(params, sent => {
         try {
-          expect(Object.values(manifest)).toContain(documents.textOf(sent));
+          expect(Object.values(manifest)).toContain(documents.documentText(sent));
         } catch (error) {
           expect((error as Error).name).toMatch(/^(Forbidden|BadUserInput|GraphQLError)$/);
         }
@@ -235,11 +235,11 @@ describe('in the mode off', () => {
   test('what clients register is bounded: the oldest give way', () => {
     const documents = createTrustedDocuments('off', new Map());
     const text = (index: number) => `{ a${index} } #${'a'.repeat(1_000_000)}`;
-    const register = (query: string) => documents.textOf({ query, extensions: persisted(hashOf(query)) });
+    const register = (query: string) => documents.documentText({ query, extensions: persisted(hashOf(query)) });
     for (let index = 0; index < 20; index += 1) register(text(index));
     const kept = Array.from({ length: 20 }, (_, index) => index).filter(index => {
       try {
-        return documents.textOf({ extensions: persisted(hashOf(text(index))) }) === text(index);
+        return documents.documentText({ extensions: persisted(hashOf(text(index))) }) === text(index);
       } catch {
         return false;
       }

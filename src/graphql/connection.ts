@@ -1,7 +1,7 @@
 import { BadUserInput } from '../errors.js';
 
-/** One page of a list, in the shape of a Relay connection. */
-export interface Connection<T> {
+/** One page of a list as a Relay connection. */
+interface RelayConnection<T> {
   readonly edges: readonly { readonly cursor: string; readonly node: T }[];
   readonly nodes: readonly T[];
   readonly pageInfo: {
@@ -14,10 +14,10 @@ export interface Connection<T> {
 }
 
 /**
- * A stretch of a list of `totalCount` items that begins at `offset`, as a connection. An item that is null could not be read: it is not shown,
- * and keeps its place.
+ * A page of a list of `totalCount` items, as a connection.
+ * @param items of the page, which begins at `offset`. Null stands for an item that could not be read: it is left out, but keeps its index.
  */
-export function connectionOf<T>(items: readonly (T | null)[], offset: number, totalCount: number): Connection<T> {
+export function connectionOf<T>(items: readonly (T | null)[], offset: number, totalCount: number): RelayConnection<T> {
   const edges = items.flatMap((node, index) => (node === null ? [] : [new Edge(node, offset + index)]));
   const end = offset + items.length;
   return {
@@ -27,41 +27,41 @@ export function connectionOf<T>(items: readonly (T | null)[], offset: number, to
       hasNextPage: end < totalCount,
       hasPreviousPage: offset > 0,
       startCursor: edges[0]?.cursor ?? null,
-      // Of the last place, so that a page of which nothing could be read does not end the list.
-      endCursor: items.length === 0 ? null : cursorAt(end - 1),
+      // The cursor of the last index, so that a client can go on after a page whose items could not be read.
+      endCursor: items.length === 0 ? null : encodeCursor(end - 1),
     },
     totalCount,
   };
 }
 
-/** An item in its place; few ask for all of the cursors. */
+/** Encodes its cursor when it is read: few queries select the cursors of edges. */
 class Edge<T> {
   readonly node: T;
-  readonly #place: number;
+  readonly #index: number;
 
-  constructor(node: T, place: number) {
+  constructor(node: T, index: number) {
     this.node = node;
-    this.#place = place;
+    this.#index = index;
   }
 
   get cursor(): string {
-    return cursorAt(this.#place);
+    return encodeCursor(this.#index);
   }
 }
 
-const furthest = 1_000_000_000;
+const largestIndex = 1_000_000_000;
 
-/** The place in the list after a cursor, from 0; 0 without one. @throws BadUserInput where it is no cursor of ours. */
+/** The index in the list that follows a cursor; 0 without a cursor. @throws BadUserInput if the gateway did not issue the cursor. */
 export function offsetAfter(after: string | null | undefined, argument = 'after'): number {
   if (after == null) return 0;
   const [, digits] = /^item:(0|[1-9]\d*)$/.exec(Buffer.from(after, 'base64url').toString()) ?? [];
   const index = Number(digits);
-  if (digits === undefined || index >= furthest || cursorAt(index) !== after) {
-    throw new BadUserInput(argument, 'is no cursor of this list');
+  if (digits === undefined || index >= largestIndex || encodeCursor(index) !== after) {
+    throw new BadUserInput(argument, 'is not a valid cursor for this list');
   }
   return index + 1;
 }
 
-function cursorAt(index: number): string {
+function encodeCursor(index: number): string {
   return Buffer.from(`item:${index}`).toString('base64url');
 }

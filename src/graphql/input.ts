@@ -1,9 +1,13 @@
+import { domainToASCII } from 'node:url';
+import { type GraphQLResolveInfo, type OperationDefinitionNode, visit } from 'graphql';
 import { BadUserInput } from '../errors.js';
+import { boundedList, type ListCoordinate } from './limits/list-bounds.js';
 
 const smallestPage = 1;
-/** The most that one page may hold, here and at the service (docs/upstream-api.md: GET events). */
+/** The most items of one page, here and in the service (docs/upstream-api.md: GET events). */
 export const largestPage = 100;
 const longestText = 1_000;
+const domainName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
 
 /** The size of a page. @throws BadUserInput outside 1 to 100. */
 export function pageSize(first: number | null | undefined, argument = 'first'): number {
@@ -14,14 +18,14 @@ export function pageSize(first: number | null | undefined, argument = 'first'): 
   return size;
 }
 
-/** Whether it can be an observation's identifier: nothing that a path could be made of. */
-export function isOpaqueId(id: string): boolean {
+/** Whether a text can be an observation's identifier. It must not change the path of the address that it becomes part of. */
+export function isObservationId(id: string): boolean {
   return /^(?!\.+$)[\w:@=+~.-]{1,256}$/.test(id);
 }
 
 /** An observation's identifier. @throws BadUserInput */
-export function opaqueId(id: string): string {
-  if (!isOpaqueId(id)) {
+export function observationId(id: string): string {
+  if (!isObservationId(id)) {
     throw new BadUserInput('id', 'must be 1 to 256 letters, digits or any of _ - . : @ = + ~');
   }
   return id;
@@ -33,11 +37,53 @@ export function marketId(id: string, argument = 'id'): string {
   return id;
 }
 
-/** Text that is sent to the service as it is. @throws BadUserInput where it is empty, too long, or holds control characters. */
+/** Text that is sent to the service unchanged. @throws BadUserInput if it is empty, too long, or contains control characters. */
 export function plainText(text: string, argument: string, longest = longestText): string {
   if (text.trim() === '') throw new BadUserInput(argument, 'must not be empty');
   if (text.length > longest) throw new BadUserInput(argument, `must be at most ${longest} characters`);
   // Half of a surrogate pair cannot be encoded into an address.
-  if (/[\p{Cc}\p{Cs}]/u.test(text)) throw new BadUserInput(argument, 'must hold no control characters');
+  if (/[\p{Cc}\p{Cs}]/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
   return text;
+}
+
+/** Internet domains without duplicates, in the given order. @param least the minimum number of domains. @throws BadUserInput */
+export function checkedDomains(
+  coordinate: ListCoordinate,
+  domains: readonly string[],
+  argument: string,
+  least = 1,
+): readonly string[] {
+  if (domains.length < least) throw new BadUserInput(argument, `must contain at least ${least} domain`);
+  for (const [index, domain] of boundedList(coordinate, domains, argument).entries()) {
+    const plain = domain.toLowerCase();
+    // Only internationalized names are converted. For ASCII input the parser would repair what is not a domain.
+    const ascii = /[^\x21-\x7e]/.test(plain) ? domainToASCII(plain) : plain;
+    if (!domainName.test(ascii)) {
+      throw new BadUserInput(`${argument}.${index}`, 'must be a domain name such as example.com');
+    }
+  }
+  return [...new Set(domains)];
+}
+
+const selectedNames = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
+
+/**
+ * Whether an operation selects a field of this name anywhere, even under `@skip` or on another branch. Use it to decide whether to fetch
+ * something large: fetching it unnecessarily does no harm.
+ */
+export function selectsField(info: GraphQLResolveInfo, field: string): boolean {
+  let names = selectedNames.get(info.operation);
+  if (names === undefined) {
+    names = selectedNamesOf(info);
+    selectedNames.set(info.operation, names);
+  }
+  return names.has(field);
+}
+
+function selectedNamesOf({ operation, fragments }: GraphQLResolveInfo): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const definition of [operation, ...Object.values(fragments)]) {
+    visit(definition, { Field: ({ name }) => void names.add(name.value) });
+  }
+  return names;
 }

@@ -1,20 +1,20 @@
 import { GraphQLScalarType } from 'graphql';
 import { GraphQLJSONObject } from 'graphql-scalars';
 import { Vector } from '../data/embeddings/vector.js';
-import { VectorInAnswer } from './answer-text.js';
+import { ResponseVector } from './response-text.js';
 
-/** Passes on what the models have checked, digit for digit: parsing a time into a Date would round it to milliseconds. */
+/** Passes on the text that the models have validated: parsing it into a Date would round it to milliseconds. */
 const DateTime = new GraphQLScalarType<string, string>({ name: 'DateTime', serialize: value => value as string });
 
-/** Takes any text: whether it is a date is for the resolver to say, whose error names the argument. */
+/** Accepts any text. The resolver checks whether it is a date, since its error can name the argument. */
 const DateOrDateTime = new GraphQLScalarType<string, string>({ name: 'DateOrDateTime', parseValue: asText });
 
-const vectorScalar = new GraphQLScalarType<Vector, VectorInAnswer>({
+const vectorScalar = new GraphQLScalarType<Vector, ResponseVector>({
   name: 'Vector',
-  serialize: value => new VectorInAnswer(asVector(value)),
+  serialize: value => new ResponseVector(asVector(value)),
 });
 
-/** One that went through JSON is nothing but its text. */
+/** A vector that went through JSON is a string. */
 function asVector(value: unknown): Vector {
   if (value instanceof Vector) return value;
   if (typeof value === 'string') return new Vector(value);

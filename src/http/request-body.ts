@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { checkJson } from '../graphql/limits/json.js';
+import { checkJson } from '../graphql/limits/bounds.js';
 import { Attached } from '../lib/attached.js';
 import { Chunks, joinBytes } from '../lib/join-bytes.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { checkJson } from '../graphql/limits/json.js';
+import { checkJson } from '../graphql/limits/bounds.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */
 export const protocol = 'graphql-transport-ws';

@@ -56,7 +56,7 @@ export function createOperationReader(
 
   function admitted(asked: Asked): Operation | Refused {
     const { operationName, variables } = asked;
-    const query = admission.textOf(asked);
+    const query = admission.documentText(asked);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
     const document = checked(query);
     if (document instanceof Refused) return document;

@@ -1,4 +1,4 @@
-import { framesOfResult } from '../graphql/answer-text.js';
+import { responseFrames } from '../graphql/response-text.js';
 import type { Claim } from '../lib/memory-budget.js';
 import type { Listener } from './shared-execution.js';
 
@@ -26,7 +26,7 @@ export type Frame = Buffer | string;
 
 /** A result as it is told: in one part where it is short. @throws QueryTooComplex, Overloaded, RateLimited where there is no room for it. */
 export function inParts(result: unknown, { around, next }: FrameEncoder, claim: Claim): readonly Frame[] {
-  const frames = framesOfResult(result, claim);
+  const frames = responseFrames(result, claim);
   const [only] = frames;
   return typeof only === 'string' ? [next(only)] : [around[0], ...frames, around[1]];
 }

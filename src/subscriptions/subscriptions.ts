@@ -1,7 +1,7 @@
 import type { Credential, Scope } from '../auth/credentials.js';
 import type { RequestIdentity } from '../context.js';
 import { Forbidden } from '../errors.js';
-import { stringifyResult } from '../graphql/answer-text.js';
+import { responseText } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestLimits } from '../http/rate-limit/request-limits.js';
 import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
@@ -91,7 +91,7 @@ export function createSubscriptions(
           try {
             const answer = await executor.event(operation, value, visitor, signal, rendering);
             if (answer.errors === undefined) requestTelemetry.accept(scope);
-            const text = stringifyResult(answer, rendering);
+            const text = responseText(answer, rendering);
             newest.set(text.length);
             return text;
           } finally {

@@ -1,7 +1,6 @@
 import type { Resolvers } from '../../generated/schema-types.js';
 import { connectionOf, offsetAfter } from '../../graphql/connection.js';
-import { marketId, pageSize, plainText } from '../../graphql/input.js';
-import { checkedDomains } from '../../graphql/internet-domain.js';
+import { checkedDomains, marketId, pageSize, plainText } from '../../graphql/input.js';
 import { andThen } from '../../lib/maybe-promise.js';
 import { exportCsvWrite } from './client.js';
 import { esgOf } from './model.js';

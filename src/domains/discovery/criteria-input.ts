@@ -1,7 +1,6 @@
 import { BadUserInput } from '../../errors.js';
 import type { SearchCriteriaInput } from '../../generated/schema-types.js';
-import { plainText } from '../../graphql/input.js';
-import { checkedDomains } from '../../graphql/internet-domain.js';
+import { checkedDomains, plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { criteriaMembers } from './model.js';
 

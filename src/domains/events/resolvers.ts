@@ -1,8 +1,7 @@
 import { BadUserInput, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/schema-types.js';
 import { connectionOf, offsetAfter } from '../../graphql/connection.js';
-import { isOpaqueId, opaqueId, pageSize } from '../../graphql/input.js';
-import { asksFor } from '../../graphql/selection.js';
+import { isObservationId, observationId, pageSize, selectsField } from '../../graphql/input.js';
 import { entityName, queryOf } from './filter.js';
 import type { Event } from './model.js';
 import type { EventWindow } from './window.js';
@@ -14,12 +13,12 @@ export const eventsResolvers: Resolvers = {
       const size = pageSize(first);
       const offset = offsetAfter(after);
       return connection(
-        await loaders.events.window(queryOf(filter), offset, size, asksFor(info, 'embeddings')),
+        await loaders.events.window(queryOf(filter), offset, size, selectsField(info, 'embeddings')),
         offset,
       );
     },
     observation: (_, { id }, { loaders }, info) =>
-      loaders.events.observation(opaqueId(id), asksFor(info, 'textEmbedding')),
+      loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
   },
   Subscription: {
     eventUpdates: {
@@ -32,7 +31,7 @@ export const eventsResolvers: Resolvers = {
             );
           }
         }
-        return feeds.events.eventUpdates(queryOf(filter), asksFor(info, 'embeddings'));
+        return feeds.events.eventUpdates(queryOf(filter), selectsField(info, 'embeddings'));
       },
       resolve: (event: Event) => event,
     },
@@ -40,10 +39,10 @@ export const eventsResolvers: Resolvers = {
   EventReference: {
     observation({ id }, _, { loaders }, info) {
       // An identifier from the service is checked like one from a client before it becomes part of a path.
-      if (!isOpaqueId(id)) {
+      if (!isObservationId(id)) {
         throw new UpstreamInvalidResponse('The service sent an invalid observation identifier', undefined, false);
       }
-      return loaders.events.observation(id, asksFor(info, 'textEmbedding'));
+      return loaders.events.observation(id, selectsField(info, 'textEmbedding'));
     },
   },
   Company: {
@@ -51,7 +50,7 @@ export const eventsResolvers: Resolvers = {
       if (filter?.impactedEntities != null) {
         throw new BadUserInput('filter.impactedEntities', 'cannot be set here, because it is the name of the company');
       }
-      const vectors = asksFor(info, 'embeddings');
+      const vectors = selectsField(info, 'embeddings');
       const request = { name: entityName(name ?? '', 'name'), query: queryOf(filter), first: pageSize(first), vectors };
       return connection(await loaders.events.ofCompany(request), 0);
     },

@@ -8,8 +8,7 @@ import type {
   ResolversTypes,
 } from '../../generated/schema-types.js';
 import { connectionOf, offsetAfter } from '../../graphql/connection.js';
-import { marketId, pageSize, plainText } from '../../graphql/input.js';
-import { checkedDomains } from '../../graphql/internet-domain.js';
+import { checkedDomains, marketId, pageSize, plainText } from '../../graphql/input.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { safeHtml } from './endpoint-response.js';
 import { type ExportRecord, statusOf } from './model.js';

@@ -12,12 +12,12 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { QueryTooComplex } from '../../errors.js';
-import { bounds, within } from './bounds.js';
-import { costOf, type OperationCost } from './call-estimate.js';
+import { bounds, checkBound } from './bounds.js';
+import { estimateCost, type OperationCost } from './call-estimate.js';
 import { checkDocument, checkLines, checkVariables } from './document-limits.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
 
-/** What may be asked, for any door: `textOf`, then parse and validate with what stands here, then `checkOperation`, then execute. */
+/** What may be asked, for any door: `documentText`, then parse and validate with what stands here, then `checkOperation`, then execute. */
 export interface Admission {
   readonly parseOptions: ParseOptions;
   /** Beside GraphQL's own. */
@@ -28,7 +28,7 @@ export interface Admission {
    * does not parse passes, for the door to say why.
    * @throws GatewayError or GraphQLError, ready for the client.
    */
-  textOf(params: DocumentParams & { readonly variables?: unknown }): string | undefined;
+  documentText(params: DocumentParams & { readonly variables?: unknown }): string | undefined;
   /**
    * @throws QueryTooComplex where the operation could cause more upstream calls than one may, or more work in the gateway itself; GraphQLError
    * for the first variable that does not fit its type.
@@ -92,18 +92,20 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
     parseOptions,
     validationRules: introspection ? [] : [NoSchemaIntrospectionCustomRule],
     validationOptions: { maxErrors: bounds.errors },
-    textOf(params) {
+    documentText(params) {
       checkVariables(params.variables);
-      const text = documents.textOf(params);
+      const text = documents.documentText(params);
       if (text !== undefined) checkText(text);
       return text;
     },
     checkOperation(document, operationName, variables) {
       const operation = getOperationAST(document, operationName);
-      const { calls, records, values } = costFor(operation, () => costOf(schema, document, operationName, variables));
+      const { calls, records, values } = costFor(operation, () =>
+        estimateCost(schema, document, operationName, variables),
+      );
       if (calls > callLimit) throw new QueryTooComplex('upstream calls', calls, callLimit);
-      within('records', records);
-      within('values', values);
+      checkBound('records', records);
+      checkBound('values', values);
       checkFit(schema, operation, variables);
     },
     isLarge: operation => (known.get(operation)?.values ?? 0) > large,

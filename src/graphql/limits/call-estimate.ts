@@ -65,7 +65,7 @@ const tableFor = oncePerValue((schema: GraphQLSchema) => ({ ...callTable, ...int
  * @param document valid, and within the bounds of `checkShape`.
  * @param variables as the client sent them.
  */
-export function costOf(
+export function estimateCost(
   schema: GraphQLSchema,
   document: DocumentNode,
   operationName: string | null | undefined,

@@ -6,7 +6,7 @@ import {
   type SelectionSetNode,
   type ValueNode,
 } from 'graphql';
-import { bounds, within } from './bounds.js';
+import { bounds, checkBound } from './bounds.js';
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 
@@ -17,15 +17,15 @@ type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 export function checkDocument({ definitions }: DocumentNode): void {
   const operations = definitions.filter(definition => definition.kind === Kind.OPERATION_DEFINITION);
   const fragments = definitions.filter(definition => definition.kind === Kind.FRAGMENT_DEFINITION);
-  within('operations', operations.length);
-  within('fragments', fragments.length);
+  checkBound('operations', operations.length);
+  checkBound('fragments', fragments.length);
   const byName = new Map(fragments.map(fragment => [fragment.name.value, fragment]));
   for (const root of [...operations, ...fragments]) checkRoot(root, byName);
 }
 
 /** Refuses a text of more lines than a document takes, before it is parsed. @throws QueryTooComplex */
 export function checkLines(text: string): void {
-  within('lines', text.split(/\r\n|[\n\r]/, bounds.lines + 1).length);
+  checkBound('lines', text.split(/\r\n|[\n\r]/, bounds.lines + 1).length);
 }
 
 /** Refuses values that are nested deeper than any field takes. @throws QueryTooComplex */
@@ -35,7 +35,7 @@ export function checkVariables(variables: unknown): void {
 
 function checkPlain(value: unknown, nesting: number): void {
   if (typeof value !== 'object' || value === null) return;
-  within('nesting', nesting);
+  checkBound('nesting', nesting);
   const inside = Array.isArray(value) ? value : Object.values(value);
   for (const each of inside) checkPlain(each, nesting + 1);
 }
@@ -44,7 +44,7 @@ function checkRoot(root: OperationDefinitionNode | FragmentDefinitionNode, fragm
   const counts = { selections: 0, aliases: 0, directives: 0, literals: 0, __schema: 0, __type: 0 };
   const add = (measure: keyof typeof counts, more: number) => {
     counts[measure] += more;
-    within(measure, counts[measure]);
+    checkBound(measure, counts[measure]);
   };
 
   const walk = (set: SelectionSetNode, depth: number, beside: Map<string, number>, spread: readonly string[]): void => {
@@ -56,8 +56,8 @@ function checkRoot(root: OperationDefinitionNode | FragmentDefinitionNode, fragm
           const name = selection.alias?.value ?? selection.name.value;
           const times = (beside.get(name) ?? 0) + 1;
           beside.set(name, times);
-          within('repetitions', times);
-          within('depth', depth);
+          checkBound('repetitions', times);
+          checkBound('depth', depth);
           if (selection.alias !== undefined) add('aliases', 1);
           if (selection.name.value === '__schema' || selection.name.value === '__type') add(selection.name.value, 1);
           for (const { value } of selection.arguments ?? []) checkLiteral(value, 0, () => add('literals', 1));
@@ -85,7 +85,7 @@ function checkRoot(root: OperationDefinitionNode | FragmentDefinitionNode, fragm
 function checkLiteral(value: ValueNode, nesting: number, count: () => void): void {
   count();
   if (value.kind !== Kind.LIST && value.kind !== Kind.OBJECT) return;
-  within('nesting', nesting);
+  checkBound('nesting', nesting);
   const inside = value.kind === Kind.LIST ? value.values : value.fields.map(field => field.value);
   for (const each of inside) checkLiteral(each, nesting + 1, count);
 }

@@ -25,7 +25,7 @@ export interface TrustedDocuments {
    * @throws BadUserInput for a hash that is none or not the text's own, Forbidden for a text where only trusted documents are run,
    * GraphQLError `PERSISTED_QUERY_NOT_FOUND` for a hash that nobody knows.
    */
-  textOf(params: DocumentParams): string | undefined;
+  documentText(params: DocumentParams): string | undefined;
 }
 
 /** Texts that clients registered by their hash, in bytes together. */
@@ -70,7 +70,7 @@ export function createTrustedDocuments(mode: TrustMode, manifest: ReadonlyMap<st
   }
 
   return {
-    textOf({ query, documentId, extensions }) {
+    documentText({ query, documentId, extensions }) {
       const persisted = persistedQueryOf(extensions);
       const hash = documentId == null ? persisted?.sha256Hash : hashOf(documentId);
       const trusted = mode === 'off' || typeof hash !== 'string' ? undefined : manifest.get(hash);
@@ -87,7 +87,7 @@ export function createTrustedDocuments(mode: TrustMode, manifest: ReadonlyMap<st
 }
 
 /** Whether a client named its document by a hash, with or without the text. */
-export function bearsHash({ documentId, extensions }: DocumentParams): boolean {
+export function hasDocumentHash({ documentId, extensions }: DocumentParams): boolean {
   return documentId != null || persistedQueryOf(extensions) !== undefined;
 }
 

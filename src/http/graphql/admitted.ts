@@ -1,9 +1,9 @@
 import { HeaderMap, type HTTPGraphQLRequest } from '@apollo/server';
 import type { FastifyRequest } from 'fastify';
 import type { Admission } from '../../graphql/limits/admission.js';
-import { bearsHash } from '../../graphql/limits/trusted-documents.js';
+import { hasDocumentHash } from '../../graphql/limits/trusted-documents.js';
 
-/** A request in Apollo's form, with the text of the document that was admitted in place of its hash. @throws what `admission.textOf` throws. */
+/** A request in Apollo's form, with the text of the document that was admitted in place of its hash. @throws what `admission.documentText` throws. */
 export function admitted(request: FastifyRequest, admission: Admission): HTTPGraphQLRequest {
   const asked = asApollo(request);
   return request.method === 'GET'
@@ -25,8 +25,8 @@ function admittedBody(asked: HTTPGraphQLRequest, admission: Admission): HTTPGrap
   const { body } = asked;
   const params: Record<string, unknown> =
     typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {};
-  const text = admission.textOf(params);
-  if (text === undefined || !bearsHash(params)) return asked;
+  const text = admission.documentText(params);
+  if (text === undefined || !hasDocumentHash(params)) return asked;
   const { extensions: _, documentId: __, ...rest } = params;
   return { ...asked, body: { ...rest, query: text } };
 }
@@ -39,8 +39,8 @@ function admittedSearch(search: string, admission: Admission): string {
     extensions: parsed(params.get('extensions')),
     variables: parsed(params.get('variables')),
   };
-  const text = admission.textOf(named);
-  if (text === undefined || !bearsHash(named)) return search;
+  const text = admission.documentText(named);
+  if (text === undefined || !hasDocumentHash(named)) return search;
   params.set('query', text);
   params.delete('extensions');
   params.delete('documentId');

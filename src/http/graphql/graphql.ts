@@ -9,9 +9,9 @@ import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql
 import type { Config } from '../../config/config.js';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, UpstreamTimeout } from '../../errors.js';
-import { bytesOfResult } from '../../graphql/answer-text.js';
 import { createPlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
+import { responseBytes } from '../../graphql/response-text.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { Authentication } from '../authentication.js';
@@ -117,7 +117,7 @@ export async function registerGraphql(app: FastifyInstance, door: GraphqlRouteDe
       return createContext(door.services, visitor, lifetime, trail, claim);
     },
     finish(request, reply, result, context) {
-      const answer = bytesOfResult(result, context?.metadata.claim);
+      const answer = responseBytes(result, context?.metadata.claim);
       return context === undefined || door.answers === undefined
         ? sendParts(reply, answer)
         : door.answers.finish(request, reply, answer, context.metadata);

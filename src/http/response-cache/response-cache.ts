@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../auth/credentials.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/scoped-key.js';
-import type { AnswerBytes } from '../../graphql/answer-text.js';
+import type { ResponseBytes } from '../../graphql/response-text.js';
 import { Attached } from '../../lib/attached.js';
 import { BriefMap } from '../../lib/brief-map.js';
 import { earlyHeadersOf, type HeaderList } from '../../lib/early-headers.js';
@@ -31,7 +31,7 @@ export interface ResponseCache {
   finish(
     request: FastifyRequest,
     reply: FastifyReply,
-    answer: AnswerBytes,
+    answer: ResponseBytes,
     metadata: ResponseMetadata,
   ): Promise<FastifyReply>;
 }

@@ -9,7 +9,7 @@ const mark = randomBytes(12).toString('hex');
 let collected: Vector[] | undefined;
 
 /** A vector on its way into an answer. */
-export class VectorInAnswer {
+export class ResponseVector {
   readonly #vector: Vector;
 
   constructor(vector: Vector) {
@@ -28,7 +28,7 @@ export class VectorInAnswer {
 }
 
 /** A result as it goes over the wire. */
-export interface AnswerBytes {
+export interface ResponseBytes {
   /** JSON in UTF-8, in parts: of an answer with vectors, those are parts of their own. */
   readonly parts: readonly Buffer[];
   /** Of all parts together. */
@@ -42,7 +42,7 @@ export interface AnswerBytes {
  * @param claim of the operation, which counts the answer from now on.
  * @throws QueryTooComplex, Overloaded, RateLimited where there is no room for the answer; before it is written, where it is large.
  */
-export function bytesOfResult(result: unknown, claim?: Claim): AnswerBytes {
+export function responseBytes(result: unknown, claim?: Claim): ResponseBytes {
   const { pieces, vectors } = written(result, claim);
   // No JSON has this character in it as it is.
   const digest = hash('sha1', [...pieces, ...vectors.map(vector => vector.digest)].join('\0'), 'base64url');
@@ -54,9 +54,9 @@ export function bytesOfResult(result: unknown, claim?: Claim): AnswerBytes {
 
 /**
  * The same as frames for a stream: as one text where it is short, else in parts.
- * @throws as `bytesOfResult` does.
+ * @throws as `responseBytes` does.
  */
-export function framesOfResult(result: unknown, claim: Claim): readonly [string] | readonly Buffer[] {
+export function responseFrames(result: unknown, claim: Claim): readonly [string] | readonly Buffer[] {
   const { pieces, vectors } = written(result, claim);
   const [text] = pieces;
   if (text !== undefined && vectors.length === 0 && text.length < largestText) {
@@ -68,8 +68,8 @@ export function framesOfResult(result: unknown, claim: Claim): readonly [string]
   return parts;
 }
 
-/** The same as text, in which vectors are copied; for any other serialiser they are arrays of numbers. @throws as `bytesOfResult` does. */
-export function stringifyResult(result: unknown, claim?: Claim): string {
+/** The same as text, in which vectors are copied; for any other serialiser they are arrays of numbers. @throws as `responseBytes` does. */
+export function responseText(result: unknown, claim?: Claim): string {
   const { pieces, vectors } = written(result, claim);
   const text = pieces.map((piece, index) => (vectors[index - 1]?.bytes.toString('latin1') ?? '') + piece).join('');
   claim?.wrote(text.length);
@@ -91,7 +91,7 @@ const lengthOf = (parts: readonly Buffer[]) => parts.reduce((sum, { length }) =>
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 6;
-  if (value instanceof VectorInAnswer) return value.length;
+  if (value instanceof ResponseVector) return value.length;
   let size = 2;
   if (Array.isArray(value)) for (const item of value) size += sizeOf(item) + 1;
   else for (const name in value) size += name.length + 4 + sizeOf((value as Record<string, unknown>)[name]);

@@ -134,6 +134,17 @@ test('sixty streams that are not read, of 8 MB each', async () => {
   ]);
 });
 
+test('refuses bodies of the service that arrive at once beyond what the heap allows', async () => {
+  service.handle = (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.write(Buffer.alloc(8_000_000, ' '));
+  };
+  const requests = times(20, fresh).map(market => doors.HTTP(gateway.url, 'key', [market], true));
+  expect(await Promise.race(requests.map(({ outcome }) => outcome))).toEqual(['refused']);
+  for (const request of requests) request.leave();
+  await until(async () => (await metric('gateway_held_bytes')) === 0);
+});
+
 test('however many ask for 8 MB at any door, and take it or not, the process lives within its memory and refuses what is too much', async () => {
   await fuzz(async draw => {
     const askers = Object.values(doors).flatMap(door =>

@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { type Dispatcher, Pool } from 'undici';
 import { carry } from '../../auth/credentials.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
@@ -36,8 +37,8 @@ export interface Origin {
 }
 
 const waitingPerConnection = 32;
-/** In bytes: of all bodies that are arriving, for all origins. */
-const mostArriving = 256 * 1024 * 1024;
+/** Of all bodies that are arriving, for all origins, in bytes. A small heap allows fewer: what arrives is parsed there. */
+const mostArriving = Math.min(getHeapStatistics().heap_size_limit / 8, 256 * 1024 * 1024);
 
 /** The variable that sets an address. */
 export const variables: Record<Address, string> = {

@@ -22,7 +22,7 @@ const config: CodegenConfig = {
           Market: '../domains/markets/model.js#Market',
           Observation: '../domains/events/model.js#Observation',
           SearchCriteria: '../domains/discovery/model.js#SearchCriteria',
-          Topic: '../domains/markets/model.js#Topic',
+          Topic: '../domains/markets/model.js#MarketTopic',
         },
         scalars: {
           ID: { input: 'string', output: 'string' },

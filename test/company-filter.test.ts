@@ -4,13 +4,13 @@ import { getNullableType, isInputObjectType, isListType } from 'graphql';
 import type { Reader } from '../src/data/reader.js';
 import { companySelection } from '../src/domains/companies/filter.js';
 import { createCompaniesLoaders } from '../src/domains/companies/loaders.js';
-import { type CompanyRecord, companies } from '../src/domains/companies/model.js';
+import { type CompanyRecord, companyList } from '../src/domains/companies/model.js';
 import type { CompanyFilter } from '../src/generated/schema-types.js';
 import { listBounds } from '../src/graphql/limits/list-bounds.js';
 import { createSchema } from '../src/schema.js';
 
 const record = (domain: string, more: object = {}): CompanyRecord => {
-  const [company] = companies.parse([{ domain, ...more }]);
+  const [company] = companyList.parse([{ domain, ...more }]);
   if (company === undefined) throw new Error('This is no company');
   return company;
 };

@@ -4,7 +4,7 @@ import type { Company as CompanyModel } from '../domains/companies/loaders.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
 import type { ExportRecord as ExportRecordModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
-import type { Market as MarketModel, Topic as TopicModel } from '../domains/markets/model.js';
+import type { Market as MarketModel, MarketTopic as MarketTopicModel } from '../domains/markets/model.js';
 import type { Context } from '../context.js';
 export type Maybe<T> = T | null;
 export type InputMaybe<T> = Maybe<T>;
@@ -1430,7 +1430,7 @@ export type ResolversTypes = {
   String: ResolverTypeWrapper<Scalars['String']['output']>;
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
   SuggestKeywordsInput: SuggestKeywordsInput;
-  Topic: ResolverTypeWrapper<TopicModel>;
+  Topic: ResolverTypeWrapper<MarketTopicModel>;
   TopicGroup: ResolverTypeWrapper<TopicGroup>;
   TopicSort: TopicSort;
   Vector: ResolverTypeWrapper<Scalars['Vector']['output']>;
@@ -1513,7 +1513,7 @@ export type ResolversParentTypes = {
   String: Scalars['String']['output'];
   Subscription: Record<PropertyKey, never>;
   SuggestKeywordsInput: SuggestKeywordsInput;
-  Topic: TopicModel;
+  Topic: MarketTopicModel;
   TopicGroup: TopicGroup;
   Vector: Scalars['Vector']['output'];
   VectorIndex: VectorIndex;

@@ -3,7 +3,7 @@ import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Credential, explicitCredential, type RawCredentials } from '../auth/credentials.js';
 import type { RequestIdentity } from '../context.js';
-import type { Opened, Sessions } from '../domains/sessions/sessions.js';
+import type { OpenedSession, Sessions } from '../domains/sessions/sessions.js';
 import { Forbidden, Unauthenticated } from '../errors.js';
 import { Attached } from '../lib/attached.js';
 import { addEarlyHeader } from '../lib/early-headers.js';
@@ -70,7 +70,7 @@ export function createAuthentication({ sessions, peers, fallback, origins }: Aut
   const cookieOf = (request: IncomingMessage) =>
     request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
 
-  function sessionOf(cookie: string | undefined): MaybePromise<Opened | Unauthenticated | undefined> {
+  function sessionOf(cookie: string | undefined): MaybePromise<OpenedSession | Unauthenticated | undefined> {
     if (cookie === undefined) return undefined;
     return sessions.open(cookie).catch(error => {
       if (error instanceof Unauthenticated) return error;

@@ -1,41 +1,29 @@
 import type { Read } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
-import { type CompanyRecord, companies, companyPieces, csvExport, type Esg, esg } from './model.js';
+import { type CompanyRecord, companyList, companyPieces, csvExport, type Esg, esgData } from './model.js';
 
-/** GET /v2/markets/{id}/companies: all of them. */
+/** GET /v2/markets/{id}/companies: all companies of the market. */
 export function companiesRead(marketId: string): Read<readonly CompanyRecord[]> {
+  const path = `/v2/markets/${marketId}/companies`;
   return {
-    request: {
-      family: 'companies',
-      address: 'base',
-      method: 'GET',
-      path: `/v2/markets/${marketId}/companies`,
-      argument: 'id',
-      safe: true,
-    },
+    request: { family: 'companies', address: 'base', method: 'GET', path, argument: 'id', safe: true },
     market: marketId,
-    parse: body => ({ value: companies.parse(body) }),
+    parse: body => ({ value: companyList.parse(body) }),
     pieces: companyPieces,
   };
 }
 
 /** GET /v2/markets/{id}/esg. */
 export function esgRead(marketId: string): Read<Esg> {
+  const path = `/v2/markets/${marketId}/esg`;
   return {
-    request: {
-      family: 'esg',
-      address: 'base',
-      method: 'GET',
-      path: `/v2/markets/${marketId}/esg`,
-      argument: 'id',
-      safe: true,
-    },
+    request: { family: 'esg', address: 'base', method: 'GET', path, argument: 'id', safe: true },
     market: marketId,
-    parse: body => ({ value: esg.parse(body) }),
+    parse: body => ({ value: esgData.parse(body) }),
   };
 }
 
-/** POST {api_url}/markets/{id}/export-csv. Gives the address of the file. */
+/** POST {api_url}/markets/{id}/export-csv. Returns the URL of the file. */
 export function exportCsvWrite(marketId: string, domains: readonly string[]): Write<string> {
   return {
     request: {

@@ -1,18 +1,19 @@
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
-import { searchTexts } from './company-index.js';
 import type { CompanyRecord } from './model.js';
 
-/** Which companies of a market are wanted. */
+type Companies = readonly CompanyRecord[];
+
+/** A prepared filter. */
 export interface CompanySelection {
-  /** The same for filters that mean the same. */
+  /** Equal for filters that mean the same. */
   readonly key: string;
-  /** Those of the list that are wanted, in its order. One pass, in which each company takes a few look-ups, however long the filter is. */
-  from(companies: readonly CompanyRecord[]): readonly CompanyRecord[];
+  /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
+  from(companies: Companies): Companies;
 }
 
-/** What a company must have to be selected, as `CompanyFilter` of the schema. */
+/** The conditions of a filter, as `CompanyFilter` in the schema. */
 export interface CompanyConditions {
   readonly search?: string | null;
   readonly domains?: readonly string[] | null;
@@ -22,44 +23,55 @@ export interface CompanyConditions {
 
 const longestCode = 10;
 
+/** The text that a search looks at, in lower case, in the order of the list. Computed once for each list. */
+const searchTexts = oncePerValue((companies: Companies): readonly string[] =>
+  companies.map(({ name, domain, description }) => [name, domain, description].join('\n').toLowerCase()),
+);
+
+/** The companies by their lower-case domain; the first one if several share a domain. Computed once for each list. */
+export const companiesByDomain = oncePerValue(
+  (companies: Companies): ReadonlyMap<string, CompanyRecord> =>
+    new Map(companies.map(company => [company.domain.toLowerCase(), company] as const).reverse()),
+);
+
 type ListMember = 'domains' | 'operatesIn' | 'naics';
 
-/** A list of a filter, in lower case. Lists that mean the same have the same key. */
+/** A list of a filter, in lower case. The key is equal for lists that mean the same. */
 interface PreparedList {
   readonly values: ReadonlySet<string>;
   readonly key: string;
 }
 
-/** The prepared forms of a list: the list of a variable is the same array wherever the operation uses the variable. */
-const formsOf = oncePerValue((_: readonly string[]) => new Map<ListMember, PreparedList>());
+/** The prepared lists of an array. An operation that uses a variable in several places passes the same array to each. */
+const preparedListsOf = oncePerValue((_: readonly string[]) => new Map<ListMember, PreparedList>());
 
-/** A filter, prepared for any number of companies. @throws BadUserInput that names the member of the argument: `filter.search`. */
+/** Prepares a filter. @throws BadUserInput that names the member of the argument: `filter.search`. */
 export function companySelection(filter: CompanyConditions, argument: string): CompanySelection {
-  const listOf = (member: ListMember, longest?: number): PreparedList | undefined => {
+  const prepare = (member: ListMember, longest?: number): PreparedList | undefined => {
     const [given, at] = [filter[member], `${argument}.${member}`];
     if (given == null) return undefined;
-    const known = formsOf(given).get(member);
+    const known = preparedListsOf(given).get(member);
     if (known !== undefined) return known;
     const bounded = boundedList(`CompanyFilter.${member}`, given, at);
     const values = new Set(bounded.map(value => plainText(value, at, longest).toLowerCase()));
     const prepared = { values, key: JSON.stringify([...values].sort()) };
-    formsOf(given).set(member, prepared);
+    preparedListsOf(given).set(member, prepared);
     return prepared;
   };
   const text = filter.search == null ? undefined : plainText(filter.search, `${argument}.search`).toLowerCase();
-  const lists = [listOf('domains'), listOf('operatesIn'), listOf('naics', longestCode)] as const;
+  const lists = [prepare('domains'), prepare('operatesIn'), prepare('naics', longestCode)] as const;
   const [domains, countries, codes] = lists.map(list => list?.values);
   const lengths = codes && [...new Set([...codes].map(code => code.length))];
-  const isWanted = ({ domain, operatesIn, naics }: CompanyRecord) =>
+  const matches = ({ domain, operatesIn, naics }: CompanyRecord) =>
     (domains === undefined || domains.has(domain.toLowerCase())) &&
     (countries === undefined || operatesIn.some(country => countries.has(country.toLowerCase()))) &&
     (codes === undefined || naics.some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length)))));
   return {
     key: JSON.stringify([text, ...lists.map(list => list?.key)]),
     from(companies) {
-      if (text === undefined) return companies.filter(isWanted);
+      if (text === undefined) return companies.filter(matches);
       const texts = searchTexts(companies);
-      return companies.filter((company, index) => texts[index]?.includes(text) && isWanted(company));
+      return companies.filter((company, index) => texts[index]?.includes(text) && matches(company));
     },
   };
 }

@@ -3,29 +3,28 @@ import type { Reader } from '../../data/reader.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { inTurn } from '../../lib/turns.js';
 import { companiesRead, esgRead } from './client.js';
-import { companiesByDomain } from './company-index.js';
-import { type CompanyConditions, companySelection } from './filter.js';
+import { type CompanyConditions, companiesByDomain, companySelection } from './filter.js';
 import type { CompanyRecord, Esg } from './model.js';
 
-/** A company, and the market it was read from. */
+/** A company with the market it belongs to. */
 export interface Company extends CompanyRecord {
   readonly marketId: string;
 }
 
-/** What the companies room can load for one request. */
+/** The reads of the companies domain for one request. */
 export interface CompaniesLoaders {
   all(marketId: string): MaybePromise<readonly CompanyRecord[]>;
   /**
-   * The companies that pass a filter, all of them without one, in the service's order. Equal filters of one market are applied once.
-   * @param argument what errors call the filter.
-   * @throws BadUserInput where the filter is wrong, before the service is called.
+   * The companies that match a filter, in the service's order; all companies if there is no filter. Equal filters are applied once for each market.
+   * @param argument the name of the filter in errors.
+   * @throws BadUserInput if the filter is invalid, before the service is called.
    */
   matching(
     marketId: string,
     filter: CompanyConditions | null | undefined,
     argument: string,
   ): MaybePromise<readonly CompanyRecord[]>;
-  /** The company of a domain, upper and lower case being one. */
+  /** The company with this domain. Case does not matter. */
   byDomain(marketId: string, domain: string): MaybePromise<CompanyRecord | undefined>;
   esg(marketId: string): MaybePromise<Esg>;
 }

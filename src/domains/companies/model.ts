@@ -25,17 +25,17 @@ const known = z.object({
   dunsNumbers: records('Company.dunsNumbers', text),
 });
 
-/** A company record (docs/upstream-api.md: Company record); what the specification does not name is kept in `attributes`. */
+/** A company record (docs/upstream-api.md: Company record). `attributes` holds the fields that the specification does not name. */
 const company = withAttributes(known);
 
 export type CompanyRecord = z.output<typeof company>;
 
-/** The companies of a market. The body is not shown: a list, bare or under `data` or `companies`, is understood. */
-export const companies = z.preprocess(listIn, requiredRecords('Company', company));
+/** The companies of a market. The specification does not show the body: a list is accepted, bare or under `data` or `companies`. */
+export const companyList = z.preprocess(listIn, requiredRecords('Company', company));
 
 const perPiece = 250;
 
-/** The same body in pieces of 250 companies; one that has no list is one piece. */
+/** The same body in pieces of 250 companies. A body without a list is one piece. */
 export function companyPieces(body: unknown): readonly unknown[] {
   const list = listIn(body);
   if (!Array.isArray(list)) return [body];
@@ -51,18 +51,18 @@ function listIn(body: unknown): unknown {
 
 const jsonObject = z.record(text, z.unknown());
 
-/** The ESG data of a market. The body is not shown: the object itself, or what is under `data`; a list stays under `data`. */
-export const esg = z.preprocess(body => {
+/** The ESG data of a market. The specification does not show the body: the object itself, or the content of `data`. A list stays under `data`. */
+export const esgData = z.preprocess(body => {
   const content = unwrapped(body);
   return Array.isArray(content) ? { data: content } : content;
 }, jsonObject);
 
-export type Esg = z.output<typeof esg>;
+export type Esg = z.output<typeof esgData>;
 
-/** A CSV file that was written (docs/upstream-api.md: Markets interface). */
+/** The body of a CSV export (docs/upstream-api.md: Markets interface). */
 export const csvExport = z.preprocess(unwrapped, z.object({ downloadLink: z.url({ protocol: /^https?$/ }) }));
 
-/** The parts of a market's ESG data by the domains, in lower case, of the companies that they are about. Worked out once for each body. */
+/** The parts of a market's ESG data by the lower-case domain of their company. Computed once for each body. */
 const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {
   const parts = new Map<string, Esg>();
   const add = (domain: unknown, part: unknown) => {
@@ -77,7 +77,7 @@ const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {
   return parts;
 });
 
-/** A company's part of its market's ESG data: a record with its domain in any list, or a member named like it; null where there is neither. */
+/** A company's part of its market's ESG data: a record in any list with its domain, or a member named after its domain. Null if there is neither. */
 export function esgOf(data: Esg, domain: string): Esg | null {
   return partsByDomain(data).get(domain.toLowerCase()) ?? null;
 }

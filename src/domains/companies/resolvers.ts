@@ -5,7 +5,7 @@ import { andThen } from '../../lib/maybe-promise.js';
 import { exportCsvWrite } from './client.js';
 import { esgOf } from './model.js';
 
-/** The fields that the companies of a market and their ESG data answer. */
+/** The fields of companies and of ESG data. */
 export const companiesResolvers: Resolvers = {
   Market: {
     async companies({ id }, { first, after, filter }, { loaders }) {

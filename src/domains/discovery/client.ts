@@ -4,45 +4,33 @@ import type { Write } from '../../data/writer.js';
 import {
   criteriaMembers,
   type Job,
-  jobs,
+  jobList,
   type SearchCriteria,
   searchCriteria,
   searchCriteriaHistory,
   suggestedKeywords,
 } from './model.js';
 
-/** Which jobs of a market are meant. */
+/** A phase of a market, which has jobs of its own. */
 export type JobPhase = 'DISCOVERY' | 'PUBLISH';
 
 const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const;
 
 /** GET /v2/discovery/{id}/jobs, or GET /v2/markets/{id}/jobs after publishing. */
 export function jobsRead(marketId: string, phase: JobPhase): Read<readonly Job[]> {
+  const path = `${jobPaths[phase]}/${marketId}/jobs`;
   return {
-    request: {
-      family: 'jobs',
-      address: 'base',
-      method: 'GET',
-      path: `${jobPaths[phase]}/${marketId}/jobs`,
-      argument: 'id',
-      safe: true,
-    },
+    request: { family: 'jobs', address: 'base', method: 'GET', path, argument: 'id', safe: true },
     market: marketId,
-    parse: body => ({ value: jobs.parse(body) }),
+    parse: body => ({ value: jobList.parse(body) }),
   };
 }
 
 /** GET /v2/discovery/{id}/search-criteria. */
 export function searchCriteriaRead(marketId: string): Read<SearchCriteria> {
+  const path = `/v2/discovery/${marketId}/search-criteria`;
   return {
-    request: {
-      family: 'criteria',
-      address: 'base',
-      method: 'GET',
-      path: `/v2/discovery/${marketId}/search-criteria`,
-      argument: 'id',
-      safe: true,
-    },
+    request: { family: 'criteria', address: 'base', method: 'GET', path, argument: 'id', safe: true },
     market: marketId,
     parse: body => ({ value: searchCriteria.parse(body) }),
   };
@@ -50,15 +38,9 @@ export function searchCriteriaRead(marketId: string): Read<SearchCriteria> {
 
 /** GET /v2/discovery/{id}/search-criteria/history. */
 export function searchCriteriaHistoryRead(marketId: string): Read<readonly SearchCriteria[]> {
+  const path = `/v2/discovery/${marketId}/search-criteria/history`;
   return {
-    request: {
-      family: 'criteria',
-      address: 'base',
-      method: 'GET',
-      path: `/v2/discovery/${marketId}/search-criteria/history`,
-      argument: 'id',
-      safe: true,
-    },
+    request: { family: 'criteria', address: 'base', method: 'GET', path, argument: 'id', safe: true },
     market: marketId,
     parse: body => ({ value: searchCriteriaHistory.parse(body) }),
   };
@@ -72,35 +54,36 @@ export function createCriteriaWrite(searchType: string, searchInput: string): Wr
   };
 }
 
-/** POST to the path of keyword suggestion, which the specification does not show. @param criteria as `criteriaBody` gives them. */
+/** POST to the path of keyword suggestion, which the specification does not show. @param criteria from `criteriaBody`. */
 export function suggestKeywordsWrite(path: string, criteria: object): Write<readonly string[]> {
   return {
-    request: { ...discoveryRequest('POST', path, { searchCriteria: criteria }), members: ofCriteria },
+    request: { ...discoveryRequest('POST', path, { searchCriteria: criteria }), members: criteriaPaths },
     parse: body => suggestedKeywords.parse(body()),
   };
 }
 
-/** POST /v2/discovery/{id}/start. @param criteria as `criteriaBody` gives them. */
+/** POST /v2/discovery/{id}/start. @param criteria from `criteriaBody`. */
 export function startWrite(marketId: string, criteria: object, skipDiscoveryReview: boolean): Write<readonly Job[]> {
+  const body = { searchCriteria: criteria, pipelineChoices: { skipDiscoveryReview } };
   return {
-    request: {
-      ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, {
-        searchCriteria: criteria,
-        pipelineChoices: { skipDiscoveryReview },
-      }),
-      members: ofCriteria,
-    },
+    request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, body), members: criteriaPaths },
     market: marketId,
     begins: jobsTag(marketId),
-    parse: body => jobs.parse(body()),
+    parse: body => jobList.parse(body()),
   };
 }
 
-/** The companies that a review is about: all of the market, or those of some domains. */
-export type ReviewTarget = { readonly mode: 'all' } | { readonly mode: 'partial'; readonly domains: readonly string[] };
+/** The companies that a review applies to: all of the market, or those with the given domains. */
+export type ReviewedCompanies =
+  | { readonly mode: 'all' }
+  | { readonly mode: 'partial'; readonly domains: readonly string[] };
 
-/** PATCH /v2/discovery/{id}/companies/reviews. Its answer is not shown, and not read. */
-export function reviewWrite(marketId: string, reviewStatus: 'include' | 'exclude', target: ReviewTarget): Write<void> {
+/** PATCH /v2/discovery/{id}/companies/reviews. The specification does not show the response body, so it is not read. */
+export function reviewWrite(
+  marketId: string,
+  reviewStatus: 'include' | 'exclude',
+  target: ReviewedCompanies,
+): Write<void> {
   return {
     request: discoveryRequest('PATCH', `/v2/discovery/${marketId}/companies/reviews`, { reviewStatus, target }),
     market: marketId,
@@ -114,11 +97,12 @@ export function publishWrite(marketId: string): Write<readonly Job[]> {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,
     begins: jobsTag(marketId),
-    parse: body => jobs.parse(body()),
+    parse: body => jobList.parse(body()),
   };
 }
 
-const ofCriteria = criteriaMembers.map(member => `searchCriteria.${member}`);
+/** The members of criteria, as paths in the body. The service may name them when it rejects a request. */
+const criteriaPaths = criteriaMembers.map(member => `searchCriteria.${member}`);
 
 function discoveryRequest(method: 'POST' | 'PATCH', path: string, body?: object) {
   return { family: 'discovery', address: 'base', method, path, body, argument: 'input', safe: false } as const;

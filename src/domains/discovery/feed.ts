@@ -10,14 +10,14 @@ import { ResponseMetadata, type SkippedRecord } from '../../observability/respon
 import { type JobPhase, jobsRead } from './client.js';
 import { type Job, jobState } from './model.js';
 
-/** How the jobs of one phase of a market stand. */
+/** State of the jobs in one phase of a market. */
 export interface JobProgress {
   readonly marketId: string;
   readonly phase: JobPhase;
   readonly jobs: readonly Job[];
-  /** Jobs that the service sent in a shape that cannot be served. */
+  /** Jobs that could not be parsed. */
   readonly leftOut: readonly SkippedRecord[];
-  /** Nothing can follow: there are jobs, all of them are known, and each has ended. */
+  /** No change can follow: there are jobs, all of them were parsed, and each has ended. */
   readonly finished: boolean;
 }
 
@@ -31,15 +31,15 @@ const jobProgressState: z.ZodType<JobProgress> = z.object({
   finished: z.boolean(),
 });
 
-/** What the discovery room can be listened to for. */
+/** The subscriptions of the discovery domain. */
 export interface DiscoveryFeed {
-  /** The jobs of a phase until the last has ended (docs/upstream-api.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
+  /** The jobs of a phase, until the last one has ended (docs/upstream-api.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
   jobProgress(marketId: string, phase: JobPhase): Promise<TopicSubscription<Found<JobProgress>>>;
 }
 
-/** The feed of one caller, until the caller's signal aborts. */
+/** The feed for one client, until the signal of its request aborts. */
 export function createDiscoveryFeed(
-  parts: ReaderDeps & { readonly polling: Polling },
+  deps: ReaderDeps & { readonly polling: Polling },
   { credential, scope, until }: RequestAuth,
 ): DiscoveryFeed {
   async function ask(
@@ -49,16 +49,16 @@ export function createDiscoveryFeed(
     signal: AbortSignal,
   ): Promise<JobProgress> {
     const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
-    const { value: jobs, leftOut } = await readUncached(parts, jobsRead(marketId, phase), auth);
+    const { value: jobs, leftOut } = await readUncached(deps, jobsRead(marketId, phase), auth);
     const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
-    // What jobs have done to their market is to be seen as soon as their end is told.
-    if (finished && last?.finished === false) await parts.cache.renew(marketTag(marketId));
+    // Jobs change their market, so its cached data becomes stale when the last one has ended.
+    if (finished && last?.finished === false) await deps.cache.renew(marketTag(marketId));
     return { marketId, phase, jobs, leftOut, finished };
   }
 
   return {
     jobProgress: (marketId, phase) =>
-      parts.polling.watch<JobProgress>(
+      deps.polling.watch<JobProgress>(
         scope,
         `jobs ${phase} ${marketId}`,
         {
@@ -66,7 +66,7 @@ export function createDiscoveryFeed(
           ask: (last, signal) => ask(marketId, phase, last, signal),
           same: isDeepStrictEqual,
           isFinal: ({ finished }) => finished,
-          generation: () => parts.cache.generationOf(jobsTag(marketId)),
+          generation: () => deps.cache.generationOf(jobsTag(marketId)),
         },
         until.signal,
       ),

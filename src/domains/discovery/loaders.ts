@@ -4,7 +4,7 @@ import type { MaybePromise } from '../../lib/maybe-promise.js';
 import { type JobPhase, jobsRead, searchCriteriaHistoryRead, searchCriteriaRead } from './client.js';
 import type { Job, SearchCriteria } from './model.js';
 
-/** What the discovery room can load for one request. */
+/** The reads of the discovery domain for one request. */
 export interface DiscoveryLoaders {
   jobs(marketId: string, phase: JobPhase): MaybePromise<readonly Job[]>;
   criteria(marketId: string): MaybePromise<SearchCriteria>;

@@ -6,7 +6,7 @@ const text = z.string();
 
 const endTime = tolerant('Job.endTime', utcTime);
 
-/** It is set or it is not, also where nobody can read it. */
+/** A job has ended if an end time is set, even if that time cannot be parsed. */
 const end = z
   .unknown()
   .default(null)
@@ -43,7 +43,7 @@ export const jobState = z.object({
 }) satisfies z.ZodType<Job>;
 
 /** The jobs of a market: `{metadata, data}`. */
-export const jobs = z.object({ data: requiredRecords('Job', job) }).transform(({ data }) => data);
+export const jobList = z.object({ data: requiredRecords('Job', job) }).transform(({ data }) => data);
 
 const words = (name: string) => records(`SearchCriteria.keywords.${name}`, text);
 
@@ -76,13 +76,13 @@ const criteriaRecord = withAttributes(known);
 /** The members of search criteria that the specification names. */
 export const criteriaMembers = Object.keys(known.shape);
 
-/** Search criteria (docs/upstream-api.md: Search criteria); what the specification does not name is kept in `attributes`. */
+/** Search criteria (docs/upstream-api.md: Search criteria). `attributes` holds the fields that the specification does not name. */
 export type SearchCriteria = z.output<typeof criteriaRecord>;
 
 /** Criteria, bare or under `searchCriteria` or `data`. */
 export const searchCriteria = z.preprocess(criteriaIn, criteriaRecord);
 
-/** Earlier criteria, newest or oldest first as the service has them: a list, bare or under `searchCriteria` or `data`. */
+/** Earlier criteria in the service's order: a list, bare or under `searchCriteria` or `data`. */
 export const searchCriteriaHistory = z.preprocess(
   body => {
     const list = criteriaIn(body);
@@ -91,7 +91,7 @@ export const searchCriteriaHistory = z.preprocess(
   requiredRecords('SearchCriteria', criteriaRecord),
 );
 
-/** The answer to a start that came too late; its jobs are read when they are asked for. */
+/** The result of a start while a discovery is running. Its jobs are read when they are selected. */
 export interface DiscoveryAlreadyRunning {
   readonly marketId: string;
 }
@@ -99,8 +99,8 @@ export interface DiscoveryAlreadyRunning {
 const suggestion = z.union([text, z.object({ keyword: text }).transform(({ keyword }) => keyword)]);
 
 /**
- * Suggested keywords. The body is not shown: a list of them is understood, bare, under any one member, or in several as criteria have
- * them; in criteria too.
+ * Suggested keywords. The specification does not show the body. Accepted are a list, bare or under any member, and several lists as in
+ * the keywords of criteria.
  */
 export const suggestedKeywords = z.preprocess(
   body => {

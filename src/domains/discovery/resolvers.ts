@@ -4,10 +4,10 @@ import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers, ReviewTarget } from '../../generated/schema-types.js';
 import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
 import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
-import { criteriaBody, prompt } from './criteria-input.js';
+import { checkedPrompt, criteriaBody } from './criteria-input.js';
 import type { JobProgress } from './feed.js';
 
-/** The fields of a market that its discovery answers, and the steps of the discovery workflow. */
+/** The fields of a market's discovery, and the steps of the discovery workflow. */
 export const discoveryResolvers: Resolvers = {
   Subscription: {
     jobProgress: {
@@ -29,7 +29,7 @@ export const discoveryResolvers: Resolvers = {
       writer.write(
         createCriteriaWrite(
           plainText(input.searchType, 'input.searchType'),
-          prompt(input.searchInput, 'input.searchInput'),
+          checkedPrompt(input.searchInput, 'input.searchInput'),
         ),
       ),
     async suggestKeywords(_, { input }, { writer, keywordSuggestionPath }) {
@@ -51,7 +51,7 @@ export const discoveryResolvers: Resolvers = {
     async reviewCompanies(_, { input }, { writer }) {
       const id = marketId(input.marketId, 'input.marketId');
       const status = input.reviewStatus === 'INCLUDE' ? 'include' : 'exclude';
-      await writer.write(reviewWrite(id, status, reviewed(input.target)));
+      await writer.write(reviewWrite(id, status, reviewedCompanies(input.target)));
       return { marketId: id, market: { id } };
     },
     async publishMarket(_, { input }, { writer }) {
@@ -64,13 +64,14 @@ export const discoveryResolvers: Resolvers = {
   },
 };
 
-function reviewed(target: ReviewTarget) {
+function reviewedCompanies(target: ReviewTarget) {
   if (target.domains != null) {
     return {
       mode: 'partial',
       domains: checkedDomains('ReviewTarget.domains', target.domains, 'input.target.domains'),
     } as const;
   }
-  if (target.all !== true) throw new BadUserInput('input.target.all', 'must be true; name domains to review some');
+  if (target.all !== true)
+    throw new BadUserInput('input.target.all', 'must be true; use domains to review some of the companies');
   return { mode: 'all' } as const;
 }

@@ -19,14 +19,14 @@ export interface EventsFeed {
 
 /** The feed for one client, until the signal of its request aborts. */
 export function createEventsFeed(
-  parts: Pick<ReaderDeps, 'upstream' | 'telemetry'> & { readonly polling: Polling; readonly events: EventsClient },
+  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'> & { readonly polling: Polling; readonly events: EventsClient },
   { credential, scope, until }: RequestAuth,
 ): EventsFeed {
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
     const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
     return async (page: number, from: string, to: string) => {
-      const read = parts.events.page({ ...query, from, to }, page, largestPage, vectors);
-      const { value } = await readUncached(parts, read, auth);
+      const read = deps.events.page({ ...query, from, to }, page, largestPage, vectors);
+      const { value } = await readUncached(deps, read, auth);
       const { events, totalItems } = value;
       const readable = events.filter(event => event !== null);
       return { events: readable, totalItems, leftOut: events.length - readable.length };
@@ -35,8 +35,8 @@ export function createEventsFeed(
 
   return {
     async eventUpdates(query, vectors) {
-      const { request } = parts.events.page(query, 1, 1, vectors);
-      const tails = await parts.polling.watch<Tail>(
+      const { request } = deps.events.page(query, 1, 1, vectors);
+      const tails = await deps.polling.watch<Tail>(
         scope,
         `events ${vectors} ${request.query}`,
         {

@@ -1,24 +1,18 @@
 import type { Read } from '../../data/reader.js';
-import { type MarketRecord, marketRecord, suggestions, type Topic, topics } from './model.js';
+import { type MarketRecord, type MarketTopic, marketRecord, suggestions, topics } from './model.js';
 
 /** GET {dev_url}/dev/markets/{id}. */
 export function marketRecordRead(id: string): Read<MarketRecord> {
+  const path = `/dev/markets/${id}`;
   return {
-    request: {
-      family: 'market',
-      address: 'dev',
-      method: 'GET',
-      path: `/dev/markets/${id}`,
-      argument: 'id',
-      safe: true,
-    },
+    request: { family: 'market', address: 'dev', method: 'GET', path, argument: 'id', safe: true },
     market: id,
     parse: body => ({ value: marketRecord.parse(body) }),
   };
 }
 
-/** POST {api_url}/markets/{id}/topics, which reads. @param sorted whether by label, ascending. */
-export function topicsRead(id: string, sorted: boolean): Read<readonly Topic[]> {
+/** POST {api_url}/markets/{id}/topics, a read. @param sorted whether to sort by label, ascending. */
+export function topicsRead(id: string, sorted: boolean): Read<readonly MarketTopic[]> {
   return {
     request: {
       family: 'topics',
@@ -34,7 +28,7 @@ export function topicsRead(id: string, sorted: boolean): Read<readonly Topic[]> 
   };
 }
 
-/** POST {api_url}/markets/suggest, which reads. */
+/** POST {api_url}/markets/suggest, a read. */
 export function suggestionsRead(keyword: string): Read<readonly string[]> {
   return {
     request: {

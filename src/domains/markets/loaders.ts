@@ -2,12 +2,12 @@ import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import { marketRecordRead, suggestionsRead, topicsRead } from './client.js';
-import type { MarketRecord, Topic } from './model.js';
+import type { MarketRecord, MarketTopic } from './model.js';
 
-/** What the markets room can load for one request. */
+/** The reads of the markets domain for one request. */
 export interface MarketsLoaders {
   record(id: string): MaybePromise<MarketRecord>;
-  topics(id: string, sorted: boolean): MaybePromise<readonly Topic[]>;
+  topics(id: string, sorted: boolean): MaybePromise<readonly MarketTopic[]>;
   suggestions(keyword: string): MaybePromise<readonly string[]>;
 }
 

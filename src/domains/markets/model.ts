@@ -6,7 +6,7 @@ const text = z.string();
 
 const reviewStatuses = { published: 'PUBLISHED', draft: 'DRAFT', reviewing: 'REVIEWING' } as const;
 
-/** The market record (docs/upstream-api.md: Market record), bare or under `data`. Its identifier is the one it was asked for by. */
+/** The market record (docs/upstream-api.md: Market record), bare or under `data`. Its identifier is known from the request. */
 export const marketRecord = z.preprocess(
   unwrapped,
   z
@@ -41,14 +41,14 @@ const topic = z
 /** The topics of a market (docs/upstream-api.md: Markets interface). */
 export const topics = z.object({ data: requiredRecords('Topic', topic) }).transform(({ data }) => data);
 
-export type Topic = z.output<typeof topic>;
+export type MarketTopic = z.output<typeof topic>;
 
-/** Names of markets that fit a keyword (docs/upstream-api.md: Markets interface). */
+/** Names of markets that match a keyword (docs/upstream-api.md: Markets interface). */
 export const suggestions = z
   .object({ suggested: requiredRecords('suggested', text) })
   .transform(({ suggested }) => suggested);
 
-/** A market as a resolver holds it: nothing but its number, until a field asks for more. */
+/** The source object of the `Market` resolvers: only the identifier. Each field reads what it needs. */
 export interface Market {
   readonly id: string;
 }

@@ -4,10 +4,10 @@ import { marketId, plainText } from '../../graphql/input.js';
 import { andThen } from '../../lib/maybe-promise.js';
 import type { Market } from './model.js';
 
-/** The record that a market's own fields share. */
+/** The market record, read once for all fields that need it. */
 const recordOf = ({ id }: Market, { loaders }: Context) => loaders.markets.record(id);
 
-/** The fields of a market that its record and its topics answer. */
+/** The fields of the market record and of topics. */
 export const marketsResolvers: Resolvers = {
   Query: {
     market: (_, { id }) => ({ id: marketId(id) }),

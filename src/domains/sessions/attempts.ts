@@ -6,25 +6,25 @@ import { RedisCounter } from '../../data/redis-counter.js';
 import { RateLimited } from '../../errors.js';
 import { networkOf } from '../../lib/network.js';
 
-/** How often a sign-in may be tried. */
+/** Limits how often a client may try to sign in. */
 export interface SignInAttempts {
-  /** Counts an attempt, before it is made. @throws RateLimited past a bound of its e-mail, its network or both. */
+  /** Counts an attempt before it is made. @throws RateLimited if a limit of the e-mail address, the network or both is exceeded. */
   count(email: string, address: string): Promise<void>;
-  /** Forgets the attempts for an e-mail from a network after one that succeeded, and knows the network from then on. */
+  /** Resets the count for an e-mail address and a network after a successful attempt. From then on, the network is known for the address. */
   forgive(email: string, address: string): Promise<void>;
 }
 
 const windowSeconds = 15 * 60;
-/** From one network for one e-mail, so that nobody elsewhere can lock a user out. */
+/** For one e-mail address from one network, so that attempts from other networks cannot lock a user out. */
 const mostPerEmailAndNetwork = 10;
 const mostPerNetwork = 100;
-/** For one e-mail from all networks that it has not signed in from: it bounds those who guess from many. */
-const mostPerEmailFromStrangers = 100;
-/** How long a network is known to be the user's. */
+/** For one e-mail address from all networks that it has not signed in from, against guessing from many networks. */
+const mostPerEmail = 100;
+/** How long a network stays known for an e-mail address. */
 const knownSeconds = 14 * 24 * 60 * 60;
-const mostKnownHere = 50_000;
+const mostKnownLocally = 50_000;
 
-/** With Redis, the attempts through all gateways count; without it, or while it is away, those through this one. */
+/** With Redis, attempts on all instances count. Without it, or while it is unavailable, only those on this instance do. */
 export function createSignInAttempts(redis: RedisClient | undefined): SignInAttempts {
   const limiter = (keyPrefix: string, points: number) => {
     const bound = { keyPrefix, points, duration: windowSeconds };
@@ -33,8 +33,8 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
   };
   const perNetwork = limiter('mig:sign-in:network', mostPerNetwork);
   const perEmailAndNetwork = limiter('mig:sign-in:both', mostPerEmailAndNetwork);
-  const perEmail = limiter('mig:sign-in:email', mostPerEmailFromStrangers);
-  const known = createKnown(redis);
+  const perEmail = limiter('mig:sign-in:email', mostPerEmail);
+  const known = createKnownNetworks(redis);
   return {
     async count(email, address) {
       const network = networkOf(address);
@@ -46,7 +46,7 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
       } catch (error) {
         if (!(error instanceof RateLimiterRes)) throw error;
         const seconds = Math.ceil(error.msBeforeNext / 1_000);
-        throw new RateLimited(`Too many attempts to sign in; try again in ${seconds} seconds`);
+        throw new RateLimited(`Too many sign-in attempts; try again in ${seconds} seconds`);
       }
     },
     async forgive(email, address) {
@@ -57,15 +57,15 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
   };
 }
 
-/** What was told to this gateway or, through Redis, to any; while Redis is away, to this one. */
-function createKnown(redis: RedisClient | undefined) {
-  const local = new LRUCache<string, true>({ max: mostKnownHere, ttl: knownSeconds * 1_000 });
-  const keyOf = (name: string) => `mig:sign-in:known:${name}`;
+/** The known networks of e-mail addresses. With Redis, all instances share them; while it is unavailable, only this instance's are known. */
+function createKnownNetworks(redis: RedisClient | undefined) {
+  const local = new LRUCache<string, true>({ max: mostKnownLocally, ttl: knownSeconds * 1_000 });
+  const redisKey = (name: string) => `mig:sign-in:known:${name}`;
   return {
-    has: async (name: string) => local.has(name) || (await redis?.exists(keyOf(name)).catch(() => 0)) === 1,
+    has: async (name: string) => local.has(name) || (await redis?.exists(redisKey(name)).catch(() => 0)) === 1,
     async add(name: string) {
       local.set(name, true);
-      await redis?.set(keyOf(name), '', 'EX', knownSeconds).catch(() => {});
+      await redis?.set(redisKey(name), '', 'EX', knownSeconds).catch(() => {});
     },
   };
 }

@@ -7,22 +7,22 @@ import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, UpstreamInvalid
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import { type EmbedSession, embedSession, type Session, signedInName } from './model.js';
 
-/** GET /v2/auth/session, which makes a session anew each time it is asked. */
+/** GET /v2/auth/session. It creates a new session each time, so it is a write. */
 export const embedSessionWrite: Write<EmbedSession> = {
   request: { family: 'auth', address: 'base', method: 'GET', path: '/v2/auth/session', safe: false },
   parse: body => embedSession.parse(body()),
 };
 
-/** A session as the service began it. */
+/** A session that the service has started. */
 export interface SignedIn {
   readonly session: Pick<Session, 'cookies' | 'email' | 'name'>;
-  /** When the service's cookies end, in milliseconds from now; undefined where they do not say. */
+  /** When the service's cookies expire, in milliseconds from now. Undefined if they have no expiry. */
   readonly lifetimeMs: number | undefined;
 }
 
 /**
  * POST /v2/auth/sign-in.
- * @throws Unauthenticated, with one and the same text, however the service turns the attempt down.
+ * @throws Unauthenticated with the same message, whatever the reason why the service refuses.
  */
 export async function signIn(
   upstream: Upstream,
@@ -43,7 +43,7 @@ export async function signIn(
     throw refuses(error) ? new Unauthenticated('Wrong e-mail address or password') : error;
   });
   const cookies = cookiesOf(reply);
-  if (cookies.length === 0) throw new UpstreamInvalidResponse('The service began no session', undefined, false);
+  if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session', undefined, false);
   return {
     session: {
       cookies: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),

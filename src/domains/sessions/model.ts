@@ -11,24 +11,24 @@ export const embedSession = z.preprocess(
 
 export type EmbedSession = z.output<typeof embedSession>;
 
-/** What the gateway's cookie holds, sealed: the service's cookies as a `Cookie` header carries them, and whose they are. */
+/** The content of the gateway's cookie, sealed: the service's cookies in the format of a `Cookie` header, and their user. */
 export const session = z.object({
-  /** The same for as long as the session lives, however often it is sealed anew. */
+  /** Stays the same for the whole session, however often it is resealed. */
   id: text.min(1),
   cookies: text.min(1),
-  /** Tells the service that these cookies are of. */
+  /** Identifies the service that set the cookies. */
   service: text,
   email: text,
   name: text.nullable(),
   /** In milliseconds since 1970. */
   endsAt: z.int(),
-  /** Whether the browser is to keep it until then, and not only until it is closed. */
+  /** Whether the browser keeps the cookie until then, instead of until it closes. */
   isKept: z.boolean(),
 });
 
 export type Session = z.output<typeof session>;
 
-/** The user's name in the answer to a sign-in, whose body is not shown; null where there is none. */
+/** The name of the user in the body of a sign-in, which the specification does not show. Null if there is none. */
 export const signedInName = z
   .preprocess(body => (unwrapped(body) as { name?: unknown } | null | undefined)?.name, text.nullable())
   .catch(null);

@@ -8,7 +8,7 @@ import { embedSessionWrite } from './client.js';
 const longestEmail = 320;
 const longestPassword = 1_024;
 
-/** Who is asking, and how that begins and ends. */
+/** The client that made the request, and how sessions start and end. */
 export const sessionsResolvers: Resolvers = {
   Query: {
     viewer: (_, __, { credential, teams }) => viewerOf(credential, teams),
@@ -27,7 +27,7 @@ export const sessionsResolvers: Resolvers = {
       return true;
     },
     createEmbedSession(_, __, { credential, writer }) {
-      if (credential.kind !== 'apiKey') throw new Forbidden('An embedded session is made with an API key');
+      if (credential.kind !== 'apiKey') throw new Forbidden('Creating an embedded session requires an API key');
       return writer.write(embedSessionWrite);
     },
   },

@@ -3,28 +3,31 @@ import { createRedisGuard } from '../../data/cache/redis-guard.js';
 import type { RedisClient } from '../../data/redis.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
-/** Sessions that were signed out before their time. */
+/** Sessions that were signed out before they expired. */
 export interface Revocations {
-  /** Never fails: what Redis does not take now holds in this process, and is given to Redis when it is back. @param endsAt when the session would end, in milliseconds since 1970. */
+  /**
+   * Revokes a session. Never fails: if Redis is unavailable, the revocation applies in this process and is saved when Redis is back.
+   * @param endsAt when the session would end, in milliseconds since 1970.
+   */
   add(session: string, endsAt: number): Promise<void>;
-  /** Whether the session was signed out, as far as this process can know. */
+  /** Whether the session was signed out, as far as this process knows. */
   has(session: string): Promise<boolean>;
 }
 
-/** A sorted set by the end of the session. It has no lifetime of its own, so that Redis does not evict it before anything else. */
+/** A sorted set, scored by the end of the session. It has no expiry, so that Redis does not evict it first. */
 const redisKey = 'mig:sessions:revoked';
-/** How long a session is taken to be as Redis said, so that a busy one costs one round trip a second. */
-const knownMs = 1_000;
-const mostKnown = 50_000;
+/** How long a reply of Redis is cached, so that a busy session costs one round trip a second. */
+const cachedMs = 1_000;
+const mostCached = 50_000;
 
-/** With Redis, through all gateways: at once through the one that was told, within a second through the others. */
+/** With Redis, a revocation applies on all instances: at once on the one that made it, within a second on the others. */
 export function createRevocations(
   redis: RedisClient | undefined,
   telemetry: Pick<Telemetry, 'redisFault' | 'warn'>,
 ): Revocations {
   const revoked = new Map<string, number>();
   const unsaved = new Map<string, number>();
-  const answers = new LRUCache<string, Promise<boolean>>({ max: mostKnown, ttl: knownMs, perf: performance });
+  const cached = new LRUCache<string, Promise<boolean>>({ max: mostCached, ttl: cachedMs, perf: performance });
   const guard = createRedisGuard(telemetry);
 
   async function save(client: RedisClient): Promise<void> {
@@ -38,7 +41,7 @@ export function createRevocations(
     else warnOfOutage();
   }
 
-  async function ask(client: RedisClient, session: string): Promise<boolean> {
+  async function read(client: RedisClient, session: string): Promise<boolean> {
     const score = await guard('ZSCORE', async () => ({ found: await client.zscore(redisKey, session) }));
     if (score === undefined) {
       warnOfOutage();
@@ -51,14 +54,14 @@ export function createRevocations(
   const warnOfOutage = () =>
     telemetry.warn(
       'sessions',
-      'Redis does not answer: a session that was signed out through another gateway is taken until Redis is back',
+      'Redis is unavailable: until it is back, sessions that were signed out on another instance are still accepted',
     );
 
   return {
     async add(session, endsAt) {
       const now = Date.now();
-      for (const all of [revoked, unsaved]) {
-        for (const [other, end] of all) if (end <= now) all.delete(other);
+      for (const sessions of [revoked, unsaved]) {
+        for (const [other, end] of sessions) if (end <= now) sessions.delete(other);
       }
       revoked.set(session, endsAt);
       if (redis === undefined) return;
@@ -68,11 +71,11 @@ export function createRevocations(
     async has(session) {
       if (revoked.has(session)) return true;
       if (redis === undefined) return false;
-      const known = answers.get(session);
+      const known = cached.get(session);
       if (known !== undefined) return known;
-      const answer = ask(redis, session);
-      answers.set(session, answer);
-      return answer;
+      const reading = read(redis, session);
+      cached.set(session, reading);
+      return reading;
     },
   };
 }

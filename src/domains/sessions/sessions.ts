@@ -12,56 +12,60 @@ import { signIn } from './client.js';
 import { type Session, session } from './model.js';
 import type { Revocations } from './revocations.js';
 
-/** The gateway's own cookie, as it is to be set. */
+/** The gateway's session cookie, to be set in a response. */
 export interface SessionCookie {
   /** The service's cookies, sealed. */
   readonly value: string;
-  /** When the service's cookies end, in whole seconds from now; undefined: with the browser. */
+  /** Lifetime in whole seconds. Undefined: until the browser closes. */
   readonly maxAge: number | undefined;
 }
 
-/** A session that has begun. */
-export interface Begun {
+/** A session that has just started. */
+export interface StartedSession {
   readonly credential: Credential;
   readonly cookie: SessionCookie;
 }
 
-/** A session that goes on. */
-export interface Opened {
+/** A session from an existing cookie. */
+export interface OpenedSession {
   readonly credential: Credential;
-  /** In place of one that was sealed under an older secret. */
+  /** Replaces a cookie that was sealed with an older secret. */
   readonly renewed: SessionCookie | undefined;
 }
 
-/** Signed-in users, of whom the gateway keeps nothing but who signed out: all there is of a session is in its cookie. */
+/** Sessions of signed-in users. The cookie contains the whole session; the gateway stores only which sessions were signed out. */
 export interface Sessions {
-  /** @throws Unauthenticated, alike in text and time for a wrong password and an unknown user; RateLimited after too many attempts; UpstreamInvalidResponse for a session that no cookie can hold. */
-  begin(email: string, password: string, address: string, metadata: ResponseMetadata): Promise<Begun>;
-  /** The session in the gateway's cookie. @throws Unauthenticated where it is tampered with, foreign, expired or signed out. */
-  open(cookie: string): Promise<Opened>;
-  /** Ends the session in the gateway's cookie before its time, for every copy of the cookie. Does nothing where it does not open. */
+  /**
+   * Signs a user in.
+   * @throws Unauthenticated with the same message and timing for a wrong password and an unknown user; RateLimited after too many attempts;
+   *   UpstreamInvalidResponse if the session is too large for a cookie.
+   */
+  begin(email: string, password: string, address: string, metadata: ResponseMetadata): Promise<StartedSession>;
+  /** Opens the gateway's cookie. @throws Unauthenticated if it was altered, or belongs to another service, or has expired or been signed out. */
+  open(cookie: string): Promise<OpenedSession>;
+  /** Ends a session before it expires, for every copy of its cookie. Does nothing if the cookie cannot be opened. */
   end(cookie: string): Promise<void>;
-  /** How many sessions came under an older secret in the last 15 minutes, and have not come under the first one since. */
+  /** How many sessions were used with an older secret in the last 15 minutes, and have not been used with the first one since. */
   outdated(): number;
 }
 
-/** What sessions need of the process. */
+/** What `createSessions` depends on. */
 export interface SessionsDeps {
   readonly upstream: Upstream;
   readonly sealer: Sealer;
   readonly attempts: SignInAttempts;
   readonly revocations: Revocations;
-  /** Tells the service apart from every other: a session of another one is not accepted. */
+  /** Identifies the service. Sessions of other services are not accepted. */
   readonly service: string;
 }
 
-/** Where the service gives its cookies no end, the seal gives them this one. */
+/** Lifetime of a session if the service's cookies have no expiry. */
 const longestMs = 12 * 60 * 60 * 1_000;
-/** In characters. Browsers drop a cookie of more than 4,096 bytes, its name among them, without a word. */
+/** In characters. Browsers silently drop a cookie of more than 4,096 bytes, including its name. */
 const longestCookie = 4_000;
-/** A refusal is not told sooner, so that its time does not tell why. */
+/** The least time before a refusal, so that timing does not reveal its reason. */
 const refusalMs = 500;
-/** For how long a session is counted as one of an older secret, and how many at most. */
+/** How long a session counts as one with an older secret, and how many sessions are counted at most. */
 const outdatedBounds = { max: 100_000, ttl: 15 * 60 * 1_000, perf: performance };
 
 export function createSessions({ upstream, sealer, attempts, revocations, service }: SessionsDeps): Sessions {
@@ -91,7 +95,7 @@ export function createSessions({ upstream, sealer, attempts, revocations, servic
         const begun = { ...session, service, id: randomUUID(), endsAt, isKept: lifetimeMs !== undefined };
         const cookie = await cookieOf(begun);
         if (cookie.value.length > longestCookie) {
-          throw new UpstreamInvalidResponse('The session is too large for a cookie of ours', undefined, false);
+          throw new UpstreamInvalidResponse('The session is too large for a cookie', undefined, false);
         }
         return { credential: credentialOf(begun), cookie };
       } catch (error) {

@@ -31,7 +31,7 @@ export interface Services extends ReaderDeps {
   readonly keywordSuggestionPath: string | undefined;
 }
 
-/** Every room's loaders, for one request. */
+/** The loaders of every domain, for one request. */
 export interface Loaders {
   readonly events: EventsLoaders;
   readonly markets: MarketsLoaders;
@@ -39,44 +39,44 @@ export interface Loaders {
   readonly discovery: DiscoveryLoaders;
 }
 
-/** Every room's feed, for one subscription. */
+/** The feeds of the domains, for one subscription. */
 export interface Feeds {
   readonly discovery: DiscoveryFeed;
   readonly events: EventsFeed;
 }
 
-/** Who stands at a door. */
+/** The client that made a request. */
 export interface RequestIdentity {
-  /** An error where the visitor's session is no longer good; undefined where nothing was presented. */
+  /** An error where the client's session is no longer valid; undefined where the request has no credential. */
   readonly credential: Credential | Unauthenticated | undefined;
-  /** The credential's, where the door has worked it out already. */
+  /** The credential's scope, where it is already known. */
   readonly scope?: Scope | undefined;
-  /** The network address that sign-ins are counted by. */
+  /** The network address, which limits the rate of sign-ins. */
   readonly address: string;
-  /** Sets the gateway's own cookie; `maxAge` in seconds. @throws Forbidden at a door that cannot. */
+  /** Sets the gateway's own cookie; `maxAge` in seconds. @throws Forbidden on a transport that cannot set cookies. */
   setSession(value: string, maxAge: number | undefined): void;
   clearSession(): void;
-  /** Ends the session of the cookie that the request bears, also where another credential outranks it. @throws Forbidden at a door that cannot. */
+  /** Ends the session of the request's cookie, also where another credential outranks it. @throws Forbidden on a transport that cannot set cookies. */
   endSession(): Promise<void>;
 }
 
-/** What a resolver may hold; lives as long as its request. */
+/** What resolvers receive. Lives as long as its request. */
 export interface Context {
-  /** @throws Unauthenticated where the request carries no credential, or one that is no longer good. */
+  /** @throws Unauthenticated where the request carries no credential, or one that is no longer valid. */
   readonly credential: Credential;
   /** @throws Unauthenticated, as `credential` does. */
   readonly loaders: Loaders;
-  /** What can be listened to until the context's signal aborts. @throws Unauthenticated, as `credential` does. */
+  /** What subscriptions can listen to until the context's signal aborts. @throws Unauthenticated, as `credential` does. */
   readonly feeds: Feeds;
   /** @throws Unauthenticated, as `credential` does. */
   readonly writer: Writer;
-  /** Signs in and out, for the browser at the other end. */
+  /** Signs the client's browser in and out. */
   readonly session: {
     /** @throws Unauthenticated, RateLimited */
     begin(email: string, password: string): Promise<Credential>;
     end(): Promise<void>;
-    /** Ends it where the service no longer accepts what the cookie holds; does nothing for a caller without one. */
-    lapse(): void;
+    /** Clears the session's cookie, where the request was made with one. The service no longer accepts what it holds. */
+    expire(): void;
   };
   readonly metadata: ResponseMetadata;
   readonly teams: Teams;
@@ -86,22 +86,22 @@ export interface Context {
 
 /**
  * The context of one request.
- * @param operation the request; undefined for an event of a subscription, which is answered for all who listen.
- * @param claim what its memory is counted by; undefined for what only begins a subscription.
- * @param until aborts when the client has gone or the request's deadline has passed; its reason is the error to answer with.
+ * @param operation the request; undefined for an event of a subscription, which is executed once for all its subscribers.
+ * @param claim counts its memory; undefined where a subscription is only started.
+ * @param until aborts when the client has hung up or the request's deadline has passed; its reason is the error for the client.
  */
 export function createContext(
   services: Services,
-  visitor: RequestIdentity,
+  identity: RequestIdentity,
   until: RequestAuth['until'],
   operation?: OperationInfo,
   claim?: Claim,
 ): Context {
-  return new RequestContext({ services, visitor, until, loaders: undefined }, new ResponseMetadata(operation, claim));
+  return new RequestContext({ services, identity, until, loaders: undefined }, new ResponseMetadata(operation, claim));
 }
 
 /**
- * A class, so that what may throw stands on the prototype: Apollo copies a context's own members, and would run their getters. Its
+ * A class, so that getters that may throw stand on the prototype: Apollo copies a context's own members, and would call own getters. The
  * copies share one state.
  */
 class RequestContext implements Context {
@@ -112,7 +112,7 @@ class RequestContext implements Context {
   readonly session: Context['session'];
   private readonly state: {
     readonly services: Services;
-    readonly visitor: RequestIdentity;
+    readonly identity: RequestIdentity;
     readonly until: RequestAuth['until'];
     loaders: Loaders | undefined;
   };
@@ -123,58 +123,58 @@ class RequestContext implements Context {
     this.teams = state.services.teams;
     this.exports = state.services.exports;
     this.keywordSuggestionPath = state.services.keywordSuggestionPath;
-    this.session = sessionOf(state.services, state.visitor, this.metadata);
+    this.session = sessionOf(state.services, state.identity, this.metadata);
   }
 
   get credential(): Credential {
-    const { credential } = this.state.visitor;
+    const { credential } = this.state.identity;
     if (credential instanceof Unauthenticated) throw credential;
     if (credential !== undefined) return credential;
     throw new Unauthenticated('Send an API key, a bearer token or a session id, or sign in');
   }
 
   get loaders(): Loaders {
-    this.state.loaders ??= createLoaders(this.state.services, this.caller);
+    this.state.loaders ??= createLoaders(this.state.services, this.auth);
     return this.state.loaders;
   }
 
   get feeds(): Feeds {
-    return createFeeds(this.state.services, this.caller);
+    return createFeeds(this.state.services, this.auth);
   }
 
   get writer(): Writer {
-    const { write } = createWriter(this.state.services, this.caller);
+    const { write } = createWriter(this.state.services, this.auth);
     return {
-      // What the request has read so far may be no longer so.
+      // What the request has read so far may have changed.
       write: what => write(what).finally(() => (this.state.loaders = undefined)),
     };
   }
 
-  private get caller(): RequestAuth {
+  private get auth(): RequestAuth {
     const { credential, metadata } = this;
-    const { services, visitor, until } = this.state;
-    return { credential, scope: visitor.scope ?? services.scopeOf(credential), until, metadata };
+    const { services, identity, until } = this.state;
+    return { credential, scope: identity.scope ?? services.scopeOf(credential), until, metadata };
   }
 }
 
-function sessionOf({ sessions }: Services, visitor: RequestIdentity, metadata: ResponseMetadata): Context['session'] {
+function sessionOf({ sessions }: Services, identity: RequestIdentity, metadata: ResponseMetadata): Context['session'] {
   return {
     async begin(email, password) {
-      const begun = await sessions.begin(email, password, visitor.address, metadata);
-      visitor.setSession(begun.cookie.value, begun.cookie.maxAge);
+      const begun = await sessions.begin(email, password, identity.address, metadata);
+      identity.setSession(begun.cookie.value, begun.cookie.maxAge);
       return begun.credential;
     },
-    end: visitor.endSession,
-    lapse() {
-      const { credential } = visitor;
-      if (credential !== undefined && 'kind' in credential && credential.kind === 'cookie') visitor.clearSession();
+    end: identity.endSession,
+    expire() {
+      const { credential } = identity;
+      if (credential !== undefined && 'kind' in credential && credential.kind === 'cookie') identity.clearSession();
     },
   };
 }
 
-function createLoaders(services: Services, caller: RequestAuth): Loaders {
+function createLoaders(services: Services, auth: RequestAuth): Loaders {
   const { lifetimes } = services;
-  const reader = createReader(services, caller);
+  const reader = createReader(services, auth);
   return {
     events: createEventsLoaders(reader, services.events, lifetimes),
     markets: createMarketsLoaders(reader, lifetimes),
@@ -183,9 +183,9 @@ function createLoaders(services: Services, caller: RequestAuth): Loaders {
   };
 }
 
-function createFeeds(services: Services, caller: RequestAuth): Feeds {
+function createFeeds(services: Services, auth: RequestAuth): Feeds {
   return {
-    discovery: createDiscoveryFeed(services, caller),
-    events: createEventsFeed(services, caller),
+    discovery: createDiscoveryFeed(services, auth),
+    events: createEventsFeed(services, auth),
   };
 }

@@ -15,19 +15,18 @@ import type { Connections } from './http/connections.js';
 import { createHttpApp, largestBody } from './http/fastify.js';
 import { examples } from './http/graphiql/examples.js';
 import { registerGraphiql } from './http/graphiql/graphiql.js';
-import { registerGraphql } from './http/graphql/graphql.js';
-import { registerHealth } from './http/health.js';
-import { createPeers } from './http/peers.js';
+import { registerGraphql } from './http/graphql/route.js';
+import { registerMonitoring } from './http/monitoring.js';
 import { createLoadShedding } from './http/rate-limit/load-shedding.js';
 import { createRateLimits } from './http/rate-limit/rate-limits.js';
 import { createRequestLimits } from './http/rate-limit/request-limits.js';
-import { createRequestScope } from './http/request-scope.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerWebSafety } from './http/web-safety.js';
 import { setEarlyHeaders } from './lib/early-headers.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
-import { type Metrics, registerMetrics } from './observability/metrics.js';
+import { createProxyHeaders } from './lib/network.js';
+import type { Metrics } from './observability/metrics.js';
 import { createOperationNames } from './observability/operation-names.js';
 import { createRequestTelemetry } from './observability/request-telemetry.js';
 import type { Tracing } from './observability/tracing.js';
@@ -79,15 +78,15 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
     names: createOperationNames(trusted, telemetry.forgetOperation),
   });
 
-  const peers = createPeers(config.trustProxy);
+  const proxyHeaders = createProxyHeaders(config.trustProxy);
   const authentication = createAuthentication({
     sessions: services.sessions,
-    peers,
+    scopeOf: services.scopeOf,
+    proxyHeaders,
     fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
     origins: config.corsOrigins,
   });
-  const requestScope = createRequestScope(authentication, services.scopeOf);
-  const answers = !config.responseCache
+  const responseCache = !config.responseCache
     ? undefined
     : createResponseCache({
         telemetry,
@@ -107,7 +106,7 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
           telemetry,
         }),
         largestBody,
-        scopeOf: requestScope,
+        scopeOf: authentication.scopeOf,
       });
 
   const admission = createAdmission({
@@ -128,8 +127,8 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
     loadShedding,
     budget,
     limits: createRateLimits(config.rateLimits, shared?.redis, telemetry),
-    peers,
-    scopeOf: requestScope,
+    proxyHeaders,
+    scopeOf: authentication.scopeOf,
   });
 
   const app = await createHttpApp({
@@ -143,14 +142,13 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
         handler(request, response);
       };
       return requestTelemetry.listener(
-        connections.listener(requestLimits.listener(answers?.listener(door) ?? door, door)),
+        connections.listener(requestLimits.listener(responseCache?.listener(door) ?? door, door)),
       );
     },
   });
   await registerWebSafety(app, config.corsOrigins);
   requestLimits.guard(app);
-  registerHealth(app, loadShedding);
-  registerMetrics(app, metrics);
+  registerMonitoring(app, loadShedding, metrics.registry);
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
   }
@@ -170,8 +168,7 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
     deadlineMs,
     explains,
     authentication,
-    scopeOf: requestScope,
-    answers,
+    responseCache,
     admission,
     executor: config.executor,
     requestTelemetry,

@@ -8,7 +8,7 @@ import { createAdmission } from '../src/graphql/limits/admission.js';
 import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
-import { serveGraphql } from '../src/http/graphql/serve-graphql.js';
+import { serveApollo } from '../src/http/graphql/apollo-adapter.js';
 import { registerWebSafety } from '../src/http/web-safety.js';
 import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
 
@@ -59,12 +59,12 @@ defineIntegrationTestSuite(async (config, options) => {
   });
   const documents = createTrustedDocuments('off', new Map());
   await registerWebSafety(app, []);
-  serveGraphql(app, '/', {
+  serveApollo(app, '/', {
     apollo,
     admission: createAdmission({ schema, documents, introspection: true, callLimit: 1 }),
     requestTelemetry,
-    context: async () => (await options?.context?.()) ?? {},
-    finish: (_, __, body) => body,
+    createContext: async () => (await options?.context?.()) ?? {},
+    send: (_, __, body) => body,
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;

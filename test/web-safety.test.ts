@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { refuseUnreadable, safeHeaders } from '../src/http/refusal.js';
+import { refuseUnreadable, safeHeaders } from '../src/http/web-safety.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway, wireOrigin } from './support/gateway.js';
 import { ofTheRun } from './support/of-the-run.js';

@@ -1,71 +1,82 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Credential, explicitCredential, type RawCredentials } from '../auth/credentials.js';
+import { type Credential, explicitCredential, type RawCredentials, type Scope } from '../auth/credentials.js';
 import type { RequestIdentity } from '../context.js';
 import type { OpenedSession, Sessions } from '../domains/sessions/sessions.js';
 import { Forbidden, Unauthenticated } from '../errors.js';
 import { Attached } from '../lib/attached.js';
 import { addEarlyHeader } from '../lib/early-headers.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
+import type { ProxyHeaders } from '../lib/network.js';
 import { sessionIdsIn } from '../lib/path.js';
-import type { Peers } from './peers.js';
 
 const sealedCookie = 'mig_session';
 
-/** Who a request comes from, and how a session begins and ends. */
+/** Finds the client of a request or connection, and sets and clears its session's cookie. */
 export interface Authentication {
   /**
-   * Reads the credential; an Unauthenticated in its place is a session that is no longer good.
-   * @throws BadUserInput for credentials that cannot be told apart or carried.
+   * The scope of the request's credential; undefined where there is no valid one.
+   * @throws BadUserInput for two credentials at once, or one that no header could carry.
    */
-  credentialOf(request: IncomingMessage): MaybePromise<RequestIdentity['credential']>;
-  /** @param reply where the session's cookie is set and cleared. @throws as `credentialOf`. */
-  receive(request: FastifyRequest, reply: FastifyReply): Promise<RequestIdentity>;
-  /** Reads off a request what a connection that outlives it needs later, and no more. */
-  arrive(request: FastifyRequest): Handshake;
+  scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
+  /** @param reply sets and clears the session's cookie. @throws as `scopeOf`. */
+  identify(request: FastifyRequest, reply: FastifyReply): Promise<RequestIdentity>;
+  /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
+  handshakeOf(request: FastifyRequest): Handshake;
   /**
-   * Whose connection it is.
-   * @param presented what the connection's first message presents, by the names of the headers.
-   * @throws BadUserInput as `credentialOf` does; Unauthenticated where there is no good credential; Forbidden where a page of another origin
+   * The client of a connection.
+   * @param rawCredentials from the connection's first message, by the names of the headers.
+   * @throws BadUserInput as `scopeOf` does; Unauthenticated where there is no valid credential; Forbidden where a page of another origin
    * would use the cookie (cross-site WebSocket hijacking).
    */
-  authenticate(arrival: Handshake, rawCredentials?: RawCredentials): Promise<Identity>;
+  authenticate(handshake: Handshake, rawCredentials?: RawCredentials): Promise<Identity>;
 }
 
-/** Whoever a connection was opened for. */
+/** The client of a connection. */
 export interface Identity {
   readonly credential: Credential;
   readonly address: string;
 }
 
-/** What the request presented that a connection began with. */
+/** The credentials in the request that opened a connection. */
 export interface Handshake {
   readonly rawCredentials: RawCredentials;
   readonly cookie: string | undefined;
   readonly address: string;
-  /** Whether it comes from no page, or from one that may use the cookie. */
+  /** Whether the request comes from a page that may use the cookie, or from no page. */
   readonly trusted: boolean;
 }
 
-/** What a reception needs. */
+/** What authentication is made of. */
 export interface AuthenticationDeps {
   readonly sessions: Sessions;
-  readonly peers: Pick<Peers, 'hostOf'>;
-  /** Who a request without any credential is taken for; undefined: nobody. */
+  readonly scopeOf: (credential: Credential) => Scope;
+  readonly proxyHeaders: Pick<ProxyHeaders, 'hostOf'>;
+  /** The credential of a request that has none of its own; undefined: such a request has no credential. */
   readonly fallback: Credential | undefined;
-  /** Whose pages may use the cookie on connections, besides the gateway's own. */
+  /** Origins, besides the gateway's own, whose pages may use the cookie on connections. */
   readonly origins: readonly string[];
 }
 
-/** The one place where an HTTP request's credential is read. An explicit one outranks the cookie, which a browser sends unasked. */
-export function createAuthentication({ sessions, peers, fallback, origins }: AuthenticationDeps): Authentication {
-  const { hostOf } = peers;
+/** The last credential on a connection, so that its scope is computed once for many requests. */
+interface KnownScope {
+  readonly credential: Credential;
+  readonly scope: Scope;
+}
+
+/** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
+export function createAuthentication(deps: AuthenticationDeps): Authentication {
+  const { sessions, fallback, origins } = deps;
+  const { hostOf } = deps.proxyHeaders;
   const isSecure = (request: IncomingMessage) => !isLoopback(hostOf(request).replace(/:\d+$/, ''));
-  /** Everywhere but on a developer's own machine the cookie travels encrypted, and its name keeps other hosts from planting one (RFC 6265bis). */
+  /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
   const cookieName = (request: IncomingMessage) => (isSecure(request) ? `__Host-${sealedCookie}` : sealedCookie);
 
   const cookieCredentials = new Attached<MaybePromise<RequestIdentity['credential']>>();
+  const scopes = new Attached<MaybePromise<Scope | undefined>>();
+  const lastScopes = new WeakMap<Socket, KnownScope>();
 
   const cookieOf = (request: IncomingMessage) =>
     request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
@@ -84,7 +95,7 @@ export function createAuthentication({ sessions, peers, fallback, origins }: Aut
       ...lifetime,
     });
 
-  /** Of the request's cookie. One that was sealed under an older secret is set anew on whatever answer the request gets. */
+  /** The credential in the request's cookie. A cookie that was sealed under an older secret is set again with the response. */
   function cookieCredentialOf(request: IncomingMessage): MaybePromise<RequestIdentity['credential']> {
     const known = cookieCredentials.get(request);
     if (known !== undefined) return known;
@@ -101,8 +112,8 @@ export function createAuthentication({ sessions, peers, fallback, origins }: Aut
   }
 
   /**
-   * A browser names the origin of a page that opens a WebSocket or may read the response. For a GET whose response the page may not read it
-   * names none, and says in `Sec-Fetch-Site` whether the page is of another origin.
+   * A browser sends the origin of a page that opens a WebSocket or may read the response. For a GET whose response the page may not read, it
+   * sends no origin, and `Sec-Fetch-Site` says whether the page is of another origin.
    */
   function isTrusted(request: IncomingMessage): boolean {
     const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
@@ -111,15 +122,31 @@ export function createAuthentication({ sessions, peers, fallback, origins }: Aut
     return URL.canParse(origin) && new URL(origin).host === hostOf(request);
   }
 
-  const credentialOf: Authentication['credentialOf'] = request =>
-    explicitCredential(presentedBy(request)) ??
+  /** An Unauthenticated in place of the credential is a session that is no longer valid. @throws BadUserInput */
+  const credentialOf = (request: IncomingMessage): MaybePromise<RequestIdentity['credential']> =>
+    explicitCredential(rawCredentialsOf(request)) ??
     andThen(cookieCredentialOf(request), credential => credential ?? fallback);
 
-  return {
-    credentialOf,
+  function scopeFor(socket: Socket, credential: RequestIdentity['credential']): Scope | undefined {
+    if (credential === undefined || credential instanceof Error) return undefined;
+    const last = lastScopes.get(socket);
+    if (last !== undefined && isSame(last.credential, credential)) return last.scope;
+    const scope = deps.scopeOf(credential);
+    lastScopes.set(socket, { credential, scope });
+    return scope;
+  }
 
-    async receive({ raw, ip }, reply) {
-      // At once, and not when Fastify sends: an answer that sets a cookie is nobody else's.
+  return {
+    scopeOf(request) {
+      const known = scopes.get(request);
+      if (known !== undefined) return known;
+      const scope = andThen(credentialOf(request), credential => scopeFor(request.socket, credential));
+      scopes.set(request, scope);
+      return scope;
+    },
+
+    async identify({ raw, ip }, reply) {
+      // Set now, and not when Fastify sends: a response that sets a cookie must not be cached.
       const setCookie = (value: string, lifetime: { maxAge?: number; expires?: Date }) => {
         reply.removeHeader('set-cookie').header('set-cookie', setCookieText(raw, value, lifetime));
       };
@@ -139,8 +166,8 @@ export function createAuthentication({ sessions, peers, fallback, origins }: Aut
       };
     },
 
-    arrive: ({ raw, ip }) => ({
-      rawCredentials: presentedBy(raw),
+    handshakeOf: ({ raw, ip }) => ({
+      rawCredentials: rawCredentialsOf(raw),
       cookie: cookieOf(raw),
       address: ip,
       trusted: isTrusted(raw),
@@ -159,9 +186,12 @@ export function createAuthentication({ sessions, peers, fallback, origins }: Aut
   };
 }
 
+const isSame = (one: Credential, other: Credential) =>
+  one.kind === other.kind && one.secret.reveal() === other.secret.reveal();
+
 const lifetimeOf = (maxAge: number | undefined) => (maxAge === undefined ? {} : { maxAge });
 
-function presentedBy({ headers, url = '' }: IncomingMessage): RawCredentials {
+function rawCredentialsOf({ headers, url = '' }: IncomingMessage): RawCredentials {
   const sessionIds = sessionIdsIn(url);
   return {
     'x-api-key': headers['x-api-key']?.toString(),

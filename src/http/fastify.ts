@@ -10,8 +10,8 @@ import {
 import { GatewayError, Overloaded, RateLimited } from '../errors.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Connections } from './connections.js';
-import { refusalBody, refuseUnreadable, safeHeaders } from './refusal.js';
 import { parseReadBodies } from './request-body.js';
+import { errorBody, refuseUnreadable, safeHeaders } from './web-safety.js';
 
 /** How large a request's body may be, in bytes. */
 export const largestBody = 1024 * 1024;
@@ -61,7 +61,7 @@ export async function createHttpApp({
     const hasGone = request.raw.socket.destroyed;
     if (status >= 500 && !hasGone) request.log.error({ err: error, req: request }, 'Unexpected');
     const message = status >= 500 ? 'Internal server error' : (wordsFor[error.code ?? ''] ?? error.message);
-    return reply.code(status).send(refusalBody(message, status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST'));
+    return reply.code(status).send(errorBody(message, status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST'));
   };
   const app = fastify({
     loggerInstance: log,
@@ -89,7 +89,7 @@ export async function createHttpApp({
   parseReadBodies(app, largestBody);
   // The framework's own answer would repeat the address, query included.
   app.setNotFoundHandler((_, reply) =>
-    reply.code(404).send(refusalBody('There is nothing at this address', 'NOT_FOUND')),
+    reply.code(404).send(errorBody('There is nothing at this address', 'NOT_FOUND')),
   );
   return app;
 }

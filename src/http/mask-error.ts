@@ -2,7 +2,7 @@ import { unwrapResolverError } from '@apollo/server/errors';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
 
-/** Codes of errors that GraphQL itself makes before it executes anything; their text speaks of the document alone. */
+/** Codes of errors that GraphQL itself finds before it executes anything. Their messages describe only the document. */
 const documentErrors = new Set([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
@@ -14,9 +14,9 @@ const documentErrors = new Set([
 ]);
 
 /**
- * The one boundary that every error of every door passes: an error of ours shows its text and code, one of GraphQL's own its text,
- * and anything else nothing but that it happened.
- * @param report hears of what is not shown.
+ * Every error that a client sees on any transport passes this function. The gateway's own errors show their message and code, and GraphQL's
+ * errors their message. Any other error shows only that it happened.
+ * @param report called with each error that the client does not see.
  */
 export function maskError(
   formatted: GraphQLFormattedError,
@@ -32,7 +32,7 @@ export function maskError(
   if (cause instanceof GraphQLError && typeof code === 'string' && documentErrors.has(code)) {
     return { message: formatted.message, ...place, extensions: { code, ...argumentOf(code, formatted.message) } };
   }
-  const argument = unfitArgument(cause);
+  const argument = invalidArgument(cause);
   if (argument !== undefined) {
     return { message: formatted.message, ...place, extensions: { code: 'BAD_USER_INPUT', argument } };
   }
@@ -40,32 +40,32 @@ export function maskError(
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
 }
 
-/** The same without the names of the schema that GraphQL proposes for one that is not in it. */
+/** The error without the names of the schema that GraphQL suggests in place of an unknown one. */
 export function withoutSuggestions(error: GraphQLFormattedError): GraphQLFormattedError {
   return { ...error, message: error.message.replace(/ Did you mean .*\?$/s, '') };
 }
 
-/** What was thrown: by a resolver, or by a door that refused the whole request. */
+/** The error that a resolver threw, or that refused the whole request. */
 export function causeOf(error: unknown): unknown {
   const cause = unwrapResolverError(error);
-  const refused = cause instanceof GraphQLError && cause.originalError instanceof GatewayError;
-  return refused ? cause.originalError : cause;
+  const isRefusal = cause instanceof GraphQLError && cause.originalError instanceof GatewayError;
+  return isRefusal ? cause.originalError : cause;
 }
 
-/** An error of ours for a door that must refuse a whole request, with its HTTP status. */
-export function refusal(error: unknown): unknown {
+/** An error of the gateway that refuses a whole request, as a GraphQL error with its HTTP status. Other errors stay as they are. */
+export function toGraphqlError(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error;
   const extensions = { ...error.extensions, http: { status: error.httpStatus } };
   return new GraphQLError(error.message, { originalError: error, extensions });
 }
 
-/** The argument that GraphQL itself finds at fault when it executes a field: it is null by way of a variable that has a default. */
-function unfitArgument(cause: unknown): string | undefined {
+/** The argument that GraphQL itself finds invalid when it executes a field: a variable with a default that is explicitly null. */
+function invalidArgument(cause: unknown): string | undefined {
   if (!(cause instanceof GraphQLError) || cause.originalError !== undefined) return undefined;
   return /^Argument "(\w+)" (?:of|has) /.exec(cause.message)?.[1];
 }
 
-/** A variable that does not fit its type is bad input like any other: the client is told which. */
+/** The variable that does not match its type, for the client to find it. */
 function argumentOf(code: string, message: string): { argument?: string } {
   const [, variable] = /^Variable "\$(\w+)"/.exec(message) ?? [];
   return code === 'BAD_USER_INPUT' && variable !== undefined ? { argument: variable } : {};

@@ -1,11 +1,54 @@
+import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 import { Overloaded } from '../errors.js';
-import { safeHeaders } from './refusal.js';
 
-/** What a page of another origin may read of an answer's head. */
+/** Headers of every response: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
+export const safeHeaders: OutgoingHttpHeaders = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+};
+
+/** The body of a response that refuses a whole request. */
+export const errorBody = (message: string, code: string) => ({ errors: [{ message, extensions: { code } }] });
+
+/** Status and message for errors of Node's parser. Every other error of the parser is a 400. */
+const parserErrors: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
+  HPE_HEADER_OVERFLOW: [431, 'The headers are too large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large'],
+};
+
+/** Answers a request that Node could not parse, in the form of every refused request, and ends the connection. */
+export function refuseUnreadable(error: { readonly code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] = parserErrors[error.code ?? ''] ?? [400, 'The request cannot be parsed'];
+  const body = JSON.stringify(errorBody(message, 'BAD_REQUEST'));
+  const headers = {
+    ...safeHeaders,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': body.length,
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`, () => socket.destroy());
+}
+
+/** Whether a response to an earlier request has started: the client would read a second one as a part of it. */
+function isAnswering(socket: Duplex): boolean {
+  const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
+  return response?.headersSent ?? false;
+}
+
+/** Response headers that a page of another origin may read. */
 const readable = ['etag', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after', 'x-request-id'];
-/** What it may send. */
+/** Request headers that a page of another origin may send. */
 const sendable = [
   'content-type',
   'authorization',
@@ -20,7 +63,7 @@ const sendable = [
 const preflightSeconds = 600;
 const yearSeconds = 31_536_000;
 
-/** A request without the header that HTTP/1.1 demands (RFC 9112, 3.2). */
+/** The request has no `Host`, which HTTP/1.1 requires (RFC 9112, 3.2). */
 class HostMissing extends Error {
   override readonly name = 'HostMissing';
   readonly statusCode = 400;
@@ -31,8 +74,8 @@ class HostMissing extends Error {
 }
 
 /**
- * Headers for browsers, on every answer; which origins may read answers and send cookies. GraphiQL's page has a policy of its own. What is
- * refused before anything else looks at it is refused here, so that it has the headers too.
+ * Sets the headers for browsers on every response, and the origins that may read responses and send cookies. GraphiQL's page has a policy of its
+ * own. A request that is refused before any route sees it is refused here, after the headers are set.
  */
 export async function registerWebSafety(app: FastifyInstance, origins: readonly string[]): Promise<void> {
   const overTls = { ...safeHeaders, 'strict-transport-security': `max-age=${yearSeconds}; includeSubDomains` };
@@ -53,7 +96,7 @@ export async function registerWebSafety(app: FastifyInstance, origins: readonly 
     allowedHeaders: sendable,
     exposedHeaders: readable,
     maxAge: preflightSeconds,
-    // It would refuse other requests with OPTIONS in words of its own.
+    // The plugin would refuse other OPTIONS requests with a message of its own.
     strictPreflight: false,
   });
 }

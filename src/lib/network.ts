@@ -1,8 +1,37 @@
+import type { IncomingMessage } from 'node:http';
+import proxyAddr from '@fastify/proxy-addr';
 import ipaddr from 'ipaddr.js';
 
-/** What counts as one client where addresses are counted: whoever holds one IPv6 address holds its whole network of 64 bits. */
+/** The network that counts as one client: an IPv4 address, or 64 bits of an IPv6 address, all of which belong to one client. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
   return parsed.kind() === 'ipv4' ? parsed.toString() : parsed.toByteArray().slice(0, 8).join('.');
+}
+
+/** Reads the client's address and the host from a request, by the headers of trusted proxies. Works as Fastify does, for requests that Fastify has not seen yet. */
+export interface ProxyHeaders {
+  /** The client's network address. */
+  addressOf(request: IncomingMessage): string;
+  /** The requested host, with its port where the client sent one; empty where the client sent no host. */
+  hostOf(request: IncomingMessage): string;
+}
+
+/** @param trustProxy true: trust all proxies; false: trust none; a list: trust the proxies at these addresses. */
+export function createProxyHeaders(trustProxy: boolean | readonly string[]): ProxyHeaders {
+  if (trustProxy === false) {
+    return {
+      addressOf: ({ socket }) => socket.remoteAddress ?? '',
+      hostOf: ({ headers }) => headers.host ?? '',
+    };
+  }
+  const trusts = trustProxy === true ? () => true : proxyAddr.compile([...trustProxy]);
+  return {
+    addressOf: request => proxyAddr(request, trusts),
+    hostOf({ headers, socket }) {
+      // The trusted proxy appended the last entry. The client may have sent those before it.
+      const forwarded = headers['x-forwarded-host']?.toString().split(',').at(-1)?.trim();
+      return forwarded && trusts(socket.remoteAddress ?? '', 0) ? forwarded : (headers.host ?? '');
+    },
+  };
 }

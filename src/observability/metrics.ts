@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Telemetry } from './telemetry.js';
 
@@ -128,11 +127,6 @@ export function createMetrics(): Metrics {
 async function removeOperation(counter: Counter<'operation'>, operation: string): Promise<void> {
   const { values } = await counter.get();
   for (const { labels } of values) if (labels.operation === operation) counter.remove(labels);
-}
-
-/** `/metrics` in the format of Prometheus. */
-export function registerMetrics(app: FastifyInstance, { registry }: Metrics): void {
-  app.get('/metrics', async (_, reply) => reply.type(registry.contentType).send(await registry.metrics()));
 }
 
 /**

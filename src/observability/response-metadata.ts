@@ -1,14 +1,15 @@
+import type { GraphQLFormattedError } from 'graphql';
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from './operation-info.js';
 
-/** Who answered a read: a memory of this process, Redis, a call that another reader had under way, or a call of its own. */
+/** Where a read was answered from: the memory of this process, Redis, a call that was already running for another read, or a call of its own. */
 export type Source = 'memory' | 'redis' | 'flight' | 'network';
 
-/** One line of `extensions.explain`. `path` has the query, but never a credential; `milliseconds` is what the reader waited. */
+/** One line of `extensions.explain`. `path` includes the query, but never a credential; `milliseconds` is how long the read took. */
 export interface UpstreamCallRecord {
   readonly method: string;
   readonly path: string;
-  /** The service's status; null where no answer came. */
+  /** The service's status; null where the service did not answer. */
   readonly status: number | null;
   readonly milliseconds: number;
   readonly source: Source;
@@ -48,4 +49,28 @@ export class ResponseMetadata {
   forbidCaching(): void {
     this.cacheableUntil = 0;
   }
+}
+
+/** Adds to a response an error for each skipped record, `extensions.stale`, and `extensions.explain` if `explain` is true. */
+export function addResponseMetadata(
+  response: { errors?: readonly GraphQLFormattedError[] | undefined; extensions?: Record<string, unknown> | undefined },
+  { skipped, stale, upstreamCalls }: ResponseMetadata,
+  explain: boolean,
+): void {
+  if (skipped.length > 0) response.errors = [...(response.errors ?? []), ...skipped.map(errorOf)];
+  if (!stale && !explain) return;
+  response.extensions = {
+    ...response.extensions,
+    ...(stale && { stale: true }),
+    ...(explain && { explain: upstreamCalls }),
+  };
+}
+
+function errorOf({ record, id, fields }: SkippedRecord): GraphQLFormattedError {
+  const which = id === null ? `One ${record}` : `${record} ${id}`;
+  const why = fields.every(field => field === '') ? '' : ` (${fields.join(', ')})`;
+  return {
+    message: `${which} was left out: the service sent it in a shape that it does not document${why}`,
+    extensions: { code: 'UPSTREAM_INVALID_RESPONSE', record, id, fields },
+  };
 }

@@ -9,11 +9,11 @@ import {
 } from 'graphql';
 import { type Context, createContext, type RequestIdentity } from '../context.js';
 import { UpstreamTimeout } from '../errors.js';
-import type { GraphqlRouteDeps } from '../http/graphql/graphql.js';
+import type { GraphqlRouteDeps } from '../http/graphql/route.js';
 import { maskError, withoutSuggestions } from '../http/mask-error.js';
-import { addResponseMetadata } from '../http/receipt-notes.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from '../observability/operation-info.js';
+import { addResponseMetadata } from '../observability/response-metadata.js';
 import { type Operation, Refused, withCode } from './operations.js';
 
 /** What the doors for streams need: what the door for requests needs, and its server. */

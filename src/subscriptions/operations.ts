@@ -12,7 +12,7 @@ import { LRUCache } from 'lru-cache';
 import { BadUserInput } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
 import { mostDocumentText } from '../http/graphql/document-store.js';
-import { refusal } from '../http/mask-error.js';
+import { toGraphqlError } from '../http/mask-error.js';
 import type { Asked } from './messages.js';
 
 /** An operation that may be executed. */
@@ -74,7 +74,7 @@ export function createOperationReader(
     try {
       return admitted(asked);
     } catch (error) {
-      const refused = refusal(error);
+      const refused = toGraphqlError(error);
       if (refused instanceof GraphQLError) return new Refused([refused]);
       throw error;
     }

@@ -46,7 +46,7 @@ export function registerSse(
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         return reply.code(406).send(plainError('Accept must include text/event-stream'));
       }
-      const guest = await authentication.authenticate(authentication.arrive(request));
+      const guest = await authentication.authenticate(authentication.handshakeOf(request));
       const leave = streams.enter(guest);
       if (leave === undefined) throw new RateLimited('Too many connections with this credential');
       reply.headers(head);

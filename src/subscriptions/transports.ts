@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from '../http/connections.js';
-import type { GraphqlRouteDeps } from '../http/graphql/graphql.js';
+import type { GraphqlRouteDeps } from '../http/graphql/route.js';
 import type { RequestLimits } from '../http/rate-limit/request-limits.js';
 import type { StreamTimes } from './connection.js';
 import { createExecutor, type ExecutorDeps } from './executor.js';

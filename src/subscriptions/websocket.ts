@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
 import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
-import { refusalBody, safeHeaders } from '../http/refusal.js';
+import { errorBody, safeHeaders } from '../http/web-safety.js';
 import { pathOf } from '../lib/path.js';
 import type { ConnectionTelemetry } from '../observability/request-telemetry.js';
 import { Connection, type StreamTimes } from './connection.js';
@@ -63,7 +63,7 @@ export function registerWebsocket(
 
   server.on('wsClientError', (_, __, request) => {
     const head = { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' };
-    const body = JSON.stringify(refusalBody('This is not a WebSocket handshake that can be read', 'BAD_REQUEST'));
+    const body = JSON.stringify(errorBody('This is not a WebSocket handshake that can be read', 'BAD_REQUEST'));
     upgrades.get(request)?.response.writeHead(400, head).end(body);
   });
 
@@ -90,9 +90,9 @@ export function registerWebsocket(
     const upgrade = upgrades.get(request.raw);
     if (upgrade === undefined) return;
     if (!offers(request.headers['sec-websocket-protocol'])) {
-      return reply.code(400).send(refusalBody(`Speak ${protocol}`, 'BAD_REQUEST'));
+      return reply.code(400).send(errorBody(`Speak ${protocol}`, 'BAD_REQUEST'));
     }
-    const arrival = authentication.arrive(request);
+    const arrival = authentication.handshakeOf(request);
     reply.hijack();
     const { telemetry, response } = upgrade;
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {

@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Scope } from '../../src/auth/credentials.js';
-import { asApollo } from '../../src/http/graphql/admitted.js';
+import { toApolloRequest } from '../../src/http/graphql/apollo-adapter.js';
 import { parseReadBodies, readBody } from '../../src/http/request-body.js';
 import { answerKey } from '../../src/http/response-cache/response-cache.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
@@ -33,7 +33,11 @@ beforeAll(async () => {
       }),
   });
   parseReadBodies(app, largest);
-  app.route({ url: '/graphql', method: ['GET', 'POST'], handler: async incoming => ({ apollo: asApollo(incoming) }) });
+  app.route({
+    url: '/graphql',
+    method: ['GET', 'POST'],
+    handler: async incoming => ({ apollo: toApolloRequest(incoming) }),
+  });
   app.setErrorHandler((error: Error, _, reply) => reply.code(400).send({ refused: error.message }));
   port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
 });

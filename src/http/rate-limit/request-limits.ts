@@ -6,10 +6,10 @@ import { Attached } from '../../lib/attached.js';
 import { addEarlyHeader, setEarlyHeaders } from '../../lib/early-headers.js';
 import { andThen, type MaybePromise, orUndefined } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
-import { networkOf } from '../../lib/network.js';
+import { networkOf, type ProxyHeaders } from '../../lib/network.js';
 import { pathOf } from '../../lib/path.js';
 import type { Connections } from '../connections.js';
-import type { Peers } from '../peers.js';
+import { monitoringPaths } from '../monitoring.js';
 import { watchBody } from '../request-body.js';
 import type { LoadShedding } from './load-shedding.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
@@ -30,14 +30,12 @@ export interface RequestLimitsDeps {
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
-  readonly peers: Pick<Peers, 'addressOf'>;
+  readonly proxyHeaders: Pick<ProxyHeaders, 'addressOf'>;
   /** Whose request it is; undefined where nobody's. May fail where the credential is none. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
 }
 
-/** What those who watch over the gateway ask must be answered most of all when it is in trouble. */
-const open = new Set(['/healthz', '/readyz', '/metrics']);
-const isOpen = ({ url = '' }: IncomingMessage) => open.has(pathOf(url));
+const isOpen = ({ url = '' }: IncomingMessage) => monitoringPaths.has(pathOf(url));
 
 const retryOverloadSeconds = 1;
 
@@ -46,7 +44,7 @@ export function createRequestLimits({
   connections,
   budget,
   limits,
-  peers,
+  proxyHeaders,
   scopeOf,
 }: RequestLimitsDeps): RequestLimits {
   /** Null: let in. */
@@ -67,7 +65,7 @@ export function createRequestLimits({
       grew(bytes) {
         if (bytes < worthCounting || response.destroyed) return;
         if (claim === undefined) {
-          const counted = budget.claim(networkOf(peers.addressOf(request)));
+          const counted = budget.claim(networkOf(proxyHeaders.addressOf(request)));
           claim = counted;
           response.once('close', () => counted.release());
         }
@@ -100,7 +98,7 @@ export function createRequestLimits({
     return andThen(
       orUndefined(() => scopeOf(request)),
       scope => {
-        const address = peers.addressOf(request);
+        const address = proxyHeaders.addressOf(request);
         const refusal = budget.refusalFor(scope ?? address);
         if (refusal !== undefined) {
           addEarlyHeader(request, 'retry-after', retryOverloadSeconds);

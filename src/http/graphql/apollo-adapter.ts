@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream';
+import { type ApolloServer, type BaseContext, HeaderMap, type HTTPGraphQLRequest } from '@apollo/server';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../../errors.js';
+import type { Admission } from '../../graphql/limits/admission.js';
+import { hasDocumentHash } from '../../graphql/limits/trusted-documents.js';
+import type { RequestTelemetry } from '../../observability/request-telemetry.js';
+import { toGraphqlError } from '../mask-error.js';
+
+/** How requests are executed, and what is done before and after. */
+export interface ApolloAdapterOptions<C extends BaseContext> {
+  readonly apollo: ApolloServer<C>;
+  readonly admission: Pick<Admission, 'documentText'>;
+  readonly requestTelemetry: Pick<RequestTelemetry, 'of'>;
+  /** The context of a request. @throws the error that refuses the request. */
+  createContext(request: FastifyRequest, reply: FastifyReply): Promise<C>;
+  /**
+   * Sends a whole response, or returns what Fastify is to send.
+   * @param body what `stringifyResult` returned.
+   * @param context undefined where the request was refused before it had one.
+   * @throws GatewayError where the response cannot be sent.
+   */
+  send(request: FastifyRequest, reply: FastifyReply, body: string, context: C | undefined): unknown;
+}
+
+/** GraphQL over HTTP: passes requests from Fastify to Apollo's server, and its responses back. */
+export function serveApollo<C extends BaseContext>(
+  app: FastifyInstance,
+  url: string,
+  { apollo, admission, requestTelemetry, createContext, send }: ApolloAdapterOptions<C>,
+): void {
+  app.route({
+    url,
+    method: ['GET', 'POST'],
+    handler: async (request, reply) => {
+      const info = requestTelemetry.of(request.raw);
+      let made: C | undefined;
+      const refused = (error: unknown) => {
+        if (error instanceof GatewayError) info.outcome = error.code;
+        return toGraphqlError(error);
+      };
+      let context = async () => {
+        try {
+          made = await createContext(request, reply);
+          return made;
+        } catch (error) {
+          throw refused(error);
+        }
+      };
+      let httpGraphQLRequest = toApolloRequest(request);
+      try {
+        httpGraphQLRequest = withDocument(httpGraphQLRequest, admission);
+      } catch (error) {
+        // Apollo throws it when it asks for the context, after its check against forged requests.
+        context = () => Promise.reject(refused(error));
+      }
+      const response = await apollo.executeHTTPGraphQLRequest({ httpGraphQLRequest, context });
+      const { headers, body, status = 200 } = response;
+      const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
+      const outcome = made === undefined ? undefined : info.outcome;
+      reply.code(statusFor(status, outcome, types)).headers(Object.fromEntries(headers));
+      return body.kind === 'complete'
+        ? send(request, reply, body.string, made)
+        : reply.send(Readable.from(body.asyncIterator));
+    },
+  });
+}
+
+/** A request in Apollo's form, as it came. */
+export function toApolloRequest({ method, url, headers, body }: FastifyRequest): HTTPGraphQLRequest {
+  const map = new HeaderMap();
+  for (const [name, value] of Object.entries(headers)) {
+    if (value) map.set(name, Array.isArray(value) ? value.join(', ') : value);
+  }
+  const query = url.indexOf('?');
+  return { method, headers: map, body, search: query === -1 ? '' : url.slice(query) };
+}
+
+/** The request with the text of its trusted document in place of the document's hash. @throws what `admission.documentText` throws. */
+function withDocument(request: HTTPGraphQLRequest, admission: Pick<Admission, 'documentText'>): HTTPGraphQLRequest {
+  if (request.method === 'GET') return { ...request, search: searchWithDocument(request.search, admission) };
+  const { body } = request;
+  const params: Record<string, unknown> =
+    typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {};
+  const text = admission.documentText(params);
+  if (text === undefined || !hasDocumentHash(params)) return request;
+  const { extensions: _, documentId: __, ...rest } = params;
+  return { ...request, body: { ...rest, query: text } };
+}
+
+function searchWithDocument(search: string, admission: Pick<Admission, 'documentText'>): string {
+  const params = new URLSearchParams(search);
+  const named = {
+    query: params.get('query') ?? undefined,
+    documentId: params.get('documentId') ?? undefined,
+    extensions: parsed(params.get('extensions')),
+    variables: parsed(params.get('variables')),
+  };
+  const text = admission.documentText(named);
+  if (text === undefined || !hasDocumentHash(named)) return search;
+  params.set('query', text);
+  params.delete('extensions');
+  params.delete('documentId');
+  return `?${params}`;
+}
+
+/** The value of a JSON text; undefined where it is not JSON, which Apollo refuses later. */
+function parsed(json: string | null): unknown {
+  try {
+    return json === null ? undefined : JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
+const documentErrors = new Set([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'OPERATION_RESOLUTION_FAILURE',
+  'BAD_USER_INPUT',
+]);
+
+/**
+ * The status of an executed request. A client that asks for `application/json` by name does not know the statuses of GraphQL over HTTP, and may
+ * take any status but 200 for the response of a proxy (GraphQL over HTTP: application/json).
+ * @param status by the rules of `application/graphql-response+json`: 400 where the document cannot be run.
+ * @param outcome the code of the first error.
+ */
+function statusFor(
+  status: number,
+  outcome: string | undefined,
+  { accept = '', contentType = '' }: { readonly accept: string | undefined; readonly contentType: string | undefined },
+): number {
+  const isLegacyJson = contentType.startsWith('application/json') && /\bapplication\/json\b/i.test(accept);
+  return isLegacyJson && status === 400 && outcome !== undefined && documentErrors.has(outcome) ? 200 : status;
+}
+
+/** Apollo's `stringifyResult`: leaves a result as it is, so that it is written later, once there is memory for it. See `resultOf`. */
+export const keepResult = (result: unknown): string => result as string;
+
+/** Takes the result that `keepResult` left in the body of Apollo's response. @throws Error where Apollo has turned it into text. */
+export function resultOf(body: string): unknown {
+  if (typeof body === 'string') throw new Error('Apollo did not keep the result of stringifyResult in the body');
+  return body;
+}

@@ -49,12 +49,6 @@ test('README shows the table of calls as it is tested', () => {
   expect(section('calls')).toBe(callsTableAsMarkdown());
 });
 
-test('docs/decisions.md says why each dependency is there', () => {
-  const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
-  const [decisions, { dependencies }] = [read('docs/decisions.md'), JSON.parse(read('package.json'))];
-  expect(Object.keys(dependencies).filter(name => !decisions.includes(`\`${name}\``))).toEqual([]);
-});
-
 test('comments cite sections of docs/upstream-api.md that exist', () => {
   const page = readFileSync(new URL('../docs/upstream-api.md', import.meta.url), 'utf8');
   const sections = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, title]) => title));

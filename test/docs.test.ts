@@ -1,0 +1,53 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+
+const read = (file: string) => readFileSync(file, 'utf8');
+const documents = [
+  ...readdirSync('.').filter(file => file.endsWith('.md')),
+  'bench/README.md',
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.md'))
+    .map(file => `docs/${file}`),
+];
+
+describe('every document', () => {
+  test.each(documents)('%s names only files and folders that exist', document => {
+    const text = read(document);
+    // `src/gql/` is a folder of the project that the guide for front ends makes.
+    const paths = [...text.matchAll(/`((?:src(?!\/gql)|test|bench|schema|docs|\.ci)\/[^`\s]*)`/g)].map(
+      ([, path = '']) => path,
+    );
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)[^)]*\)/g)].map(([, link = '']) =>
+      join(dirname(document), link),
+    );
+    expect([...paths, ...links].filter(path => !existsSync(path))).toEqual([]);
+  });
+});
+
+describe('docs/decisions', () => {
+  const records = readdirSync('docs/decisions').filter(file => file !== 'README.md');
+  const titleOf = (file: string) => /^# \d{4}\. (.*)$/m.exec(read(`docs/decisions/${file}`))?.[1];
+
+  test.each(records)('%s has a date, a status, a context, a decision and consequences', file => {
+    const text = read(`docs/decisions/${file}`);
+    expect(text).toMatch(/^Date: \d{4}-\d\d-\d\d\. Status: (accepted|superseded by \d{4})\.$/m);
+    const sections = [...text.matchAll(/^## (.*)$/gm)].map(([, section]) => section);
+    expect(sections).toEqual(['Context', 'Decision', 'Consequences']);
+  });
+
+  test('the index lists every record with its title', () => {
+    const rows = [...read('docs/decisions/README.md').matchAll(/^\| \[(\d{4})\]\((\S+)\) \| (.*) \| (\w+).* \|$/gm)];
+    expect(rows.map(([, , file, title]) => ({ file, title }))).toEqual(
+      records.map(file => ({ file, title: titleOf(file) })),
+    );
+    for (const [, number, file = ''] of rows) expect(file.slice(0, 4)).toBe(number);
+  });
+
+  test('a record names each dependency', () => {
+    const text = records.map(file => read(`docs/decisions/${file}`)).join('\n');
+    const { dependencies, devDependencies } = JSON.parse(read('package.json'));
+    const names = Object.keys({ ...dependencies, ...devDependencies });
+    expect(names.filter(name => !text.includes(`\`${name}\``))).toEqual([]);
+  });
+});

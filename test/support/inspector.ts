@@ -6,6 +6,8 @@ import { until } from './until.js';
 export interface Holdings {
   /** Bytes in use on its heap after a collection, without what V8 keeps of compiled code, which grows for long. */
   readonly heap: number;
+  /** Bytes of its buffers, which lie outside the heap. */
+  readonly buffers: number;
   /** How many timers run that keep it alive. */
   readonly timers: number;
 }
@@ -27,6 +29,7 @@ const look = `JSON.stringify({
   heap: process.getBuiltinModule('v8').getHeapSpaceStatistics()
     .filter(({ space_name }) => !/^(code|trusted|read_only)/.test(space_name))
     .reduce((sum, { space_used_size }) => sum + space_used_size, 0),
+  buffers: process.memoryUsage().arrayBuffers,
   timers: process.getActiveResourcesInfo().filter(name => name === 'Timeout').length,
 })`;
 

@@ -1,6 +1,6 @@
-// Somebody who asks well, in a process of its own, so that its times are not those of whoever else a test plays: `good-visitor.mjs <url>`. One request
-// after another over one connection. Every other one is executed, since `x-explain` is never answered from what is kept. Each message is answered with
-// the times since the last, in milliseconds, and the number of wrong answers.
+// A client that sends good requests, in a process of its own, so that its times do not include the work of the test: `good-client.mjs <url>`.
+// It sends one request after another over one connection. Every other one is executed, since the response cache does not answer `x-explain`.
+// It answers each message with the times since the last message, in milliseconds, and the number of wrong answers.
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,11 +13,11 @@ const pages = '{ totalCount nodes { title references { observation { title } } }
 
 function ask(query, more) {
   return new Promise((resolve, reject) => {
-    const asked = request(`${url}/graphql`, { method: 'POST', agent, headers: { ...headers, ...more } }, response => {
+    const sent = request(`${url}/graphql`, { method: 'POST', agent, headers: { ...headers, ...more } }, response => {
       text(response).then(body => resolve({ status: response.statusCode, body }), reject);
     });
-    asked.on('error', reject);
-    asked.end(JSON.stringify({ query }));
+    sent.on('error', reject);
+    sent.end(JSON.stringify({ query }));
   });
 }
 

@@ -1124,7 +1124,7 @@ describe('the receiver', () => {
   test('accepts an export and prints what arrived', async () => {
     const result = await receiving('accept');
     expect(result).toMatchObject({ __typename: 'ExportDelivered', redirectUrl: 'https://example.com/companies' });
-    expect(result.messageText).toMatch(/^\d+ companies were taken over\.\nThey can be seen in a minute\.$/);
+    expect(result.messageText).toMatch(/^\d+ companies were imported\.\nThey will be visible in a minute\.$/);
     expect(printed).toHaveLength(1);
     for (const part of ['POST /try?me=zoe%40team.example', 'content-type: application/json', result.exportId]) {
       expect(printed[0]).toContain(part);

@@ -20,7 +20,7 @@ const server = createReceiver(values.mode, lines => process.stdout.write(`${line
 server.listen(Number(values.port), values.host);
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
-process.stdout.write(`The receiver listens on http://${values.host}:${port} and will ${values.mode} what arrives\n`);
+process.stdout.write(`The receiver listens on http://${values.host}:${port} and will ${values.mode} all exports\n`);
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {

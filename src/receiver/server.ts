@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** How the receiver treats what arrives. */
+/** How the receiver treats exports. */
 export const modes = ['accept', 'reject', 'fail', 'hang', 'redirect'] as const;
 
 export type Mode = (typeof modes)[number];
 
-/** A client's endpoint to try exports with (docs/upstream-api.md: Expected response). @param print is given what arrives, for a person to read. */
+/** An endpoint to try exports with (docs/upstream-api.md: Expected response). @param print receives each export as readable text. */
 export function createReceiver(mode: Mode, print: (lines: string) => void): Server {
   return createServer(async (request, response) => {
     const body = await text(request);
@@ -19,16 +19,16 @@ const treatments: Readonly<Record<Mode, (response: ServerResponse, body: string)
   accept: (response, body) =>
     answer(response, 200, {
       title: 'Export received',
-      message: `${companiesIn(body).length} companies were taken over.<br>They can be seen in <b>a minute</b>.`,
+      message: `${companiesIn(body).length} companies were imported.<br>They will be visible in <b>a minute</b>.`,
       redirectUrl: 'https://example.com/companies',
     }),
   reject: (response, body) =>
     answer(response, 422, {
-      title: 'Export turned down',
-      message: 'These companies are known already.<br>Please leave them out.',
+      title: 'Export rejected',
+      message: 'These companies are already known.<br>Please leave them out.',
       references: companiesIn(body)
         .slice(0, 3)
-        .map(({ domain }) => ({ title: domain, message: 'is known already', url: `https://${domain}`, type: 'info' })),
+        .map(({ domain }) => ({ title: domain, message: 'is already known', url: `https://${domain}`, type: 'info' })),
     }),
   fail: response => answer(response, 503, { title: 'Never shown' }),
   hang: () => {},

@@ -5,17 +5,17 @@ export interface Call {
   method: string;
   /** With the query string. */
   path: string;
-  /** Null until the answer begins, and for good where a rule broke the connection before that. */
+  /** Null until the response begins. Stays null if a rule breaks the connection before that. */
   status: number | null;
-  /** UTC ISO 8601, by the sandbox's clock. */
+  /** UTC ISO 8601, according to the sandbox's clock. */
   at: string;
   credential: CredentialKind;
 }
 
-/** How many calls are kept at most, so that a sandbox can run for days. */
+/** How many calls the log holds at most, so that a sandbox can run for days. */
 const LIMIT = 100_000;
 
-/** What was asked of the service lately, in the order of arrival; the control paths are not in it. */
+/** The latest requests to the service, in order of arrival, without those to control paths. */
 export class CallLog {
   #calls: Call[] = [];
 
@@ -24,7 +24,7 @@ export class CallLog {
     if (this.#calls.length > LIMIT) this.#calls = this.#calls.slice(-LIMIT / 2);
   }
 
-  /** All calls, or those on a path: a string equals the path without its query, a RegExp is searched for in path and query. */
+  /** All calls, or those on a path. A string must equal the path without its query; a RegExp is searched in path and query. */
   list(pattern?: string | RegExp): Call[] {
     if (pattern === undefined) return [...this.#calls];
     return this.#calls.filter(({ path }) =>

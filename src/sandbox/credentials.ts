@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { Problem } from './problem.js';
 import type { Random } from './random.js';
 
-/** Seconds that a session of either kind lasts (docs/upstream-api.md: Authentication). */
+/** Lifetime in seconds of either kind of session (docs/upstream-api.md: Authentication). */
 export const SESSION_SECONDS = 3600;
 export const SESSION_COOKIE = 'svc_session';
 export const REGION_COOKIE = 'svc_region';
@@ -21,10 +21,10 @@ export interface DemoUser {
   name: string;
 }
 
-/** How a request says who it is from; none where it does not say. */
+/** Kind of credential in a request. */
 export type CredentialKind = 'apiKey' | 'bearer' | 'sessionId' | 'cookie' | 'none';
 
-/** What a caller may do. */
+/** What a client may do. */
 export interface Rights {
   eventsMonitor: boolean;
   markets: 'all' | 'none';
@@ -56,7 +56,7 @@ export const DEMO_USERS: readonly DemoUser[] = [
   { email: 'ben@team.example', password: 'sandbox-ben', name: 'Ben Okafor' },
 ];
 
-/** The first two keys and both users; Ada and the first key administer it. */
+/** The first two keys and both users. Ada and the first key are its admins. */
 export const DEMO_TEAM = {
   name: 'Demo Team',
   keys: DEMO_KEYS.slice(0, 2).map(({ key }) => key),
@@ -73,7 +73,7 @@ const RIGHTS = new Map<string, Rights>(
 const USER_RIGHTS: Rights = { eventsMonitor: true, markets: 'all' };
 
 interface Session {
-  /** The key that a session was made with; none for a signed-in user. */
+  /** The key that created the session. Undefined for a signed-in user. */
   key: string | undefined;
   expiresAt: number;
 }
@@ -87,7 +87,7 @@ export interface SessionTokens {
   checksum: string;
 }
 
-/** Who may do what: the keys, and the sessions made with them (docs/upstream-api.md: Authentication). */
+/** Keys, sessions and their permissions (docs/upstream-api.md: Authentication). */
 export class Credentials {
   readonly #random: Random;
   readonly #now: () => number;
@@ -101,7 +101,7 @@ export class Credentials {
     this.#now = now;
   }
 
-  /** The caller's rights. Throws UNAUTHORISED where the credential is missing, unknown, revoked or has expired. */
+  /** The rights of the client. Throws UNAUTHORISED if the credential is missing, unknown, revoked or expired. */
   identify(request: FastifyRequest): Rights {
     const { kind, value } = presented(request);
     if (kind === 'none') throw new Problem('UNAUTHORISED', 'API key missing');
@@ -111,7 +111,7 @@ export class Credentials {
     return rights;
   }
 
-  /** Tokens for the key that the request carries. Throws UNAUTHORISED for any other credential. */
+  /** Tokens for the API key of the request. Throws UNAUTHORISED for any other credential. */
   createSession(request: FastifyRequest): SessionTokens {
     const { kind, value } = presented(request);
     if (kind !== 'apiKey' || !this.#rightsOf(kind, value))
@@ -124,7 +124,7 @@ export class Credentials {
     return { idToken, accessToken, refreshToken, expiresIn: SESSION_SECONDS, checksum };
   }
 
-  /** The user and the value of their session cookie. Throws UNAUTHORISED, the same for a wrong e-mail and a wrong password. */
+  /** The user and the value of the session cookie. Throws the same UNAUTHORISED for a wrong e-mail address and a wrong password. */
   signIn(email: string, password: string): { user: DemoUser; cookie: string } {
     const user = DEMO_USERS.find(known => known.email === email && known.password === password);
     if (!user) throw new Problem('UNAUTHORISED', 'E-mail or password is wrong');
@@ -133,7 +133,7 @@ export class Credentials {
     return { user, cookie };
   }
 
-  /** From now on this key, token or session cookie is refused; so is every session made with the key. */
+  /** Revokes a key, token or session cookie, and every session created with the key. */
   revoke(credential: string): void {
     this.#revoked.add(credential);
   }
@@ -153,7 +153,7 @@ export class Credentials {
   #expiry = () => this.#now() + SESSION_SECONDS * 1000;
 }
 
-/** The credential of a request; the first of key, bearer, session id and cookie counts. */
+/** The credential of a request: the first of key, bearer token, session id and cookie. */
 export function presented(request: FastifyRequest): { kind: CredentialKind; value: string } {
   const key = request.headers['x-api-key'];
   if (typeof key === 'string') return { kind: 'apiKey', value: key };
@@ -166,7 +166,7 @@ export function presented(request: FastifyRequest): { kind: CredentialKind; valu
   return { kind: 'none', value: '' };
 }
 
-/** Throws FORBIDDEN unless the caller is subscribed to the events monitor (docs/upstream-api.md: Events monitor). */
+/** Throws FORBIDDEN unless the client is subscribed to the events monitor (docs/upstream-api.md: Events monitor). */
 export function requireEventsMonitor(rights: Rights): void {
   if (!rights.eventsMonitor) throw new Problem('FORBIDDEN', 'The API key is not subscribed to this endpoint');
 }

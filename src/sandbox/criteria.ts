@@ -4,7 +4,7 @@ import { PLACES } from './world/vocabulary.js';
 
 const strings = z.array(z.string());
 
-/** Search criteria (docs/upstream-api.md: Search criteria). Those that are used when starting a discovery are not said to be required. */
+/** Search criteria (docs/upstream-api.md: Search criteria). `count` and `performSearch` are optional. */
 export const criteria = z.object({
   userPrompt: z.string(),
   marketName: z.string(),
@@ -36,7 +36,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   batteries: ['accumulators', 'energy storage'],
 };
 
-/** Criteria that the text suggests: its countries, domains and telling words. */
+/** Criteria derived from a text: its countries, domains and significant words. */
 export function deriveCriteria(searchInput: string): SearchCriteria {
   const seedDomains = [...new Set(searchInput.toLowerCase().match(/\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\b/g))];
   const countries = new Map(PLACES.map(({ country, countryCode }) => [country, countryCode]));
@@ -49,7 +49,7 @@ export function deriveCriteria(searchInput: string): SearchCriteria {
   const user = /\bfor ([^,.?]+)/i.exec(searchInput)?.[1];
   return {
     userPrompt: searchInput,
-    marketName: features.slice(0, 4).map(capitalised).join(' ') || 'New Market',
+    marketName: features.slice(0, 4).map(capitalized).join(' ') || 'New Market',
     marketType: 'service',
     marketRole: 'serviceProvider',
     keywords: {
@@ -64,7 +64,7 @@ export function deriveCriteria(searchInput: string): SearchCriteria {
   };
 }
 
-/** Keywords that would go with the criteria and are not among them yet. */
+/** Keywords that fit the criteria and are not among them yet. */
 export function suggestKeywords({ keywords, locations }: Pick<SearchCriteria, 'keywords' | 'locations'>): string[] {
   const known = new Set(Object.values(keywords).flat());
   const related = keywords.features.flatMap(feature => [
@@ -76,4 +76,4 @@ export function suggestKeywords({ keywords, locations }: Pick<SearchCriteria, 'k
   return [...new Set(related)].filter(keyword => !known.has(keyword)).slice(0, 12);
 }
 
-const capitalised = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);
+const capitalized = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);

@@ -16,7 +16,7 @@ const COLUMNS: readonly [string, (company: Company) => Cell][] = [
   ['score', company => company.score],
 ];
 
-/** A header line and one line for each company, after RFC 4180; lists within a cell are separated by semicolons. */
+/** A header line and one line for each company, as in RFC 4180. Lists within a cell are separated by semicolons. */
 export function csvOf(companies: readonly Company[]): string {
   const lines: Cell[][] = [
     COLUMNS.map(([name]) => name),

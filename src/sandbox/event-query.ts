@@ -11,7 +11,7 @@ const wholeNumber = (min: number, max: number) =>
     .transform(Number)
     .refine(value => value >= min && value <= max, `must be between ${min} and ${max}`);
 
-/** A score bound; `null` or nothing behind the equals sign means no bound. */
+/** A score bound. `null` or an empty value means no bound. */
 const bound = (byDefault: number, none: number) =>
   z
     .union([z.enum(['null', '']).transform(() => none), wholeNumber(0, 3)])
@@ -25,7 +25,7 @@ const names = z
 
 const time = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })], 'must be an ISO 8601 date or time');
 
-/** The free-text parameter's name, which the specification leaves open. */
+/** Name of the free-text parameter, which the specification does not show. */
 export const EVENTS_SEARCH_PARAM = 'search';
 
 const parameters = z.object({
@@ -87,7 +87,7 @@ function hasAllWords(event: MarketEvent, search: string): boolean {
   return words.every(word => text.includes(word));
 }
 
-/** A date-only value begins `intoDay` milliseconds into its day; a time without a zone is UTC. */
+/** A date-only value means `intoDay` milliseconds after the start of the day. A time without a zone is UTC. */
 function instant(value: string, intoDay: number): string {
   if (DATE_ONLY.test(value)) return new Date(Date.parse(value) + intoDay).toISOString();
   const zoned = /(Z|[+-]\d{2}:?\d{2})$/.test(value) ? value : `${value}Z`;

@@ -5,12 +5,12 @@ import type { MarketEvent, Observation, TaxonomicMatches } from './resources.js'
 import { EMBEDDINGS_MODEL, type Embed } from './world/embedding.js';
 import type { World } from './world/world.js';
 
-/** What a test says of an event; everything else is made up. */
+/** The fields of an event that a test sets. All others are generated. */
 export type EventDraft = Partial<Omit<MarketEvent, 'taxonomicMatches'>> & {
   taxonomicMatches?: Partial<TaxonomicMatches>;
 };
 
-/** The events, the newest first, and the observations; events can be added and changed. */
+/** The events, newest first, and the observations. Events can be added and changed. */
 export class EventStore {
   readonly #observations: ReadonlyMap<string, Observation>;
   readonly #embed: Embed;
@@ -53,7 +53,7 @@ export class EventStore {
     return textOf(observation);
   }
 
-  /** Adds an event that was last updated just now and passes the default filter, but for what the draft says. */
+  /** Adds an event that is updated now and matches the default filter, unless the draft says otherwise. */
   publish(draft: EventDraft): MarketEvent {
     const now = new Date(this.#now()).toISOString();
     const title = draft.title ?? 'Supplier reports an unplanned outage';
@@ -91,7 +91,7 @@ export class EventStore {
     return event;
   }
 
-  /** Changes what the draft says of an event and dates it now. Throws NOT_FOUND. */
+  /** Changes the fields in the draft and sets the time of the update to now. Throws NOT_FOUND. */
   touch(id: string, { taxonomicMatches, ...draft }: EventDraft): MarketEvent {
     const before = this.#events.find(event => event._id === id);
     if (!before) throw new Problem('NOT_FOUND', `Event ${id} does not exist`);
@@ -114,7 +114,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 const texts = new WeakMap<object, string>();
 
-/** The JSON text of what never changes once it is made; turning 1,536 numbers into text is the dear part of an answer. */
+/** Caches the JSON text of immutable objects, because converting 1,536 numbers to text is the expensive part of a response. */
 function textOf(value: object): string {
   const known = texts.get(value);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 import type { Job, JobStatus } from './resources.js';
 
-/** A job that advances steadily from its start to its end; times in milliseconds. */
+/** A job with linear progress from its start to its end. Times are in milliseconds. */
 export interface TimedJob {
   jobId: number;
   workflowName: string;
@@ -10,14 +10,14 @@ export interface TimedJob {
 
 const iso = (time: number) => new Date(time).toISOString();
 
-/** The job as the starting call answers it (docs/upstream-api.md: Discovery job). */
+/** The job in the response to the call that starts it (docs/upstream-api.md: Discovery job). */
 export const started = ({ jobId, workflowName, startedAt }: TimedJob): Job => ({
   jobId,
   workflowName,
   startTime: iso(startedAt),
 });
 
-/** The job as the listings show it at the time `now`. */
+/** The job as listed at the time `now`. */
 export function statusOfJob(job: TimedJob, now: number): JobStatus {
   const ended = hasEnded(job, now);
   const share = (now - job.startedAt) / (job.endsAt - job.startedAt);

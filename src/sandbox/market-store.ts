@@ -14,18 +14,18 @@ import type { WorldMarket } from './world/markets.js';
 
 const DAY = 86_400_000;
 
-/** How long the jobs of a discovery and of a publication take, in milliseconds. */
+/** Duration of the jobs of a discovery and of a publication, in milliseconds. */
 export interface Durations {
   discoveryMs: number;
   publishMs: number;
 }
 
-/** Share of the publication's duration that each of its jobs takes. */
+/** Duration of each publication job as a fraction of the whole publication. */
 const PUBLISH_JOBS: Readonly<Record<string, number>> = { enrichment: 0.75, scrape: 0.5, web_traffic: 1 };
 
 interface Discovery {
   job: TimedJob;
-  /** Undefined: all that there are. */
+  /** Undefined: all companies. */
   count: number | undefined;
   skipReview: boolean;
 }
@@ -48,7 +48,7 @@ export class Market {
   #published: ReadonlySet<string> | undefined;
   #discovery: TimedJob | undefined;
   #publication: TimedJob[];
-  /** What takes effect as soon as its jobs have ended. */
+  /** Takes effect when its jobs have ended. */
   #pendingDiscovery: Discovery | undefined;
   #pendingPublication: Publication | undefined;
 
@@ -83,7 +83,7 @@ export class Market {
     return [started(this.#discovery)];
   }
 
-  /** The job of the last discovery; none where there never was one. */
+  /** The job of the last discovery. Empty if there was none. */
   get discoveryJobs(): JobStatus[] {
     return this.#discovery ? [statusOfJob(this.#discovery, this.#now())] : [];
   }
@@ -93,27 +93,28 @@ export class Market {
     return this.#publication.map(job => statusOfJob(job, this.#now()));
   }
 
-  /** The criteria of the last discovery. Throws NOT_FOUND where there never was one. */
+  /** The criteria of the last discovery. Throws NOT_FOUND if there was none. */
   get criteria(): SearchCriteria {
     const last = this.#criteria.at(-1);
     if (!last) throw new Problem('NOT_FOUND', 'No discovery has been started for this market');
     return last;
   }
 
-  /** The criteria before the last ones, the newest first. */
+  /** Earlier criteria, newest first. */
   get criteriaHistory(): SearchCriteria[] {
     return this.#criteria.slice(0, -1).reverse();
   }
 
   /**
-   * Includes or excludes discovered companies, all of them where no domains are given; returns those that it concerned.
+   * Includes or excludes discovered companies, all of them if no domains are given. Returns the affected companies.
    * Throws CONFLICT before the discovery is complete, QUERY_VALIDATION_FAILED for a domain that was not discovered.
    */
   review(reviewStatus: 'include' | 'exclude', domains?: readonly string[]) {
     this.#requireDiscovered();
     const known = this.#discovered.map(company => company.domain);
     const unknown = domains?.find(domain => !this.#reviews.has(domain));
-    if (unknown !== undefined) throw new Problem('QUERY_VALIDATION_FAILED', `${unknown} is no company of this market`);
+    if (unknown !== undefined)
+      throw new Problem('QUERY_VALIDATION_FAILED', `${unknown} is not a company of this market`);
     const concerned = [...new Set(domains ?? known)];
     for (const domain of concerned) this.#reviews.set(domain, reviewStatus);
     return concerned.map(domain => ({ domain, reviewStatus }));
@@ -121,11 +122,11 @@ export class Market {
 
   /**
    * Starts the three jobs after which the included companies can be read. Throws CONFLICT before the discovery is
-   * complete, while a publication runs, and where no company is included.
+   * complete, while a publication runs, and if no company is included.
    */
   publish(): Job[] {
     this.#requireDiscovered();
-    if (this.#pendingPublication) throw new Problem('CONFLICT', 'The market is being published already');
+    if (this.#pendingPublication) throw new Problem('CONFLICT', 'The market is already being published');
     const domains = new Set(this.#included());
     if (domains.size === 0) throw new Problem('CONFLICT', 'No company of this market has been included by a review');
     this.#publication = Object.entries(PUBLISH_JOBS).map(([workflowName, share]) =>
@@ -135,7 +136,7 @@ export class Market {
     return this.#publication.map(started);
   }
 
-  /** The published companies. Throws NOT_FOUND where the market is not published; so do `esg` and `topics`. */
+  /** The published companies. Throws NOT_FOUND if the market is not published, as do `esg` and `topics`. */
   get companies(): Company[] {
     const published = this.#requirePublished();
     return this.#world.companies
@@ -166,7 +167,7 @@ export class Market {
     return this.#published;
   }
 
-  /** Lets what has ended by now take effect; the clock is the only thing that drives the jobs. */
+  /** Applies the results of jobs that have ended. Only the clock drives the jobs. */
   #settle(): void {
     const now = this.#now();
     const discovery = this.#pendingDiscovery;

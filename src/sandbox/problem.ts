@@ -17,7 +17,7 @@ const STATUS: Record<ErrorCode, number> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-/** A failure that the service answers with (docs/upstream-api.md: Errors). */
+/** An error of the service (docs/upstream-api.md: Errors). */
 export class Problem extends Error {
   readonly errorCode: ErrorCode;
   readonly status: number;
@@ -30,20 +30,20 @@ export class Problem extends Error {
   }
 }
 
-/** The body of every failure (docs/upstream-api.md: Errors). */
+/** The body of every error (docs/upstream-api.md: Errors). */
 export const problemBody = (errorCode: string, message: string) => ({ success: false, errorCode, message });
 
-/** The code that goes with an HTTP status, where nothing more is known. */
+/** The default error code of an HTTP status. */
 export function errorCodeOf(status: number): ErrorCode {
   const found = Object.entries(STATUS).find(([, known]) => known === status);
   if (found) return found[0] as ErrorCode;
   return status < 500 ? 'QUERY_VALIDATION_FAILED' : 'INTERNAL_SERVER_ERROR';
 }
 
-/** The HTTP status of an error code; 500 for one that the service does not have. */
+/** The HTTP status of an error code. 500 for an unknown code. */
 export const statusOf = (errorCode: string): number => STATUS[errorCode as ErrorCode] ?? 500;
 
-/** The input as the schema reads it. Throws QUERY_VALIDATION_FAILED, naming the first thing that is wrong. */
+/** Parses input with a schema. Throws QUERY_VALIDATION_FAILED that names the first issue. */
 export function read<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
   const result = schema.safeParse(input);
   if (result.success) return result.data;

@@ -1,21 +1,21 @@
-// Bound once: in a context of its own, such as a test runner's, each look-up of a global costs more than the draw.
+// Bound once: in a separate VM context, as in a test runner, each look-up of a global costs more than the draw.
 const { floor, imul } = Math;
 
 /** A stream of pseudo-random draws. The same seed gives the same stream on every machine. */
 export interface Random {
   /** A number in [0, 1). */
   float(): number;
-  /** An integer from `min` to `max`, both included. */
+  /** An integer from `min` to `max`, inclusive. */
   int(min: number, max: number): number;
   /** True with the given probability. */
   chance(probability: number): boolean;
   /** One item. Throws a RangeError for an empty list. */
   pick<T>(items: readonly T[]): T;
-  /** `count` different items in a drawn order; all of them where there are fewer. */
+  /** `count` different items in random order, or all of them if there are fewer. */
   sample<T>(items: readonly T[], count: number): T[];
-  /** Lower-case hexadecimal digits; 24 of them look like an ObjectId. */
+  /** Lower-case hexadecimal digits. 24 of them look like an ObjectId. */
   hex(length: number): string;
-  /** A stream of its own for one purpose, so that a draw more in one place moves nothing in another. */
+  /** A separate stream for one purpose, so that an additional draw in one place does not affect another. */
   fork(purpose: string): Random;
 }
 

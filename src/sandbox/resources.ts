@@ -1,4 +1,4 @@
-/** The resources of the service, in its own words (docs/upstream-api.md: The upstream interface). Times are UTC ISO 8601. */
+/** The resources of the service, with its own names (docs/upstream-api.md: The upstream interface). Times are UTC ISO 8601. */
 
 export type EntityType = 'company' | 'category' | 'country' | 'location';
 export type PropertySource = 'inferred' | 'explicit';
@@ -100,7 +100,7 @@ export interface Job {
   startTime: string;
 }
 
-/** `jobProgress` is a percentage; `endTime` is null until the job has ended. */
+/** `jobProgress` is a percentage. `endTime` is null until the job has ended. */
 export interface JobStatus extends Job {
   jobProgress: number;
   status: string;
@@ -122,7 +122,7 @@ export interface SearchCriteria {
 
 export type CompanyReviewStatus = 'pending' | 'include' | 'exclude';
 
-/** The fields of the export payload, and those that the companies endpoint adds (from `score` on). */
+/** The fields of the export payload and, from `score` on, those that only the companies endpoint has. */
 export interface Company {
   domain: string;
   name: string;

@@ -3,32 +3,32 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorCodeOf, problemBody, statusOf } from './problem.js';
 
 /**
- * What the service is told to do instead of, or before, its own answer. The delay comes first. `status`, `errorCode` or
- * `body` replace the answer; without them `headers` are added to the real one.
+ * Changes how the service responds. The delay comes first. `status`, `errorCode` or `body` replace the response; without
+ * them, `headers` are added to the real one.
  */
 export interface Rule {
   method?: string;
-  /** A string equals the path without its query, a RegExp is searched for in it. */
+  /** A string must equal the path without its query; a RegExp is searched in it. */
   path: string | RegExp;
-  /** For how many requests; without it, for all. */
+  /** Number of requests that the rule applies to. Left out: all. */
   times?: number;
   delayMs?: number;
   status?: number;
   errorCode?: string;
-  /** Sent as it is, as JSON unless `headers` say otherwise. */
+  /** Sent unchanged, as JSON unless `headers` set another type. */
   body?: string;
   headers?: Record<string, string>;
-  /** Destroys the socket: before anything is sent, after the headers, or with half of the announced body sent. */
+  /** Destroys the socket before the response, after the headers, or after half of the body. */
   breakConnection?: 'before' | 'after-headers' | 'mid-body';
-  /** Never answers. */
+  /** Never responds. */
   hang?: true;
 }
 
-/** The rules in force; of several for a path the one told first applies until its times are used up. */
+/** The active rules. Of several rules for a path, the one added first applies until its times are used up. */
 export class Rules {
   #rules: { rule: Rule; left: number }[] = [];
 
-  /** Adds a rule; returns what removes it. */
+  /** Adds a rule. Returns a function that removes it. */
   tell(rule: Rule): () => void {
     const entry = { rule, left: rule.times ?? Number.POSITIVE_INFINITY };
     this.#rules.push(entry);
@@ -41,7 +41,7 @@ export class Rules {
     this.#rules = [];
   }
 
-  /** The rule for a request, which counts as used. */
+  /** The rule for a request. Counts as one use. */
   take(method: string, path: string): Rule | undefined {
     const entry = this.#rules.find(({ rule, left }) => left > 0 && matches(rule, method, path));
     if (!entry) return undefined;
@@ -55,7 +55,7 @@ function matches(rule: Rule, method: string, path: string): boolean {
   return typeof rule.path === 'string' ? rule.path === path : path.search(rule.path) >= 0;
 }
 
-/** Does as the rule says; the reply is sent or taken over afterwards, unless the rule leaves the answer to the service. */
+/** Applies a rule. Afterwards the reply is sent or hijacked, unless the rule leaves the response to the service. */
 export async function obey(rule: Rule, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (rule.delayMs !== undefined) await sleep(rule.delayMs, undefined, { ref: false });
   if (rule.hang) {

@@ -21,21 +21,21 @@ export type * from './resources.js';
 export type { Rule } from './rules.js';
 
 export interface SandboxOptions {
-  /** 127.0.0.1 by default. */
+  /** Default: 127.0.0.1. */
   host?: string;
-  /** A free one by default. */
+  /** Default: a free port. */
   port?: number;
-  /** Of everything that is generated; 1 by default. */
+  /** Seed of everything that is generated. Default: 1. */
   seed?: number;
-  /** The clock that dates, windows, tokens and jobs go by; the machine's by default. */
+  /** The clock for dates, time ranges, tokens and jobs. Default: the clock of the machine. */
   now?: () => Date;
-  /** How long a discovery runs: 20,000 ms by default. */
+  /** Duration of a discovery in milliseconds. Default: 20,000. */
   discoveryMs?: number;
-  /** How long the slowest job of a publication runs: 10,000 ms by default. */
+  /** Duration of the slowest publication job in milliseconds. Default: 10,000. */
   publishMs?: number;
 }
 
-/** A market of the generated world, with every company that a discovery can bring. */
+/** A generated market, with every company that a discovery can find. */
 export interface SandboxMarket {
   record: MarketRecord;
   companies: readonly Company[];
@@ -55,17 +55,17 @@ export interface Sandbox extends Controls {
     users: readonly DemoUser[];
     team: { name: string; keys: string[]; emails: string[]; admins: string[] };
   };
-  /** What the service holds; `events` is live and in the order of the list, the rest is as generated. */
+  /** The data of the service. `events` is live and in the order of the list; the rest is as generated. */
   data: {
     readonly events: readonly MarketEvent[];
     observations: readonly Observation[];
     markets: readonly SandboxMarket[];
   };
-  /** Stops at once, whatever is still being answered. */
+  /** Stops at once, even if requests are still running. */
   close(): Promise<void>;
 }
 
-/** Starts the service of the specification as a server of its own, filled with a generated world. */
+/** Starts the service of the specification as a server with generated data. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { host = '127.0.0.1', port = 0, seed = 1, discoveryMs = 20_000, publishMs = 10_000 } = options;
   const now = () => options.now?.().getTime() ?? Date.now();
@@ -119,7 +119,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return Object.assign(sandbox, { origin, addresses: { base: origin, api: `${origin}/api`, dev: `${origin}/stage` } });
 }
 
-/** Logs every call and lets the rules have their way before the service answers. */
+/** Logs every call and applies the rules before the service responds. */
 function watchCalls(app: FastifyInstance, calls: CallLog, rules: Rules, now: () => number): void {
   const unanswered = new WeakMap<FastifyRequest, Call>();
   app.addHook('onRequest', async (request, reply) => {
@@ -144,9 +144,9 @@ function watchCalls(app: FastifyInstance, calls: CallLog, rules: Rules, now: () 
   });
 }
 
-/** Every failure in the service's own words, the framework's included. */
+/** Sends every error in the service's format, including those of the framework. */
 function answerProblems(app: FastifyInstance): void {
-  // A call without a body may still call it JSON.
+  // A request without a body may still have the content type JSON.
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
@@ -159,6 +159,6 @@ function answerProblems(app: FastifyInstance): void {
   app.setErrorHandler<Error & { statusCode?: number }>((error, _, reply) => {
     const status = error instanceof Problem ? error.status : (error.statusCode ?? 500);
     const code = error instanceof Problem ? error.errorCode : errorCodeOf(status);
-    return reply.code(status).send(problemBody(code, status < 500 ? error.message : 'The service failed'));
+    return reply.code(status).send(problemBody(code, status < 500 ? error.message : 'Internal server error'));
   });
 }

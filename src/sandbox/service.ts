@@ -6,7 +6,7 @@ import { Problem } from './problem.js';
 import { createRandom, type Random } from './random.js';
 import type { World } from './world/world.js';
 
-/** Everything that requests can change; a reset makes it anew from the same world. */
+/** Everything that requests can change. A reset recreates it from the same world. */
 export interface Service {
   credentials: Credentials;
   events: EventStore;
@@ -17,7 +17,7 @@ export interface Service {
   random: Random;
 }
 
-/** The service as it stands at the start. `now` gives milliseconds. */
+/** The initial state of the service. `now` returns milliseconds. */
 export function createService(world: World, seed: number, durations: Durations, now: () => number): Service {
   const random = createRandom(seed).fork('service');
   let lastJobId = 58_120;
@@ -34,8 +34,8 @@ export function createService(world: World, seed: number, durations: Durations, 
 }
 
 /**
- * The market that a request is about. Throws UNAUTHORISED, NOT_FOUND where it does not exist and FORBIDDEN where the
- * caller has no permission on it (docs/upstream-api.md: Errors).
+ * The market of a request. Throws UNAUTHORISED, NOT_FOUND if it does not exist, and FORBIDDEN if the client has no
+ * permission on it (docs/upstream-api.md: Errors).
  */
 export function marketFor(request: FastifyRequest, marketId: string, { credentials, markets }: Service): Market {
   const rights = credentials.identify(request);
@@ -45,5 +45,5 @@ export function marketFor(request: FastifyRequest, marketId: string, { credentia
   return market;
 }
 
-/** The envelope of what the service says about a market. */
+/** The envelope of responses about a market. */
 export const about = <T>(market: Market, data: T) => ({ metadata: { marketId: market.record.id }, data });

@@ -6,14 +6,14 @@ import { read } from '../problem.js';
 import type { MarketEvent } from '../resources.js';
 import type { Rule } from '../rules.js';
 
-/** Paths of the control, which are neither counted as calls nor subject to rules. */
+/** Control paths. They are not logged as calls, and rules do not apply to them. */
 export const CONTROL_PREFIX = '/_sandbox';
 
 const ruleBody = z
   .strictObject({
     method: z.string().optional(),
     path: z.string().optional(),
-    /** Stands for a RegExp, which JSON does not have. */
+    /** The source of a RegExp, which JSON cannot express. */
     pathPattern: z.string().optional(),
     times: z.int().min(1).optional(),
     delayMs: z.number().min(0).optional(),
@@ -28,28 +28,28 @@ const ruleBody = z
     message: 'needs either path or pathPattern',
   });
 
-/** An object with any field of an event; a known `_id` touches that event. */
+/** An object with any fields of an event. A known `_id` updates that event. */
 const eventBody = z.record(z.string(), z.unknown());
 const revokeBody = z.object({ credential: z.string() });
 
-/** What tests hold in hand, in this process or over HTTP. */
+/** Control of the sandbox for tests, in this process or over HTTP. */
 export interface Controls {
   calls: CallLog;
-  /** Makes the service behave differently; returns what ends it. */
+  /** Adds a rule. Returns a function that removes it. */
   tell(rule: Rule): () => void;
   /** Removes every rule. */
   forget(): void;
   /** Refuses a key, token or session cookie from now on. */
   revoke(credential: string): void;
-  /** Adds an event, last updated now, that passes the default filter but for what the draft says. */
+  /** Adds an event that is updated now and matches the default filter, unless the draft says otherwise. */
   publishEvent(draft?: EventDraft): MarketEvent;
-  /** Changes an event, last updated now. Throws where there is no such event. */
+  /** Changes an event and sets the time of its update to now. Throws if there is no such event. */
   touchEvent(id: string, draft?: EventDraft): MarketEvent;
-  /** Rules, calls, credentials, events, markets and files back to the start. */
+  /** Resets rules, calls, credentials, events, markets and files to their initial state. */
   reset(): void;
 }
 
-/** The same control over HTTP that the process of the sandbox has in hand. */
+/** The same control over HTTP. */
 export function controlRoutes(app: FastifyInstance, sandbox: Controls, knows: (eventId: string) => boolean): void {
   app.get(`${CONTROL_PREFIX}/calls`, () => sandbox.calls.list());
 

@@ -4,7 +4,7 @@ import { criteria, deriveCriteria, suggestKeywords } from '../criteria.js';
 import { read } from '../problem.js';
 import { about, marketFor, type Service } from '../service.js';
 
-/** The path of keyword suggestion, which the specification leaves open. */
+/** Path of keyword suggestion, which the specification does not show. */
 export const KEYWORD_SUGGESTION_PATH = '/v2/discovery/search-criteria/keywords';
 
 const derive = z.object({ searchType: z.literal('marketSearch'), searchInput: z.string().trim().min(1) });

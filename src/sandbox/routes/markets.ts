@@ -13,7 +13,7 @@ interface MarketPath {
   Params: { marketId: string };
 }
 
-/** Publish jobs and data of a market, under {base_url} (docs/upstream-api.md: Discovery workflow). */
+/** Publication jobs and data of a market, under {base_url} (docs/upstream-api.md: Discovery workflow). */
 export function marketRoutes(app: FastifyInstance, service: () => Service): void {
   app.get<MarketPath>('/v2/markets/:marketId/jobs', request => {
     const market = marketFor(request, request.params.marketId, service());
@@ -54,7 +54,7 @@ export function marketsInterfaceRoutes(app: FastifyInstance, service: () => Serv
     const byDomain = new Map(companies.map(company => [company.domain, company]));
     const chosen = [...new Set(domainList)].map(domain => {
       const company = byDomain.get(domain);
-      if (!company) throw new Problem('QUERY_VALIDATION_FAILED', `${domain} is no company of this market`);
+      if (!company) throw new Problem('QUERY_VALIDATION_FAILED', `${domain} is not a company of this market`);
       return company;
     });
     const { files, random } = service();
@@ -72,7 +72,7 @@ export function devRoutes(app: FastifyInstance, service: () => Service): void {
   );
 }
 
-/** What a download link points to; the link itself is the permission. */
+/** The target of a download link. The link itself is the permission. */
 export function fileRoutes(app: FastifyInstance, service: () => Service): void {
   app.get<{ Params: { name: string } }>('/files/:name', (request, reply) => {
     const { name } = request.params;

@@ -10,7 +10,7 @@ import {
   PLACES,
 } from './vocabulary.js';
 
-/** `count` companies whose names and domains are in nobody else's; `taken` holds the names given so far and grows. */
+/** `count` companies with unique names and domains. Adds the new names to `taken`, the names used so far. */
 export function createCompanies(count: number, random: Random, taken: Set<string>): Company[] {
   return Array.from({ length: count }, () => {
     const { root, name } = unusedName(random, taken);
@@ -25,7 +25,7 @@ function unusedName(random: Random, taken: Set<string>) {
     const key = `${root} ${trade}`;
     if (taken.has(key)) continue;
     taken.add(key);
-    // Every thirtieth or so has a comma in its name, which a comma-separated filter cannot ask for.
+    // About one in thirty has a comma in its name, which a comma-separated filter cannot express.
     const name = random.chance(0.03) ? `${key}, Inc.` : `${key} ${random.pick(COMPANY_FORMS)}`;
     return { root: key, name };
   }
@@ -69,7 +69,7 @@ function describe(name: string, category: string, city: string, random: Random):
   return `${name} supplies ${category} from ${city}, and is known for ${strength}.`;
 }
 
-/** The ESG assessment of one company; scores from 0 to 100. */
+/** The ESG assessment of one company, with scores from 0 to 100. */
 export function createEsgRecord(domain: string, assessedAt: string, random: Random): EsgRecord {
   const [environment, social, governance] = [random.int(20, 98), random.int(20, 98), random.int(20, 98)];
   const overall = round((environment + social + governance) / 3, 1);

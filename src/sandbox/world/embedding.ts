@@ -3,11 +3,11 @@ import { createRandom, hash32 } from '../random.js';
 // Bound once, for the same reason as in random.ts.
 const { abs, log, round, sqrt } = Math;
 
-/** Components of every vector of the service. */
+/** Number of components of each vector of the service. */
 export const DIMENSIONS = 1536;
 export const EMBEDDINGS_MODEL = 'sandbox-hashed-projection-1536';
 
-/** How many components one term reaches: enough to tell terms apart, few enough to start quickly. */
+/** Number of components that one term affects: enough to distinguish terms, few enough to start quickly. */
 const REACH = 64;
 
 export type Embed = (text: string) => number[];
@@ -15,9 +15,9 @@ export type Embed = (text: string) => number[];
 const terms = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
 
 /**
- * Learns from a corpus how telling each term is, and returns the function that turns a text into a vector of length 1:
- * every term is hashed to a fixed set of components and signs, and weighs the more the fewer texts have it.
- * Two texts on the same happening share its names and figures and so point in the same direction.
+ * Learns term weights from a corpus and returns a function that turns a text into a vector of length 1. Each term is
+ * hashed to a fixed set of components and signs; rare terms have more weight. Two texts about the same occurrence share
+ * names and figures, so their vectors point in a similar direction.
  */
 export function createEmbed(corpus: readonly string[], seed: number): Embed {
   const frequency = new Map<string, number>();
@@ -55,14 +55,14 @@ export function createEmbed(corpus: readonly string[], seed: number): Embed {
   };
 }
 
-/** The mean direction of some vectors, of length 1. */
+/** The mean direction of vectors, with length 1. */
 export function meanVector(vectors: readonly (readonly number[])[]): number[] {
   const sum = new Float64Array(DIMENSIONS);
   for (const vector of vectors) for (let i = 0; i < DIMENSIONS; i++) sum[i] = (sum[i] ?? 0) + (vector[i] ?? 0);
   return normalised(sum);
 }
 
-/** Length 1, eight decimals: what an embedding model's answer looks like on the wire. */
+/** Length 1 and eight decimals, like the output of an embedding model. */
 function normalised(sum: Float64Array): number[] {
   let squares = 0;
   for (const component of sum) squares += component * component;

@@ -5,13 +5,13 @@ import type { Happening } from './happenings.js';
 
 const DAY = 86_400_000;
 
-/** An observation and what it tells of. */
+/** An observation and the occurrence that it reports. */
 export interface Sighting {
   observation: Observation;
   happening: Happening;
 }
 
-/** The event that a group of observations makes: what they agree on, and of what they tell most often. */
+/** The event for a group of observations: their common facts, from the occurrence that most of them report. */
 export function eventOf(group: readonly Sighting[], random: Random): MarketEvent {
   const byTime = group.map(each => each.observation).sort((a, b) => a.publishedAt.localeCompare(b.publishedAt));
   const { story, words, taxonomicMatches, relevantEntities, startedAt } = mostTold(group);
@@ -59,5 +59,5 @@ function closest(observations: readonly Observation[], mean: readonly number[]):
   return observations.reduce((best, next) => (cosine(next) > cosine(best) ? next : best));
 }
 
-/** A publisher's title without the publisher. */
+/** A title without the name of its publisher. */
 const headline = ({ title }: Observation) => title.split(' | ')[0] ?? title;

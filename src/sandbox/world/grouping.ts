@@ -2,19 +2,19 @@ import { UndirectedGraph } from 'graphology';
 import communities from 'graphology-communities-louvain';
 import type { Random } from '../random.js';
 
-/** A neighbour must be at least this similar, else two happenings of one kind would run together. */
+/** The least similarity of neighbors. With less, two occurrences of one kind would merge. */
 const THRESHOLD = 0.5;
 const NEIGHBOURS = 6;
-/** The first components of a random projection are a random projection themselves: enough to find candidates by. */
+/** The first components of a random projection are a random projection, too, and enough to find candidates. */
 const SKETCH = 128;
 const SKETCH_THRESHOLD = 0.3;
 
-// The package is CommonJS with ESM-style types: what is called `default` there is the module itself here.
+// The package is CommonJS with ESM-style types: its `default` is the module itself here.
 const louvain = communities as unknown as typeof communities.default;
 
 /**
- * Groups vectors by Louvain community detection over the graph of each vector's nearest neighbours.
- * Returns for each group the positions of its members; every position is in exactly one group.
+ * Groups vectors by Louvain community detection over the graph of each vector's nearest neighbors. Returns the positions
+ * of the members of each group. Every position is in exactly one group.
  */
 export function groupBySimilarity(vectors: readonly (readonly number[])[], random: Random): number[][] {
   const graph = new UndirectedGraph();

@@ -13,24 +13,24 @@ import { CATEGORIES, FIRST_NAMES, LAST_NAME_ENDS, LAST_NAME_STARTS, PLACES } fro
 
 const HOUR = 3_600_000;
 
-/** What really happened; observations tell of it, and the service only ever sees those. Times are in milliseconds. */
+/** An occurrence. The service only sees the observations that report it. Times are in milliseconds. */
 export interface Happening {
   story: Story;
-  /** What stands for the braces of the story's texts. */
+  /** Values for the placeholders in the texts of the story. */
   words: Record<string, string>;
   taxonomicMatches: TaxonomicMatches;
   relevantEntities: MarketEvent['relevantEntities'];
   startedAt: number;
-  /** When the last observation of it reaches the service. */
+  /** When its last observation is added to the service. */
   lastAddedAt: number;
 }
 
-/** Each operator in turn, and none: so that every shape of a quantity is there whatever the seed. */
+/** Every operator in turn, and none, so that every kind of quantity occurs with any seed. */
 const OPERATORS: readonly (Operator | null)[] = ['=', '~', '>', '<', '>=', '<=', 'range', null];
 
 /**
- * `count` happenings before `now`, two thirds of them with news of the last day. Most involve companies that are
- * drawn from `companies`; each of the `bellwethers` has a part in every third one.
+ * `count` occurrences before `now`, two thirds of them with news of the last day. Most involve random `companies`; one of
+ * the `bellwethers` is involved in every third one.
  */
 export function createHappenings(
   count: number,
@@ -103,7 +103,7 @@ export function createHappenings(
   });
 }
 
-/** Mostly what the story says; now and then what the service could not determine. */
+/** Usually the direction of the story; sometimes one that the service could not determine. */
 function directionOf(told: Direction, index: number): Direction | null {
   if (index % 11 === 3) return null;
   if (index % 13 === 5) return 'unknown';
@@ -123,7 +123,7 @@ function quantityOf(
   return { operator, values: operator === 'range' ? [value, value + random.int(1, 20)] : [value], unit };
 }
 
-/** A `minor` happening has no entity that is both likely and severely hit; it may have one of each. */
+/** In a `minor` occurrence, no entity has both a high likelihood and a high severity, but one may have either. */
 function impactedEntities(
   names: readonly string[],
   category: string,

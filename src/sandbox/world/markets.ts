@@ -4,13 +4,13 @@ import { createCompanies, createEsgRecord } from './companies.js';
 
 const DAY = 86_400_000;
 
-/** A market as it stands at the start, with every company that a discovery can bring. */
+/** The initial state of a market, with every company that a discovery can find. */
 export interface WorldMarket {
   record: MarketRecord;
   companies: readonly Company[];
   esg: readonly EsgRecord[];
   topics: readonly Topic[];
-  /** The criteria of past discoveries, the oldest first; empty where there was none. */
+  /** The criteria of past discoveries, oldest first. Empty if there was none. */
   criteria: readonly SearchCriteria[];
 }
 
@@ -94,7 +94,7 @@ const PLANS: readonly Plan[] = [
   },
 ];
 
-/** The six markets; the first has the 1,200 companies, the last two have not been discovered yet. */
+/** The six markets. The first has 1,200 companies; the last two have had no discovery yet. */
 export function createMarkets(now: number, random: Random): WorldMarket[] {
   const taken = new Set<string>();
   return PLANS.map((plan, index) => {
@@ -137,7 +137,7 @@ function topicsOf(plan: Plan, marketId: number): Topic[] {
   }));
 }
 
-/** Each iteration asked for one feature more than the one before. */
+/** Each iteration has one more feature than the previous one. */
 function criteriaOf(plan: Plan, iterations: number, companies: readonly Company[]): SearchCriteria[] {
   return Array.from({ length: iterations }, (_, index) => ({
     userPrompt: plan.question,

@@ -7,13 +7,13 @@ import { INTERNAL_SOURCES, PUBLISHERS } from './vocabulary.js';
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-/** An observation before its vector is known, with what it tells of. */
+/** An observation before its vector is known, with the occurrence that it reports. */
 export interface Report {
   observation: Omit<Observation, 'textEmbedding'>;
   happening: Happening;
 }
 
-/** Two to six reports of a happening, the last of them added at its `lastAddedAt`, none older than ten days. */
+/** Two to six reports of an occurrence. The last one is added at its `lastAddedAt`; none is older than ten days. */
 export function reportsOf(happening: Happening, now: number, random: Random): Report[] {
   const { story, startedAt, lastAddedAt } = happening;
   return Array.from({ length: random.int(2, 6) }, (_, index) => {
@@ -47,7 +47,7 @@ export function reportsOf(happening: Happening, now: number, random: Random): Re
   });
 }
 
-/** The text that an observation's vector is made of. */
+/** The text that the vector of an observation is computed from. */
 export const textOf = (observation: Pick<Observation, 'title' | 'content'>) =>
   [observation.title.split(' | ')[0], ...observation.content].join(' ');
 

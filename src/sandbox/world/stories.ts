@@ -1,7 +1,7 @@
 import type { Direction } from '../resources.js';
 
 /**
- * A kind of happening and the ways it is told. Braces hold what differs from one happening to the next:
+ * A kind of occurrence and the texts that report it. Placeholders in braces differ from one occurrence to the next:
  * company, partner, city, country, category, person, site, percent, figure, days and weeks.
  */
 export interface Story {
@@ -15,7 +15,7 @@ export interface Story {
     unit: 'percent' | 'price' | 'weeks' | 'days' | 'EUR million';
   }[];
   keywords: readonly string[];
-  /** Whether the happening lies ahead, so that it has projected times. */
+  /** Whether the occurrence lies in the future, with projected times. */
   announced: boolean;
 }
 

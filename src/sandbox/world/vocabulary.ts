@@ -1,4 +1,4 @@
-/** The words that companies, markets and news are made of. All companies and publishers are made up. */
+/** Words for generated companies, markets and news. All companies and publishers are fictitious. */
 
 export interface Place {
   city: string;
@@ -64,7 +64,7 @@ export const PLACES: readonly Place[] = [
   place('Perth', 'Australia', 'AU'),
 ];
 
-/** Categories of the taxonomy, each with the unit its price is quoted in. */
+/** Categories of the taxonomy, each with the unit of its price. */
 export const CATEGORIES: readonly { name: string; unit: string }[] = [
   { name: 'Hot-Rolled Steel', unit: 'EUR/t' },
   { name: 'Stainless Steel', unit: 'EUR/t' },
@@ -117,7 +117,7 @@ export const PUBLISHERS: readonly { name: string; host: string }[] = [
   { name: 'Trade Policy Review', host: 'tradepolicy.example.org' },
 ];
 
-/** Services that gather what is not on the internet: their observations carry no url. */
+/** Services with sources outside the internet: their observations have no URL. */
 export const INTERNAL_SOURCES: readonly string[] = ['analyst-notes', 'supplier-bulletins'];
 
 export const FIRST_NAMES: readonly string[] = [

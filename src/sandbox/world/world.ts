@@ -8,7 +8,7 @@ import { createMarkets, type WorldMarket } from './markets.js';
 import { reportsOf, textOf } from './observations.js';
 
 const HAPPENINGS = 190;
-/** Groups are computed now and then: what was added since the last time is in none yet. */
+/** Groups are computed periodically. Observations added since the last time belong to no group yet. */
 const GROUPED_UP_TO_MS = 30 * 60_000;
 
 export interface World {
@@ -18,7 +18,7 @@ export interface World {
   embed: Embed;
 }
 
-/** The whole content of the service, a function of the seed and the time (ms) that it is dated around. */
+/** The whole data of the service, a function of the seed and of the current time in milliseconds. */
 export function createWorld(seed: number, now: number): World {
   const random = createRandom(seed);
   const markets = createMarkets(now, random.fork('markets'));

@@ -40,16 +40,16 @@ const permissive = (resolve: Resolve = resolveName) => createAddressGuard(true, 
 const call = (url: string) => ({ url: new URL(url), headers: {}, body: '{}', id: 'a-key' });
 const send = (url: string, guard = strict()) => deliver(call(url), { guard, startTimer: realTimer }, async () => {});
 
-describe('an address inside', () => {
-  test('is known in at least 60 notations', () => {
+describe('an internal address', () => {
+  test('is tested in at least 60 notations', () => {
     expect(new Set(insideUrls).size).toBeGreaterThanOrEqual(60);
   });
 
-  test.each(insideUrls)('%s is refused by the check', async url => {
+  test.each(insideUrls)('%s is refused by check()', async url => {
     await expect(strict().check(new URL(url))).rejects.toThrow(AddressRefused);
   });
 
-  test.each(insideUrls)('%s is refused at the connection, before a byte is sent, and not tried again', async url => {
+  test.each(insideUrls)('%s is refused on connect, before a byte is sent, without a retry', async url => {
     const sockets = countSockets();
     const { attempts, outcome } = await send(url);
     expect(attempts).toEqual([expect.objectContaining({ status: null, fault: 'ADDRESS_REFUSED' })]);
@@ -59,7 +59,7 @@ describe('an address inside', () => {
   });
 
   test.each(['127.0.0.1', '::ffff:169.254.169.254', 'fd00:ec2::254', '0.0.0.0', 'not an address'])(
-    'is refused where a name resolves to %s beside an allowed one',
+    'is refused if a name resolves to %s and to an allowed address',
     async inside => {
       const guard = strict(async () => ['93.184.215.14', inside]);
       await expect(guard.check(new URL('http://names.example/'))).rejects.toThrow(AddressRefused);
@@ -67,7 +67,7 @@ describe('an address inside', () => {
     },
   );
 
-  test('gets no connection from a name that changes its meaning after the check', async () => {
+  test('gets no connection if a name resolves to it only after the check', async () => {
     const inside = await startInside();
     const answers = ['93.184.215.14', '127.0.0.1'];
     const guard = strict(async () => [answers.shift() ?? '127.0.0.1']);
@@ -78,7 +78,7 @@ describe('an address inside', () => {
     expect(inside.connections).toEqual([]);
   });
 
-  test('gets no connection on a retry either', async () => {
+  test('gets no connection on a retry', async () => {
     const inside = await startInside();
     const answers = ['127.0.0.1'];
     // The first address is allowed here, and refuses the connection; the second is not.
@@ -103,13 +103,13 @@ describe('an address inside', () => {
   });
 });
 
-describe('an address that is allowed', () => {
+describe('an allowed address', () => {
   test.each(['http://93.184.215.14/', 'http://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/', 'https://1.1.1.1:8443/'])(
     '%s passes the check',
     url => strict().check(new URL(url)),
   );
 
-  test('is that of a name that does not resolve yet', async () => {
+  test('may be the future address of a name that does not resolve yet', async () => {
     const guard = strict(async () => {
       throw new Error('ENOTFOUND');
     });
@@ -119,7 +119,7 @@ describe('an address that is allowed', () => {
   });
 
   test.each(['http://127.0.0.1/', 'http://[::1]/', 'http://10.1.2.3/', 'http://[fd12::1]/'])(
-    'includes %s where private addresses are allowed',
+    'may be %s if private addresses are allowed',
     url => permissive().check(new URL(url)),
   );
 
@@ -131,12 +131,12 @@ describe('an address that is allowed', () => {
     'http://0.0.0.0/',
     'http://224.0.0.1/',
     'http://[::ffff:127.0.0.1]/',
-  ])('does not include %s even then', async url => {
+  ])('is never %s, even if private addresses are allowed', async url => {
     await expect(permissive().check(new URL(url))).rejects.toThrow(AddressRefused);
   });
 });
 
-test('an export does not use the proxies of the environment', async () => {
+test('an export ignores the proxy environment variables', async () => {
   const [inside, proxy] = [await startInside(), await startInside()];
   const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy', 'NODE_USE_ENV_PROXY'];
   for (const name of names) process.env[name] = name.startsWith('NODE') ? '1' : `http://127.0.0.1:${proxy.port}`;

@@ -36,19 +36,19 @@ const part = '{ "domain": "A.Example", "score": 1 }';
 test.each([
   ['of any type', `[1, null, "x", [], { "domain": 5 }, { "domain": null }, { "domain": ["a.example"] }, ${part}]`],
   [
-    'that cannot be made into text',
+    'that cannot be converted to text',
     `[{ "domain": { "toString": 1 } }, { "domain": { "toString": null, "valueOf": 2 } }, ${part}]`,
   ],
   [
-    'with the names of what every object has',
+    'and members named like those of every object',
     `{ "__proto__": { "domain": "x" }, "constructor": 1, "toString": {}, "list": [${part}] }`,
   ],
-  ['beside members of any type', `{ "A.example": "no object", "a": null, "b": 7, "list": [${part}] }`],
-])('ESG data with a domain %s leave the others their parts', async (_, text) => {
+  ['and members of any type', `{ "A.example": "no object", "a": null, "b": 7, "list": [${part}] }`],
+])('ESG data with a domain %s does not affect the parts of other companies', async (_, text) => {
   expect((await partsIn(text))[0]).toEqual({ domain: 'A.Example', score: 1 });
 });
 
-test('a part may be a member named like the domain, and the first one counts', async () => {
+test('a part may be a member named after the domain, and the first one wins', async () => {
   expect(await partsIn('{ "A.EXAMPLE": { "score": 2 }, "list": [{ "domain": "a.example" }] }')).toEqual([
     { score: 2 },
     null,
@@ -59,7 +59,7 @@ test('a part may be a member named like the domain, and the first one counts', a
   ]);
 });
 
-test('any JSON at all has a part for a domain, or none', () => {
+test('any JSON document either has a part for a domain or not', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (data, domain) => {
       const found = esgOf(data as Esg, domain);

@@ -110,7 +110,7 @@ const anyWorld = fc
   .record({ companies: fc.integer({ min: 1, max: 12 }), events: fc.constantFrom(5, 40, 330) })
   .chain(({ companies, events }) => worldOf(companies, events, impact));
 
-test('each company is given exactly what a call of its own would give, for one call more than that at most', async () => {
+test('each company gets exactly what a call of its own would return, with at most one more call', async () => {
   const question = fc.record({ first: fc.constantFrom(1, 3, 10, 100), bounds: fc.constantFrom(...allBounds) });
   await fc.assert(
     fc.asyncProperty(anyWorld, question, async (generated, asked) => {
@@ -122,7 +122,7 @@ test('each company is given exactly what a call of its own would give, for one c
   );
 });
 
-test('where a score is missing, each company is still given exactly its own', async () => {
+test('each company gets exactly its own events even if a score is missing', async () => {
   const holey = worldOf(6, 30, fc.option(impact, { nil: null, freq: 3 }));
   await fc.assert(
     fc.asyncProperty(holey, fc.constantFrom(...allBounds), async (generated, bounds) => {
@@ -134,7 +134,7 @@ test('where a score is missing, each company is still given exactly its own', as
   );
 });
 
-test('a hundred companies whose events can be told apart share one call, and two where that depends on the reading', async () => {
+test('a hundred companies share one call, or two if the result depends on how the service interprets its filter', async () => {
   const companies = Array.from({ length: 100 }, (_, index) => `Company ${index}`);
   const hit = { likelihood: 3, severity: 2, rationale: '' };
   const spared = { likelihood: 0, severity: 0, rationale: '' };
@@ -151,7 +151,7 @@ test('a hundred companies whose events can be told apart share one call, and two
   }
 });
 
-test('names that make an address too long are shared out over several calls', async () => {
+test('names that would make the URL too long are split over several calls', async () => {
   const companies = Array.from({ length: 100 }, (_, index) => `Company ${index} ${'ü'.repeat(200)}`);
   world = { companies, reading: 'one', events: [] };
   const { calls } = await compare({ first: 10, bounds: '' });
@@ -161,7 +161,7 @@ test('names that make an address too long are shared out over several calls', as
   expect(longest).toBeLessThan(8_000);
 });
 
-test('the list goes on with Query.events, its cursor, the same filter and the name of the company, as it is described', async () => {
+test('Query.events continues the list with its cursor, the same filter and the name of the company, as documented', async () => {
   const { data } = await gateway.query('{ __type(name: "Company") { fields { name description } } }');
   const described = data.__type.fields.find(({ name }: { name: string }) => name === 'events');
   expect(described.description).toMatch(/go on with `Query\.events`.* `after`.* `impactedEntities`/is);
@@ -202,7 +202,7 @@ test('the list goes on with Query.events, its cursor, the same filter and the na
   );
 });
 
-test('a company without events costs nothing of its own, and two of one name are asked for once', async () => {
+test('a company without events needs no call of its own, and two companies with the same name share one', async () => {
   const impact = { likelihood: 3, severity: 3, rationale: '' };
   world = { companies: ['Twin', 'Twin', 'Quiet'], reading: 'any', events: [[{ name: 'Twin', impact }]] };
   expect(await compare({ first: 10, bounds: '' })).toEqual({ calls: 1, companies: 2 });

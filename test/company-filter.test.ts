@@ -46,7 +46,7 @@ const filter: fc.Arbitrary<CompanyFilter> = fc.record(
   { requiredKeys: [] },
 );
 
-test('a prepared filter wants the companies that the schema promises', () => {
+test('a prepared filter selects the companies that the schema describes', () => {
   fc.assert(
     fc.property(list(some), filter, (all, given) => {
       expect(companySelection(given, 'filter').from(all)).toEqual(all.filter(company => isWanted(company, given)));
@@ -55,7 +55,7 @@ test('a prepared filter wants the companies that the schema promises', () => {
   );
 });
 
-test('filters that mean the same have one key, and others have another', () => {
+test('filters with the same meaning have the same key, all others a different one', () => {
   const key = (given: CompanyFilter) => companySelection(given, 'filter').key;
   expect(key({ naics: ['52', '51'], search: null })).toBe(key({ naics: ['51', '52', '51'] }));
   expect(key({ domains: ['A.example'], search: 'Steel' })).toBe(key({ search: 'steel', domains: ['a.example'] }));
@@ -70,7 +70,7 @@ test('filters that mean the same have one key, and others have another', () => {
   expect(new Set(different.map(key)).size).toBe(different.length);
 });
 
-test('equal selections of one market are made once in a request', async () => {
+test('equal filters of one market are applied once per request', async () => {
   const all = [record('a.example'), record('b.example')];
   const reader = { read: () => all } as unknown as Reader;
   const lifetime = { maxAge: 0, grace: 0, absent: 0 };
@@ -81,7 +81,7 @@ test('equal selections of one market are made once in a request', async () => {
   expect(await loaders.matching('2', { search: 'a.ex' }, 'filter')).not.toBe(first);
 });
 
-test('no list of a filter costs more than one pass over the companies', () => {
+test('a filter with long lists takes one pass over the companies', () => {
   const all = Array.from({ length: 5_000 }, (_, index) =>
     record(`c${index}.example`, { naics: [{ code: `${100_000 + index}` }], operatesIn: ['de', 'fr'] }),
   );
@@ -103,7 +103,7 @@ test('no list of a filter costs more than one pass over the companies', () => {
   }
 });
 
-test('every list argument of the schema has a bound, which its description states', () => {
+test('every list argument of the schema has a bound that its description states', () => {
   const members = Object.values(createSchema().getTypeMap())
     .filter(isInputObjectType)
     .flatMap(type =>

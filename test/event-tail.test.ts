@@ -31,7 +31,7 @@ const at = (text: string) => Date.parse(text);
 const told = ({ updates }: Tail) => updates.map(({ event }) => `${event.id} ${event.lastUpdated}`);
 const newIn = (tail: Tail, before: Tail) => told(tail).filter(update => !told(before).includes(update));
 
-test('tells nothing of what was there, then each update once, the oldest first', async () => {
+test('sends nothing that was there before, then each update once, oldest first', async () => {
   const service = list();
   service.set('a', '2026-03-10T09:00:00.000Z');
   service.set('b', '2026-03-10T09:59:00.000Z');
@@ -47,7 +47,7 @@ test('tells nothing of what was there, then each update once, the oldest first',
   expect(told(tail)).toEqual(three);
 });
 
-test('has no gap at the turn of the UTC day, nor after days of silence', async () => {
+test('has no gap at midnight UTC, nor after days without updates', async () => {
   const service = list();
   let tail = await follow(service.read, undefined, at('2026-03-10T23:59:50Z'));
   service.set('a', '2026-03-10T23:59:55.000Z');
@@ -63,7 +63,7 @@ test('has no gap at the turn of the UTC day, nor after days of silence', async (
   expect(service.asked[1]?.to).toBe('2026-03-12T23:59:59.999Z');
 });
 
-test('reads page after page, and finds what arrived too late for its time', async () => {
+test('reads all pages, and finds updates that appear late', async () => {
   const service = list();
   service.set('old', '2026-03-10T10:00:00.000Z');
   let tail = await follow(service.read, undefined, at('2026-03-10T10:00:01Z'));
@@ -76,7 +76,7 @@ test('reads page after page, and finds what arrived too late for its time', asyn
   expect(newIn(next, tail)).toEqual(['late 2026-03-10T10:00:30.000Z']);
 });
 
-test('tells a flood in parts, the oldest first, without losing or repeating any', async () => {
+test('sends many updates in batches, oldest first, without losing or repeating any', async () => {
   const service = list();
   let tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
   const ids = Array.from({ length: 2_500 }, (_, index) => `e${index}`);
@@ -92,7 +92,7 @@ test('tells a flood in parts, the oldest first, without losing or repeating any'
   expect(all).toEqual(ids);
 });
 
-test('loses nothing where a record leaves the list between two pages', async () => {
+test('loses nothing if a record leaves the list between two pages', async () => {
   const service = list();
   service.set('old', '2026-03-10T08:00:00.000Z');
   let tail = await follow(service.read, undefined, at('2026-03-10T08:00:01Z'));

@@ -20,7 +20,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
-test('a query that is typed into GraphiQL is answered, by the gateway and no other host', async () => {
+test('a query typed into GraphiQL gets its response from the gateway and from no other host', async () => {
   const { page, addresses, complaints } = await visitPage(browser, `${gateway.url}/graphql`);
   await typeQuery(page, '{ viewer { authentication team }');
   await runAndRead(page, '"API_KEY"');
@@ -30,7 +30,7 @@ test('a query that is typed into GraphiQL is answered, by the gateway and no oth
   await page.close();
 });
 
-test('the ready query across all six types runs as it stands, and its answer explains what it cost upstream', async () => {
+test('the example query across all six types runs unchanged, and its response explains its upstream calls', async () => {
   const { page } = await visitPage(browser, `${gateway.url}/graphql`);
   await openTab(page, 'Everything');
   const answered = page.waitForResponse(async response => (await response.text()).includes('"events"'));
@@ -55,7 +55,7 @@ test('the ready query across all six types runs as it stands, and its answer exp
   await page.close();
 });
 
-test('a subscription that is refused shows why in words', async () => {
+test('a refused subscription shows the reason', async () => {
   const sandbox = await startSandbox();
   const guarded = await startGateway({ sandbox });
   const { page } = await visitPage(browser, `${guarded.url}/graphql`);
@@ -75,7 +75,7 @@ test('a subscription that is refused shows why in words', async () => {
   }
 });
 
-test('a discovery that is started in GraphiQL is seen to move to its end', async () => {
+test('GraphiQL shows the progress of a discovery until its end', async () => {
   const { page } = await visitPage(browser, `${gateway.url}/graphql`);
   const texts =
     'userPrompt: "Who refines?", marketName: "Refiners", marketType: "service", marketRole: "serviceProvider"';

@@ -111,18 +111,18 @@ const beginOnce = (store: TeamStore, team: TeamKey) =>
   });
 const names = async (store: TeamStore, team: TeamKey) => (await store.read(team)).endpoints.map(({ name }) => name);
 
-describe.each(Object.entries(kinds))('the registry in %s', (_, prepare) => {
+describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
   async function opened() {
     const open = await prepare();
     return { open, store: await open(), team: `team ${randomUUID()}` as TeamKey };
   }
 
-  test('is empty for a team that it does not know', async () => {
+  test('is empty for an unknown team', async () => {
     const { store, team } = await opened();
     expect(await store.read(team)).toEqual({ endpoints: [], exports: [] });
   });
 
-  test('keeps what was confirmed for who opens it next, apart by team', async () => {
+  test('keeps confirmed changes for the next process, separately for each team', async () => {
     const { open, store, team } = await opened();
     await register(store, team, 'b');
     await register(store, team, 'a');
@@ -134,7 +134,7 @@ describe.each(Object.entries(kinds))('the registry in %s', (_, prepare) => {
     expect((await next.read(team)).endpoints[0]).toEqual(endpoint('a'));
   });
 
-  test('shows what another process has changed meanwhile', async () => {
+  test('shows changes of another process', async () => {
     const { open, store, team } = await opened();
     const other = await open();
     await register(store, team, 'a');
@@ -143,14 +143,14 @@ describe.each(Object.entries(kinds))('the registry in %s', (_, prepare) => {
     expect(await names(store, team)).toEqual(['a', 'b']);
   });
 
-  test('loses none of many changes at once', async () => {
+  test('loses none of many concurrent changes', async () => {
     const { open, store, team } = await opened();
     const wanted = Array.from({ length: 20 }, (_, index) => `endpoint ${index}`);
     await Promise.all(wanted.map(name => register(store, team, name)));
     expect(await names(await open(), team)).toEqual([...wanted].sort());
   });
 
-  test('changes nothing where the change throws', async () => {
+  test('changes nothing if the change throws', async () => {
     const { store, team } = await opened();
     await register(store, team, 'a');
     await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -160,12 +160,12 @@ describe.each(Object.entries(kinds))('the registry in %s', (_, prepare) => {
     expect(await names(store, team)).toEqual(['a']);
   });
 
-  test('gives a result without a change', async () => {
+  test('returns a result without a change', async () => {
     const { store, team } = await opened();
     expect(await store.change(team, ({ endpoints }) => ({ result: endpoints.length }))).toBe(0);
   });
 
-  test('takes one of the exports with one idempotency key that begin at once', async () => {
+  test('accepts one of several concurrent exports with the same idempotency key', async () => {
     const { store, team } = await opened();
     const results = await Promise.allSettled([1, 2, 3].map(() => beginOnce(store, team)));
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
@@ -191,7 +191,7 @@ describe('the state of a team', () => {
     expect(() => withEndpoint(full, endpoint('one more'))).toThrow('at most 100');
   });
 
-  test('has at most 5 exports in flight; those that expired or ended do not count', () => {
+  test('has at most 5 running exports, not counting those that expired or ended', () => {
     const four = { ...empty, exports: [record(), record(), record(), record()] };
     const more = { ...empty, exports: [...four.exports, record({ expiresAt: ago(1) }), ended()] };
     expect(withExport(more, record()).exports).toHaveLength(7);
@@ -207,7 +207,7 @@ describe('the state of a team', () => {
     ).toHaveLength(500);
   });
 
-  test('keeps the last 100 exports, and those of the last day beyond them', () => {
+  test('keeps the last 100 exports and those of the last 24 hours', () => {
     const old = Array.from({ length: 150 }, (_, index) => ended({ startedAt: ago(48 * hour - index) }));
     expect(withExport({ ...empty, exports: old }, record()).exports).toHaveLength(100);
     const recent = Array.from({ length: 150 }, (_, index) => ended({ startedAt: ago(hour - index) }));
@@ -217,7 +217,7 @@ describe('the state of a team', () => {
     expect(recentExports(kept)[0]).toBe(kept.exports.at(-1));
   });
 
-  test('remembers an idempotency key for a day', () => {
+  test('remembers an idempotency key for 24 hours', () => {
     const asked = { idempotencyKey: 'key', inputDigest: 'digest' };
     const today = ended({ idempotencyKey: 'key', startedAt: ago(23 * hour) });
     expect(earlierExport({ ...empty, exports: [today] }, asked)).toBe(today);
@@ -232,22 +232,22 @@ describe('the state of a team', () => {
     expect(earlierExport({ ...empty, exports: [unknown] }, asked)).toBe(unknown);
   });
 
-  test('calls an export without an outcome RUNNING, and UNKNOWN once it has expired', () => {
+  test('reports an export without an outcome as RUNNING, and as UNKNOWN once it has expired', () => {
     expect(statusOf(record())).toBe('RUNNING');
     expect(statusOf(record({ expiresAt: ago(1) }))).toBe('UNKNOWN');
     expect(statusOf(ended({ expiresAt: ago(1) }))).toBe('FAILED');
   });
 });
 
-describe('the file of the registry', () => {
-  test('is for its owner alone, and nothing is left beside it', async () => {
+describe('the file of the export store', () => {
+  test('is readable by its owner only, and no temporary file remains', async () => {
     const path = await folder();
     await register(await openFileStore(path, () => {}), team, 'a');
     expect((await stat(join(path, 'exports.json'))).mode & 0o777).toBe(0o600);
     expect(await readdir(path)).toEqual(['exports.json']);
   });
 
-  test('is not written before something is to be kept', async () => {
+  test('is not written before the first change', async () => {
     const path = await folder();
     await (await openFileStore(path, () => {})).read(team);
     expect(await readdir(path)).toEqual([]);
@@ -257,9 +257,9 @@ describe('the file of the registry', () => {
     ['cut off', (text: string) => text.slice(0, -10)],
     ['empty', () => ''],
     ['of another version', (text: string) => text.replace('"version":1', '"version":2')],
-    ['of another shape', (text: string) => text.replace('"endpoints":', '"entrypoints":')],
+    ['of another structure', (text: string) => text.replace('"endpoints":', '"entrypoints":')],
     ['binary', () => '\0\0\0\0'],
-  ])('that is %s is reported at the start and left as it is', async (_, damage) => {
+  ])('that is %s is reported at the start and not changed', async (_, damage) => {
     const path = await folder();
     const file = join(path, 'exports.json');
     await register(await openFileStore(path, () => {}), team, 'a');
@@ -269,7 +269,7 @@ describe('the file of the registry', () => {
     expect(await readFile(file, 'utf8')).toBe(damaged);
   });
 
-  test('that is damaged while the gateway runs is not overwritten either', async () => {
+  test('that is damaged while the gateway runs is not overwritten', async () => {
     const path = await folder();
     const file = join(path, 'exports.json');
     const store = await openFileStore(path, () => {});
@@ -279,7 +279,7 @@ describe('the file of the registry', () => {
     expect(await readFile(file, 'utf8')).toBe('damaged');
   });
 
-  test('survives the rest of a write that was killed', async () => {
+  test('survives a write that was killed', async () => {
     const path = await folder();
     await register(await openFileStore(path, () => {}), team, 'a');
     await writeFile(join(path, 'exports.json.12345.new'), '{"version":1,"tea');
@@ -289,7 +289,7 @@ describe('the file of the registry', () => {
     expect(await names(await openFileStore(path, () => {}), team)).toEqual(['a', 'b']);
   });
 
-  test('tells of exports that a process before this one left that nobody knows how they ended', async () => {
+  test('reports unfinished exports of an earlier process as UNKNOWN', async () => {
     const path = await folder();
     const store = await openFileStore(path, () => {});
     await begin(store, team, record());
@@ -298,7 +298,7 @@ describe('the file of the registry', () => {
     expect((await next.read(team)).exports.map(one => statusOf(one))).toEqual(['UNKNOWN']);
   });
 
-  test('confirms nothing that it could not write', async () => {
+  test('confirms no change that it could not write', async () => {
     const path = await folder();
     const place = join(path, 'place');
     const store = await openFileStore(place, () => {});
@@ -312,8 +312,8 @@ describe('the file of the registry', () => {
   });
 });
 
-describe.each(redisPlaces)('the registry in %s', name => {
-  test('lets no process come between what another reads and writes', async () => {
+describe.each(redisPlaces)('the export store in %s', name => {
+  test('keeps changes of several processes atomic', async () => {
     const stores = await Promise.all([1, 2, 3].map(() => storeIn(name)));
     const team = `team ${randomUUID()}` as TeamKey;
     const wanted = Array.from({ length: 30 }, (_, index) => `endpoint ${index}`);
@@ -327,8 +327,8 @@ describe.each(redisPlaces)('the registry in %s', name => {
   });
 });
 
-describe('the registry on a disk that fails', () => {
-  test('says so in the log, and is there again with it', async () => {
+describe('the export store on a failing disk', () => {
+  test('logs the failure, and works again with the disk', async () => {
     const path = await folder();
     const warnings: string[] = [];
     const store = await openFileStore(path, (_, message) => warnings.push(message));
@@ -342,8 +342,8 @@ describe('the registry on a disk that fails', () => {
   });
 });
 
-describe('the registry in a Redis that is not there', () => {
-  test('says so, and is there again with it', async () => {
+describe('the export store in an unavailable Redis', () => {
+  test('reports it, and works again with Redis', async () => {
     const lost = await startRedis();
     cleanups.push(() => lost.stop());
     const faults: string[] = [];

@@ -161,11 +161,11 @@ async function signedIn(email: string, password: string): Promise<Headers> {
   return { cookie: cookie.join('; ') };
 }
 
-describe('the registry of endpoints', () => {
+describe('registered endpoints', () => {
   const list = async (headers: Headers = admin, on = gateway) =>
     (await on.query('{ exportEndpoints { name url description headerNames } }', {}, headers)).data.exportEndpoints;
 
-  test('keeps the endpoints of a team by name, for all its members', async () => {
+  test('are listed by name for all members of the team', async () => {
     await alone();
     const one = await register('https://crm.example/hook?user={user.email}', {
       name: 'the crm',
@@ -181,14 +181,14 @@ describe('the registry of endpoints', () => {
     expect((await list(member)).map(({ name }: { name: string }) => name)).toEqual(['erp', 'the crm']);
   });
 
-  test('keeps them for the gateway that comes next', async () => {
+  test('survive a restart of the gateway', async () => {
     await alone();
     await register('https://crm.example/');
     await gateway.close();
     expect(await list(admin, await gatewayWith())).toHaveLength(1);
   });
 
-  test('refuses a name that is taken, and takes it again once it is deleted', async () => {
+  test('need a new name, which is free again after the endpoint is deleted', async () => {
     await register('https://crm.example/');
     expect(fault(await register('https://other.example/'))).toBe('CONFLICT');
     expect((await gateway.query(deleteMutation, { name: crm }, admin)).data.deleteExportEndpoint.name).toBe(crm);
@@ -196,7 +196,7 @@ describe('the registry of endpoints', () => {
     expect(fault(await register('https://other.example/'))).toBeUndefined();
   });
 
-  test('lets only an admin of the team register and delete', async () => {
+  test('are registered and deleted only by an admin of the team', async () => {
     await alone();
     const ben = await signedIn('ben@team.example', 'sandbox-ben');
     for (const headers of [member, ben, stranger]) {
@@ -208,7 +208,7 @@ describe('the registry of endpoints', () => {
     expect(await list(ben)).toHaveLength(1);
   });
 
-  test('is closed to who has no team, and says why', async () => {
+  test('return FORBIDDEN with a reason for a client without a team', async () => {
     for (const headers of [stranger, { authorization: 'Bearer token' }]) {
       for (const field of ['exportEndpoints { name }', 'exports { totalCount }']) {
         const answer = await gateway.query(`{ ${field} }`, {}, headers);
@@ -219,7 +219,7 @@ describe('the registry of endpoints', () => {
     }
   });
 
-  test('without a teams file makes each key a team of its own and its own admin, and gives a signed-in user none', async () => {
+  test('belong to the team of one API key if there is no teams file; signed-in users then have no team', async () => {
     await alone();
     gateway = await gatewayWith({ TEAMS_FILE: '' });
     expect(fault(await register('https://crm.example/', {}, member))).toBeUndefined();
@@ -259,13 +259,13 @@ describe('the registry of endpoints', () => {
     ]),
     ['input.headers.1.name', { headers: ['X-Token', 'x-token '].map(name => ({ name, value: 'x' })) }],
     ['input.headers', { headers: Array.from({ length: 51 }, (_, index) => ({ name: `X-${index}`, value: 'x' })) }],
-  ])('refuses a wrong %s: %j', async (argument, change) => {
+  ])('refuse an invalid %s: %j', async (argument, change) => {
     const before = await list();
     expect(fault(await register('https://crm.example/', change))).toBe(`BAD_USER_INPUT ${argument}`);
     expect(await list()).toEqual(before);
   });
 
-  test('takes names, urls and descriptions up to their bounds', async () => {
+  test('accept names, URLs and descriptions up to their bounds', async () => {
     const change = {
       name: 'n'.repeat(255),
       description: 'd'.repeat(1_024),
@@ -274,7 +274,7 @@ describe('the registry of endpoints', () => {
     expect(fault(await register('', change))).toBeUndefined();
   });
 
-  test('refuses every address inside, in every notation, and every text that is no address', async () => {
+  test('refuse every internal address in every notation, and every text that is not a URL', async () => {
     gateway = await gatewayWith({ EXPORT_ALLOW_PRIVATE_ADDRESSES: 'false' });
     for (const url of [...insideUrls, ...impossibleUrls]) {
       expect({ url, fault: fault(await register(url)) }).toEqual({ url, fault: 'BAD_USER_INPUT input.url' });
@@ -282,13 +282,13 @@ describe('the registry of endpoints', () => {
     expect((await list()).map(({ name }: { name: string }) => name)).not.toContain(crm);
   });
 
-  test('in production takes https alone', async () => {
+  test('accept only https in production', async () => {
     gateway = await gatewayWith({ NODE_ENV: 'production' });
     expect(fault(await register('http://crm.example/'))).toBe('BAD_USER_INPUT input.url');
     expect(fault(await register('https://crm.example/'))).toBeUndefined();
   });
 
-  test('never shows the value of a header, and keeps it sealed', async () => {
+  test('never show the value of a header, and store it encrypted', async () => {
     await alone();
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
@@ -299,7 +299,7 @@ describe('the registry of endpoints', () => {
     expect(JSON.stringify(refused)).not.toMatch(/very\\+nsecret/);
   });
 
-  test('opens headers with a secret that was rotated, and says so where none fits', async () => {
+  test('decrypt headers after a rotation of the secret, and report if no secret fits', async () => {
     await alone();
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
@@ -316,7 +316,7 @@ describe('the registry of endpoints', () => {
     expect(endpoint.arrivals).toHaveLength(2);
   });
 
-  test('opens headers for no other endpoint than theirs', async () => {
+  test('decrypt headers only for their own endpoint', async () => {
     await alone();
     const [theirs, other] = [await startEndpoint(thanks), await startEndpoint(thanks)];
     await register(theirs.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
@@ -327,7 +327,7 @@ describe('the registry of endpoints', () => {
   });
 });
 
-describe('what is sent', () => {
+describe('an export', () => {
   const sendAll = (change: object = {}, headers: Headers = admin) => send({ marketId: '1', ...change }, headers);
   beforeEach(() => {
     companies = marketOne()?.companies ?? [];
@@ -335,7 +335,7 @@ describe('what is sent', () => {
   const domainsOf = (arrival: Handshake | undefined) => arrival?.body.data.map(({ domain }: Company) => domain);
   const byScore = (list: readonly Company[]) => list.toSorted((one, other) => other.score - one.score);
 
-  test('is a POST with the fixed headers, the endpoint’s own, and the body of the specification', async () => {
+  test('is a POST with the fixed headers, those of the endpoint, and the body from the specification', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(`${endpoint.url}/in/?a=1`, { headers: [{ name: 'Authorization', value: 'Basic abc' }] });
     const { data } = await sendAll();
@@ -362,7 +362,7 @@ describe('what is sent', () => {
     });
   });
 
-  test('is at most 500 companies, the highest scores first, and how many there are', async () => {
+  test('sends at most 500 companies, highest scores first, and the total number', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     await sendAll();
@@ -376,7 +376,7 @@ describe('what is sent', () => {
     expect((await listed()).nodes[0]).toMatchObject({ selected: companies.length, sent: 500 });
   });
 
-  test('keeps the order of equal scores, and puts companies without one last', async () => {
+  test('keeps the order of companies with equal scores, and puts those without a score last', async () => {
     await alone();
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
@@ -387,7 +387,7 @@ describe('what is sent', () => {
     expect(domainsOf(endpoint.arrivals[0])).toEqual([2, 5, 0, 3, 1, 4].map(index => `c${index}.example`));
   });
 
-  test('is the page that Market.companies shows', async () => {
+  test('sends the page that Market.companies returns', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const page = `query ($after: String) { market(id: 1) { companies(first: 7, after: $after) { pageInfo { endCursor } nodes { domain } } } }`;
@@ -401,7 +401,7 @@ describe('what is sent', () => {
     expect(endpoint.arrivals[1]?.body.meta.totalItems).toBe(10);
   });
 
-  test('is the page that the explorer shows under its filter, and no other company', async () => {
+  test('sends the filtered page of the explorer, and no other company', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const filter = { operatesIn: [companies[0]?.operatesIn[0]?.toUpperCase()], naics: ['2', '3', '4', '5'] };
@@ -417,7 +417,7 @@ describe('what is sent', () => {
     expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(7);
   });
 
-  test('is only the same again under one key where the filter is the same', async () => {
+  test('counts as a repetition only if the filter is the same', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const filtered = (country: string) =>
@@ -429,7 +429,7 @@ describe('what is sent', () => {
     expect(endpoint.arrivals).toHaveLength(1);
   });
 
-  test('is nothing, and costs no call of the service, where the filter is wrong', async () => {
+  test('with an invalid filter sends nothing and makes no upstream call', async () => {
     await alone();
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
@@ -440,7 +440,7 @@ describe('what is sent', () => {
     expect(endpoint.arrivals).toEqual([]);
   });
 
-  test('is the companies that are named, each once, upper and lower case being one', async () => {
+  test('sends the companies with the given domains, each once, ignoring case', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const [one, two] = companies.map(({ domain }) => domain);
@@ -469,7 +469,7 @@ describe('what is sent', () => {
     ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: 'k'.repeat(256) }],
     ['NOT_FOUND', { endpoint: 'unknown' }],
     ['NOT_FOUND', { marketId: '999' }],
-  ])('is nothing where the answer is %s: %j', async (expected, change) => {
+  ])('sends nothing if the result is %s: %j', async (expected, change) => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const before = await listed();
@@ -478,7 +478,7 @@ describe('what is sent', () => {
     expect(await listed()).toEqual(before);
   });
 
-  test('is nothing of a market that is not published', async () => {
+  test('of an unpublished market returns CONFLICT and sends nothing', async () => {
     await alone();
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
@@ -493,7 +493,7 @@ describe('what is sent', () => {
     expect(endpoint.arrivals).toEqual([]);
   });
 
-  test('names an API key’s user as the key’s owner does, percent-encoded', async () => {
+  test('uses the percent-encoded user from onBehalfOf for an API key', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(`${endpoint.url}/u/{user.name}/?e={user.email}&n={user.name}`);
     const onBehalfOf = { name: 'Zoë / ?a=b&c#d%2e', email: 'zoë+1@team.example' };
@@ -507,7 +507,7 @@ describe('what is sent', () => {
     });
   });
 
-  test('names a signed-in user as the session does, whatever the client says', async () => {
+  test('uses the user of the session for a signed-in user, and ignores onBehalfOf', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(`${endpoint.url}/?e={user.email}&n={user.name}`);
     const ben = await signedIn('ben@team.example', 'sandbox-ben');
@@ -523,7 +523,7 @@ describe('what is sent', () => {
     ['input.onBehalfOf', { onBehalfOf: { name: '..' } }],
     ['input.onBehalfOf.name', { onBehalfOf: { name: '' } }],
     ['input.onBehalfOf.name', { onBehalfOf: { name: 'a\nb' } }],
-  ])('is nothing where a placeholder has no value to stand for (%s): %j', async (argument, change) => {
+  ])('sends nothing if a placeholder has no value (%s): %j', async (argument, change) => {
     const endpoint = await startEndpoint(thanks);
     await register(`${endpoint.url}/{user.name}`);
     expect(fault(await sendAll(change))).toBe(`BAD_USER_INPUT ${argument}`);
@@ -545,7 +545,7 @@ function fakeTimer() {
   return { startTimer, set, fire: () => fireLast() };
 }
 
-describe('what an endpoint answers', () => {
+describe('the response of an endpoint', () => {
   const generic = 'The export could not be delivered. Please contact your IT support.';
   const failed = { __typename: 'ExportFailed', message: generic, outcome: 'FAILED' };
   const delivered = { __typename: 'ExportDelivered', redirectUrl: null };
@@ -712,7 +712,7 @@ describe('what an endpoint answers', () => {
     });
   });
 
-  test('no answer within 15 seconds, four times', async () => {
+  test('no response within 15 seconds, four times', async () => {
     const timer = fakeTimer();
     const endpoint = await startEndpoint(() => timer.fire());
     gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
@@ -727,7 +727,7 @@ describe('what an endpoint answers', () => {
     expect(endpoint.arrivals).toHaveLength(4);
   });
 
-  test('no answer within 15 seconds, then one', async () => {
+  test('no response within 15 seconds, then one', async () => {
     const timer = fakeTimer();
     const endpoint = await startEndpoint((response, request, count) =>
       count === 1 ? timer.fire() : thanks(response, request, count),
@@ -742,7 +742,7 @@ describe('what an endpoint answers', () => {
     ]);
   });
 
-  test('an answer that does not end within the 15 seconds of its attempt', async () => {
+  test('a response that does not end within 15 seconds', async () => {
     const timer = fakeTimer();
     const endpoint = await startEndpoint(response => {
       response.writeHead(200);
@@ -754,7 +754,7 @@ describe('what an endpoint answers', () => {
     expect(endpoint.arrivals).toHaveLength(4);
   });
 
-  test('an answer that is announced without end', async () => {
+  test('endless 1xx responses', async () => {
     let announced = 0;
     const endpoint = await startEndpoint(response => {
       const more = () => {
@@ -772,7 +772,7 @@ describe('what an endpoint answers', () => {
     expect(announced).toBeLessThan(400_000);
   });
 
-  test('ten announcements, then the answer', async () => {
+  test('ten 1xx responses, then the final one', async () => {
     const endpoint = await startEndpoint((response, request, count) => {
       for (let index = 0; index < 10; index += 1) response.writeProcessing();
       thanks(response, request, count);
@@ -781,14 +781,14 @@ describe('what an endpoint answers', () => {
     expect((await send()).data.exportMarketToEndpoint).toMatchObject({ ...delivered, title: 'Thanks' });
   });
 
-  test('nobody listens', async () => {
+  test('no server at the address', async () => {
     await register('http://127.0.0.1:1/');
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result).toMatchObject(failed);
     expect(result.attempts.map((attempt: { fault: string }) => attempt.fault)).toEqual(Array(4).fill('BROKEN'));
   });
 
-  test('markup is delivered clean, and as plain text', async () => {
+  test('markup is sanitized, and also returned as plain text', async () => {
     const message =
       'Done &amp; <b>dusted</b>.<br/>See <a href="https://crm.example/" onclick="steal()">there</a> or ' +
       '<a href="javascript:steal()">not</a>.<script>steal()</script><img src=x onerror=steal()><p>End</p><ul><li>1</li><li>2</li></ul>';
@@ -803,7 +803,7 @@ describe('what an endpoint answers', () => {
     expect(result.messageText).toBe('Done & dusted.\nSee there or not.End\n1\n2');
   });
 
-  test('is clean and leads to web addresses only, also where somebody else wrote it into the registry', async () => {
+  test('is sanitized and contains only web URLs, even if another program changed the store', async () => {
     await alone();
     const endpoint = await startEndpoint(json(200, { message: 'clean', redirectUrl: 'https://crm.example/done' }));
     await register(endpoint.url);
@@ -821,7 +821,7 @@ describe('what an endpoint answers', () => {
     expect(answer.data.exports.nodes).toEqual([{ result: { message: '<b>dirty</b>', redirectUrl: null } }]);
   });
 
-  test('what is too long is cut', async () => {
+  test('texts that are too long are cut', async () => {
     const references = Array.from({ length: 60 }, () => ({ title: 't'.repeat(300), message: 'm'.repeat(600) }));
     const endpoint = await startEndpoint(
       json(422, { title: 't'.repeat(300), message: '<b>'.repeat(9_000), references }),
@@ -835,9 +835,9 @@ describe('what an endpoint answers', () => {
   });
 });
 
-describe('an export to an address inside', () => {
+describe('an export to an internal address', () => {
   beforeEach(alone);
-  test('is refused before a byte is sent, though the endpoint was registered where that was allowed', async () => {
+  test('is refused before a byte is sent, even if the endpoint was registered while it was allowed', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     gateway = await gatewayWith({ EXPORT_ALLOW_PRIVATE_ADDRESSES: 'false' });
@@ -850,7 +850,7 @@ describe('an export to an address inside', () => {
     expect(endpoint.arrivals).toEqual([]);
   });
 
-  test('is refused where the name has come to lead there since it was registered', async () => {
+  test('is refused if the name resolves there only since the registration', async () => {
     const endpoint = await startEndpoint(thanks);
     const answers = ['93.184.215.14'];
     gateway = await gatewayWith(
@@ -863,7 +863,7 @@ describe('an export to an address inside', () => {
     expect(endpoint.arrivals).toEqual([]);
   });
 
-  test('is refused in production where it would not be by https', async () => {
+  test('is refused in production without https', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     gateway = await gatewayWith({ NODE_ENV: 'production' });
@@ -872,11 +872,11 @@ describe('an export to an address inside', () => {
   });
 });
 
-describe('the memory of exports', () => {
+describe('the record of exports', () => {
   beforeEach(alone);
   const idempotencyKey = 'the monthly one';
 
-  test('answers the same key and input with the first outcome, and sends nothing', async () => {
+  test('returns the first outcome for the same key and input, and sends nothing', async () => {
     const endpoint = await startEndpoint((response, request, count) =>
       json(200, { title: `Answer ${count}`, message: 'M', redirectUrl: null })(response, request, count),
     );
@@ -892,7 +892,7 @@ describe('the memory of exports', () => {
     expect((await listed()).totalCount).toBe(2);
   });
 
-  test('writes each call down before it is made', async () => {
+  test('contains each call before it is made', async () => {
     const recorded: number[] = [];
     const endpoint = await startEndpoint(async (response, request, count) => {
       const state = JSON.parse(await readFile(join(folder, 'data', 'exports.json'), 'utf8'));
@@ -904,7 +904,7 @@ describe('the memory of exports', () => {
     expect(recorded).toEqual([1, 2, 3]);
   });
 
-  test('remembers that an export was turned down or failed, too', async () => {
+  test('returns the first outcome for rejected and failed exports, too', async () => {
     const endpoint = await startEndpoint(json(422, { title: 'No', message: 'M', references: [{ title: 'r' }] }));
     await register(endpoint.url);
     const first = await send({ idempotencyKey });
@@ -918,7 +918,7 @@ describe('the memory of exports', () => {
     { endpoint: 'other' },
     { companies: { visible: { first: 3 } } },
     { onBehalfOf: { name: 'Zoë' } },
-  ])('refuses the same key with another input: %j', async change => {
+  ])('returns CONFLICT for the same key with different input: %j', async change => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     await register(endpoint.url, { name: 'other' });
@@ -927,7 +927,7 @@ describe('the memory of exports', () => {
     expect(endpoint.arrivals).toHaveLength(1);
   });
 
-  test('is counted by what they came to, each once', async () => {
+  test('is counted in the metrics by outcome, each export once', async () => {
     await alone();
     const { url } = await startEndpoint(json(207, { title: 'No', message: 'No', references: [] }));
     await register(url);
@@ -937,7 +937,7 @@ describe('the memory of exports', () => {
     expect(await counted(gateway.url, 'gateway_exports_total')).toBe(1);
   });
 
-  test('takes the key again after an export that was refused before it began', async () => {
+  test('accepts the key of an export that was refused before it started', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     expect(fault(await send({ idempotencyKey, companies: { domains: ['unknown.example'] } }))).toMatch(
@@ -946,7 +946,7 @@ describe('the memory of exports', () => {
     expect((await send({ idempotencyKey })).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
   });
 
-  test('sends once what is asked for many times at once with one key', async () => {
+  test('contains one export for many concurrent requests with the same key', async () => {
     const endpoint = await startEndpoint((response, request, count) =>
       setTimeout(() => thanks(response, request, count), 100),
     );
@@ -957,7 +957,7 @@ describe('the memory of exports', () => {
     expect(new Set(answers.map(fault))).toEqual(new Set([undefined, 'CONFLICT']));
   });
 
-  test('lets a team have at most 5 exports in flight, and no other team feel it', async () => {
+  test('allows a team at most 5 running exports, without affecting other teams', async () => {
     const waiting: (() => void)[] = [];
     let arrived = () => {};
     const all = new Promise<void>(resolve => {
@@ -980,7 +980,7 @@ describe('the memory of exports', () => {
     for (const answer of await Promise.all([...running, other])) expect(fault(answer)).toBeUndefined();
   });
 
-  test.each(redisPlaces)('records an outcome though %s is away for a moment', async (_, startPlace) => {
+  test.each(redisPlaces)('contains the outcome even if %s is briefly unavailable', async (_, startPlace) => {
     const place = await startPlace();
     cleanups.push(() => place.stop());
     const endpoint = await startEndpoint((response, request, count) => {
@@ -996,7 +996,7 @@ describe('the memory of exports', () => {
     expect((await listed()).nodes[0].outcome).toBe('DELIVERED');
   });
 
-  test('says of an export that was begun and cannot be recorded that it is not to be repeated unseen', async () => {
+  test('returns an error that is not retryable if an export started and cannot be recorded', async () => {
     const file = join(folder, 'data', 'exports.json');
     const endpoint = await startEndpoint(async (response, request, count) => {
       await rename(file, `${file}.away`);
@@ -1010,7 +1010,7 @@ describe('the memory of exports', () => {
     expect(endpoint.arrivals).toHaveLength(1);
   }, 20_000);
 
-  test('goes on with an export whose client has gone', async () => {
+  test('contains the outcome of an export whose client disconnected', async () => {
     let answer = () => {};
     let arrived = () => {};
     const arrival = new Promise<void>(resolve => {
@@ -1036,7 +1036,7 @@ describe('the memory of exports', () => {
     expect((await listed()).nodes[0]).toMatchObject({ outcome: 'DELIVERED' });
   });
 
-  test('tells who exported what, where to, when and how it went, the newest first, page by page', async () => {
+  test('lists client, user, endpoint, market, times and outcome, newest first, in pages', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const since = new Date().toISOString();
@@ -1066,7 +1066,7 @@ describe('the memory of exports', () => {
     expect(next.pageInfo.hasNextPage).toBe(false);
   });
 
-  test('is read anew each time, also beside what is kept', async () => {
+  test('is never cached, even next to cached fields', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     await send();
@@ -1081,7 +1081,7 @@ describe('the memory of exports', () => {
     });
   });
 
-  test('calls an export UNKNOWN that a gateway before this one has not ended, and does not repeat it', async () => {
+  test('reports an unfinished export of an earlier process as UNKNOWN, and does not repeat it', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const first = await send({ idempotencyKey });
@@ -1121,7 +1121,7 @@ describe('the receiver', () => {
     return (await send({ onBehalfOf: { email: 'zoe@team.example' } })).data.exportMarketToEndpoint;
   }
 
-  test('accepts an export and prints what arrived', async () => {
+  test('accepts an export and prints it', async () => {
     const result = await receiving('accept');
     expect(result).toMatchObject({ __typename: 'ExportDelivered', redirectUrl: 'https://example.com/companies' });
     expect(result.messageText).toMatch(/^\d+ companies were imported\.\nThey will be visible in a minute\.$/);
@@ -1131,7 +1131,7 @@ describe('the receiver', () => {
     }
   });
 
-  test('is told of in the README, whose queries do what it says', async () => {
+  test('works with the queries in the documentation', async () => {
     await alone();
     const server = createReceiver('accept', lines => printed.push(lines));
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
@@ -1154,12 +1154,12 @@ describe('the receiver', () => {
     ['reject', 1, { __typename: 'ExportRejected', references: [{ type: 'INFO' }, { type: 'INFO' }, { type: 'INFO' }] }],
     ['fail', 4, { __typename: 'ExportFailed' }],
     ['redirect', 1, { __typename: 'ExportFailed' }],
-  ])('can be told to %s', async (mode, calls, expected) => {
+  ])('can %s exports', async (mode, calls, expected) => {
     expect(await receiving(mode)).toMatchObject(expected);
     expect(printed).toHaveLength(calls);
   });
 
-  test('can be told to hang', async () => {
+  test('can hang', async () => {
     const timer = fakeTimer();
     gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
     const result = receiving('hang');

@@ -72,7 +72,7 @@ function createFleet(first: readonly TestGateway[]) {
 }
 const leaving = new Map<TestGateway, number>();
 
-test('SESSION_SECRET rotates in three phases under load, and nobody is logged out and no endpoint is lost', async () => {
+test('rotating SESSION_SECRET in three phases under load keeps all sessions and all endpoints', async () => {
   const fleet = createFleet(await Promise.all([start(old), start(old)]));
   const failures: unknown[] = [];
   let rounds = 0;

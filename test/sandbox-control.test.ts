@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 describe('the call log', () => {
-  test('has each call with its query, status, time and kind of credential', async () => {
+  test('contains each call with its query, status, time and kind of credential', async () => {
     const { body } = await client.get('/v2/auth/session');
     const { headers } = await client.post(
       '/v2/auth/sign-in',
@@ -48,7 +48,7 @@ describe('the call log', () => {
     ]);
   });
 
-  test('counts all calls, those on a path, or those that a pattern finds', async () => {
+  test('counts all calls, those on a path, or those that match a pattern', async () => {
     for (const path of [EVENTS, `${EVENTS}?page=2`, '/v2/markets/1/jobs']) await client.get(path);
     expect(sandbox.calls.count()).toBe(3);
     expect(sandbox.calls.count(EVENTS)).toBe(2);
@@ -60,7 +60,7 @@ describe('the call log', () => {
 });
 
 describe('a rule', () => {
-  test('answers with a status and an error code, for its path and method alone', async () => {
+  test('sets status and error code for its path and method only', async () => {
     sandbox.tell({
       method: 'get',
       path: EVENTS,
@@ -76,7 +76,7 @@ describe('a rule', () => {
     expect((await client.get('/v2/markets/1/jobs')).status).toBe(200);
   });
 
-  test('fills in the code of a status and the status of a code', async () => {
+  test('derives the code from the status and the status from the code', async () => {
     sandbox.tell({ path: /^\/v2\/markets\/1/, status: 409 });
     sandbox.tell({ path: /^\/v2\/markets\/2/, errorCode: 'FORBIDDEN' });
     sandbox.tell({ path: /^\/v2\/markets\/3/, status: 502 });
@@ -85,7 +85,7 @@ describe('a rule', () => {
     expect((await client.get('/v2/markets/3/jobs')).body.errorCode).toBe('INTERNAL_SERVER_ERROR');
   });
 
-  test('applies so many times, in the order told, until it is taken back', async () => {
+  test('applies the given number of times, in the order of the rules, until it is removed', async () => {
     sandbox.tell({ path: EVENTS, times: 2, status: 500 });
     const takeBack = sandbox.tell({ path: EVENTS, status: 429 });
     const statuses = async (count: number) => {
@@ -101,7 +101,7 @@ describe('a rule', () => {
     expect(await statuses(1)).toEqual([200]);
   });
 
-  test('delays the real answer', async () => {
+  test('delays the real response', async () => {
     sandbox.tell({ path: '/v2/markets/1/jobs', delayMs: 400 });
     const begun = performance.now();
     const slow = client.get('/v2/markets/1/jobs').then(({ status }) => ({ status, took: performance.now() - begun }));
@@ -111,14 +111,14 @@ describe('a rule', () => {
     expect(took).toBeGreaterThanOrEqual(390);
   });
 
-  test('adds headers to the real answer', async () => {
+  test('adds headers to the real response', async () => {
     sandbox.tell({ path: EVENTS, headers: { 'cache-control': 'no-store' } });
     const { headers, body } = await client.get(EVENTS);
     expect(headers.get('cache-control')).toBe('no-store');
     expect(body.data).toHaveLength(10);
   });
 
-  test('sends a body as it is', async () => {
+  test('sends a body unchanged', async () => {
     sandbox.tell({ path: EVENTS, body: '{"meta":' });
     const answer = await fetch(sandbox.origin + EVENTS);
     expect(answer.status).toBe(200);
@@ -129,12 +129,12 @@ describe('a rule', () => {
     expect(await client.get(EVENTS)).toMatchObject({ status: 502, body: '<h1>Bad gateway</h1>' });
   });
 
-  test('answers a success without a body where it has none', async () => {
+  test('sends a success without a body if it has none', async () => {
     sandbox.tell({ path: EVENTS, status: 204 });
     expect((await fetch(sandbox.origin + EVENTS)).status).toBe(204);
   });
 
-  test('breaks the connection before an answer begins', async () => {
+  test('breaks the connection before the response', async () => {
     sandbox.tell({ path: EVENTS, breakConnection: 'before' });
     await expect(fetch(sandbox.origin + EVENTS)).rejects.toThrow();
     expect(sandbox.calls.list()).toMatchObject([{ status: null }]);
@@ -169,7 +169,7 @@ describe('a rule', () => {
 describe('events', () => {
   const newest = async () => (await client.get(`${EVENTS}?pageSize=1`)).body.data[0];
 
-  test('appear at once when they are published, with everything that was not said made up', async () => {
+  test('appear at once when they are published, with generated values for missing fields', async () => {
     time += 60_000;
     const event = sandbox.publishEvent({ title: 'Lock at Terneuzen blocked' });
     expect(event).toMatchObject({
@@ -182,7 +182,7 @@ describe('events', () => {
     expect(sandbox.data.events[0]).toEqual(event);
   });
 
-  test('move to the front when they are touched', async () => {
+  test('move to the front when they are updated', async () => {
     const old = sandbox.data.events.find(event => event.lastUpdated < '2026-03-08');
     time += 60_000;
     const touched = sandbox.touchEvent(old?._id ?? '', { title: 'Now worse' });
@@ -192,7 +192,7 @@ describe('events', () => {
   });
 });
 
-test('a reset takes everything back to the start', async () => {
+test('a reset restores the initial state', async () => {
   const before = (await client.get(EVENTS)).body;
   const { body: session } = await client.get('/v2/auth/session');
   sandbox.publishEvent();
@@ -205,7 +205,7 @@ test('a reset takes everything back to the start', async () => {
   expect((await client.get(`${EVENTS}?sessionId=${session.accessToken}`, {})).status).toBe(401);
 });
 
-describe('over HTTP, uncounted and untouched by rules,', () => {
+describe('over HTTP, not logged and not affected by rules,', () => {
   const control = (method: string, what: string, body?: unknown) => client.call(method, `/_sandbox/${what}`, body, {});
 
   test('calls are listed and cleared', async () => {
@@ -215,7 +215,7 @@ describe('over HTTP, uncounted and untouched by rules,', () => {
     expect((await control('GET', 'calls')).body).toEqual([]);
   });
 
-  test('rules are told and forgotten', async () => {
+  test('rules are added and removed', async () => {
     expect((await control('POST', 'rules', { path: EVENTS, status: 500, times: 1 })).status).toBe(204);
     expect((await control('POST', 'rules', { pathPattern: '.*', status: 418 })).status).toBe(204);
     expect((await client.get(EVENTS)).status).toBe(500);
@@ -224,7 +224,7 @@ describe('over HTTP, uncounted and untouched by rules,', () => {
     expect((await client.get(EVENTS)).status).toBe(200);
   });
 
-  test('a rule that means nothing is refused', async () => {
+  test('an invalid rule is refused', async () => {
     for (const rule of [
       { status: 500 },
       { path: '/', pathPattern: '/' },
@@ -235,7 +235,7 @@ describe('over HTTP, uncounted and untouched by rules,', () => {
     }
   });
 
-  test('events are published and touched', async () => {
+  test('events are published and updated', async () => {
     const published = await control('POST', 'events', { title: 'Told from elsewhere' });
     expect(published.status).toBe(201);
     expect(sandbox.data.events[0]).toEqual(published.body);

@@ -23,7 +23,7 @@ const cosine = (a: readonly number[], b: readonly number[]) =>
 const hits = ({ taxonomicMatches }: MarketEvent) =>
   taxonomicMatches.impactedEntities.filter(({ impact }) => impact.likelihood >= 2 && impact.severity >= 2);
 
-test('observations are many, ten days old at most and have vectors of length one', () => {
+test('there are many observations, at most ten days old, with vectors of length one', () => {
   const { observations } = sandbox.data;
   expect(observations.length).toBeGreaterThanOrEqual(600);
   expect(new Set(observations.map(observation => observation._id)).size).toBe(observations.length);
@@ -38,7 +38,7 @@ test('observations are many, ten days old at most and have vectors of length one
   expect(observations.filter(observation => observation.clusterLabel === undefined).length).toBeGreaterThan(0);
 });
 
-test('each event is made of the observations of one cluster, which are alike', () => {
+test('each event consists of the similar observations of one cluster', () => {
   expect(events.length).toBeGreaterThanOrEqual(120);
   const byId = new Map(sandbox.data.observations.map(observation => [observation._id, observation]));
   const labels = new Set<number>();
@@ -67,7 +67,7 @@ test('each event is made of the observations of one cluster, which are alike', (
   expect(cosine(first?.vectorIndex.embeddings ?? [], second?.vectorIndex.embeddings ?? [])).toBeLessThan(0.4);
 });
 
-test('events have every direction, every operator and none, and some that hit nobody hard', () => {
+test('events have every direction and operator, none of them, and some have low scores only', () => {
   const datapoints = events.flatMap(event => event.taxonomicMatches.affectedDatapoints);
   expect(new Set(datapoints.map(({ direction }) => direction))).toEqual(
     new Set(['up', 'down', 'fluctuate', 'unknown', null]),
@@ -84,7 +84,7 @@ test('events have every direction, every operator and none, and some that hit no
   expect(events.some(event => event.references.some(({ url }) => url === undefined))).toBe(true);
 });
 
-test('a few companies of the first market have many events by default, most have none', () => {
+test('by default, a few companies of the first market have many events and most have none', () => {
   const recent = events.filter(event => event.lastUpdated >= '2026-03-09');
   const counts = new Map<string, number>();
   for (const { name } of recent.flatMap(hits)) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -95,7 +95,7 @@ test('a few companies of the first market have many events by default, most have
   expect(perCompany.filter(count => count === 0).length).toBeGreaterThan(900);
 });
 
-test('six markets stand in the three review states', () => {
+test('six markets cover the three review states', () => {
   const { markets } = sandbox.data;
   expect(markets.map(({ record }) => record.review_status)).toEqual([
     'published',
@@ -115,7 +115,7 @@ test('six markets stand in the three review states', () => {
   expect(all.filter(({ name }) => name.includes(',')).length).toBeGreaterThan(5);
 });
 
-test('the same seed gives the same world and the same answers, another seed another world', async () => {
+test('the same seed gives the same world and responses, another seed a different world', async () => {
   const [twin, other] = await Promise.all([startSandbox({ now }), startSandbox({ now, seed: 2 })]);
   try {
     expect(twin.data.markets).toEqual(sandbox.data.markets);
@@ -130,7 +130,7 @@ test('the same seed gives the same world and the same answers, another seed anot
   }
 });
 
-test('on its own it prints where it listens and how to use it, and ends when told to', async () => {
+test('the standalone sandbox prints its address and usage, and ends on a signal', async () => {
   const dist = `dist/sandbox-test-${process.pid}`;
   const build = spawn(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src', '--outDir', dist], {
     stdio: 'inherit',

@@ -29,7 +29,7 @@ describe('the event list', () => {
   const isHit = ({ taxonomicMatches }: MarketEvent, least = 2) =>
     taxonomicMatches.impactedEntities.some(({ impact }) => impact.likelihood >= least && impact.severity >= least);
 
-  test('by default has ten events since yesterday that hit somebody, the newest first', async () => {
+  test('returns by default ten events since yesterday with high scores, newest first', async () => {
     const { meta, data } = await list();
     const expected = sandbox.data.events.filter(event => event.lastUpdated >= '2026-03-09T00:00' && isHit(event));
     expect(expected.length).toBeGreaterThanOrEqual(60);
@@ -46,13 +46,13 @@ describe('the event list', () => {
     expect(order).toEqual([...order].sort().reverse());
   });
 
-  test('orders events of the same moment by id', async () => {
+  test('orders events with the same time by id', async () => {
     for (const _id of ['c', 'a', 'b']) sandbox.publishEvent({ _id });
     const { data } = await list('?pageSize=3');
     expect(data.map((event: MarketEvent) => event._id)).toEqual(['a', 'b', 'c']);
   });
 
-  test('is cut into pages without gaps, and empty past the end', async () => {
+  test('has pages without gaps, and is empty past the end', async () => {
     const first = await list('?pageSize=7&page=1');
     const second = await list('?pageSize=7&page=2');
     const both = await list('?pageSize=14');
@@ -83,7 +83,7 @@ describe('the event list', () => {
     expect(body.message).toContain(query.split('=')[0]);
   });
 
-  test('takes a date-only bound as the first and the last millisecond of that day', async () => {
+  test('reads a date-only bound as the first or last millisecond of that day', async () => {
     for (const [_id, lastUpdated] of [
       ['before', '2026-02-01T23:59:59.999Z'],
       ['first', '2026-02-02T00:00:00.000Z'],
@@ -97,7 +97,7 @@ describe('the event list', () => {
     expect(await ids('?from=2026-02-01T00:00:00&to=2026-02-02T00:00')).toEqual(['first', 'before']);
   });
 
-  test('by default reaches from the first moment of yesterday to the last of today', async () => {
+  test('covers by default yesterday and today', async () => {
     for (const [_id, lastUpdated] of [
       ['too old', '2026-03-08T23:59:59.999Z'],
       ['oldest', '2026-03-09T00:00:00.000Z'],
@@ -113,7 +113,7 @@ describe('the event list', () => {
     expect(ids.at(-1)).toBe('oldest');
   });
 
-  test('looks for one entity within all four score bounds', async () => {
+  test('matches if one entity is within all four score bounds', async () => {
     const impacted = (likelihood: number, severity: number) => ({
       name: 'Cement',
       entityType: 'category',
@@ -140,7 +140,7 @@ describe('the event list', () => {
     expect(await ids('minLikelihood=3&maxLikelihood=1')).toEqual([]);
   });
 
-  test('combines names in one filter with OR, filters with AND, and compares them exactly', async () => {
+  test('combines names in one filter with OR and filters with AND, and compares names exactly', async () => {
     const all = sandbox.data.events;
     const alerts = (event: MarketEvent) => event.taxonomicMatches.alertTypes.map(alert => alert.name);
     const either = await list(`?${everything}&alertType=Cyber%20Incident,Product%20Recall`);
@@ -157,7 +157,7 @@ describe('the event list', () => {
     expect((await list(`?${everything}&alertType=Product`)).meta.totalItems).toBe(0);
   });
 
-  test('applies the name of an entity independently of whose scores pass', async () => {
+  test('matches name and scores independently, possibly in different entities', async () => {
     const entity = (name: string, score: number) => ({
       name,
       entityType: 'company',
@@ -195,7 +195,7 @@ describe('an observation', () => {
     expect(body.textEmbedding).toHaveLength(1536);
   });
 
-  test('that does not exist is not found', async () => {
+  test('that does not exist returns NOT_FOUND', async () => {
     const { status, body } = await client.get('/v2/events-monitor/observation/ffffffffffffffffffffffff');
     expect(status).toBe(404);
     expect(body).toEqual(failure('NOT_FOUND'));
@@ -225,7 +225,7 @@ describe('authentication', () => {
     ['POST', '/api/markets/suggest'],
     ['POST', '/api/markets/1/export-csv'],
     ['GET', '/stage/dev/markets/1'],
-  ])('is needed for %s %s', async (method, path) => {
+  ])('is required for %s %s', async (method, path) => {
     for (const headers of [
       {},
       { 'x-api-key': 'wrong' },
@@ -238,7 +238,7 @@ describe('authentication', () => {
     }
   });
 
-  test('by a key without the subscription is forbidden the events monitor and nothing else', async () => {
+  test('with a key without the subscription is refused only by the events monitor', async () => {
     const headers = keyNamed('markets only');
     for (const path of [events, '/v2/events-monitor/observation/x']) {
       const { status, body } = await client.get(path, headers);
@@ -248,7 +248,7 @@ describe('authentication', () => {
     expect((await client.get('/stage/dev/markets/1', headers)).status).toBe(200);
   });
 
-  test('by a key without permission on a market is forbidden it, whatever is asked of it', async () => {
+  test('with a key without permission on a market is refused by all of its endpoints', async () => {
     const headers = keyNamed('no markets');
     for (const [method, path] of [
       ['GET', '/v2/markets/1/companies'],
@@ -268,7 +268,7 @@ describe('authentication', () => {
     expect((await client.post('/api/markets/suggest', { keyword: '' }, headers)).body).toEqual({ suggested: [] });
   });
 
-  test('by a session of a key works as bearer and as session id for an hour', async () => {
+  test('with the session of a key works as bearer token and as session id for an hour', async () => {
     const { status, body } = await client.get('/v2/auth/session');
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -293,14 +293,14 @@ describe('authentication', () => {
     expect(await attempts()).toEqual([401, 401, 401, 401, 401]);
   });
 
-  test('by a session has the rights of its key, and cannot make another session', async () => {
+  test('with a session has the rights of its key, and cannot create another session', async () => {
     const { body } = await client.get('/v2/auth/session', keyNamed('markets only'));
     const headers = { authorization: `Bearer ${body.accessToken}` };
     expect((await client.get(events, headers)).status).toBe(403);
     expect((await client.get('/v2/auth/session', headers)).status).toBe(401);
   });
 
-  test('by e-mail and password sets two cookies that then stand for a subscribed user', async () => {
+  test('by e-mail and password sets two cookies that identify a subscribed user', async () => {
     const [user] = sandbox.demo.users;
     const { status, body, headers } = await signIn(user?.email ?? '', user?.password ?? '');
     expect(status).toBe(200);
@@ -317,7 +317,7 @@ describe('authentication', () => {
     expect((await client.get(events, { cookie })).status).toBe(401);
   });
 
-  test('tells a wrong e-mail from a wrong password by nothing', async () => {
+  test('gives the same error for a wrong e-mail address and a wrong password', async () => {
     const [user] = sandbox.demo.users;
     const wrongPassword = await signIn(user?.email ?? '', 'wrong');
     const wrongEmail = await signIn('nobody@team.example', user?.password ?? '');
@@ -328,7 +328,7 @@ describe('authentication', () => {
     expect((await client.post('/v2/auth/sign-in', { email: 'x' }, {})).status).toBe(400);
   });
 
-  test('ends for a revoked key and every session made with it', async () => {
+  test('ends for a revoked key and every session created with it', async () => {
     const { body } = await client.get('/v2/auth/session');
     const { body: other } = await client.get('/v2/auth/session');
     sandbox.revoke(other.accessToken);
@@ -373,7 +373,7 @@ describe('search criteria', () => {
     });
   });
 
-  test('need a known search type and a question', async () => {
+  test('require a known search type and a question', async () => {
     for (const body of [
       { searchType: 'other', searchInput: 'x' },
       { searchType: 'marketSearch', searchInput: ' ' },
@@ -386,7 +386,7 @@ describe('search criteria', () => {
     }
   });
 
-  test('get keywords suggested that they do not have yet', async () => {
+  test('get suggestions for keywords that they do not have yet', async () => {
     const { searchCriteria } = (await derive('packaging suppliers in Italy')).body;
     const { status, body } = await client.post(sandbox.keywordSuggestionPath, { searchCriteria });
     expect(status).toBe(200);
@@ -418,7 +418,7 @@ const companies = async (market: number): Promise<Company[]> =>
   (await client.get(`/v2/markets/${market}/companies`)).body.data;
 
 describe('a discovery', () => {
-  test('runs as one job with steady progress until its time is over', async () => {
+  test('runs as one job with linear progress until it ends', async () => {
     const jobs = async () => (await client.get('/v2/discovery/5/jobs')).body;
     expect(await jobs()).toEqual({ metadata: { marketId: 5 }, data: [] });
     const { status, body } = await start();
@@ -439,7 +439,7 @@ describe('a discovery', () => {
     expect((await jobs()).data).toEqual([{ ...job, jobId, jobProgress: 100, status: 'completed', endTime }]);
   });
 
-  test('cannot be started while one runs, and can be again afterwards', async () => {
+  test('cannot be started while one runs, but can be afterwards', async () => {
     await start();
     const { status, body } = await start();
     expect(status).toBe(409);
@@ -456,7 +456,7 @@ describe('a discovery', () => {
     expect((await record(5)).company_count).toBeGreaterThan(0);
   });
 
-  test('needs a known market and complete criteria', async () => {
+  test('requires a known market and complete criteria', async () => {
     expect((await start(99)).body).toEqual(failure('NOT_FOUND'));
     for (const wrong of [
       { count: 0 },
@@ -474,7 +474,7 @@ describe('a discovery', () => {
     expect((await client.get('/v2/discovery/5/jobs')).body.data).toEqual([]);
   });
 
-  test('brings as many companies as asked for, and the market into review', async () => {
+  test('finds the requested number of companies, and sets the market to reviewing', async () => {
     expect(await record(5)).toMatchObject({ review_status: 'draft', company_count: 0 });
     await start();
     time += DISCOVERY - 1;
@@ -483,7 +483,7 @@ describe('a discovery', () => {
     expect(await record(5)).toMatchObject({ review_status: 'reviewing', company_count: 20 });
   });
 
-  test('keeps its criteria, and the earlier ones as history', async () => {
+  test('stores its criteria, and the earlier ones as history', async () => {
     const criteria = () => client.get('/v2/discovery/5/search-criteria');
     const history = async () => (await client.get('/v2/discovery/5/search-criteria/history')).body;
     expect((await criteria()).body).toEqual(failure('NOT_FOUND'));
@@ -523,7 +523,7 @@ describe('a review', () => {
     expect(await record(5)).toMatchObject({ review_status: 'published', company_count: 18 });
   });
 
-  test('is refused before the discovery is complete and for what was not discovered', async () => {
+  test('is refused before the discovery is complete, and for companies that were not discovered', async () => {
     expect((await review(5, 'include', { mode: 'all' })).status).toBe(409);
     await start();
     expect((await review(5, 'include', { mode: 'all' })).body).toEqual(failure('CONFLICT'));
@@ -540,7 +540,7 @@ describe('a review', () => {
 describe('publishing', () => {
   const publish = (market = 5) => client.post(`/v2/discovery/${market}/publish`);
 
-  test('runs three jobs at their own speeds, and the market can be read when all have ended', async () => {
+  test('runs three jobs at different speeds, and the market can be read when all have ended', async () => {
     await start(5, true);
     time += DISCOVERY;
     expect(await record(5)).toMatchObject({ review_status: 'draft' });
@@ -588,7 +588,7 @@ describe('publishing', () => {
     expect((await publish(99)).status).toBe(404);
   });
 
-  test('again replaces the companies served only when it is through', async () => {
+  test('again replaces the companies only when it has finished', async () => {
     const excluded = sandbox.data.markets[1]?.companies[0]?.domain ?? '';
     await review(2, 'exclude', { mode: 'partial', domains: [excluded] });
     expect((await publish(2)).status).toBe(200);
@@ -600,7 +600,7 @@ describe('publishing', () => {
 });
 
 describe('a market', () => {
-  test('has its record in the words of the specification', async () => {
+  test('has a record with the fields of the specification', async () => {
     expect(await record(1)).toEqual({
       id: 1,
       name: expect.any(String),
@@ -618,14 +618,14 @@ describe('a market', () => {
     }
   });
 
-  test('serves all of its companies with the fields of the export', async () => {
+  test('returns all of its companies with the fields of the export', async () => {
     const served = await companies(1);
     expect(served).toHaveLength(1200);
     expect(served).toEqual(sandbox.data.markets[0]?.companies);
     expect(new Set(served.map(company => company.domain)).size).toBe(1200);
   });
 
-  test('serves one ESG record for each company', async () => {
+  test('returns one ESG record for each company', async () => {
     const { status, body } = await client.get('/v2/markets/3/esg');
     expect(status).toBe(200);
     expect(body.metadata).toEqual({ marketId: 3 });
@@ -640,7 +640,7 @@ describe('a market', () => {
     });
   });
 
-  test('that is not published has neither companies, ESG data, topics nor an export', async () => {
+  test('that is not published has no companies, ESG data, topics or export', async () => {
     for (const id of [4, 5]) {
       const answers = await Promise.all([
         client.get(`/v2/markets/${id}/companies`),
@@ -655,7 +655,7 @@ describe('a market', () => {
     }
   });
 
-  test('has topics on two levels, sorted by label where that is asked', async () => {
+  test('has topics on two levels, sorted by label on request', async () => {
     const topics = async (body?: unknown) => (await client.post('/api/markets/1/topics', body)).body.data;
     const plain = await topics();
     expect(plain).toEqual(sandbox.data.markets[0]?.topics);
@@ -669,7 +669,7 @@ describe('a market', () => {
     expect((await client.post('/api/markets/99/topics', {})).status).toBe(404);
   });
 
-  test('is suggested by any part of its name, a beginning first', async () => {
+  test('is suggested for any part of its name, with matches at the start first', async () => {
     const suggest = async (keyword: string) => (await client.post('/api/markets/suggest', { keyword })).body.suggested;
     expect(await suggest('ind')).toEqual([
       'Industrial Cleaning Services Benelux',
@@ -688,7 +688,7 @@ describe('a market', () => {
 describe('the CSV export', () => {
   const exported = (domainList: unknown) => client.post('/api/markets/1/export-csv', { domainList });
 
-  test('links to a file with a line for each domain asked for', async () => {
+  test('links to a file with a line for each requested domain', async () => {
     const pool = sandbox.data.markets[0]?.companies ?? [];
     const awkward = [
       pool.find(company => company.name.includes(',')),
@@ -721,7 +721,7 @@ describe('the CSV export', () => {
     );
   });
 
-  test('refuses unknown domains and an empty list, and knows no other file', async () => {
+  test('refuses unknown domains and an empty list, and returns NOT_FOUND for other files', async () => {
     const known = sandbox.data.markets[0]?.companies[0]?.domain;
     for (const domainList of [[known, 'unknown.example.com'], [], 'x', undefined]) {
       const { status, body } = await exported(domainList);
@@ -732,13 +732,13 @@ describe('the CSV export', () => {
   });
 });
 
-test('a path that the service does not have is not found', async () => {
+test('an unknown path returns NOT_FOUND', async () => {
   const { status, body } = await client.get('/v2/nothing');
   expect(status).toBe(404);
   expect(body).toEqual(failure('NOT_FOUND'));
 });
 
-test('no answer says anything about caching', async () => {
+test('no response has caching headers', async () => {
   expect((await client.get('/v2/events-monitor/events')).headers.has('cache-control')).toBe(false);
 });
 

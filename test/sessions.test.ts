@@ -50,7 +50,7 @@ async function withGateway<T>(env: Record<string, string>, use: (at: TestGateway
 }
 
 describe('signing in', () => {
-  test('sets one cookie of the gateway, sealed and out of reach of scripts, that lives no longer than the service allows', async () => {
+  test('sets one encrypted HttpOnly cookie that lives no longer than the cookies of the service', async () => {
     const answer = await signIn(gateway);
     expect(answer.data.signIn).toMatchObject({ authentication: 'COOKIE', email: ada.email });
     expect(answer.headers.getSetCookie()).toHaveLength(1);
@@ -63,7 +63,7 @@ describe('signing in', () => {
     expect(cookie).not.toContain('svc_session');
   });
 
-  test('outside of loopback the cookie is Secure and bound to its host', async () => {
+  test('sets a Secure cookie that is bound to its host, except on loopback', async () => {
     const { request } = await import('undici');
     const { headers } = await request(`${gateway.url}/graphql`, {
       method: 'POST',
@@ -78,14 +78,17 @@ describe('signing in', () => {
     ['127.0.0.1', 'gateway.example', '__Host-mig_session'],
     ['127.0.0.1', 'localhost, gateway.example', '__Host-mig_session'],
     ['127.0.0.1', 'gateway.example, localhost', 'mig_session'],
-  ])('takes a host from the proxy at %s alone, and of "%s" the last', async (TRUST_PROXY, host, name) => {
-    await withGateway({ TRUST_PROXY }, async other => {
-      const answer = await signIn(other, ada, { 'x-forwarded-host': host });
-      expect(setCookie(answer).split('=')[0]).toBe(name);
-    });
-  });
+  ])(
+    'trusts a forwarded host only from the proxy at %s, and takes the last one of "%s"',
+    async (TRUST_PROXY, host, name) => {
+      await withGateway({ TRUST_PROXY }, async other => {
+        const answer = await signIn(other, ada, { 'x-forwarded-host': host });
+        expect(setCookie(answer).split('=')[0]).toBe(name);
+      });
+    },
+  );
 
-  test('lets later requests act as the user, and sends the service its own cookies only', async () => {
+  test('authenticates later requests as the user, and sends only the service’s own cookies upstream', async () => {
     const cookie = await cookieFrom(gateway);
     sandbox.calls.clear();
     const { data } = await readWith(gateway, `theme=dark; ${cookie}; other=1`);
@@ -93,7 +96,7 @@ describe('signing in', () => {
     expect(sandbox.calls.list().map(({ credential }) => credential)).toEqual(['cookie']);
   });
 
-  test('tells a wrong password from an unknown user neither by text nor by time', async () => {
+  test('gives the same error after the same time for a wrong password and an unknown user', async () => {
     const timed = async (input: object) => {
       const startedAt = performance.now();
       const { errors } = await signIn(gateway, input);
@@ -107,7 +110,7 @@ describe('signing in', () => {
     expect(Math.min(wrong.milliseconds, unknown.milliseconds)).toBeGreaterThanOrEqual(495);
   });
 
-  test('is limited per e-mail, and several attempts in one document count each', async () => {
+  test('is limited per e-mail address, and each attempt in one document counts', async () => {
     await withGateway({}, async other => {
       const attempts = Array.from({ length: 12 }, (_, index) => `a${index}: signIn(input: $input) { email }`);
       const document = `mutation ($input: SignInInput!) { ${attempts.join(' ')} }`;
@@ -120,7 +123,7 @@ describe('signing in', () => {
     });
   }, 15_000);
 
-  test('is not kept from a user by wrong passwords from another network', async () => {
+  test('still works for a user after wrong passwords from another network', async () => {
     await withGateway({ TRUST_PROXY: '127.0.0.1' }, async other => {
       const from = async (address: string, password: string) => {
         const { errors } = await signIn(other, { ...ada, password }, { 'x-forwarded-for': address });
@@ -133,7 +136,7 @@ describe('signing in', () => {
     });
   });
 
-  test('is limited for an e-mail that is guessed at from many networks, but not where its user has signed in before', async () => {
+  test('is limited for an e-mail address across networks, except those where its user has signed in before', async () => {
     const attempts = createSignInAttempts(undefined);
     const { email } = ada;
     await attempts.count(email, '198.51.100.1');
@@ -144,7 +147,7 @@ describe('signing in', () => {
     await attempts.count('ben@team.example', '192.0.2.100');
   });
 
-  test('is limited per network address, of which one IPv6 network is one', async () => {
+  test('is limited per network address, where one IPv6 network counts as one address', async () => {
     const attempts = createSignInAttempts(undefined);
     const from = (host: number) => attempts.count(`user-${host}@team.example`, `2001:db8::${host.toString(16)}`);
     for (let host = 1; host <= 100; host += 1) await from(host);
@@ -170,7 +173,7 @@ describe('a session', () => {
     expect((await readWith(gateway, another)).errors).toBeUndefined();
   });
 
-  test('that was signed out stays so when its cookie was sealed anew meanwhile, or before', async () => {
+  test('stays signed out if its cookie was resealed before or in the meantime', async () => {
     const old = await cookieFrom(gateway);
     await withGateway({ SESSION_SECRET: `${secret('b')},${secret('a')}` }, async other => {
       const renewed = setCookie(await readWith(other, old)).split(';')[0] ?? '';
@@ -183,7 +186,7 @@ describe('a session', () => {
     });
   });
 
-  test('is sealed anew on use under the first secret, also where the answer was kept, and ends when it would have ended', async () => {
+  test('is resealed on use with the first secret, even for a cached response, and keeps its expiry', async () => {
     const old = await cookieFrom(gateway);
     await withGateway({ SESSION_SECRET: `${secret('b')},${secret('a')}` }, async other => {
       const answers = [await readWith(other, old), await readWith(other, old), await readWith(other, old)];
@@ -203,7 +206,7 @@ describe('a session', () => {
     });
   });
 
-  test.each([401, 403])('ends when the service no longer accepts it, which it says with %i', async status => {
+  test.each([401, 403])('ends when the service refuses it with %i', async status => {
     const cookie = await cookieFrom(gateway);
     sandbox.tell({ path: /events$/, status, errorCode: 'UNAUTHORISED' });
     const answer = await gateway.query('{ events(first: 7) { totalCount } }', {}, { cookie });
@@ -211,7 +214,7 @@ describe('a session', () => {
     expect(setCookie(answer)).toMatch(/^mig_session=;/);
   });
 
-  test('is outranked by an explicit credential, which keeps the cookie', async () => {
+  test('is ignored if there is an explicit credential, and the cookie stays', async () => {
     const answer = await gateway.query(
       '{ viewer { authentication } }',
       {},
@@ -221,7 +224,7 @@ describe('a session', () => {
     expect(setCookie(answer)).toBe('');
   });
 
-  test('works on another gateway of the same secret, still after rotation, and no more when the old secret is gone', async () => {
+  test('works on another instance with the same secret and after a rotation, until the old secret is removed', async () => {
     const cookie = await cookieFrom(gateway);
     const works = async (secrets: string) =>
       withGateway({ SESSION_SECRET: secrets }, async other => (await readWith(other, cookie)).errors === undefined);
@@ -230,7 +233,7 @@ describe('a session', () => {
     expect(await works(secret('b'))).toBe(false);
   });
 
-  test('is not accepted by a gateway over another service, and its cookies are not sent there', async () => {
+  test('is not accepted by a gateway for another service, and its cookies are not sent there', async () => {
     const cookie = await cookieFrom(gateway);
     const another = await startSandbox();
     const other = await startGateway({ sandbox: another, env: { SESSION_SECRET: secret('a') } });
@@ -245,7 +248,7 @@ describe('a session', () => {
     }
   });
 
-  test('is not begun where its cookie would be larger than browsers take', async () => {
+  test('is not started if its cookie would be too large for browsers', async () => {
     sandbox.tell({
       path: '/v2/auth/sign-in',
       status: 200,
@@ -261,7 +264,7 @@ describe('a session', () => {
     expect(setCookie(answer)).toBe('');
   });
 
-  test('does not open after its time', async () => {
+  test('cannot be opened after it has expired', async () => {
     sandbox.tell({
       path: '/v2/auth/sign-in',
       status: 200,
@@ -276,7 +279,7 @@ describe('a session', () => {
     expect(setCookie(answer)).toMatch(/^mig_session=;/);
   });
 
-  test('of 1,000 mutated cookies none is taken, and none is a fault of the server', async () => {
+  test('rejects 1,000 mutated cookies, and none causes a server error', async () => {
     const cookie = await cookieFrom(gateway);
     const value = cookie.slice('mig_session='.length);
     const at = fc.nat({ max: value.length - 1 });
@@ -314,7 +317,7 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
     await place.stop();
   });
 
-  test('take each other’s cookies, and share what they keep for a session with that session alone', async () => {
+  test('accept each other’s cookies, and share cached data of a session only within that session', async () => {
     const [cookie, another] = [await cookieFrom(one), await cookieFrom(other)];
     let size = 0;
     const callsOf = async (at: TestGateway, sessionCookie: string) => {
@@ -332,7 +335,7 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
     expect(await callsOf(other, another)).toBe(1);
   });
 
-  test('take no session that was signed out through the other', async () => {
+  test('accept no session that was signed out on the other', async () => {
     const cookie = await cookieFrom(one);
     expect((await readWith(other, cookie)).errors).toBeUndefined();
     await one.query('mutation { signOut }', {}, { cookie });
@@ -341,7 +344,7 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
     await until(async () => (await readWith(other, cookie)).errors?.[0].extensions.code === 'UNAUTHENTICATED', 2_000);
   });
 
-  test('count the attempts to sign in for an e-mail address together, and forget them when it has signed in', async () => {
+  test('count sign-in attempts for an e-mail address together, and reset them after a success', async () => {
     const guess = async (at: TestGateway) => {
       const { errors } = await signIn(at, { ...ada, password: 'guess' });
       return errors?.[0].extensions.code;
@@ -354,7 +357,7 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
   });
 });
 
-test('a Redis that is away logs nobody out: each gateway knows who signed out through it, and tells Redis when it is back', async () => {
+test('while Redis is unavailable, sessions continue, and sign-outs are saved when it is back', async () => {
   const redis = await startRedis();
   const start = () => startGateway({ sandbox, redisUrl: redis.url, env: { SESSION_SECRET: secret('a') } });
   const [one, other] = await Promise.all([start(), start()]);
@@ -378,7 +381,7 @@ test('a Redis that is away logs nobody out: each gateway knows who signed out th
 describe('an embedded session', () => {
   const make = 'mutation { createEmbedSession { idToken accessToken refreshToken expiresIn checksum } }';
 
-  test('is made with an API key and acts as `sessionId` in the address', async () => {
+  test('is created with an API key and works as `sessionId` in the URL', async () => {
     const { data } = await gateway.query(make);
     const { accessToken } = data.createEmbedSession;
     expect(data.createEmbedSession).toMatchObject({ expiresIn: 3600, idToken: expect.any(String) });
@@ -389,7 +392,7 @@ describe('an embedded session', () => {
     expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
   });
 
-  test('cannot be made by a signed-in user', async () => {
+  test('cannot be created by a signed-in user', async () => {
     const { errors } = await gateway.query(make, {}, { cookie: await cookieFrom(gateway) });
     expect(errors?.[0].extensions.code).toBe('FORBIDDEN');
   });

@@ -205,7 +205,7 @@ describe('each step', () => {
   ];
 
   test.each(steps)(
-    '%s answers each refusal of the service with its code, after one call',
+    '%s reports each refusal of the service with its code, after one call',
     async (name, type, input, path) => {
       for (const [status, errorCode, code] of answers) {
         sandbox.reset();
@@ -231,7 +231,7 @@ describe('each step', () => {
     },
   );
 
-  test('a review is done whatever the service answers to it', async () => {
+  test('a review succeeds with any response body of the service', async () => {
     sandbox.tell({ path: /reviews$/, status: 200, body: 'OK' });
     const input = { marketId: market, reviewStatus: 'INCLUDE', target: { all: true } };
     const review = 'mutation ($input: ReviewCompaniesInput!) { reviewCompanies(input: $input) { marketId } }';
@@ -244,7 +244,7 @@ describe('each step', () => {
     ['a list under data', { data: ['a'] }, ['a']],
     ['a list under any name', { suggestions: ['a'] }, ['a']],
     [
-      'as criteria have them',
+      'keywords of criteria',
       { keywords: { features: ['a'], user: [], synonyms: ['b'], irrelevant: ['c'] } },
       ['a', 'b'],
     ],
@@ -254,7 +254,7 @@ describe('each step', () => {
       ['a'],
     ],
     ['no list at all', { message: 'none' }, null],
-  ])('suggested keywords are understood as %s', async (_, body, expected) => {
+  ])('suggested keywords are read from %s', async (_, body, expected) => {
     sandbox.tell({ path: /keywords$/, status: 200, body: JSON.stringify(body) });
     const suggest = 'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }';
     const { data, errors } = await gateway.query(suggest, { input: { searchCriteria: { userPrompt: 'x' } } });
@@ -262,7 +262,7 @@ describe('each step', () => {
     expect(errors?.[0].extensions.code).toBe(expected === null ? 'UPSTREAM_INVALID_RESPONSE' : undefined);
   });
 
-  test('a conflict that is none of startDiscovery is an error', async () => {
+  test('a conflict of any mutation but startDiscovery is an error', async () => {
     const publish = 'mutation ($input: PublishMarketInput!) { publishMarket(input: $input) { marketId } }';
     await gateway.query(publish, { input: { marketId: market } });
     const { errors } = await gateway.query(publish, { input: { marketId: market } });
@@ -277,7 +277,7 @@ describe('search criteria that were read', () => {
   }`;
   const create = `mutation { createSearchCriteria(input: { searchInput: "Who makes sealed bearings in Germany?" }) ${all} }`;
 
-  test('start a discovery as they are, also without the count that the service does not send with new ones', async () => {
+  test('start a discovery unchanged, even without the count that new criteria lack', async () => {
     const { data } = await gateway.query(create);
     const searchCriteria = data.createSearchCriteria;
     expect(searchCriteria).toMatchObject({ count: null, performSearch: null, attributes: null });
@@ -300,7 +300,7 @@ describe('search criteria that were read', () => {
     }
   });
 
-  test('go back to the service as it sent them, whatever it left out or added', async () => {
+  test('are sent back unchanged, with missing and additional members', async () => {
     const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant(''), fc.constant('x'.repeat(2_000)));
     const orNothing = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
     const words = fc.array(text, { maxLength: 3 });
@@ -344,7 +344,7 @@ describe('search criteria that were read', () => {
     }
   });
 
-  test('that lack what the service needs are refused with the name of that, and none of its other words', async () => {
+  test('that the service rejects cause an error that names the member and contains no other text of the service', async () => {
     const refused = async (searchCriteria: object) => {
       const { errors } = await gateway.query(start, { input: { marketId: market, searchCriteria } });
       return errors?.[0];
@@ -365,7 +365,7 @@ describe('search criteria that were read', () => {
   });
 });
 
-describe('bad input is refused before any call', () => {
+describe('invalid input is refused before any call', () => {
   const rows: [string, string, object, string][] = [
     ['startDiscovery', 'StartDiscoveryInput', { marketId: 'x', searchCriteria: {} }, 'input.marketId'],
     [
@@ -424,7 +424,7 @@ describe('bad input is refused before any call', () => {
     expect(sandbox.calls.list()).toEqual([]);
   });
 
-  test('a mutation by GET is refused, and so is a POST that a foreign page could send', async () => {
+  test('a mutation by GET is refused, and so is a POST that another site could send', async () => {
     const document = encodeURIComponent('mutation { signOut }');
     const byGet = await fetch(`${gateway.url}/graphql?query=${document}`, {
       headers: { 'x-apollo-operation-name': 'x' },

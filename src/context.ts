@@ -19,7 +19,7 @@ import type { Claim } from './lib/memory-budget.js';
 import type { OperationInfo } from './observability/operation-info.js';
 import { ResponseMetadata } from './observability/response-metadata.js';
 
-/** What lives as long as the process. */
+/** What resolvers need of everything that lives as long as the process. */
 export interface Services extends ReaderDeps {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
@@ -39,7 +39,7 @@ export interface Loaders {
   readonly discovery: DiscoveryLoaders;
 }
 
-/** The feeds of the domains, for one subscription. */
+/** The feeds of every domain, for one subscription. */
 export interface Feeds {
   readonly discovery: DiscoveryFeed;
   readonly events: EventsFeed;
@@ -47,35 +47,35 @@ export interface Feeds {
 
 /** The client that made a request. */
 export interface RequestIdentity {
-  /** An error where the client's session is no longer valid; undefined where the request has no credential. */
+  /** An error if the client's session has ended; undefined if the request carries no credential. */
   readonly credential: Credential | Unauthenticated | undefined;
-  /** The credential's scope, where it is already known. */
+  /** The credential's scope, if the transport has computed it already. */
   readonly scope?: Scope | undefined;
-  /** The network address, which limits the rate of sign-ins. */
+  /** The network address by which sign-ins are rate-limited. */
   readonly address: string;
   /** Sets the gateway's own cookie; `maxAge` in seconds. @throws Forbidden on a transport that cannot set cookies. */
   setSession(value: string, maxAge: number | undefined): void;
   clearSession(): void;
-  /** Ends the session of the request's cookie, also where another credential outranks it. @throws Forbidden on a transport that cannot set cookies. */
+  /** Ends the session of the request's cookie, even if the request has another credential. @throws Forbidden on a transport that cannot set cookies. */
   endSession(): Promise<void>;
 }
 
-/** What resolvers receive. Lives as long as its request. */
+/** What resolvers work with. It lives as long as its request. */
 export interface Context {
-  /** @throws Unauthenticated where the request carries no credential, or one that is no longer valid. */
+  /** @throws Unauthenticated if the request carries no credential, or one that is no longer valid. */
   readonly credential: Credential;
   /** @throws Unauthenticated, as `credential` does. */
   readonly loaders: Loaders;
-  /** What subscriptions can listen to until the context's signal aborts. @throws Unauthenticated, as `credential` does. */
+  /** The sources of subscriptions. They end when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
   readonly feeds: Feeds;
   /** @throws Unauthenticated, as `credential` does. */
   readonly writer: Writer;
-  /** Signs the client's browser in and out. */
+  /** Signs the browser in and out. */
   readonly session: {
     /** @throws Unauthenticated, RateLimited */
     begin(email: string, password: string): Promise<Credential>;
     end(): Promise<void>;
-    /** Clears the session's cookie, where the request was made with one. The service no longer accepts what it holds. */
+    /** Clears the session cookie after the service has rejected its session; does nothing if the request's credential is not the cookie. */
     expire(): void;
   };
   readonly metadata: ResponseMetadata;
@@ -85,10 +85,10 @@ export interface Context {
 }
 
 /**
- * The context of one request.
- * @param operation the request; undefined for an event of a subscription, which is executed once for all its subscribers.
- * @param claim counts its memory; undefined where a subscription is only started.
- * @param until aborts when the client has hung up or the request's deadline has passed; its reason is the error for the client.
+ * Creates the context of one request.
+ * @param until aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
+ * @param operation undefined for an event of a subscription, which is executed once for all its clients.
+ * @param claim counts the memory of the request; undefined while a subscription starts.
  */
 export function createContext(
   services: Services,
@@ -101,8 +101,8 @@ export function createContext(
 }
 
 /**
- * A class, so that getters that may throw stand on the prototype: Apollo copies a context's own members, and would call own getters. The
- * copies share one state.
+ * Its getters may throw. They are on a prototype because Apollo copies the context's own properties, which would run them. The copies share
+ * one state.
  */
 class RequestContext implements Context {
   readonly metadata: ResponseMetadata;
@@ -123,7 +123,7 @@ class RequestContext implements Context {
     this.teams = state.services.teams;
     this.exports = state.services.exports;
     this.keywordSuggestionPath = state.services.keywordSuggestionPath;
-    this.session = sessionOf(state.services, state.identity, this.metadata);
+    this.session = createSession(state.services.sessions, state.identity, metadata);
   }
 
   get credential(): Credential {
@@ -139,14 +139,18 @@ class RequestContext implements Context {
   }
 
   get feeds(): Feeds {
-    return createFeeds(this.state.services, this.auth);
+    const { services } = this.state;
+    return {
+      discovery: createDiscoveryFeed(services, this.auth),
+      events: createEventsFeed(services, this.auth),
+    };
   }
 
   get writer(): Writer {
     const { write } = createWriter(this.state.services, this.auth);
     return {
-      // What the request has read so far may have changed.
-      write: what => write(what).finally(() => (this.state.loaders = undefined)),
+      // After a write, what the request has loaded may be outdated.
+      write: request => write(request).finally(() => (this.state.loaders = undefined)),
     };
   }
 
@@ -157,12 +161,12 @@ class RequestContext implements Context {
   }
 }
 
-function sessionOf({ sessions }: Services, identity: RequestIdentity, metadata: ResponseMetadata): Context['session'] {
+function createSession(sessions: Sessions, identity: RequestIdentity, metadata: ResponseMetadata): Context['session'] {
   return {
     async begin(email, password) {
-      const begun = await sessions.begin(email, password, identity.address, metadata);
-      identity.setSession(begun.cookie.value, begun.cookie.maxAge);
-      return begun.credential;
+      const { cookie, credential } = await sessions.begin(email, password, identity.address, metadata);
+      identity.setSession(cookie.value, cookie.maxAge);
+      return credential;
     },
     end: identity.endSession,
     expire() {
@@ -173,19 +177,12 @@ function sessionOf({ sessions }: Services, identity: RequestIdentity, metadata: 
 }
 
 function createLoaders(services: Services, auth: RequestAuth): Loaders {
-  const { lifetimes } = services;
+  const { events, lifetimes } = services;
   const reader = createReader(services, auth);
   return {
-    events: createEventsLoaders(reader, services.events, lifetimes),
+    events: createEventsLoaders(reader, events, lifetimes),
     markets: createMarketsLoaders(reader, lifetimes),
     companies: createCompaniesLoaders(reader, lifetimes),
     discovery: createDiscoveryLoaders(reader, lifetimes),
-  };
-}
-
-function createFeeds(services: Services, auth: RequestAuth): Feeds {
-  return {
-    discovery: createDiscoveryFeed(services, auth),
-    events: createEventsFeed(services, auth),
   };
 }

@@ -11,13 +11,13 @@ import { scalars } from './graphql/scalars.js';
 
 const directory = new URL('../schema/', import.meta.url);
 
-/** The SDL files of `schema/`, one after the other. */
+/** The contents of the SDL files in `schema/`. */
 export function readTypeDefs(): string[] {
   const files = readdirSync(directory).filter(file => file.endsWith('.graphql'));
   return files.sort().map(file => readFileSync(new URL(file, directory), 'utf8'));
 }
 
-/** The SDL and every room's resolvers, as one executable schema. */
+/** Combines the SDL and the resolvers of all domains into an executable schema. */
 export function createSchema(): GraphQLSchema {
   return makeExecutableSchema({
     typeDefs: readTypeDefs(),

@@ -4,6 +4,7 @@ import {
   buildSchema,
   getIntrospectionQuery,
   getNamedType,
+  getOperationAST,
   isNonNullType,
   isObjectType,
   parse,
@@ -11,7 +12,7 @@ import {
   validate,
 } from 'graphql';
 import { bounds } from '../src/graphql/limits/bounds.js';
-import { estimateCost } from '../src/graphql/limits/call-estimate.js';
+import { estimateCost, type OperationCost } from '../src/graphql/limits/call-estimate.js';
 import { callTable } from '../src/graphql/limits/call-table.js';
 import { examples } from '../src/http/graphiql/examples.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -20,8 +21,14 @@ import { callsTable, cursorOf } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 
 const schema = createSchema();
-const callsOf = (query: string, variables: Record<string, unknown> = {}) =>
-  estimateCost(schema, parse(query), undefined, variables).calls;
+function costOf(query: string, variables: Record<string, unknown> = {}): OperationCost {
+  const document = parse(query);
+  const operation = getOperationAST(document);
+  if (operation == null) throw new Error(`There is no operation in ${query}`);
+  return estimateCost(schema, document, operation, variables);
+}
+
+const callsOf = (query: string, variables?: Record<string, unknown>) => costOf(query, variables).calls;
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
@@ -271,7 +278,7 @@ describe('what may be asked', () => {
     ],
   ])('leaves room for %s', (_, query) => {
     expect(validate(schema, parse(query))).toEqual([]);
-    const { calls, records, values } = estimateCost(schema, parse(query), undefined, {});
+    const { calls, records, values } = costOf(query);
     expect(calls).toBeLessThanOrEqual(1_001);
     expect(records).toBeLessThanOrEqual(bounds.records);
     expect(values).toBeLessThanOrEqual(bounds.values / 2);

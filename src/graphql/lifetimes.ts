@@ -1,7 +1,7 @@
 import { type GraphQLSchema, isObjectType } from 'graphql';
 import type { Lifetime } from '../data/cache/lookup.js';
 
-/** The field whose `@cacheControl` in the SDL says how long each kind of read is kept. */
+/** The field whose `@cacheControl` in the SDL says how long each kind of upstream response is cached. */
 const fields = {
   events: 'Query.events',
   observation: 'Query.observation',
@@ -14,15 +14,15 @@ const fields = {
   criteria: 'Market.searchCriteria',
 } as const;
 
-/** How long each kind of read is kept. */
+/** How long each kind of upstream response is cached. */
 export type Lifetimes = Readonly<Record<keyof typeof fields, Lifetime>>;
 
-/** After its time, an entry may stand in for a failing service for ten times as long. */
+/** While the service fails, an expired entry is served for ten times its lifetime. */
 const graceFactor = 10;
-/** An observation that the service does not know is not asked for again within this time. */
+/** How long the gateway remembers that an observation does not exist. */
 const absentObservationMs = 30_000;
 
-/** The lifetimes that the schema states. @throws Error where a field has no `@cacheControl`. */
+/** Reads the lifetimes from the schema. @throws Error if a field has no `@cacheControl`. */
 export function lifetimesOf(schema: GraphQLSchema): Lifetimes {
   const entries = Object.entries(fields).map(([kind, coordinate]) => {
     const maxAge = maxAgeOf(schema, coordinate) * 1_000;
@@ -38,6 +38,6 @@ function maxAgeOf(schema: GraphQLSchema, coordinate: string): number {
   const field = isObjectType(type) ? type.getFields()[fieldName] : undefined;
   const directive = field?.astNode?.directives?.find(({ name }) => name.value === 'cacheControl');
   const value = directive?.arguments?.find(({ name }) => name.value === 'maxAge')?.value;
-  if (value?.kind !== 'IntValue') throw new Error(`The schema gives ${coordinate} no @cacheControl(maxAge:)`);
+  if (value?.kind !== 'IntValue') throw new Error(`${coordinate} has no @cacheControl(maxAge:) in the schema`);
   return Number(value.value);
 }

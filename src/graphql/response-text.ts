@@ -2,13 +2,13 @@ import { hash, randomBytes } from 'node:crypto';
 import type { Vector } from '../data/embeddings/vector.js';
 import type { Claim } from '../lib/memory-budget.js';
 
-/** Marks the place of a vector until its numbers are put there; nobody can guess it, so no text of the service can hold it. */
-const mark = randomBytes(12).toString('hex');
+/** Stands for a vector until its bytes are inserted. It is random, so that no text of the service can contain it. */
+const placeholder = randomBytes(12).toString('hex');
 
-/** The vectors of the result that is being written; undefined while nothing is. */
+/** The vectors of the result that is being serialized; undefined at any other time. */
 let collected: Vector[] | undefined;
 
-/** A vector on its way into an answer. */
+/** A vector in a result. Other serializers than those of this file write it as an array of numbers. */
 export class ResponseVector {
   readonly #vector: Vector;
 
@@ -16,6 +16,7 @@ export class ResponseVector {
     this.#vector = vector;
   }
 
+  /** Of its JSON, in bytes. */
   get length(): number {
     return this.#vector.bytes.length;
   }
@@ -23,28 +24,28 @@ export class ResponseVector {
   toJSON(): unknown {
     if (collected === undefined) return JSON.parse(this.#vector.bytes.toString('latin1'));
     collected.push(this.#vector);
-    return mark;
+    return placeholder;
   }
 }
 
-/** A result as it goes over the wire. */
+/** A serialized response. */
 export interface ResponseBytes {
-  /** JSON in UTF-8, in parts: of an answer with vectors, those are parts of their own. */
+  /** JSON in UTF-8. Each vector is a part of its own. */
   readonly parts: readonly Buffer[];
   /** Of all parts together. */
   readonly length: number;
-  /** Tells these bytes from any others, in any process. */
+  /** Identifies these bytes, in any process. */
   readonly digest: string;
 }
 
 /**
- * The JSON of a result as bytes. Of an answer with a hundred vectors they are nearly all, and neither copied nor read again.
- * @param claim of the operation, which counts the answer from now on.
- * @throws QueryTooComplex, Overloaded, RateLimited where there is no room for the answer; before it is written, where it is large.
+ * Serializes a result as bytes. Most bytes of a response with a hundred vectors are theirs: they are neither copied nor hashed again.
+ * @param claim counts the memory of the response from now on.
+ * @throws QueryTooComplex, Overloaded or RateLimited if there is no memory for the response. A large one is refused before it is serialized.
  */
 export function responseBytes(result: unknown, claim?: Claim): ResponseBytes {
-  const { pieces, vectors } = written(result, claim);
-  // No JSON has this character in it as it is.
+  const { pieces, vectors } = serialize(result, claim);
+  // JSON never contains this character unescaped.
   const digest = hash('sha1', [...pieces, ...vectors.map(vector => vector.digest)].join('\0'), 'base64url');
   const parts = partsOf(pieces, vectors);
   const length = lengthOf(parts);
@@ -53,11 +54,11 @@ export function responseBytes(result: unknown, claim?: Claim): ResponseBytes {
 }
 
 /**
- * The same as frames for a stream: as one text where it is short, else in parts.
+ * Serializes a result as a message of a subscription: as one text if it is short, otherwise in parts.
  * @throws as `responseBytes` does.
  */
 export function responseFrames(result: unknown, claim: Claim): readonly [string] | readonly Buffer[] {
-  const { pieces, vectors } = written(result, claim);
+  const { pieces, vectors } = serialize(result, claim);
   const [text] = pieces;
   if (text !== undefined && vectors.length === 0 && text.length < largestText) {
     claim.wrote(text.length);
@@ -68,15 +69,15 @@ export function responseFrames(result: unknown, claim: Claim): readonly [string]
   return parts;
 }
 
-/** The same as text, in which vectors are copied; for any other serialiser they are arrays of numbers. @throws as `responseBytes` does. */
+/** Serializes a result as one text, which copies its vectors. @throws as `responseBytes` does. */
 export function responseText(result: unknown, claim?: Claim): string {
-  const { pieces, vectors } = written(result, claim);
+  const { pieces, vectors } = serialize(result, claim);
   const text = pieces.map((piece, index) => (vectors[index - 1]?.bytes.toString('latin1') ?? '') + piece).join('');
   claim?.wrote(text.length);
   return text;
 }
 
-/** In characters. What is longer is turned into bytes once, which lie outside of V8's heap. */
+/** In characters. A longer text is converted once into bytes, which are outside of V8's heap. */
 const largestText = 64 * 1024;
 
 const partsOf = (pieces: readonly string[], vectors: readonly Vector[]): readonly Buffer[] =>
@@ -87,7 +88,7 @@ const partsOf = (pieces: readonly string[], vectors: readonly Vector[]): readonl
 
 const lengthOf = (parts: readonly Buffer[]) => parts.reduce((sum, { length }) => sum + length, 0);
 
-/** About how many bytes the JSON of a value takes: as many as it has characters, if none of them has to be escaped. */
+/** The approximate size of a value's JSON in bytes: its characters, as if none of them had to be escaped. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 6;
@@ -98,14 +99,17 @@ function sizeOf(value: unknown): number {
   return size;
 }
 
-/** The JSON of a result around its vectors: one piece more than there are vectors. */
-function written(result: unknown, claim: Claim | undefined): { pieces: readonly string[]; vectors: readonly Vector[] } {
+/** The JSON of a result without its vectors, which belong between the pieces. */
+function serialize(
+  result: unknown,
+  claim: Claim | undefined,
+): { pieces: readonly string[]; vectors: readonly Vector[] } {
   claim?.writes(() => sizeOf(result));
   const vectors: Vector[] = [];
   collected = vectors;
   try {
     const text = JSON.stringify(result);
-    return { pieces: vectors.length === 0 ? [text] : text.split(`"${mark}"`), vectors };
+    return { pieces: vectors.length === 0 ? [text] : text.split(`"${placeholder}"`), vectors };
   } finally {
     collected = undefined;
   }

@@ -17,75 +17,68 @@ import { estimateCost, type OperationCost } from './call-estimate.js';
 import { checkDocument, checkLines, checkVariables } from './document-limits.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
 
-/** What may be asked, for any door: `documentText`, then parse and validate with what stands here, then `checkOperation`, then execute. */
+/**
+ * Decides what the gateway executes, for every transport. A transport calls `documentText`, parses and validates with the options given here, calls
+ * `checkOperation`, and executes.
+ */
 export interface Admission {
   readonly parseOptions: ParseOptions;
-  /** Beside GraphQL's own. */
+  /** In addition to GraphQL's own rules. */
   readonly validationRules: readonly ValidationRule[];
   readonly validationOptions: { readonly maxErrors: number };
   /**
-   * The text of the document that is asked for, of a shape that may be validated; undefined where there is none or it is no text. A text that
-   * does not parse passes, for the door to say why.
+   * The text of the requested document, which is small enough to be validated. A text that cannot be parsed is returned as well: the transport
+   * reports the syntax error.
+   * @returns undefined if the request has no document, or one that is not a string.
    * @throws GatewayError or GraphQLError, ready for the client.
    */
   documentText(params: DocumentParams & { readonly variables?: unknown }): string | undefined;
   /**
-   * @throws QueryTooComplex where the operation could cause more upstream calls than one may, or more work in the gateway itself; GraphQLError
-   * for the first variable that does not fit its type.
+   * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
+   * variable that does not match its type.
    */
   checkOperation(
     document: DocumentNode,
     operationName: string | null | undefined,
     variables: Readonly<Record<string, unknown>> | undefined,
   ): void;
-  /** Whether executing an operation that was checked takes so long that it pays to prepare for it. */
+  /** Whether a checked operation takes so long to execute that preparing a plan pays even once. */
   isLarge(operation: OperationDefinitionNode): boolean;
 }
 
-/** What an admission is made of. */
+/** What an admission depends on. */
 export interface AdmissionDeps {
   readonly schema: GraphQLSchema;
   readonly documents: TrustedDocuments;
-  /** Whether the schema may be asked for. */
+  /** Whether clients may query the schema. */
   readonly introspection: boolean;
-  /** The most upstream calls of one operation. */
+  /** The maximum number of upstream calls of one operation. */
   readonly callLimit: number;
 }
 
-/** Values, of which executing an operation takes milliseconds and not less than one. */
-const large = 5_000;
-/** Texts whose shape was found good, in bytes together. */
-const mostRemembered = 4 * 1024 * 1024;
-/** What a text costs besides its characters. */
+/** In values. Above it, executing an operation takes milliseconds. */
+const largeOperation = 5_000;
+/** Total size of the texts that are known to be within the limits, in bytes. */
+const maxCheckedTexts = 4 * 1024 * 1024;
+/** Memory of a cached text besides its characters. */
 const overheadBytes = 200;
 
-/** The one gate that documents pass at every door. */
+/** Creates the checks that every document passes, on every transport. */
 export function createAdmission({ schema, documents, introspection, callLimit }: AdmissionDeps): Admission {
   const parseOptions = { maxTokens: bounds.tokens };
-  const good = new LRUCache<string, true>({
-    maxSize: mostRemembered,
+  const checkedTexts = new LRUCache<string, true>({
+    maxSize: maxCheckedTexts,
     sizeCalculation: (_, text) => text.length + overheadBytes,
   });
+  const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
 
   function checkText(text: string): void {
-    if (good.has(text)) return;
+    if (checkedTexts.has(text)) return;
     checkLines(text);
-    const document = parsed(text, parseOptions);
+    const document = parseBounded(text, parseOptions);
     if (document === undefined) return;
     checkDocument(document);
-    good.set(text, true);
-  }
-
-  /** Without variables it is the same each time. */
-  const known = new WeakMap<OperationDefinitionNode, OperationCost>();
-
-  function costFor(operation: OperationDefinitionNode | null | undefined, reckon: () => OperationCost): OperationCost {
-    const isFixed = operation != null && (operation.variableDefinitions ?? []).length === 0;
-    const before = isFixed ? known.get(operation) : undefined;
-    if (before !== undefined) return before;
-    const cost = reckon();
-    if (operation != null) known.set(operation, cost);
-    return cost;
+    checkedTexts.set(text, true);
   }
 
   return {
@@ -100,46 +93,45 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
     },
     checkOperation(document, operationName, variables) {
       const operation = getOperationAST(document, operationName);
-      const { calls, records, values } = costFor(operation, () =>
-        estimateCost(schema, document, operationName, variables),
-      );
-      if (calls > callLimit) throw new QueryTooComplex('upstream calls', calls, callLimit);
-      checkBound('records', records);
-      checkBound('values', values);
-      checkFit(schema, operation, variables);
+      if (operation == null) return;
+      const definitions = operation.variableDefinitions ?? [];
+      // Without variables, an operation has the same cost each time.
+      const known = definitions.length === 0 ? costs.get(operation) : undefined;
+      const cost = known ?? estimateCost(schema, document, operation, variables);
+      costs.set(operation, cost);
+      if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
+      checkBound('records', cost.records);
+      checkBound('values', cost.values);
+      // Each error repeats the whole value, so only the first is reported.
+      const { errors } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
+      if (errors?.[0] !== undefined) throw badVariable(errors[0]);
     },
-    isLarge: operation => (known.get(operation)?.values ?? 0) > large,
+    isLarge: operation => (costs.get(operation)?.values ?? 0) > largeOperation,
   };
 }
 
-/** Each error would repeat the whole value, so that there is one. */
-function checkFit(
-  schema: GraphQLSchema,
-  operation: OperationDefinitionNode | null | undefined,
-  variables: Readonly<Record<string, unknown>> = {},
-): void {
-  const { errors } = getVariableValues(schema, operation?.variableDefinitions ?? [], variables, { maxErrors: 1 });
-  const [first] = errors ?? [];
-  if (first === undefined) return;
-  const extensions = { code: 'BAD_USER_INPUT', http: { status: 400 } };
-  throw new GraphQLError(first.message, { nodes: first.nodes ?? null, extensions });
+function badVariable({ message, nodes }: GraphQLError): GraphQLError {
+  return new GraphQLError(message, {
+    nodes: nodes ?? null,
+    extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
+  });
 }
 
-function parsed(text: string, options: ParseOptions): DocumentNode | undefined {
+/** @returns undefined for a syntax error. @throws QueryTooComplex or GraphQLError for a document that is too large to parse. */
+function parseBounded(text: string, options: ParseOptions): DocumentNode | undefined {
   try {
     return parse(text, options);
   } catch (error) {
+    // graphql-js misspells "than".
     if (/^Syntax Error: Document contains more tha[nt] \d+ tokens/.test((error as Error).message)) {
       throw new QueryTooComplex('tokens', bounds.tokens + 1, bounds.tokens);
     }
-    if (error instanceof RangeError) throw tooDeep();
+    // Parsing it again would overflow the stack again.
+    if (error instanceof RangeError) {
+      throw new GraphQLError('Syntax Error: The document is nested too deeply', {
+        extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400 } },
+      });
+    }
     return undefined;
   }
-}
-
-/** The parser's own words would be those of an overflow of its stack, once it had tried again. */
-function tooDeep(): GraphQLError {
-  return new GraphQLError('Syntax Error: The document is nested too deeply', {
-    extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400 } },
-  });
 }

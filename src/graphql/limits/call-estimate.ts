@@ -8,7 +8,6 @@ import {
   type GraphQLSchema,
   getNamedType,
   getNullableType,
-  getOperationAST,
   isInterfaceType,
   isIntrospectionType,
   isListType,
@@ -27,125 +26,127 @@ import { oncePerValue } from '../../lib/once-per-value.js';
 import { largestPage } from '../input.js';
 import { type CountedArguments, callTable, type FieldCost, introspectionTable, listLength } from './call-table.js';
 
-/** What an operation can cost at most. */
+/** The most that an operation can cost. */
 export interface OperationCost {
-  /** Upstream calls, where nothing is kept yet. */
+  /** Upstream calls if nothing is cached. */
   readonly calls: number;
-  /** Records that the gateway looks through by itself, once for each selection of them. */
+  /** Records that the gateway filters itself, counted for each filter. */
   readonly records: number;
-  /** Values that the gateway reads out of arguments and writes into the answer. */
+  /** Values that the gateway reads from arguments and writes into the response. */
   readonly values: number;
 }
 
-/** A place in the answer: which objects stand there, and how many they can be. Objects of one `name` are the same objects. */
-interface Place {
+/** Objects of the response that one selection set applies to. */
+interface Target {
+  /** Targets of the same name are the same objects. */
   readonly name: string;
-  /** As many as can stand there; of a connection, as many as stand on its page. */
+  /** How many objects there can be. For a connection: the size of its page. */
   readonly objects: number;
-  /** How often the object itself stands in the answer: once for a connection, whatever is on its page. */
+  /** How often they occur in the response. For a connection: once for each connection, whatever the size of its page. */
   readonly times: number;
-  /** Whether it is a connection, whose lists are as long as its page. */
+  /** Whether it is a connection, whose lists have the size of its page. */
   readonly isPage: boolean;
   /** The market that they belong to. */
-  readonly market: Place | undefined;
+  readonly market: Target | undefined;
 }
 
-/** A value of an argument is checked, compared and looked up: it takes as long as this many of an answer. */
+/** An argument's value is validated, compared and looked up, which takes as long as this many values of a response. */
 const argumentValue = 2;
-/** A field of the schema itself is worked out, where others are there. */
+/** A field of the schema itself is computed, which takes as long as this many properties. */
 const introspectionValue = 2;
-const nothing: FieldCost = { calls: 0 };
-const mutation: FieldCost = { calls: 1 };
+const noCost: FieldCost = { calls: 0 };
+const mutationCost: FieldCost = { calls: 1 };
 
 const tableFor = oncePerValue((schema: GraphQLSchema) => ({ ...callTable, ...introspectionTable(schema) }));
 
 /**
- * The most that an operation can cost. What one request loads or selects once, however often it stands in the document, counts once; what is
- * written into the answer, as often as it stands there. Lists count as long as they may be, and equal values written differently as different.
- * @param document valid, and within the bounds of `checkShape`.
+ * Estimates the most that an operation can cost. What a request loads or filters only once counts once, however often the document selects it.
+ * What goes into the response counts as often as it occurs there. Lists count at their maximum length, and equal arguments that are written
+ * differently count as different.
+ * @param document valid, and within the limits of `checkDocument`.
  * @param variables as the client sent them.
  */
 export function estimateCost(
   schema: GraphQLSchema,
   document: DocumentNode,
-  operationName: string | null | undefined,
+  operation: OperationDefinitionNode,
   variables: Readonly<Record<string, unknown>> = {},
 ): OperationCost {
-  const operation = getOperationAST(document, operationName);
-  const root = operation && schema.getRootType(operation.operation);
-  if (!operation || !root) return { calls: 0, records: 0, values: 0 };
-
+  const root = schema.getRootType(operation.operation);
+  if (root == null) return { calls: 0, records: 0, values: 0 };
   const table = tableFor(schema);
-
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const definition of document.definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
   }
-  const read = (value: ValueNode) => plainOf(value, operation, variables);
-  const argumentsOf = numberOfArguments();
-  const sizeOf = sizeOfArguments(operation, variables);
+  const read = (value: ValueNode) => plainValue(value, operation, variables);
+  const argumentsId = identifyArguments();
+  const sizeOfArguments = measureArguments(operation, variables);
   const charges = new Map<string, number>();
-  const lookedThrough = new Map<string, number>();
+  const filtered = new Map<string, number>();
   let values = 0;
 
-  function walk(set: SelectionSetNode, type: GraphQLNamedType, place: Place): void {
+  function walk(set: SelectionSetNode, type: GraphQLNamedType, target: Target): void {
     for (const selection of set.selections) {
-      if (isLeftOut(selection, read)) continue;
+      if (isSkipped(selection, read)) continue;
       if (selection.kind === Kind.FIELD) {
         const field = fieldOf(type, selection.name.value);
-        if (field !== undefined) walkField(selection, field, type, place);
+        if (field !== undefined) walkField(selection, field, type, target);
         continue;
       }
-      const part = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
-      if (part === undefined) continue;
-      const condition = part.typeCondition?.name.value;
-      walk(part.selectionSet, (condition !== undefined && schema.getType(condition)) || type, place);
+      const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
+      if (fragment === undefined) continue;
+      const condition = fragment.typeCondition?.name.value;
+      walk(fragment.selectionSet, (condition !== undefined && schema.getType(condition)) || type, target);
     }
   }
 
-  function walkField(node: FieldNode, field: GraphQLField<unknown, unknown>, type: GraphQLNamedType, at: Place): void {
-    const cost = table[`${type.name}.${field.name}`] ?? (type === schema.getMutationType() ? mutation : nothing);
-    const given = countedArguments(node, field, read);
-    // Mutations run one after the other and share nothing.
-    const before = type === schema.getMutationType() ? `${node.alias?.value ?? field.name}:` : at.name;
-    const itself = `${before}/${field.name}(${argumentsOf(node)})`;
+  function walkField(
+    node: FieldNode,
+    field: GraphQLField<unknown, unknown>,
+    type: GraphQLNamedType,
+    target: Target,
+  ): void {
+    const isMutation = type === schema.getMutationType();
+    const cost = table[`${type.name}.${field.name}`] ?? (isMutation ? mutationCost : noCost);
+    const counted = countedArguments(node, field, read);
+    // Mutations run one after the other and share no calls.
+    const parent = isMutation ? `${node.alias?.value ?? field.name}:` : target.name;
+    const path = `${parent}/${field.name}(${argumentsId(node)})`;
 
-    const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(given);
+    const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(counted);
     if (calls > 0) {
-      const payer = (cost.per === 'Market' ? at.market : undefined) ?? at;
-      charges.set(cost.shares === undefined ? itself : `${payer.name}/${cost.shares}`, calls * payer.objects);
+      const payer = (cost.per === 'Market' ? target.market : undefined) ?? target;
+      charges.set(cost.shares === undefined ? path : `${payer.name}/${cost.shares}`, calls * payer.objects);
     }
 
-    const records = cost.records?.(given) ?? 0;
-    if (records > 0) lookedThrough.set(itself, records * at.objects);
+    const records = cost.records?.(counted) ?? 0;
+    if (records > 0) filtered.set(path, records * target.objects);
 
     const isList = isListType(getNullableType(field.type));
-    // A page's length is told by its `first`, and stands in `objects` of its connection.
-    const length = given.first ?? cost.objects ?? (isList && !at.isPage ? listLength : 1);
-    values +=
-      at.times *
-      ((cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1)) * (isList ? length : 1) +
-        argumentValue * sizeOf(node));
+    // The lists of a connection are as long as its page, which `objects` of the target counts already.
+    const length = counted.first ?? cost.objects ?? (isList && !target.isPage ? listLength : 1);
+    const value = cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1);
+    values += target.times * (value * (isList ? length : 1) + argumentValue * sizeOfArguments(node));
 
     if (node.selectionSet === undefined) return;
     const below = getNamedType(field.type);
-    // The nodes of a connection and of its edges are the same objects.
-    const isSameObject = cost === nothing && field.args.length === 0;
-    const objects = at.objects * length;
-    const name = isSameObject ? at.name : itself;
-    const times = isList ? objects : at.times;
-    const place = { name, objects, times, isPage: given.first !== undefined, market: at.market };
-    walk(node.selectionSet, below, below.name === 'Market' ? { ...place, market: place } : place);
+    // The nodes of a connection and those of its edges are the same objects.
+    const isSameObject = cost === noCost && field.args.length === 0;
+    const objects = target.objects * length;
+    const child: Target = {
+      name: isSameObject ? target.name : path,
+      objects,
+      times: isList ? objects : target.times,
+      isPage: counted.first !== undefined,
+      market: target.market,
+    };
+    walk(node.selectionSet, below, below.name === 'Market' ? { ...child, market: child } : child);
   }
 
   walk(operation.selectionSet, root, { name: '', objects: 1, times: 1, isPage: false, market: undefined });
-  return { calls: sumOf(charges), records: sumOf(lookedThrough), values: Math.round(values) };
-}
-
-function sumOf(charges: ReadonlyMap<string, number>): number {
-  let sum = 0;
-  for (const charge of charges.values()) sum += charge;
-  return sum;
+  const sum = (amounts: ReadonlyMap<string, number>) => sumBy([...amounts.values()], amount => amount);
+  return { calls: sum(charges), records: sum(filtered), values: Math.round(values) };
 }
 
 const metaFields = new Map(
@@ -166,18 +167,18 @@ function countedArguments(node: FieldNode, field: GraphQLField<unknown, unknown>
   };
   const first = field.args.find(({ name }) => name === 'first');
   return {
-    first: first && pageSize(valueFor('first') ?? first.defaultValue),
+    first: first && countedSize(valueFor('first') ?? first.defaultValue),
     after: valueFor('after') != null,
     filter: valueFor('filter') != null,
   };
 }
 
-/** What is no size is refused by its field, and reckoned with as the largest until then. */
-function pageSize(value: unknown): number {
+/** An invalid size counts as the largest; the field itself rejects it later. */
+function countedSize(value: unknown): number {
   return typeof value === 'number' && value >= 0 && value <= largestPage ? value : largestPage;
 }
 
-function isLeftOut({ directives }: SelectionNode, read: Read): boolean {
+function isSkipped({ directives }: SelectionNode, read: Read): boolean {
   return (directives ?? []).some(({ name, arguments: given }) => {
     const condition = given?.find(argument => argument.name.value === 'if');
     if (condition === undefined) return false;
@@ -188,8 +189,8 @@ function isLeftOut({ directives }: SelectionNode, read: Read): boolean {
   });
 }
 
-/** A number, a boolean, null, or what a variable stands for; anything else is of no interest here but that it is there. */
-function plainOf(
+/** The value of a number, boolean, null or variable. For anything else only its presence matters: it is returned as a node. */
+function plainValue(
   value: ValueNode,
   operation: OperationDefinitionNode,
   variables: Readonly<Record<string, unknown>>,
@@ -205,7 +206,7 @@ function plainOf(
       const name = value.name.value;
       if (Object.hasOwn(variables, name) && variables[name] !== undefined) return variables[name];
       const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
-      return definition?.defaultValue && plainOf(definition.defaultValue, operation, {});
+      return definition?.defaultValue && plainValue(definition.defaultValue, operation, {});
     }
     default:
       return value;
@@ -213,25 +214,25 @@ function plainOf(
 }
 
 /**
- * A number for the arguments of a field, the same for the same text: within one request, equal texts are equal values. Each text is looked at
- * once, since it may be long.
+ * Creates a function that numbers the arguments of fields. Equal texts have the same number: within one request they have the same value. Each text
+ * is compared only once, since it may be long.
  */
-function numberOfArguments(): (node: FieldNode) => number {
-  const ofNodes = new Map<FieldNode, number>();
-  const ofTexts = new Map<string, number>();
+function identifyArguments(): (node: FieldNode) => number {
+  const byNode = new Map<FieldNode, number>();
+  const byText = new Map<string, number>();
   return node => {
-    let number = ofNodes.get(node);
+    let number = byNode.get(node);
     if (number === undefined) {
-      const text = textOf(node.arguments);
-      number = ofTexts.get(text) ?? ofTexts.size;
-      ofTexts.set(text, number);
-      ofNodes.set(node, number);
+      const text = argumentsText(node.arguments);
+      number = byText.get(text) ?? byText.size;
+      byText.set(text, number);
+      byNode.set(node, number);
     }
     return number;
   };
 }
 
-function textOf(given: readonly ArgumentNode[] | undefined): string {
+function argumentsText(given: readonly ArgumentNode[] | undefined): string {
   return (given ?? [])
     .map(argument => {
       const { loc } = argument;
@@ -240,24 +241,24 @@ function textOf(given: readonly ArgumentNode[] | undefined): string {
     .join();
 }
 
-/** How many values the arguments of a field hold, those in its variables included. */
-function sizeOfArguments(
+/** Creates a function that counts the values in the arguments of a field, including those in variables. */
+function measureArguments(
   operation: OperationDefinitionNode,
   variables: Readonly<Record<string, unknown>>,
 ): (node: FieldNode) => number {
-  const ofNodes = new Map<FieldNode, number>();
-  const ofVariables = new Map<string, number>();
+  const byNode = new Map<FieldNode, number>();
+  const byVariable = new Map<string, number>();
 
-  function ofLiteral(value: ValueNode): number {
+  function sizeOfLiteral(value: ValueNode): number {
     switch (value.kind) {
       case Kind.LIST:
-        return sumBy(value.values, ofLiteral);
+        return sumBy(value.values, sizeOfLiteral);
       case Kind.OBJECT:
-        return sumBy(value.fields, field => ofLiteral(field.value));
+        return sumBy(value.fields, field => sizeOfLiteral(field.value));
       case Kind.VARIABLE: {
         const name = value.name.value;
-        const size = ofVariables.get(name) ?? ofVariable(name);
-        ofVariables.set(name, size);
+        const size = byVariable.get(name) ?? sizeOfVariable(name);
+        byVariable.set(name, size);
         return size;
       }
       default:
@@ -265,21 +266,21 @@ function sizeOfArguments(
     }
   }
 
-  function ofVariable(name: string): number {
-    if (Object.hasOwn(variables, name)) return ofPlain(variables[name]);
+  function sizeOfVariable(name: string): number {
+    if (Object.hasOwn(variables, name)) return sizeOfValue(variables[name]);
     const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
-    return definition?.defaultValue === undefined ? 1 : ofLiteral(definition.defaultValue);
+    return definition?.defaultValue === undefined ? 1 : sizeOfLiteral(definition.defaultValue);
   }
 
   return node => {
-    const size = ofNodes.get(node) ?? sumBy(node.arguments ?? [], argument => ofLiteral(argument.value));
-    ofNodes.set(node, size);
+    const size = byNode.get(node) ?? sumBy(node.arguments ?? [], argument => sizeOfLiteral(argument.value));
+    byNode.set(node, size);
     return size;
   };
 }
 
-function ofPlain(value: unknown): number {
-  return typeof value === 'object' && value !== null ? sumBy(Object.values(value), ofPlain) : 1;
+function sizeOfValue(value: unknown): number {
+  return typeof value === 'object' && value !== null ? sumBy(Object.values(value), sizeOfValue) : 1;
 }
 
 function sumBy<T>(items: readonly T[], size: (item: T) => number): number {

@@ -1,44 +1,43 @@
 import { type GraphQLSchema, isEnumType, isInputObjectType, isInterfaceType, isObjectType, isUnionType } from 'graphql';
 
-/** Arguments of a field as far as its cost depends on them. */
+/** The arguments of a field that its cost depends on. */
 export interface CountedArguments {
-  /** The size of the page, 0 to 100; undefined where the field has no such argument. */
+  /** The size of the page, 0 to 100; undefined if the field has no such argument. */
   readonly first: number | undefined;
-  /** Whether the page begins further down the list. */
+  /** Whether the page begins after a cursor. */
   readonly after: boolean;
-  /** Whether it is given a filter. */
+  /** Whether there is a filter. */
   readonly filter: boolean;
 }
 
-/** What a field may cost, upstream and in the gateway itself. */
+/** The most that a field costs, upstream and in the gateway itself. */
 export interface FieldCost {
-  /** The most calls for one object that the field is asked of. */
+  /** Calls for one object that has the field. */
   readonly calls: number | ((given: CountedArguments) => number);
-  /** Fields of one object that share a call bear one name here; without it, the same field with the same arguments shares it. */
+  /** Fields with the same name here share one call. Without it, only the same field with the same arguments shares its call. */
   readonly shares?: string;
-  /** The type whose objects share the call; without it, the type that the field is of. */
+  /** The type whose objects share the call. Without it: the type that has the field. */
   readonly per?: 'Market';
-  /** How many objects come of one, where no argument says so. */
+  /** How many objects the field returns for one object, if no argument says so. */
   readonly objects?: number;
-  /** How many records the gateway looks through for one object. What shares arguments and an object is looked through once. */
+  /** Records that the gateway filters for one object. The same arguments on the same object filter only once. */
   readonly records?: (given: CountedArguments) => number;
-  /** How many values of the answer its own value takes as long as, without what is selected of it: 1 where it is left out. */
+  /** How many values of a response the field's own value takes as long as, without its selections. Default: 1. */
   readonly values?: number;
 }
 
 /**
- * The specification bounds the references of an event nowhere (docs/upstream-api.md: GET events). Most have fewer than five; this is the number that is
- * reckoned with.
+ * An assumption: the service states no limit for the references of an event (docs/upstream-api.md: GET events). Most events have fewer than five.
  */
 const referencesPerEvent = 10;
 
-/** How long lists are reckoned to be whose length nothing says. */
+/** The assumed length of a list that nothing limits. */
 export const listLength = 4;
-/** How many companies a market is reckoned to have. */
+/** The assumed number of companies of a market. */
 export const companiesPerMarket = 5_000;
-/** A field that is looked up takes as long as this many that are there. */
+/** A field that is looked up takes as long as this many properties. */
 const lookUp = 5;
-/** An object of JSON of which nothing is known. */
+/** A JSON object of unknown size. */
 const json = 10;
 
 const record: FieldCost = { calls: 1, shares: 'record' };
@@ -46,11 +45,11 @@ const companies: FieldCost = { calls: 1, shares: 'companies', values: lookUp };
 const call: FieldCost = { calls: 1, values: lookUp };
 
 /**
- * The fields that call the service, and what for at most. One that the service's answer to its parent holds already is not here; a mutation
- * that is not here counts as one call. The retries of a read do not count.
+ * The fields that cause upstream calls. A field whose value comes with its parent's response is not in the table. A mutation that is not in the
+ * table counts as one call. Retries do not count.
  */
 export const callTable: Readonly<Record<string, FieldCost>> = {
-  // One page holds the window, or two neighbours do.
+  // The window lies on one page of the service, or on two adjacent ones.
   'Query.events': { calls: ({ after }) => (after ? 2 : 1) },
   'Query.observation': call,
   'Query.suggestMarkets': call,
@@ -68,7 +67,7 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
   'Market.company': companies,
   'Market.esg': { calls: 1, shares: 'esg', values: 2 * companiesPerMarket },
   'Company.esg': { calls: 1, shares: 'esg', per: 'Market', values: json },
-  // Together they take no more pages than they are; whose events those pages leave unclear is asked for alone.
+  // The companies of a page share calls, at most one for each company. A company whose events those leave unclear needs a call of its own.
   'Company.events': { calls: 2, values: 6 * lookUp },
   'Company.attributes': { calls: 0, values: json },
   'Market.jobs': call,
@@ -82,43 +81,30 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
   'Mutation.exportMarketToEndpoint': { calls: 6 },
 };
 
-/** What a question about the schema itself comes to, on average over its types: the lists of `__Schema` and `__Type` are as long as they are. */
+/** The cost of introspection. The lists of `__Schema` have their real length, those of its types and fields the average length. */
 export function introspectionTable(schema: GraphQLSchema): Readonly<Record<string, FieldCost>> {
   const types = Object.values(schema.getTypeMap());
   const directives = schema.getDirectives();
   const withFields = types.filter(type => isObjectType(type) || isInterfaceType(type));
   const fields = withFields.flatMap(type => Object.values(type.getFields()));
-  const each = (count: number, of: readonly unknown[]): FieldCost => ({ calls: 0, objects: count / of.length });
-  const count = <T>(of: readonly T[], parts: (one: T) => number) => of.reduce((sum, one) => sum + parts(one), 0);
+  const list = (objects: number): FieldCost => ({ calls: 0, objects });
+  const count = <T>(items: readonly T[], children: (item: T) => number) =>
+    items.reduce((sum, item) => sum + children(item), 0);
+  const inputFields = count(types.filter(isInputObjectType), type => Object.keys(type.getFields()).length);
+  const enumValues = count(types.filter(isEnumType), type => type.getValues().length);
+  const interfaces = count(withFields, type => type.getInterfaces().length);
+  const unionMembers = count(types.filter(isUnionType), type => type.getTypes().length);
   return {
-    '__Schema.types': { calls: 0, objects: types.length },
-    '__Schema.directives': { calls: 0, objects: directives.length },
-    '__Directive.args': each(
-      count(directives, directive => directive.args.length),
-      directives,
-    ),
-    '__Type.fields': each(fields.length, types),
-    '__Field.args': each(
-      count(fields, field => field.args.length),
-      fields,
-    ),
-    '__Type.inputFields': each(
-      count(types.filter(isInputObjectType), type => Object.keys(type.getFields()).length),
-      types,
-    ),
-    '__Type.enumValues': each(
-      count(types.filter(isEnumType), type => type.getValues().length),
-      types,
-    ),
-    '__Type.interfaces': each(
-      count(withFields, type => type.getInterfaces().length),
-      types,
-    ),
-    '__Type.possibleTypes': each(
-      count(types.filter(isUnionType), type => type.getTypes().length),
-      types,
-    ),
-    // Half of all types in fields are wrapped in a list or in non-null, and few more than three times.
-    '__Type.ofType': { calls: 0, objects: 0.5 },
+    '__Schema.types': list(types.length),
+    '__Schema.directives': list(directives.length),
+    '__Directive.args': list(count(directives, ({ args }) => args.length) / directives.length),
+    '__Type.fields': list(fields.length / types.length),
+    '__Field.args': list(count(fields, ({ args }) => args.length) / fields.length),
+    '__Type.inputFields': list(inputFields / types.length),
+    '__Type.enumValues': list(enumValues / types.length),
+    '__Type.interfaces': list(interfaces / types.length),
+    '__Type.possibleTypes': list(unionMembers / types.length),
+    // Half of the types of fields are lists or non-null, and few of them have more than three such wrappers.
+    '__Type.ofType': list(0.5),
   };
 }

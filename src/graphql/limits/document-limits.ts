@@ -8,11 +8,9 @@ import {
 } from 'graphql';
 import { bounds, checkBound } from './bounds.js';
 
-type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
-
 /**
- * Refuses a document that is large, deep or repetitive. Meant to run before validation, whose own rules such a document would keep busy.
- * @throws QueryTooComplex with the first measure that is out of bounds.
+ * Rejects a document that is large, deep or repetitive. It runs before validation, whose rules can take very long for such a document.
+ * @throws QueryTooComplex for the first limit that is exceeded.
  */
 export function checkDocument({ definitions }: DocumentNode): void {
   const operations = definitions.filter(definition => definition.kind === Kind.OPERATION_DEFINITION);
@@ -20,42 +18,42 @@ export function checkDocument({ definitions }: DocumentNode): void {
   checkBound('operations', operations.length);
   checkBound('fragments', fragments.length);
   const byName = new Map(fragments.map(fragment => [fragment.name.value, fragment]));
-  for (const root of [...operations, ...fragments]) checkRoot(root, byName);
+  for (const definition of [...operations, ...fragments]) checkDefinition(definition, byName);
 }
 
-/** Refuses a text of more lines than a document takes, before it is parsed. @throws QueryTooComplex */
+/** Rejects a text with too many lines before it is parsed. @throws QueryTooComplex */
 export function checkLines(text: string): void {
   checkBound('lines', text.split(/\r\n|[\n\r]/, bounds.lines + 1).length);
 }
 
-/** Refuses values that are nested deeper than any field takes. @throws QueryTooComplex */
-export function checkVariables(variables: unknown): void {
-  checkPlain(variables, 0);
-}
-
-function checkPlain(value: unknown, nesting: number): void {
+/** Rejects variables that are nested deeper than any input type. @throws QueryTooComplex */
+export function checkVariables(value: unknown, nesting = 0): void {
   if (typeof value !== 'object' || value === null) return;
   checkBound('nesting', nesting);
-  const inside = Array.isArray(value) ? value : Object.values(value);
-  for (const each of inside) checkPlain(each, nesting + 1);
+  const children = Array.isArray(value) ? value : Object.values(value);
+  for (const child of children) checkVariables(child, nesting + 1);
 }
 
-function checkRoot(root: OperationDefinitionNode | FragmentDefinitionNode, fragments: Fragments): void {
+function checkDefinition(
+  root: OperationDefinitionNode | FragmentDefinitionNode,
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+): void {
   const counts = { selections: 0, aliases: 0, directives: 0, literals: 0, __schema: 0, __type: 0 };
   const add = (measure: keyof typeof counts, more: number) => {
     counts[measure] += more;
     checkBound(measure, counts[measure]);
   };
 
-  const walk = (set: SelectionSetNode, depth: number, beside: Map<string, number>, spread: readonly string[]): void => {
+  /** @param siblings how often each name occurs in the enclosing selection set. @param spread the fragments around this set. */
+  function walk(set: SelectionSetNode, depth: number, siblings: Map<string, number>, spread: readonly string[]): void {
     for (const selection of set.selections) {
       add('selections', 1);
       add('directives', selection.directives?.length ?? 0);
       switch (selection.kind) {
         case Kind.FIELD: {
           const name = selection.alias?.value ?? selection.name.value;
-          const times = (beside.get(name) ?? 0) + 1;
-          beside.set(name, times);
+          const times = (siblings.get(name) ?? 0) + 1;
+          siblings.set(name, times);
           checkBound('repetitions', times);
           checkBound('depth', depth);
           if (selection.alias !== undefined) add('aliases', 1);
@@ -65,18 +63,18 @@ function checkRoot(root: OperationDefinitionNode | FragmentDefinitionNode, fragm
           break;
         }
         case Kind.INLINE_FRAGMENT:
-          walk(selection.selectionSet, depth, beside, spread);
+          walk(selection.selectionSet, depth, siblings, spread);
           break;
         case Kind.FRAGMENT_SPREAD: {
           const name = selection.name.value;
           const fragment = fragments.get(name);
-          // A fragment inside of itself is for validation to refuse.
+          // Validation rejects a fragment that spreads itself.
           if (fragment === undefined || spread.includes(name)) break;
-          walk(fragment.selectionSet, depth, beside, [...spread, name]);
+          walk(fragment.selectionSet, depth, siblings, [...spread, name]);
         }
       }
     }
-  };
+  }
 
   add('directives', root.directives?.length ?? 0);
   walk(root.selectionSet, 1, new Map(), []);
@@ -86,6 +84,6 @@ function checkLiteral(value: ValueNode, nesting: number, count: () => void): voi
   count();
   if (value.kind !== Kind.LIST && value.kind !== Kind.OBJECT) return;
   checkBound('nesting', nesting);
-  const inside = value.kind === Kind.LIST ? value.values : value.fields.map(field => field.value);
-  for (const each of inside) checkLiteral(each, nesting + 1, count);
+  const children = value.kind === Kind.LIST ? value.values : value.fields.map(field => field.value);
+  for (const child of children) checkLiteral(child, nesting + 1, count);
 }

@@ -4,7 +4,7 @@ const mostDomains = 10_000;
 const mostWords = 1_000;
 const mostNames = 100;
 
-/** The most values that each list argument takes, by the coordinate of its input field. Every list of the schema's inputs stands here. */
+/** The maximum length of each list in the schema's inputs, by the coordinate of its input field. A test checks that no list is missing. */
 export const listBounds = {
   'CompanyFilter.domains': mostDomains,
   'CompanyFilter.operatesIn': 300,
@@ -24,12 +24,12 @@ export const listBounds = {
   'SearchKeywordsInput.user': mostWords,
 } as const;
 
-/** Where a list argument stands in the schema: `CompanyFilter.naics`. */
+/** A list in the schema's inputs: `CompanyFilter.naics`. */
 export type ListCoordinate = keyof typeof listBounds;
 
-/** A list argument, which is no longer than it may be. @param argument its path in the operation. @throws BadUserInput */
+/** Returns a list that is not too long. @param argument the path of the list within the arguments. @throws BadUserInput */
 export function boundedList<T>(coordinate: ListCoordinate, values: readonly T[], argument: string): readonly T[] {
   const most = listBounds[coordinate];
-  if (values.length > most) throw new BadUserInput(argument, `must be at most ${most} values`);
+  if (values.length > most) throw new BadUserInput(argument, `must contain at most ${most} values`);
   return values;
 }

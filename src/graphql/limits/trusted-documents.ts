@@ -6,42 +6,42 @@ import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
 
-/** What a client may send to say which document it wants run; the same names at every door. */
+/** How a client names the document to execute. The names are the same on every transport. */
 export interface DocumentParams {
   readonly query?: unknown;
-  /** `sha256:<hash>`, or the hash as the manifest has it (GraphQL over HTTP, persisted documents). */
+  /** `sha256:<hash>`, or the hash as in the manifest (GraphQL over HTTP, persisted documents). */
   readonly documentId?: unknown;
   /** `persistedQuery: {version: 1, sha256Hash}`, as Apollo's clients send it. */
   readonly extensions?: unknown;
 }
 
-/** Which documents are run: any, any and those of the manifest by their hash, or none but those of the manifest. */
+/** Which documents are executed: any; any, and those of the manifest by their hash; or only those of the manifest. */
 export type TrustMode = 'off' | 'allow' | 'only';
 
-/** From what a client sent to the text that is run. */
+/** Finds the text of the document that a client requested. */
 export interface TrustedDocuments {
   /**
-   * The document's text; undefined where the client named none, which only the door can tell it.
-   * @throws BadUserInput for a hash that is none or not the text's own, Forbidden for a text where only trusted documents are run,
-   * GraphQLError `PERSISTED_QUERY_NOT_FOUND` for a hash that nobody knows.
+   * @returns undefined if the client named no document; the transport reports that.
+   * @throws BadUserInput for a malformed hash or one that does not match the text, Forbidden for a text where only trusted documents are
+   * executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
    */
   documentText(params: DocumentParams): string | undefined;
 }
 
-/** Texts that clients registered by their hash, in bytes together. */
-const mostRegistered = 8 * 1024 * 1024;
-/** What a text costs besides its characters. */
+/** Total size of the texts that clients registered by their hash, in bytes. */
+const maxRegistered = 8 * 1024 * 1024;
+/** Memory of a registered text besides its characters. */
 const overheadBytes = 300;
 
-const manifestShape = z.record(z.string().min(1), z.string().min(1));
+const manifestSchema = z.record(z.string().min(1), z.string().min(1));
 
-/** Where graphql-codegen's client preset put its documents, `{hash: document}`. @throws InvalidConfig that says what is wrong with the file. */
+/** Reads a manifest as graphql-codegen's client preset writes it: `{hash: document}`. @throws ConfigurationError */
 export function readManifest(path: string): ReadonlyMap<string, string> {
   try {
-    return new Map(Object.entries(manifestShape.parse(JSON.parse(readFileSync(path, 'utf8')))));
+    return new Map(Object.entries(manifestSchema.parse(JSON.parse(readFileSync(path, 'utf8')))));
   } catch (error) {
     throw new ConfigurationError(
-      `PERSISTED_DOCUMENTS: ${path} is no object of documents by their hash: ${reasonOf(error)}`,
+      `PERSISTED_DOCUMENTS: ${path} must contain an object of documents by their hash: ${reasonOf(error)}`,
     );
   }
 }
@@ -49,7 +49,7 @@ export function readManifest(path: string): ReadonlyMap<string, string> {
 /** @param manifest the trusted documents by their hash. */
 export function createTrustedDocuments(mode: TrustMode, manifest: ReadonlyMap<string, string>): TrustedDocuments {
   const registered = new LRUCache<string, string>({
-    maxSize: mostRegistered,
+    maxSize: maxRegistered,
     sizeCalculation: text => text.length + overheadBytes,
   });
 
@@ -59,7 +59,7 @@ export function createTrustedDocuments(mode: TrustMode, manifest: ReadonlyMap<st
     }
     if (query === undefined || query === null) {
       const text = registered.get(hash);
-      if (text === undefined) throw notFound();
+      if (text === undefined) throw unknownHash();
       return text;
     }
     if (typeof query !== 'string' || createHash('sha256').update(query).digest('hex') !== hash) {
@@ -75,10 +75,10 @@ export function createTrustedDocuments(mode: TrustMode, manifest: ReadonlyMap<st
       const hash = documentId == null ? persisted?.sha256Hash : hashOf(documentId);
       const trusted = mode === 'off' || typeof hash !== 'string' ? undefined : manifest.get(hash);
       if (trusted !== undefined) return trusted;
-      if (documentId != null) throw notFound();
+      if (documentId != null) throw unknownHash();
       if (mode === 'only') {
-        if (hash !== undefined && query == null) throw notFound();
-        throw new Forbidden('Only trusted documents are answered here: send the hash of one');
+        if (hash !== undefined && query == null) throw unknownHash();
+        throw new Forbidden('Only trusted documents are executed: send the hash of one');
       }
       if (persisted !== undefined) return registeredText(hash, query);
       return typeof query === 'string' ? query : undefined;
@@ -108,8 +108,8 @@ function persistedQueryOf(extensions: unknown): { readonly sha256Hash: unknown }
   return { sha256Hash: 'sha256Hash' in persistedQuery ? persistedQuery.sha256Hash : undefined };
 }
 
-/** What Apollo's clients understand: they send the text along with the hash next. */
-function notFound(): GraphQLError {
+/** Apollo's clients react to this error by sending the text together with the hash. */
+function unknownHash(): GraphQLError {
   return new GraphQLError('PersistedQueryNotFound', {
     extensions: { code: 'PERSISTED_QUERY_NOT_FOUND', http: { status: 200 } },
   });

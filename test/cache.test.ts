@@ -10,7 +10,6 @@ import { MemoryTier } from '../src/data/cache/memory-tier.js';
 import { RedisTier } from '../src/data/cache/redis-tier.js';
 import { keysOf } from '../src/data/cache/scoped-key.js';
 import { connectRedis, type RedisClient } from '../src/data/redis.js';
-import type { Cancellation } from '../src/data/upstream/cancellation.js';
 import {
   Abandoned,
   Forbidden,
@@ -135,17 +134,17 @@ function moveClock(milliseconds: number): void {
   jest.spyOn(Date, 'now').mockImplementation(() => now() + milliseconds);
 }
 
-/** A load that ends when it is told to, or when it is cancelled. */
+/** A load that ends when it is told to, or when its signal aborts. */
 function slowLoad(value: Found = { id: 'late' }) {
-  const cancellations: Cancellation[] = [];
+  const signals: AbortSignal[] = [];
   let finish = () => {};
-  const load = (cancellation: Cancellation) =>
+  const load = (signal: AbortSignal) =>
     new Promise<Loaded<Found, string>>((resolve, reject) => {
-      cancellations.push(cancellation);
-      cancellation.enter({ cancelled: () => reject(cancellation.reason) });
+      signals.push(signal);
+      signal.addEventListener('abort', () => reject(signal.reason));
       finish = () => resolve({ value, bytes: 20, noStore: false });
     });
-  return { load, cancellations, finish: () => finish() };
+  return { load, signals, finish: () => finish() };
 }
 
 describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a cache of %s', tiers => {
@@ -318,9 +317,9 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
 
   test('has one flight for a key, whoever asks and whenever', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const { load, cancellations, finish } = slowLoad();
+    const { load, signals, finish } = slowLoad();
     const first = getOrLoad(cache, scope, lookup('a', { load }), never);
-    await until(() => cancellations.length === 1);
+    await until(() => signals.length === 1);
     const others = [1, 2, 3].map(() => getOrLoad(cache, scope, lookup('a'), never));
     const stranger = await getOrLoad(cache, someScope(), lookup('a'), never);
     expect(stranger).toMatchObject({ source: 'network' });
@@ -340,15 +339,15 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
 
   test('lets a passenger go at once without ending the flight of the others, even the one who began it', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const { load, cancellations, finish } = slowLoad();
+    const { load, signals, finish } = slowLoad();
     const leaving = new AbortController();
     const first = getOrLoad(cache, scope, lookup('a', { load }), leaving.signal);
-    await until(() => cancellations.length === 1);
+    await until(() => signals.length === 1);
     const other = getOrLoad(cache, scope, lookup('a'), never);
     const reason = new UpstreamTimeout('The request took too long');
     leaving.abort(reason);
     await expect(first).rejects.toBe(reason);
-    expect(cancellations[0]?.reason).toBeUndefined();
+    expect(signals[0]?.reason).toBeUndefined();
     finish();
     expect(await other).toMatchObject({ value: { id: 'late' }, source: 'flight' });
     expect(asked).toEqual([]);
@@ -356,15 +355,15 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
 
   test('ends the flight that the last passenger left, and begins another for the next', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
-    const { load, cancellations } = slowLoad();
+    const { load, signals } = slowLoad();
     const leaving = [new AbortController(), new AbortController()] as const;
     const first = getOrLoad(cache, scope, lookup('a', { load }), leaving[0].signal);
-    await until(() => cancellations.length === 1);
+    await until(() => signals.length === 1);
     const second = getOrLoad(cache, scope, lookup('a'), leaving[1].signal);
     await Promise.resolve();
     for (const one of leaving) one.abort(new UpstreamTimeout('Late'));
     await Promise.allSettled([first, second]);
-    expect(cancellations[0]?.reason).toBeInstanceOf(Abandoned);
+    expect(signals[0]?.reason).toBeInstanceOf(Abandoned);
     expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({
       source: 'network',
       value: { id: 'a #1' },
@@ -409,9 +408,9 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   test('gives nobody after a write what was asked for before it', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;
-    const { load, cancellations, finish } = slowLoad({ id: 'before the write' });
+    const { load, signals, finish } = slowLoad({ id: 'before the write' });
     const before = getOrLoad(cache, scope, lookup('a', { tag, load }), never);
-    await until(() => cancellations.length === 1);
+    await until(() => signals.length === 1);
     await cache.renew(tag);
     expect(await getOrLoad(cache, scope, lookup('a', { tag }), never)).toMatchObject({ value: { id: 'a #1' } });
     finish();

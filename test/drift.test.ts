@@ -318,7 +318,7 @@ describe('a body', () => {
 
   test.each<[string, WireReply]>([
     ['that is empty', { body: '' }],
-    ['that is no JSON', { body: '<html>Welcome to the login page</html>' }],
+    ['that is not JSON', { body: '<html>Welcome to the login page</html>' }],
     ['that is JSON cut short', { body: '{"meta":{"totalItems":3,"unf' }],
     ['that is a number', { body: '7' }],
     ['that is text', { body: '"events"' }],

@@ -77,7 +77,7 @@ describe('A gateway that finds in Redis what no gateway wrote', () => {
       freshUntil: Date.now() + 60_000,
       usableUntil: Date.now() + 60_000,
       bytes: 5,
-      value: { value: { name: 'forged', events: [] }, leftOut: [] },
+      value: { value: { name: 'forged', events: [] }, skipped: [] },
     });
   const forgeries: Readonly<Record<string, (kept: Buffer, another: Buffer) => Buffer | string>> = {
     nothing: () => '',

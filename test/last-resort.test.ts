@@ -68,6 +68,6 @@ test('a body nested 6,000 deep is refused, and the gateway goes on', async () =>
   expect(await lives(gateway)).toBe(true);
   const lines = gateway.stderr().trim().split('\n');
   expect(lines.map(line => JSON.parse(line))).toMatchObject([
-    { level: 40, msg: 'UPSTREAM_BASE_URL: The answer of the service is too large; what needs it fails' },
+    { level: 40, msg: 'UPSTREAM_BASE_URL: The response of the service is too large; requests that need it fail' },
   ]);
 });

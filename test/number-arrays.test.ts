@@ -2,11 +2,8 @@ import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
 import { cutNumberArrays, quoteNumberArrays } from '../src/data/embeddings/number-arrays.js';
-import { Body } from '../src/data/upstream/body.js';
-import { ByteBudget } from '../src/data/upstream/byte-budget.js';
-import { Cancellation } from '../src/data/upstream/cancellation.js';
-import { exchange } from '../src/data/upstream/exchange.js';
-import { jsonOf, type Reply, textOf } from '../src/data/upstream/reply.js';
+import { ByteBudget, exchange } from '../src/data/upstream/exchange.js';
+import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { vector } from '../src/data/wire-types.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';
@@ -218,9 +215,9 @@ describe('what the service was not to send', () => {
 });
 
 describe('the JSON of a reply', () => {
-  const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: new Body([Buffer.from(text)]) });
+  const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: Buffer.from(text) });
   const request = { family: 'f', address: 'base', method: 'GET', path: '/', safe: true } as const;
-  const read = (reply: Reply, asked: UpstreamRequest) => jsonOf(textOf(reply, asked));
+  const read = (reply: Reply, asked: UpstreamRequest) => parseReply(replyText(reply, asked));
 
   test('has vectors as text where they are wanted, null where not, and numbers where nobody said what they are', () => {
     const text = '{"embeddings":[1,2]}';
@@ -250,10 +247,8 @@ describe('the JSON of a reply', () => {
       for (let at = 0; at <= Buffer.byteLength(text); at += 1) {
         const body = Buffer.from(text);
         const wire = inChunks(body.subarray(0, at), body.subarray(at));
-        const whole = await new Promise<Reply>((replied, broke) => {
-          const authentication = { largestBody: 1_000, arriving: new ByteBudget(1_000) };
-          exchange(wire, { method: 'GET', path: '/' }, authentication, new Cancellation(), { replied, broke });
-        });
+        const limits = { bodyBytes: 1_000, budget: new ByteBudget(1_000) };
+        const whole = await exchange(wire, { method: 'GET', path: '/' }, limits, new AbortController().signal);
         expect(read(whole, asked)).toEqual(json);
       }
     }
@@ -296,8 +291,8 @@ describe('the JSON of a reply', () => {
 
   test('has a text without what nobody wanted', () => {
     const text = `{"embeddings":[${'1,'.repeat(500)}1]}`;
-    expect(textOf(reply(text), request)).toBe(text);
-    expect(textOf(reply(text), { ...request, vectors: { member, wanted: false } })).toBe('{"embeddings":null}');
+    expect(replyText(reply(text), request)).toBe(text);
+    expect(replyText(reply(text), { ...request, vectors: { member, wanted: false } })).toBe('{"embeddings":null}');
   });
 
   test.each(['<html>', '{', '[1,]', '{"embeddings":[1,'])('that is none is UPSTREAM_INVALID_RESPONSE: %j', text => {

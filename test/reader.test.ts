@@ -1,5 +1,3 @@
-import v8 from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
 import type { Credential, Scope } from '../src/auth/credentials.js';
@@ -8,31 +6,27 @@ import { localGenerations } from '../src/data/cache/generations.js';
 import { MemoryTier } from '../src/data/cache/memory-tier.js';
 import { createReader, type Read } from '../src/data/reader.js';
 import type { RequestAuth } from '../src/data/request-auth.js';
-import { Body } from '../src/data/upstream/body.js';
 import { placedRecords } from '../src/data/upstream/schema-drift.js';
 import type { Upstream } from '../src/data/upstream/upstream.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
-v8.setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
-
 const things = placedRecords('Thing', z.object({ id: z.string() }));
 const lifetime = { maxAge: 60_000, grace: 0, absent: 0 };
 
-test('memory keeps the text of a record, and understands it anew for the first who asks', async () => {
+test('a value from memory is not parsed again, and still names the records that were left out', async () => {
   const drifted: string[] = [];
-  const bodies: WeakRef<object>[] = [];
+  let parsed = 0;
   const telemetry: Telemetry = { ...silentTelemetry, drift: field => drifted.push(field) };
   const upstream = {
-    send: async () => ({ status: 200, headers: {}, body: new Body([Buffer.from('[{"id":"t-1"},{"no":"id"}]')]) }),
+    send: async () => ({ status: 200, headers: {}, body: Buffer.from('[{"id":"t-1"},{"no":"id"}]') }),
   } as unknown as Upstream;
   const cache = new Cache({ memory: new MemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
   const read: Read<unknown> = {
     request: { family: 'things', address: 'base', method: 'GET', path: '/things', safe: true },
     parse(body) {
-      bodies.push(new WeakRef(body as object));
+      parsed += 1;
       return { value: things.parse(body) };
     },
   };
@@ -50,11 +44,7 @@ test('memory keeps the text of a record, and understands it anew for the first w
   const answer = { value: [{ id: 't-1' }, null], leftOut: ['Thing'] };
 
   expect(await ask()).toEqual({ ...answer, sources: [] });
-  await new Promise(setImmediate);
-  collectGarbage();
-  expect(bodies.map(body => body.deref())).toEqual([undefined]);
-
   for (let time = 0; time < 2; time += 1) expect(await ask()).toEqual({ ...answer, sources: ['memory'] });
-  expect(bodies).toHaveLength(2);
+  expect(parsed).toBe(1);
   expect(drifted).toEqual(['Thing.id']);
 });

@@ -6,10 +6,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Dispatcher } from 'undici';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/secret.js';
-import { ByteBudget } from '../src/data/upstream/byte-budget.js';
-import { Cancellation } from '../src/data/upstream/cancellation.js';
-import { exchange } from '../src/data/upstream/exchange.js';
-import type { Reply } from '../src/data/upstream/reply.js';
+import { ByteBudget, exchange } from '../src/data/upstream/exchange.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
@@ -51,22 +48,22 @@ function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections 
     upstream,
     metadata,
     outcomes,
-    read: (path = '/thing', part: Partial<UpstreamRequest> = {}, cancellation?: Cancellation) =>
+    read: (path = '/thing', part: Partial<UpstreamRequest> = {}, signal?: AbortSignal) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true, ...part },
         { credential: apiKey, scope: scopeOf('one'), metadata },
-        cancellation,
+        signal,
       ),
     readAs: (name: string, path = '/thing') =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true },
         { credential: apiKey, scope: scopeOf(name), metadata },
       ),
-    write: (path = '/thing', cancellation?: Cancellation) =>
+    write: (path = '/thing', signal?: AbortSignal) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'POST', path, body: { a: 1 }, safe: false },
         { credential: apiKey, scope: scopeOf('one'), metadata },
-        cancellation,
+        signal,
       ),
   };
 }
@@ -121,8 +118,9 @@ describe('connections', () => {
   });
 
   test('close after the calls under way have ended', async () => {
-    const { upstream, read } = await serviceThat((_, response) => setTimeout(() => reply(response, 200), 100));
+    const { service, upstream, read } = await serviceThat((_, response) => setTimeout(() => reply(response, 200), 100));
     const answer = read();
+    await service.arrived(1);
     await upstream.close();
     expect((await answer).status).toBe(200);
   });
@@ -167,7 +165,7 @@ describe('what goes over the wire', () => {
       request.on('end', () => reply(response, 201, { type: request.headers['content-type'] }));
     });
     const { status, body: answer } = await write();
-    const answered = answer.read(bytes => JSON.parse(bytes.toString()));
+    const answered = JSON.parse(answer.toString());
     expect([status, answered, body]).toEqual([201, { type: 'application/json' }, '{"a":1}']);
   });
 });
@@ -218,11 +216,10 @@ describe('the bulkhead', () => {
     const running = read('/running');
     await service.arrived(1);
     const queued = times(perConnection - 1, () => read('/queued'));
-    const leaving = new Cancellation();
-    const left = read('/left', {}, leaving);
-    const reason = new Abandoned('Nobody waits');
-    leaving.cancel(reason);
-    expect(await failureOf(left)).toBe(reason);
+    const leaving = new AbortController();
+    const left = read('/left', {}, leaving.signal);
+    leaving.abort();
+    expect(await failureOf(left)).toBeInstanceOf(Abandoned);
     queued.push(read('/instead'));
     release();
     await Promise.all([running, ...queued]);
@@ -274,10 +271,10 @@ describe('an abort', () => {
       },
       { connections: 1 },
     );
-    const leaving = new Cancellation();
-    const call = read('/thing', {}, leaving);
+    const leaving = new AbortController();
+    const call = read('/thing', {}, leaving.signal);
     await service.arrived(1);
-    leaving.cancel(new Abandoned('Nobody waits'));
+    leaving.abort();
     expect(await failureOf(call)).toBeInstanceOf(Abandoned);
     await closed;
     expect((await read()).status).toBe(200);
@@ -287,20 +284,20 @@ describe('an abort', () => {
 
   test('before the call keeps it from being sent', async () => {
     const { service, read } = await serviceThat(ok);
-    const gone = new Cancellation();
-    gone.cancel(new Abandoned('Nobody waits'));
-    expect(await failureOf(read('/thing', {}, gone))).toBeInstanceOf(Abandoned);
+    const gone = new AbortController();
+    gone.abort();
+    expect(await failureOf(read('/thing', {}, gone.signal))).toBeInstanceOf(Abandoned);
     expect(service.calls).toEqual([]);
   });
 
   test('in the pause before a second try ends the call', async () => {
     const { service, read } = await serviceThat((_, response) => reply(response, 503));
-    const leaving = new Cancellation();
+    const leaving = new AbortController();
     service.handle = (_, response) => {
       reply(response, 503);
-      response.once('finish', () => setTimeout(() => leaving.cancel(new Abandoned('Nobody waits')), 5));
+      response.once('finish', () => setTimeout(() => leaving.abort(), 5));
     };
-    expect(await failureOf(read('/thing', {}, leaving))).toBeInstanceOf(Abandoned);
+    expect(await failureOf(read('/thing', {}, leaving.signal))).toBeInstanceOf(Abandoned);
     expect(service.calls).toHaveLength(1);
   });
 });
@@ -388,9 +385,9 @@ describe('a write', () => {
     const { service, read, write } = await serviceThat(silence, { connections: 1, timeoutMs: 300 });
     const first = failureOf(read('/first'));
     await service.arrived(1);
-    const leaving = new Cancellation();
-    const queued = write('/queued', leaving);
-    leaving.cancel(new Abandoned('Nobody waits'));
+    const leaving = new AbortController();
+    const queued = write('/queued', leaving.signal);
+    leaving.abort();
     expect(await failureOf(queued)).toBeInstanceOf(Abandoned);
     await first;
     expect(service.calls).toEqual(['GET /first']);
@@ -504,10 +501,10 @@ describe('the circuit breaker', () => {
 
   test('does not count calls that nobody waited for any more', async () => {
     const { service, read } = await serviceThat(silence, { connections: 64 });
-    const leaving = times(enough, () => new Cancellation());
-    const calls = leaving.map(each => failureOf(read('/thing', {}, each)));
+    const leaving = times(enough, () => new AbortController());
+    const calls = leaving.map(each => failureOf(read('/thing', {}, each.signal)));
     await service.arrived(enough);
-    for (const each of leaving) each.cancel(new Abandoned('Nobody waits'));
+    for (const each of leaving) each.abort();
     await Promise.all(calls);
     service.handle = ok;
     expect((await read()).status).toBe(200);
@@ -515,10 +512,10 @@ describe('the circuit breaker', () => {
 
   test('does not count calls that found no room', async () => {
     const { service, read } = await serviceThat(silence, { connections: 1 });
-    const leaving = times(33 + enough, () => new Cancellation());
-    const calls = leaving.map(each => failureOf(read('/thing', {}, each)));
+    const leaving = times(33 + enough, () => new AbortController());
+    const calls = leaving.map(each => failureOf(read('/thing', {}, each.signal)));
     await service.arrived(1);
-    for (const each of leaving) each.cancel(new Abandoned('Nobody waits'));
+    for (const each of leaving) each.abort();
     await Promise.all(calls);
     service.handle = ok;
     expect((await read()).status).toBe(200);
@@ -669,13 +666,11 @@ describe('a body', () => {
         return true;
       },
     } as unknown as Dispatcher;
-    const authentication = { largestBody: 1_000_000, arriving: new ByteBudget(1_000_000) };
-    const { body } = await new Promise<Reply>((replied, broke) => {
-      exchange(wire, { method: 'GET', path: '/' }, authentication, new Cancellation(), { replied, broke });
-    });
+    const limits = { bodyBytes: 1_000_000, budget: new ByteBudget(1_000_000) };
+    const { body } = await exchange(wire, { method: 'GET', path: '/' }, limits, new AbortController().signal);
     collectGarbage();
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * megabyte.length);
-    expect(body.read(bytes => bytes.toString())).toBe(sent.join(''));
+    expect(body.toString()).toBe(sent.join(''));
   });
 
   test('for which there is no room beside the others is given up, and the next finds what they gave back', async () => {
@@ -690,11 +685,8 @@ describe('a body', () => {
         return true;
       },
     } as unknown as Dispatcher;
-    const authentication = { largestBody: 10, arriving: new ByteBudget(10) };
-    const send = () =>
-      new Promise<Reply>((replied, broke) => {
-        exchange(wire, { method: 'GET', path: '/' }, authentication, new Cancellation(), { replied, broke });
-      });
+    const limits = { bodyBytes: 10, budget: new ByteBudget(10) };
+    const send = () => exchange(wire, { method: 'GET', path: '/' }, limits, new AbortController().signal);
     const first = send();
     await expect(send()).rejects.toMatchObject({ cause: { name: 'BulkheadFull' } });
     parts[0]?.();

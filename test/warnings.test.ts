@@ -156,10 +156,10 @@ test('each address of the service that cannot be reached is one warning with its
   }
   expect(gateway.warnings().sort()).toEqual([
     expect.stringMatching(
-      /^UPSTREAM_API_URL: the name cannot be resolved \((ENOTFOUND|EAI_AGAIN)\); what needs it fails$/,
+      /^UPSTREAM_API_URL: the name cannot be resolved \((ENOTFOUND|EAI_AGAIN)\); requests that need it fail$/,
     ),
-    expect.stringMatching(/^UPSTREAM_BASE_URL: TLS could not be agreed on \(\w+\); what needs it fails$/),
-    'UPSTREAM_DEV_URL: connections are refused (ECONNREFUSED); what needs it fails',
+    expect.stringMatching(/^UPSTREAM_BASE_URL: TLS could not be agreed on \(\w+\); requests that need it fail$/),
+    'UPSTREAM_DEV_URL: connections are refused (ECONNREFUSED); requests that need it fail',
   ]);
 });
 
@@ -182,12 +182,12 @@ test('a service that answers and fails is one warning for each cause, and a body
     await ask(`${other.url}/graphql`, `{ events(first: ${first}) { totalCount } }`);
   }
   expect(gateway.warnings().sort()).toEqual([
-    'UPSTREAM_API_URL: The service failed (HTTP 503); what needs it fails',
-    'UPSTREAM_BASE_URL: The service answered with something that is no JSON; what needs it fails',
-    'UPSTREAM_DEV_URL: The service answered with a status that it does not document (HTTP 302); what needs it fails',
+    'UPSTREAM_API_URL: The service failed (HTTP 503); requests that need it fail',
+    'UPSTREAM_BASE_URL: The service answered with a body that is not JSON; requests that need it fail',
+    'UPSTREAM_DEV_URL: The service answered with a status that it does not document (HTTP 302); requests that need it fail',
   ]);
   expect(other.warnings()).toEqual([
-    'UPSTREAM_BASE_URL: the answer is not HTTP (HTTPParserError); what needs it fails',
+    'UPSTREAM_BASE_URL: the answer is not HTTP (HTTPParserError); requests that need it fail',
   ]);
   expect(await counted(gateway.url, 'gateway_upstream_drift_total', { field: 'events' })).toBe(2);
 });

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
-import { Abandoned } from '../errors.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
@@ -9,11 +8,10 @@ import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
 import { keysOf, lastOf, type ScopedKey } from './cache/scoped-key.js';
 import { marketTag } from './cache/tags.js';
 import type { RequestAuth } from './request-auth.js';
-import { Cancellation } from './upstream/cancellation.js';
-import { noteInvalid } from './upstream/origins.js';
-import { forbidsKeeping, jsonOf, textOf } from './upstream/reply.js';
+import { reportInvalidBody } from './upstream/call-errors.js';
+import { forbidsCaching, parseReply, replyText } from './upstream/reply.js';
 import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
-import { type DriftCollector, parseLenient } from './upstream/schema-drift.js';
+import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 
 /** What a body means. The heavy part counts only where the request wanted vectors. */
@@ -22,116 +20,100 @@ export interface Parsed<T, H> {
   readonly heavy?: { readonly value: H; readonly bytes: number } | undefined;
 }
 
-/** One read of the service, as a value: what to ask, and how to understand the answer. */
+/** One read of the service, as a value: which request to send, and how to parse the reply. */
 export interface Read<T, H = undefined> {
   readonly request: UpstreamRequest & { readonly safe: true };
-  /** The market whose writes make the answer stale. */
+  /** Writes to this market invalidate the cached value. */
   readonly market?: string;
-  /** @throws anything, where the body is none that the specification promises. */
+  /** @throws anything, if the body is not what the specification promises. */
   parse(body: unknown): Parsed<T, H>;
   /**
-   * The pieces of a long list, each of which `parse` takes as a list of its own. They are parsed in turns with the work of other requests, and
-   * their values are joined. Left out: the body is parsed at once.
+   * Splits a long list into pieces, each of which `parse` takes as a list of its own. Other requests get their turn between the pieces, and the
+   * values are concatenated. Without it the body is parsed at once.
    */
   pieces?(body: unknown): readonly unknown[];
   /** The value with its heavy part, where that was wanted. */
   join?(value: T, heavy: H): T;
 }
 
-/** Reads on behalf of one caller; lives as long as its request. */
+/** Reads for one request, and lives as long as that request. */
 export interface Reader {
-  /** The answer, at once where memory has it. All other reads of one tick share one round trip to Redis, and equal ones are one. @throws GatewayError */
+  /**
+   * Returns the value at once if memory has it. All other reads of one tick share one round trip to Redis, and equal reads are one read.
+   * @throws GatewayError
+   */
   read<T, H>(read: Read<T, H>, lifetime: Lifetime): MaybePromise<T>;
 }
 
-/** What a reader needs of the process. */
+/** What a reader needs from the process. */
 export interface ReaderDeps {
   readonly upstream: Upstream;
   readonly cache: Cache;
   readonly telemetry: Telemetry;
 }
 
-/** What is kept of a read: its value, and what had to be left out of it. */
-interface Kept {
+/** What the cache keeps of a read: its value, and the records that had to be skipped. */
+interface CachedValue {
   readonly value: unknown;
-  readonly leftOut: readonly SkippedRecord[];
+  readonly skipped: readonly SkippedRecord[];
 }
-
-type KeptAnswer = Answer<Kept, unknown>;
 
 type AnyRead = Read<unknown, unknown>;
 
-interface Ask {
+/** A read and where the cache looks for it. */
+interface PendingRead {
   readonly read: AnyRead;
-  readonly lookup: Lookup<Kept, unknown>;
+  readonly lookup: Lookup<CachedValue, unknown>;
 }
 
-type Source = Pick<ReaderDeps, 'upstream' | 'telemetry'>;
-
-/** What the text of a reply means. */
-interface Meaning {
-  readonly kept: Kept;
-  readonly heavy: Parsed<unknown, unknown>['heavy'];
-  /** The fields that strayed. */
-  readonly strayed: readonly string[];
-}
-
-/** @throws UpstreamInvalidResponse */
-function meaningOf(text: string, parse: AnyRead['parse']): Meaning {
-  const json = jsonOf(text);
-  const { value: parsed, drift } = parseLenient(() => parse(json));
-  const kept: Kept = { value: parsed.value, leftOut: drift.leftOut };
-  return { kept, heavy: parsed.heavy, strayed: drift.fields };
-}
-
-/** The same for a long list, piece by piece. @throws UpstreamInvalidResponse */
-async function meaningInTurns({ parse }: AnyRead, pieces: readonly unknown[]): Promise<Meaning> {
-  const drift: DriftCollector = { fields: [], leftOut: [] };
+/** Parses a long list piece by piece. @throws UpstreamInvalidResponse */
+async function parsePieces(
+  { parse }: AnyRead,
+  pieces: readonly unknown[],
+  schemaDrift: SchemaDrift,
+): Promise<Parsed<unknown, unknown>> {
   const values: unknown[] = [];
   for (const piece of pieces) {
     await nextTurn();
-    const { value } = parseLenient(() => parse(piece), drift).value;
+    const { value } = parseLenient(() => parse(piece), schemaDrift);
     values.push(...(value as readonly unknown[]));
   }
   await nextTurn();
-  return { kept: { value: values, leftOut: drift.leftOut }, heavy: undefined, strayed: drift.fields };
+  return { value: values };
 }
 
-/** Apart from where the text is read, since a closure holds what any of its neighbours needs. */
-function againFrom(text: string, parse: AnyRead['parse']): () => Kept {
-  return () => meaningOf(text, parse).kept;
-}
-
-/** What the service itself says of a read, and what of that has to be left out. */
-function fetched(
-  { upstream, telemetry }: Source,
+/** Sends a read to the service and parses the reply. @throws GatewayError */
+async function fetchRead(
+  { upstream, telemetry }: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
   read: AnyRead,
   auth: RequestAuth,
-  cancellation: Cancellation,
-): Promise<Loaded<Kept, unknown>> {
+  signal: AbortSignal,
+): Promise<Loaded<CachedValue, unknown>> {
   const { request, parse, pieces } = read;
-  return upstream
-    .send(request, auth, cancellation)
-    .then(reply => {
-      const text = textOf(reply, request);
-      auth.metadata.claim?.parses(text.length);
-      const loaded = ({ kept, heavy: found, strayed }: Meaning): Loaded<Kept, unknown> => {
-        for (const field of strayed) telemetry.drift(field);
-        const heavy = request.vectors?.wanted ? found : undefined;
-        // With vectors in it the text would be larger than the value without them, and a long list takes long to parse again.
-        const again = heavy === undefined && pieces === undefined ? againFrom(text, parse) : undefined;
-        return { value: kept, bytes: text.length, again, heavy, noStore: forbidsKeeping(reply) };
-      };
-      if (pieces === undefined) return loaded(meaningOf(text, parse));
-      return meaningInTurns(read, pieces(jsonOf(text))).then(loaded);
-    })
-    .catch((error: unknown) => {
-      noteInvalid(telemetry, request, error);
-      throw error;
-    });
+  const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
+  try {
+    const reply = await upstream.send(request, auth, signal);
+    const text = replyText(reply, request);
+    auth.metadata.claim?.parses(text.length);
+    const body = parseReply(text);
+    const { value, heavy } =
+      pieces === undefined
+        ? parseLenient(() => parse(body), schemaDrift)
+        : await parsePieces(read, pieces(body), schemaDrift);
+    for (const field of schemaDrift.fields) telemetry.drift(field);
+    return {
+      value: { value, skipped: schemaDrift.skipped },
+      bytes: text.length,
+      heavy: request.vectors?.wanted ? heavy : undefined,
+      noStore: forbidsCaching(reply),
+    };
+  } catch (error) {
+    reportInvalidBody(telemetry, request, error);
+    throw error;
+  }
 }
 
-function joined({ join }: AnyRead, value: unknown, heavy: unknown): unknown {
+function withHeavy({ join }: AnyRead, value: unknown, heavy: unknown): unknown {
   return heavy === undefined || join === undefined ? value : join(value, heavy);
 }
 
@@ -140,37 +122,28 @@ function joined({ join }: AnyRead, value: unknown, heavy: unknown): unknown {
  * @throws GatewayError
  */
 export async function readUncached<T, H>(
-  source: Source,
+  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
   read: Read<T, H>,
   auth: RequestAuth,
-): Promise<{ readonly value: T; readonly leftOut: readonly SkippedRecord[] }> {
-  const cancellation = new Cancellation();
-  const abandon = () => cancellation.cancel(new Abandoned('Nobody listens any more'));
-  const { signal } = auth.until;
-  if (signal.aborted) abandon();
-  signal.addEventListener('abort', abandon);
-  try {
-    const { value, heavy } = await fetched(source, read as AnyRead, auth, cancellation);
-    return { value: joined(read as AnyRead, value.value, heavy?.value) as T, leftOut: value.leftOut };
-  } finally {
-    signal.removeEventListener('abort', abandon);
-  }
+): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[] }> {
+  const { value, heavy } = await fetchRead(deps, read as AnyRead, auth, auth.until.signal);
+  return { value: withHeavy(read as AnyRead, value.value, heavy?.value) as T, skipped: value.skipped };
 }
 
-/** Memory at once, else a DataLoader over the cache over the service; for one request. */
-export function createReader(parts: ReaderDeps, auth: RequestAuth): Reader {
+/** Creates the reader of one request: memory at once, otherwise a DataLoader over the cache over the service. */
+export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   const { scope, until, metadata } = auth;
 
-  const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<Kept, unknown> => ({
+  const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<CachedValue, unknown> => ({
     keys: keysOf(scope, requestLine(read.request), read.request.vectors?.wanted ?? false),
     family: read.request.family,
     tag: read.market === undefined ? undefined : marketTag(read.market),
     lifetime,
-    load: cancellation => fetched(parts, read, auth, cancellation),
+    load: signal => fetchRead(deps, read, auth, signal),
   });
 
-  /** What an answer holds, once it is recorded in the metadata. */
-  function received({ read, lookup }: Ask, answer: KeptAnswer, milliseconds: number): unknown {
+  /** The value of an answer, after the answer is recorded in the metadata. */
+  function receive({ read, lookup }: PendingRead, answer: Answer<CachedValue, unknown>, milliseconds: number): unknown {
     const { source, value, heavy, stale, freshUntil, generation, bytes } = answer;
     metadata.claim?.uses(bytes);
     if (source === 'redis') metadata.claim?.parses(bytes);
@@ -187,36 +160,35 @@ export function createReader(parts: ReaderDeps, auth: RequestAuth): Reader {
     metadata.stale ||= stale;
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
     if (lookup.tag !== undefined && generation !== undefined) metadata.generations.set(lookup.tag, generation);
-    if (value.leftOut.length > 0) metadata.skipped.push(...value.leftOut);
-    return joined(read, value.value, heavy);
+    if (value.skipped.length > 0) metadata.skipped.push(...value.skipped);
+    return withHeavy(read, value.value, heavy);
   }
 
-  async function readMany(asks: readonly Ask[]): Promise<unknown[]> {
+  async function readMany(pending: readonly PendingRead[]): Promise<unknown[]> {
     const startedAt = performance.now();
-    const lookups = asks.map(({ lookup }) => lookup);
-    const answers = await parts.cache.loadMany(lookups, until.signal);
+    const lookups = pending.map(({ lookup }) => lookup);
+    const answers = await deps.cache.loadMany(lookups, until.signal);
     const milliseconds = performance.now() - startedAt;
-    return asks.map((ask, index) => {
+    return pending.map((each, index) => {
       const answer = answers[index];
-      return answer === undefined || answer instanceof Error ? answer : received(ask, answer, milliseconds);
+      return answer === undefined || answer instanceof Error ? answer : receive(each, answer, milliseconds);
     });
   }
 
-  // Its own memory is not needed: these have them all.
+  // `results` already holds what the loader's own cache would.
   const loader = new DataLoader(readMany, { cache: false });
-  const answers = new Map<ScopedKey, unknown>();
+  const results = new Map<ScopedKey, unknown>();
 
   return {
     read<T, H>(read: Read<T, H>, lifetime: Lifetime) {
-      const ask: Ask = { read: read as AnyRead, lookup: lookupFor(read as AnyRead, lifetime) };
-      const { lookup } = ask;
-      const key = lastOf(lookup.keys);
-      const before = answers.get(key);
-      if (before !== undefined) return before as MaybePromise<T>;
-      const remembered = parts.cache.peek(lookup);
-      const answer = remembered === undefined ? loader.load(ask) : received(ask, remembered, 0);
-      answers.set(key, answer);
-      return answer as MaybePromise<T>;
+      const pending: PendingRead = { read: read as AnyRead, lookup: lookupFor(read as AnyRead, lifetime) };
+      const key = lastOf(pending.lookup.keys);
+      const earlier = results.get(key);
+      if (earlier !== undefined) return earlier as MaybePromise<T>;
+      const inMemory = deps.cache.peek(pending.lookup);
+      const result = inMemory === undefined ? loader.load(pending) : receive(pending, inMemory, 0);
+      results.set(key, result);
+      return result as MaybePromise<T>;
     },
   };
 }

@@ -3,33 +3,33 @@ import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { marketTag } from './cache/tags.js';
 import type { RequestAuth } from './request-auth.js';
-import { noteInvalid } from './upstream/origins.js';
-import { jsonOf, textOf } from './upstream/reply.js';
+import { reportInvalidBody } from './upstream/call-errors.js';
+import { parseReply, replyText } from './upstream/reply.js';
 import type { UpstreamRequest } from './upstream/request.js';
-import { parseLenient } from './upstream/schema-drift.js';
+import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 
-/** One write to the service, as a value: what to send, and how to understand the answer. */
+/** One write to the service, as a value: which request to send, and how to parse the reply. */
 export interface Write<T> {
   readonly request: UpstreamRequest & { readonly safe: false };
-  /** The market about which everything that is kept becomes stale. */
+  /** The market whose cached values the write invalidates. */
   readonly market?: string;
-  /** The tag of what it begins anew, of which nothing that was known before is of use any more. */
+  /** The tag of a process that the write starts again: nothing known about an earlier run applies any more. */
   readonly begins?: string;
-  /** @param body what is in the reply, parsed when it is asked for. @throws anything, where it is not what the specification promises. */
+  /** @param body returns the parsed body; a write that does not call it ignores the body. @throws anything, if the body is not what the specification promises. */
   parse(body: () => unknown): T;
 }
 
-/** Writes on behalf of one request. */
+/** Writes for one request. */
 export interface Writer {
   /**
-   * Sends a write exactly once, and waits for its outcome even if the client hangs up: an aborted write is one of unknown outcome.
-   * @throws GatewayError; one that is not `retryable` where the outcome is unknown.
+   * Sends a write exactly once, and waits for its outcome even if the client disconnects: the outcome of an aborted write would be unknown.
+   * @throws GatewayError; one that is not `retryable` if the outcome is unknown.
    */
   write<T>(write: Write<T>): Promise<T>;
 }
 
-/** What a writer needs of the process. */
+/** What a writer needs from the process. */
 export interface WriterDeps {
   readonly upstream: Upstream;
   readonly cache: Cache;
@@ -39,21 +39,22 @@ export interface WriterDeps {
 export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: RequestAuth): Writer {
   return {
     async write({ request, market, begins, parse }) {
-      const renew = async () => {
+      const invalidate = async () => {
         const tags = [market && marketTag(market), begins].filter(tag => tag !== undefined);
         await Promise.all(tags.map(tag => cache.renew(tag)));
       };
+      const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
       try {
         const reply = await upstream.send(request, auth);
-        await renew();
-        const { value, drift } = parseLenient(() => parse(() => jsonOf(textOf(reply, request))));
-        for (const field of drift.fields) telemetry.drift(field);
-        auth.metadata.skipped.push(...drift.leftOut);
+        await invalidate();
+        const value = parseLenient(() => parse(() => parseReply(replyText(reply, request))), schemaDrift);
+        for (const field of schemaDrift.fields) telemetry.drift(field);
+        auth.metadata.skipped.push(...schemaDrift.skipped);
         return value;
       } catch (error) {
-        noteInvalid(telemetry, request, error);
-        // What failed may still have been done; and a conflict tells of a state that was not known here.
-        if (error instanceof UpstreamFailure || error instanceof Conflict) await renew();
+        reportInvalidBody(telemetry, request, error);
+        // A failed write may still have been carried out, and a conflict means that the cached state is outdated.
+        if (error instanceof UpstreamFailure || error instanceof Conflict) await invalidate();
         throw error;
       }
     },

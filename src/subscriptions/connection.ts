@@ -310,19 +310,19 @@ export class Connection implements Wire {
     const { streams } = this.#parts;
     // The id is taken, and may be given back, before it is its turn and while it is found out whether there may be one more.
     let isOver = false;
-    let withdraw = () => {};
+    const waiting = new AbortController();
     const giveUp = () => {
       isOver = true;
-      withdraw();
+      waiting.abort();
     };
     this.#running.set(id, { isSingle: true, stop: giveUp });
     this.#begun += 1;
     this.#idleSince = performance.now();
     const trail = streams.requestTelemetry.startOperation(`${this.#id}/${this.#begun}`);
-    const hasTurn = await new Promise<boolean>(resolve => {
-      const turn = this.#turns.enter({ go: () => resolve(true) });
-      if (turn !== undefined) withdraw = () => this.#turns.withdraw(turn) && resolve(false);
-    });
+    const hasTurn = await this.#turns.enter(waiting.signal).then(
+      () => true,
+      () => false,
+    );
     if (!hasTurn) return streams.requestTelemetry.endOperation(abandoned(trail), undefined);
     try {
       await this.#room();

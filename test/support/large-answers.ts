@@ -79,7 +79,7 @@ async function outcomeOf(response: IncomingMessage): Promise<string> {
 
 function told(status: number, head: string, length: number): string {
   // By what answers may take, or by what may be on its way from the service.
-  if (/RATE_LIMITED|arriving at once/.test(head)) return 'refused';
+  if (/RATE_LIMITED|too much data at once/.test(head)) return 'refused';
   return status === 200 && length > 7_000_000 ? 'whole' : `${status} ${head.slice(0, 300)}`;
 }
 

@@ -1,5 +1,4 @@
 import { Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../../errors.js';
-import type { Cancellation } from '../upstream/cancellation.js';
 import { allFresh, type Entry } from './entry.js';
 import { type Answer, answerOf, type Loaded, type Lookup } from './lookup.js';
 import type { MemoryTier } from './memory-tier.js';
@@ -42,18 +41,18 @@ export class Batch {
   }
 
   /** From Redis, else from the source, else from what is still usable. All of a batch must be fetched within one tick. */
-  fetch(missing: Missing, cancellation: Cancellation): Promise<AnyAnswer> {
+  fetch(missing: Missing, signal: AbortSignal): Promise<AnyAnswer> {
     const { redis } = this.#tiers;
-    return redis === undefined ? this.#load(missing, nothing, cancellation) : this.#share(redis, missing, cancellation);
+    return redis === undefined ? this.#load(missing, nothing, signal) : this.#share(redis, missing, signal);
   }
 
-  async #share(redis: RedisTier, missing: Missing, cancellation: Cancellation): Promise<AnyAnswer> {
+  async #share(redis: RedisTier, missing: Missing, signal: AbortSignal): Promise<AnyAnswer> {
     const { lookup, generation } = missing;
     this.#underWay += 1;
     try {
       const shared = await this.#inRedis(redis, lookup.keys);
       const fresh = allFresh(shared, generation, 'freshUntil');
-      if (fresh === undefined) return await this.#load(missing, shared, cancellation);
+      if (fresh === undefined) return await this.#load(missing, shared, signal);
       for (const [index, key] of lookup.keys.entries()) {
         const entry = fresh[index];
         if (entry !== undefined) this.#tiers.memory.set(key, entry);
@@ -69,9 +68,9 @@ export class Batch {
   #load(
     { lookup, remembered, generation }: Missing,
     shared: readonly (Entry | undefined)[],
-    cancellation: Cancellation,
+    signal: AbortSignal,
   ): Promise<AnyAnswer> {
-    return lookup.load(cancellation).then(
+    return lookup.load(signal).then(
       loaded => {
         const { value, heavy, noStore } = loaded;
         const bytes = loaded.bytes + (heavy?.bytes ?? 0);
@@ -102,12 +101,12 @@ export class Batch {
   #keep(
     lookup: Lookup<unknown, unknown>,
     generation: string | undefined,
-    { value, bytes, again, heavy }: Loaded<unknown, unknown>,
+    { value, bytes, heavy }: Loaded<unknown, unknown>,
     freshUntil: number,
   ): void {
     const times = { freshUntil, usableUntil: freshUntil + lookup.lifetime.grace, generation };
     const [recordKey, heavyKey] = lookup.keys;
-    this.#set(recordKey, { value, bytes, ...times }, again);
+    this.#set(recordKey, { value, bytes, ...times });
     if (heavyKey !== undefined && heavy !== undefined) this.#set(heavyKey, { ...heavy, ...times });
   }
 
@@ -123,8 +122,8 @@ export class Batch {
     for (const key of lookup.keys) this.#set(key, entry);
   }
 
-  #set(key: ScopedKey, entry: Entry, again?: () => unknown): void {
-    this.#tiers.memory.set(key, entry, again);
+  #set(key: ScopedKey, entry: Entry): void {
+    this.#tiers.memory.set(key, entry);
     if (this.#tiers.redis !== undefined) this.#writes.push({ key, entry });
   }
 }

@@ -1,6 +1,5 @@
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import type { Cancellation } from '../upstream/cancellation.js';
 import { Batch, type Tiers } from './batch.js';
 import { allFresh, type Entry } from './entry.js';
 import type { Generations } from './generations.js';
@@ -70,8 +69,8 @@ export class Cache {
       const fresh = allFresh(remembered, generation, 'freshUntil');
       if (fresh !== undefined) return answerOrError(fresh);
 
-      const flight = this.#flights.to(inGeneration(lastOf(lookup.keys), generation), cancellation =>
-        keepable ? batch.fetch({ lookup, remembered, generation }, cancellation) : straight(lookup, cancellation),
+      const flight = this.#flights.to(inGeneration(lastOf(lookup.keys), generation), flightSignal =>
+        keepable ? batch.fetch({ lookup, remembered, generation }, flightSignal) : straight(lookup, flightSignal),
       );
       boarded.push(flight);
       return flight.leases() ? flight.landing.then(asShared) : flight.landing;
@@ -107,8 +106,8 @@ function answerOrError(entries: readonly Entry[]): AnyAnswer | Error {
   }
 }
 
-async function straight(lookup: Lookup<unknown, unknown>, cancellation: Cancellation): Promise<AnyAnswer> {
-  const { value, heavy, bytes } = await lookup.load(cancellation);
+async function straight(lookup: Lookup<unknown, unknown>, signal: AbortSignal): Promise<AnyAnswer> {
+  const { value, heavy, bytes } = await lookup.load(signal);
   const unkept = { stale: false, freshUntil: 0, generation: undefined, bytes: bytes + (heavy?.bytes ?? 0) };
   return { value, heavy: heavy?.value, source: 'network', ...unkept };
 }

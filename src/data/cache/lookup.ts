@@ -1,6 +1,5 @@
 import { NotFound } from '../../errors.js';
 import type { Source } from '../../observability/response-metadata.js';
-import type { Cancellation } from '../upstream/cancellation.js';
 import type { Entry } from './entry.js';
 import type { Keys } from './scoped-key.js';
 
@@ -15,8 +14,6 @@ export interface Lifetime {
 export interface Loaded<T, H> {
   readonly value: T;
   readonly bytes: number;
-  /** Makes the value again, out of less than it takes: its text. */
-  readonly again?: (() => T) | undefined;
   readonly heavy?: { readonly value: H; readonly bytes: number } | undefined;
   /** Whether the source forbids keeping it. */
   readonly noStore: boolean;
@@ -31,7 +28,7 @@ export interface Lookup<T, H> {
   readonly tag?: string | undefined;
   readonly lifetime: Lifetime;
   /** @throws NotFound, which may be kept; UpstreamFailure, for which a kept entry may stand in; anything else goes to the one who asked. */
-  load(cancellation: Cancellation): Promise<Loaded<T, H>>;
+  load(signal: AbortSignal): Promise<Loaded<T, H>>;
 }
 
 /** What a look-up gave, and who gave it. */

@@ -1,19 +1,18 @@
 import { Abandoned } from '../../errors.js';
 import { BriefMap } from '../../lib/brief-map.js';
-import { Cancellation } from '../upstream/cancellation.js';
 import type { ScopedKey } from './scoped-key.js';
 
-/** Work under way. Who boarded it leaves it once; a flight that all have left is cancelled. */
+/** Work under way. Who boarded it leaves it once; a flight that all have left is aborted. */
 export class InFlight<T> {
   /** What came of it; an Error where it failed. Never rejects. */
   readonly landing: Promise<T | Error>;
   readonly key: ScopedKey;
   readonly #flights: SingleFlight<T>;
-  readonly #cancellation = new Cancellation();
+  readonly #controller = new AbortController();
   #passengers = 0;
   #hasLanded = false;
 
-  constructor(key: ScopedKey, start: (cancellation: Cancellation) => Promise<T>, flights: SingleFlight<T>) {
+  constructor(key: ScopedKey, start: (signal: AbortSignal) => Promise<T>, flights: SingleFlight<T>) {
     this.key = key;
     this.#flights = flights;
     const land = <R>(result: R): R => {
@@ -21,7 +20,7 @@ export class InFlight<T> {
       flights.forget(this);
       return result;
     };
-    this.landing = start(this.#cancellation).then(land, land);
+    this.landing = start(this.#controller.signal).then(land, land);
   }
 
   /** Whether another was in it before. */
@@ -34,7 +33,7 @@ export class InFlight<T> {
     this.#passengers -= 1;
     if (this.#passengers > 0 || this.#hasLanded) return;
     this.#flights.forget(this);
-    this.#cancellation.cancel(new Abandoned('Nobody waits for this any more'));
+    this.#controller.abort(new Abandoned('Nobody waits for this any more'));
   }
 }
 
@@ -42,8 +41,8 @@ export class InFlight<T> {
 export class SingleFlight<T> {
   readonly #flights = new BriefMap<ScopedKey, InFlight<T>>();
 
-  /** The flight of a key. @param start does the work, unless it is under way; it should end early when it is cancelled. */
-  to(key: ScopedKey, start: (cancellation: Cancellation) => Promise<T>): InFlight<T> {
+  /** The flight of a key. @param start does the work, unless it is under way; it should end early when the signal aborts. */
+  to(key: ScopedKey, start: (signal: AbortSignal) => Promise<T>): InFlight<T> {
     const found = this.#flights.get(key);
     if (found !== undefined) return found;
     const flight = new InFlight(key, start, this);

@@ -1,30 +1,28 @@
 import { BrokenCircuitError } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../auth/credentials.js';
-import { Abandoned, UpstreamFailure } from '../../errors.js';
-import { BulkheadFull } from './bulkhead.js';
-import { BrokenExchange } from './exchange.js';
+import { isFailureOfService } from './call-errors.js';
 
-/** Calls count for ten seconds. With fewer than twenty, nothing is said of how many fail. */
+/** Calls count for ten seconds. With fewer than twenty, the failure rate means nothing. */
 const sampleSeconds = 10;
-const fewestCalls = 20;
-const restMs = 5_000;
-/** Of one family. Past it, the one idle longest is forgotten. */
-const mostScopes = 2_000;
+const minCalls = 20;
+const openMs = 5_000;
+/** Per family. Beyond it, the scope that has been idle longest is forgotten. */
+const maxScopes = 2_000;
 
 /**
- * The circuit breaker of one endpoint family. A scope of which more than half of the calls fail is left alone for five seconds. So are all
- * scopes, where more than half of all calls fail and one scope's failures count no more than those of all others together: no credential
- * can shut the family to the others. Goes by monotonic time, which nobody sets.
+ * The circuit breaker of one endpoint family. It opens for one scope for five seconds when more than half of that scope's calls fail. It opens
+ * for all scopes when more than half of all calls fail, where one scope's failures count no more than those of all other scopes
+ * together: no single credential can close the family to the others. It uses the monotonic clock, which nobody can set.
  */
 export class Breaker {
   readonly #sample = new Sample();
-  readonly #scopes = new LRUCache<Scope | 'nobody', ScopeBreaker>({ max: mostScopes });
-  #restsUntil = 0;
+  readonly #scopes = new LRUCache<Scope | 'none', ScopeBreaker>({ max: maxScopes });
+  #openUntil = 0;
 
-  /** The breaker for the calls of one scope; undefined stands for whoever signs in. */
+  /** The breaker for the calls of one scope; undefined stands for sign-ins, which have no scope yet. */
   of(scope: Scope | undefined): ScopeBreaker {
-    const key = scope ?? 'nobody';
+    const key = scope ?? 'none';
     const found = this.#scopes.get(key);
     if (found !== undefined) return found;
     const breaker = new ScopeBreaker(this);
@@ -32,68 +30,81 @@ export class Breaker {
     return breaker;
   }
 
-  get isResting(): boolean {
-    return performance.now() < this.#restsUntil;
+  get isOpen(): boolean {
+    return performance.now() < this.#openUntil;
   }
 
-  succeeded(): void {
+  countSuccess(): void {
     this.#sample.count(false);
   }
 
-  failed(): void {
+  countFailure(): void {
     this.#sample.count(true);
     const { calls, failures } = this.#sample.recent();
-    if (!isBad(calls, failures)) return;
+    if (!isTooBad(calls, failures)) return;
     let worst = 0;
     for (const breaker of this.#scopes.values()) worst = Math.max(worst, breaker.failures);
     const others = failures - worst;
     const counted = others + Math.min(worst, others);
-    if (isBad(calls - failures + counted, counted)) this.#restsUntil = performance.now() + restMs;
+    if (isTooBad(calls - failures + counted, counted)) this.#openUntil = performance.now() + openMs;
   }
 }
 
-/** One scope's part in a breaker. After its rest one call tries how the service does; until that has ended, no other of the scope goes. */
+/** One scope's part of a breaker. When its open time is over, one trial call goes through; the scope's other calls are refused until the trial ends. */
 export class ScopeBreaker {
   readonly #family: Breaker;
   #sample = new Sample();
-  /** In milliseconds of `performance.now()`; undefined while calls go as they come. */
-  #restsUntil: number | undefined;
-  #isTried = false;
+  /** In milliseconds of `performance.now()`; undefined while the breaker is closed. */
+  #openUntil: number | undefined;
+  #hasTrial = false;
 
   constructor(family: Breaker) {
     this.#family = family;
   }
 
-  /** How many calls failed lately. */
+  /** How many calls failed recently. */
   get failures(): number {
     return this.#sample.recent().failures;
   }
 
-  /** Admits a call; returns whether it is the trial. @throws BrokenCircuitError while none may go. */
-  enter(): boolean {
-    if (this.#family.isResting) throw new BrokenCircuitError();
-    if (this.#restsUntil === undefined) return false;
-    if (this.#isTried || performance.now() < this.#restsUntil) throw new BrokenCircuitError();
-    this.#isTried = true;
+  /** Makes a call and counts how it ends. @throws BrokenCircuitError while the breaker is open; what `call` throws */
+  async run<T>(call: () => Promise<T>): Promise<T> {
+    const isTrial = this.#enter();
+    try {
+      const result = await call();
+      if (isTrial) {
+        this.#close();
+        this.#sample = new Sample();
+      }
+      this.#sample.count(false);
+      this.#family.countSuccess();
+      return result;
+    } catch (error) {
+      if (isTrial) this.#close();
+      if (isFailureOfService(error)) this.#countFailure(isTrial);
+      throw error;
+    }
+  }
+
+  /** Admits a call. @returns whether it is the trial */
+  #enter(): boolean {
+    if (this.#family.isOpen) throw new BrokenCircuitError();
+    if (this.#openUntil === undefined) return false;
+    if (this.#hasTrial || performance.now() < this.#openUntil) throw new BrokenCircuitError();
+    this.#hasTrial = true;
     return true;
   }
 
-  /** Takes down how a call ended. @param isTrial what `enter` said. @param error left out where there was none. */
-  leave(isTrial: boolean, error?: unknown): void {
-    if (isTrial) {
-      this.#isTried = false;
-      this.#restsUntil = undefined;
-    }
-    if (error === undefined) {
-      if (isTrial) this.#sample = new Sample();
-      this.#sample.count(false);
-      this.#family.succeeded();
-    } else if (isFailure(error)) {
-      this.#sample.count(true);
-      const { calls, failures } = this.#sample.recent();
-      if (isTrial || isBad(calls, failures)) this.#restsUntil ??= performance.now() + restMs;
-      this.#family.failed();
-    }
+  #close(): void {
+    this.#hasTrial = false;
+    this.#openUntil = undefined;
+  }
+
+  #countFailure(isTrial: boolean): void {
+    this.#sample.count(true);
+    const { calls, failures } = this.#sample.recent();
+    if (isTrial || isTooBad(calls, failures)) this.#openUntil ??= performance.now() + openMs;
+    this.#family.countFailure();
   }
 }
 
@@ -103,7 +114,7 @@ class Sample {
   readonly #seconds = Array.from({ length: sampleSeconds }, () => ({ number: 0, calls: 0, failures: 0 }));
 
   count(hasFailed: boolean): void {
-    const number = secondNow();
+    const number = currentSecond();
     const second = this.#seconds[number % sampleSeconds];
     if (second === undefined) return;
     if (second.number !== number) Object.assign(second, { number, calls: 0, failures: 0 });
@@ -112,7 +123,7 @@ class Sample {
   }
 
   recent(): { readonly calls: number; readonly failures: number } {
-    const earliest = secondNow() - sampleSeconds;
+    const earliest = currentSecond() - sampleSeconds;
     let [calls, failures] = [0, 0];
     for (const second of this.#seconds) {
       if (second.number <= earliest) continue;
@@ -123,13 +134,6 @@ class Sample {
   }
 }
 
-const secondNow = () => Math.floor(performance.now() / 1_000);
+const currentSecond = () => Math.floor(performance.now() / 1_000);
 
-const isBad = (calls: number, failures: number) => calls >= fewestCalls && failures > calls / 2;
-
-/** The service's own faults count; what it rightly refuses, calls nobody waited for any more, and answers for which there is no room do not. */
-function isFailure(error: unknown): boolean {
-  if (error instanceof BrokenExchange)
-    return !(error.cause instanceof Abandoned || error.cause instanceof BulkheadFull);
-  return error instanceof UpstreamFailure;
-}
+const isTooBad = (calls: number, failures: number) => calls >= minCalls && failures > calls / 2;

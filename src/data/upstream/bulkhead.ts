@@ -1,70 +1,56 @@
-/** A bulkhead without room: the bound of calls in flight is reached, and so is that of calls waiting. */
+/** All slots of a bulkhead are taken, and so are all places in its queue. */
 export class BulkheadFull extends Error {
   override readonly name = 'BulkheadFull';
 }
 
-/** Who waits for a slot. */
-export interface Waiter {
-  /** A slot is taken for it. */
-  go(): void;
-}
-
-/** A place in the queue. Emptied as its waiter leaves: what was deleted from a Set may be held by it for a while; see `BriefMap`. */
-export interface Turn {
-  waiter: Waiter | undefined;
-}
-
 /**
- * Bounds how many calls are in flight at once, and how many wait for it. A freed slot goes straight to whoever waits longest;
- * whoever gives up leaves the queue.
+ * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to the call that has waited longest; a call
+ * that is aborted leaves the queue.
  */
 export class Bulkhead {
-  #free: number;
-  readonly #room: number;
-  readonly #waiting = new Set<Turn>();
-  /** Goes on where it was, for a new one would begin with the places of all who left. */
-  #turns = this.#waiting.values();
+  #freeSlots: number;
+  readonly #maxWaiting: number;
+  /** Starts each waiting call, in the order of arrival. */
+  readonly #waiting = new Set<() => void>();
 
-  constructor(slots: number, room: number) {
-    this.#free = slots;
-    this.#room = room;
+  constructor(slots: number, maxWaiting: number) {
+    this.#freeSlots = slots;
+    this.#maxWaiting = maxWaiting;
   }
 
-  /** Lets it go at once where a slot is free; else returns its turn in the queue. @throws BulkheadFull where there is no room. */
-  enter(waiter: Waiter): Turn | undefined {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      waiter.go();
-      return undefined;
+  /**
+   * Resolves when the caller holds a slot, which it must give back with `leave`.
+   * @throws BulkheadFull; the reason of the signal if that aborts first.
+   */
+  async enter(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#freeSlots > 0) {
+      this.#freeSlots -= 1;
+      return;
     }
-    if (this.#waiting.size >= this.#room) throw new BulkheadFull('No room left');
-    const turn: Turn = { waiter };
-    this.#waiting.add(turn);
-    return turn;
-  }
-
-  /** Gives up a turn. @returns whether it had not come yet. */
-  withdraw(turn: Turn): boolean {
-    return this.#take(turn) !== undefined;
+    if (this.#waiting.size >= this.#maxWaiting) throw new BulkheadFull('The queue is full');
+    await new Promise<void>((resolve, reject) => {
+      const start = () => {
+        signal.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      const giveUp = () => {
+        this.#waiting.delete(start);
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.#waiting.add(start);
+    });
   }
 
   /** Gives a slot back. */
   leave(): void {
-    const { done, value: next } = this.#turns.next();
-    if (done) {
-      this.#turns = this.#waiting.values();
-      this.#free += 1;
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#freeSlots += 1;
       return;
     }
-    const waiter = this.#take(next);
-    // Soon, and not now: of thousands that wait each may fail at once, and let the next go.
-    queueMicrotask(() => waiter?.go());
-  }
-
-  #take(turn: Turn): Waiter | undefined {
-    const { waiter } = turn;
-    turn.waiter = undefined;
-    this.#waiting.delete(turn);
-    return waiter;
+    this.#waiting.delete(next);
+    next();
   }
 }

@@ -1,14 +1,10 @@
 import type { Dispatcher } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
-import { Chunks } from '../../lib/join-bytes.js';
-import { Body } from './body.js';
-import { tooLarge } from './body-bounds.js';
+import { Chunks, joinBytes } from '../../lib/join-bytes.js';
 import { BulkheadFull } from './bulkhead.js';
-import type { ByteBudget } from './byte-budget.js';
-import type { Cancellation, Stage } from './cancellation.js';
-import type { Reply } from './reply.js';
+import { bodyTooLarge, type Reply } from './reply.js';
 
-/** A call that ended without a reply. `sent` tells whether the service may have got the request. */
+/** An exchange that ended without a reply. `sent` says whether the service may have received the request. */
 export class BrokenExchange extends Error {
   override readonly name = 'BrokenExchange';
   readonly sent: boolean;
@@ -19,127 +15,135 @@ export class BrokenExchange extends Error {
   }
 }
 
-/** Is told how an exchange ended, once. */
-export interface Ending {
-  replied(reply: Reply): void;
-  /** @param error its cause may be the reason of a cancellation. */
-  broke(error: BrokenExchange): void;
+/** Bounds the bytes of all bodies that are being received at the same time. */
+export class ByteBudget {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  /** Takes bytes out of the budget. Returns false, and takes nothing, if fewer are left. */
+  take(bytes: number): boolean {
+    if (bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#left += bytes;
+  }
 }
 
-/** Statuses 100-199 that may come before the real one: a service that goes on sending them would keep the parser busy for nothing. */
-const mostInformational = 10;
-
-/** How much of a reply is received. */
-export interface Reception {
-  /** Of this reply. */
-  readonly largestBody: number;
-  /** Of all replies that are on their way. */
-  readonly arriving: ByteBudget;
+/** How many bytes an exchange may receive. */
+export interface ReplyLimits {
+  /** For the body of this reply. */
+  readonly bodyBytes: number;
+  /** Shared by all replies that are being received. */
+  readonly budget: ByteBudget;
 }
+
+/** Informational replies (status 100-199) before the final one. A service that keeps sending them would keep the parser busy for nothing. */
+const maxInformationalReplies = 10;
 
 /**
- * Sends one request and collects the whole reply. `dispatch` and not `request`, because no stream is needed. A body that is too large, or has
- * no room beside the others that are arriving, is given up as soon as that is known.
+ * Sends one request and collects the whole reply. It uses `dispatch` rather than `request` because no stream is needed. It aborts the exchange
+ * as soon as the body is known to exceed its limits.
+ * @param signal aborts the exchange. The promise rejects at once; undici learns of it now, or when it starts the request.
+ * @throws BrokenExchange, whose cause may be the reason of the signal
  */
 export function exchange(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
-  reception: Reception,
-  cancellation: Cancellation,
-  ending: Ending,
-): void {
-  const collector = new Collector(reception, cancellation, ending);
-  if (cancellation.reason !== undefined) {
-    collector.cancelled();
-    return;
-  }
-  cancellation.enter(collector);
-  dispatcher.dispatch(options, collector);
+  limits: ReplyLimits,
+  signal: AbortSignal,
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const collector = new ReplyCollector(limits, resolve, reject);
+    signal.addEventListener('abort', () => collector.abort(signal.reason), { once: true });
+    dispatcher.dispatch(options, collector);
+  });
 }
 
-/** Collects one reply; an object, since every call under way has one, and its closures would take more. */
-class Collector implements Dispatcher.DispatchHandler, Stage {
-  readonly #reception: Reception;
-  readonly #cancellation: Cancellation;
-  #ending: Ending | undefined;
-  #chunks: Chunks | undefined;
+class ReplyCollector implements Dispatcher.DispatchHandler {
+  readonly #limits: ReplyLimits;
+  readonly #resolve: (reply: Reply) => void;
+  readonly #reject: (error: BrokenExchange) => void;
+  #chunks: Chunks | undefined = new Chunks();
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: Reply['headers'] = {};
-  #informational = 0;
+  #informationalReplies = 0;
   #bytes = 0;
+  /** Why the exchange was aborted. */
+  #abortReason: Error | undefined;
+  #isOver = false;
 
-  constructor(reception: Reception, cancellation: Cancellation, ending: Ending) {
-    this.#reception = reception;
-    this.#cancellation = cancellation;
-    this.#ending = ending;
+  constructor(limits: ReplyLimits, resolve: (reply: Reply) => void, reject: (error: BrokenExchange) => void) {
+    this.#limits = limits;
+    this.#resolve = resolve;
+    this.#reject = reject;
   }
 
-  /** The caller is told at once; undici learns of it now, or when it takes the request up. */
-  cancelled(): void {
-    const { reason } = this.#cancellation;
-    this.#over()?.broke(new BrokenExchange(this.#controller !== undefined, reason));
-    if (reason !== undefined) this.#controller?.abort(reason);
+  /** Ends the exchange early. Whatever undici still reports after this is ignored. */
+  abort(reason: Error): void {
+    if (this.#isOver) return;
+    this.#abortReason = reason;
+    this.#fail(reason);
+    this.#controller?.abort(reason);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    const { reason } = this.#cancellation;
-    if (reason !== undefined) controller.abort(reason);
+    if (this.#abortReason !== undefined) controller.abort(this.#abortReason);
     else this.#controller = controller;
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Reply['headers']): void {
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Reply['headers']): void {
     if (status < 200) {
-      this.#informational += 1;
-      if (this.#informational > mostInformational) this.#giveUp(controller, endlessAnnouncement());
+      this.#informationalReplies += 1;
+      if (this.#informationalReplies > maxInformationalReplies) this.abort(tooManyInformationalReplies());
       return;
     }
     this.#status = status;
     this.#headers = headers;
-    if (Number(headers['content-length']) > this.#reception.largestBody) this.#giveUp(controller, tooLarge());
+    if (Number(headers['content-length']) > this.#limits.bodyBytes) this.abort(bodyTooLarge());
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#ending === undefined) return;
-    const { largestBody, arriving } = this.#reception;
-    if (this.#bytes + chunk.length > largestBody) {
-      this.#giveUp(controller, tooLarge());
-      return;
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver) return;
+    const { bodyBytes, budget } = this.#limits;
+    if (this.#bytes + chunk.length > bodyBytes) {
+      this.abort(bodyTooLarge());
+    } else if (!budget.take(chunk.length)) {
+      this.abort(new BulkheadFull('Too many bytes are being received'));
+    } else {
+      this.#bytes += chunk.length;
+      this.#chunks?.add(chunk);
     }
-    if (!arriving.take(chunk.length)) {
-      this.#giveUp(controller, new BulkheadFull('Too much is arriving'));
-      return;
-    }
-    this.#bytes += chunk.length;
-    this.#chunks ??= new Chunks();
-    this.#chunks.add(chunk);
   }
 
   onResponseEnd(): void {
-    const body = new Body(this.#chunks?.parts ?? []);
-    this.#over()?.replied({ status: this.#status, headers: this.#headers, body });
+    if (this.#isOver) return;
+    const body = joinBytes(this.#chunks?.parts ?? []);
+    this.#end();
+    this.#resolve({ status: this.#status, headers: this.#headers, body });
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#over()?.broke(new BrokenExchange(this.#controller !== undefined, error));
+    if (!this.#isOver) this.#fail(error);
   }
 
-  #giveUp(controller: Dispatcher.DispatchController, cause: Error): void {
-    this.#over()?.broke(new BrokenExchange(true, cause));
-    controller.abort(cause);
+  #fail(cause: Error): void {
+    this.#end();
+    this.#reject(new BrokenExchange(this.#controller !== undefined, cause));
   }
 
-  /** Whom to tell of the end, where nobody was told yet. */
-  #over(): Ending | undefined {
-    const ending = this.#ending;
-    if (ending === undefined) return undefined;
-    this.#cancellation.enter(undefined);
-    this.#ending = undefined;
+  #end(): void {
+    this.#isOver = true;
     this.#chunks = undefined;
-    this.#reception.arriving.giveBack(this.#bytes);
-    return ending;
+    this.#limits.budget.giveBack(this.#bytes);
   }
 }
 
-const endlessAnnouncement = () =>
-  new UpstreamInvalidResponse('The service announced an answer too often', undefined, false);
+const tooManyInformationalReplies = () =>
+  new UpstreamInvalidResponse('The service sent too many informational replies', undefined, false);

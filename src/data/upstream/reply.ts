@@ -1,37 +1,80 @@
 import { UpstreamInvalidResponse } from '../../errors.js';
+import { type JsonBounds, jsonExcess } from '../../lib/json-excess.js';
 import { cutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
-import type { Body } from './body.js';
-import { checkBody } from './body-bounds.js';
 import type { UpstreamRequest } from './request.js';
 
 /** What came back over the wire, whatever its status. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Body;
+  readonly body: Buffer;
 }
 
-/** The text of a reply, whose body is read by it. Vectors that the request wants are strings in it (`"0.1,0.2"`), those that it does not want are null. @throws UpstreamInvalidResponse where it is out of the bounds of its family. */
-export function textOf({ body }: Reply, { family, vectors }: UpstreamRequest): string {
-  const text = body.read(bytes => {
-    if (vectors === undefined) return bytes.toString();
-    return vectors.wanted ? quoteNumberArrays(bytes, vectors.member) : cutNumberArrays(bytes, vectors.member);
-  });
-  checkBody(text, family);
+/** The bounds of a reply's body. */
+interface BodyBounds extends JsonBounds {
+  /** As it comes over the wire. */
+  readonly bytes: number;
+}
+
+const megabyte = 1024 * 1024;
+
+/** One record, or a list of some hundreds. */
+const defaultBounds: BodyBounds = {
+  text: Number.POSITIVE_INFINITY,
+  levels: 64,
+  bytes: 4 * megabyte,
+  items: 50_000,
+  members: 50_000,
+};
+
+/** All companies of a market: tens of thousands. */
+const companiesBounds: BodyBounds = { ...defaultBounds, bytes: 32 * megabyte, items: 500_000, members: 300_000 };
+
+/** The endpoint families whose bodies may be large. */
+const boundsByFamily = new Map<string, BodyBounds>([
+  // A page of a hundred. Their embeddings are cut out, or turned into text, before anything is counted.
+  ['events', { ...defaultBounds, bytes: 32 * megabyte, items: 100_000, members: 100_000 }],
+  ['companies', companiesBounds],
+  ['esg', companiesBounds],
+]);
+
+/** The bounds for the bodies of an endpoint family. */
+export function bodyBoundsOf(family: string): BodyBounds {
+  return boundsByFamily.get(family) ?? defaultBounds;
+}
+
+/** The error for a body that exceeds its bounds. It is not retryable: the body would be as large the next time. */
+export function bodyTooLarge(): UpstreamInvalidResponse {
+  return new UpstreamInvalidResponse('The response of the service is too large', undefined, false);
+}
+
+/**
+ * The text of a reply. Embeddings that the request wants are strings in it (`"0.1,0.2"`); embeddings that it does not want are null. The bounds keep out
+ * texts that would take the parser, or the code that reads the value, too long. Changes the body in place, so read it once.
+ * @throws UpstreamInvalidResponse if the text exceeds the bounds of its endpoint family
+ */
+export function replyText({ body }: Reply, { family, vectors }: UpstreamRequest): string {
+  const text = bodyText(body, vectors);
+  if (jsonExcess(text, bodyBoundsOf(family)) !== undefined) throw bodyTooLarge();
   return text;
 }
 
-/** The JSON of such a text; undefined where it is empty. @throws UpstreamInvalidResponse where it is no JSON. */
-export function jsonOf(text: string): unknown {
+function bodyText(body: Buffer, vectors: UpstreamRequest['vectors']): string {
+  if (vectors === undefined) return body.toString();
+  return vectors.wanted ? quoteNumberArrays(body, vectors.member) : cutNumberArrays(body, vectors.member);
+}
+
+/** The JSON value of such a text; undefined for an empty text. @throws UpstreamInvalidResponse if it is not JSON */
+export function parseReply(text: string): unknown {
   if (text === '') return undefined;
   try {
     return JSON.parse(text);
   } catch {
-    throw new UpstreamInvalidResponse('The service answered with something that is no JSON', undefined, false);
+    throw new UpstreamInvalidResponse('The service answered with a body that is not JSON', undefined, false);
   }
 }
 
-/** Whether the service forbids keeping a reply. */
-export function forbidsKeeping({ headers }: Reply): boolean {
+/** Whether the service forbids caching a reply. */
+export function forbidsCaching({ headers }: Reply): boolean {
   return /\bno-store\b/i.test(String(headers['cache-control'] ?? ''));
 }

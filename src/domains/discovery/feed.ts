@@ -49,7 +49,7 @@ export function createDiscoveryFeed(
     signal: AbortSignal,
   ): Promise<JobProgress> {
     const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
-    const { value: jobs, leftOut } = await readUncached(deps, jobsRead(marketId, phase), auth);
+    const { value: jobs, skipped: leftOut } = await readUncached(deps, jobsRead(marketId, phase), auth);
     const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
     // Jobs change their market, so its cached data becomes stale when the last one has ended.
     if (finished && last?.finished === false) await deps.cache.renew(marketTag(marketId));

@@ -1,5 +1,5 @@
 import { getSetCookies, Headers } from 'undici';
-import { jsonOf, type Reply, textOf } from '../../data/upstream/reply.js';
+import { parseReply, type Reply, replyText } from '../../data/upstream/reply.js';
 import type { UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
@@ -78,7 +78,7 @@ function shortest(cookies: readonly ServiceCookie[]): number | undefined {
 
 function nameIn(reply: Reply, request: UpstreamRequest): string | null {
   try {
-    return signedInName.parse(jsonOf(textOf(reply, request)));
+    return signedInName.parse(parseReply(replyText(reply, request)));
   } catch {
     return null;
   }

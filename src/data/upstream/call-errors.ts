@@ -1,0 +1,159 @@
+import { BrokenCircuitError } from 'cockatiel';
+import {
+  Abandoned,
+  Conflict,
+  Forbidden,
+  GatewayError,
+  NotFound,
+  RateLimited,
+  Unauthenticated,
+  UpstreamBadInput,
+  UpstreamError,
+  UpstreamFailure,
+  type UpstreamFault,
+  UpstreamInvalidResponse,
+  UpstreamTimeout,
+  UpstreamUnavailable,
+} from '../../errors.js';
+import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
+import { BulkheadFull } from './bulkhead.js';
+import { BrokenExchange } from './exchange.js';
+import { addressVariables } from './origins.js';
+import type { Reply } from './reply.js';
+import type { Address, UpstreamRequest } from './request.js';
+
+/** The error for whatever ended a call. Its message names no address. */
+export function errorOfCall(error: unknown, isSafe: boolean): Error {
+  if (error instanceof GatewayError || error instanceof Abandoned) return error;
+  if (error instanceof BulkheadFull) return new UpstreamUnavailable('Too many calls to the service are in progress');
+  if (error instanceof BrokenCircuitError) {
+    return new UpstreamUnavailable('The service keeps failing; the gateway tries it again in a few seconds');
+  }
+  if (!(error instanceof BrokenExchange)) return new UpstreamUnavailable('The call to the service failed');
+  const { sent, cause } = error;
+  if (sent && !isSafe) return unknownOutcome(cause);
+  if (cause instanceof GatewayError || cause instanceof Abandoned) return cause;
+  if (cause instanceof BulkheadFull) return new UpstreamUnavailable('The service sends too much data at once');
+  return new UpstreamUnavailable(sent ? 'The connection to the service broke' : 'The service could not be reached');
+}
+
+/** A write that may or may not have been carried out must not be repeated blindly. */
+function unknownOutcome(cause: unknown): Error {
+  const ErrorClass = cause instanceof UpstreamTimeout ? UpstreamTimeout : UpstreamUnavailable;
+  const message = 'The request was sent, but its outcome is unknown: check the outcome before you repeat it';
+  return new ErrorClass(message, undefined, false);
+}
+
+/** How an exchange ended, as the metrics name it. @param error undefined if there was a reply. */
+export function callOutcome(error: BrokenExchange | undefined): CallOutcome {
+  if (error === undefined) return 'answered';
+  if (error.cause instanceof Abandoned) return 'abandoned';
+  return error.cause instanceof UpstreamTimeout ? 'timeout' : 'broken';
+}
+
+/** Whether a second attempt may succeed: after a broken connection, or 502, 503, 504. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof BrokenExchange) return !permanentCauses.some(cause => error.cause instanceof cause);
+  return error instanceof UpstreamError && [502, 503, 504].includes(error.upstream?.status ?? 0);
+}
+
+/** The caller has gone, no time is left, the body would be too large again, or there is no memory for it. */
+const permanentCauses = [Abandoned, GatewayError, BulkheadFull] as const;
+
+/** Whether an error counts against the service in its circuit breaker. Refusals, abandoned calls and bodies without memory for them do not. */
+export function isFailureOfService(error: unknown): boolean {
+  if (!(error instanceof BrokenExchange)) return error instanceof UpstreamFailure;
+  return !(error.cause instanceof Abandoned || error.cause instanceof BulkheadFull);
+}
+
+/** Logs, once a minute for each cause, that the service fails at one of its addresses. @param words must not hold a secret. */
+export function warnOfService({ warn }: Pick<Telemetry, 'warn'>, address: Address, words: string): void {
+  const message = `${addressVariables[address]}: ${words}; requests that need it fail`;
+  warn(message, message);
+}
+
+/** If a whole body could not be read, logs that and counts it as schema drift of the endpoint family. Ignores all other errors. */
+export function reportInvalidBody(
+  telemetry: Pick<Telemetry, 'warn' | 'drift'>,
+  { address, family }: UpstreamRequest,
+  error: unknown,
+): void {
+  // `send` itself reports a status that the service does not document.
+  if (!(error instanceof UpstreamInvalidResponse) || error.upstream?.status != null) return;
+  telemetry.drift(family);
+  warnOfService(telemetry, address, error.message);
+}
+
+/** What a refusal says about the request: whether it was safe, and which of its arguments the service may reject. */
+type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members'>;
+
+/**
+ * The error for a reply outside 200-299: by the body's `errorCode` if that is a known one, otherwise by the status (docs/upstream-api.md:
+ * Errors). Of the service's own message only the members of the request that it names are passed on: the message may hold addresses or
+ * repeat a credential.
+ */
+export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
+  const { errorCode, message } = readProblem(reply.body);
+  const members = request.members?.filter(member => hasWord(message, member)) ?? [];
+  const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;
+  return errorByStatus(status, { status: reply.status, errorCode }, { ...request, members });
+}
+
+const statusByErrorCode = new Map([
+  ['QUERY_VALIDATION_FAILED', 400],
+  ['UNAUTHORISED', 401],
+  ['FORBIDDEN', 403],
+  ['NOT_FOUND', 404],
+  ['INTERNAL_SERVER_ERROR', 500],
+]);
+
+function errorByStatus(status: number, fault: UpstreamFault, request: RequestInfo): GatewayError {
+  switch (status) {
+    case 400:
+    case 422:
+      return badInput(fault, request);
+    case 401:
+      return new Unauthenticated('The service does not accept the credential', fault);
+    case 403:
+      return new Forbidden('The credential has no permission for this', fault);
+    case 404:
+    case 410:
+      return new NotFound('The service has no such record, or hides it from this credential', fault);
+    case 409:
+      return new Conflict('The current state does not allow this', fault);
+    case 429:
+      return new RateLimited('The service limits the rate of requests', fault);
+    case 408:
+    case 504:
+      return new UpstreamTimeout('The service did not answer in time', fault, request.safe);
+    default:
+      if (status >= 500) return new UpstreamUnavailable('The service failed', fault, request.safe);
+      return new UpstreamInvalidResponse('The service answered with a status that it does not document', fault, false);
+  }
+}
+
+function badInput(fault: UpstreamFault, { argument, members = [] }: RequestInfo): GatewayError {
+  const message = 'The service rejected the request as invalid';
+  const [first] = members;
+  if (argument === undefined || first === undefined) return new UpstreamBadInput(message, fault, argument);
+  return new UpstreamBadInput(`${message}: ${members.join(', ')}`, fault, `${argument}.${first}`);
+}
+
+/** Whether a text holds the last part of a path as a word. */
+const hasWord = (text: string, path: string) => text.match(/\w+/g)?.includes(path.slice(path.lastIndexOf('.') + 1));
+
+const maxProblemBytes = 64 * 1024;
+
+function readProblem(body: Buffer): { errorCode: string | null; message: string } {
+  const unknown = { errorCode: null, message: '' };
+  if (body.length > maxProblemBytes) return unknown;
+  try {
+    const { errorCode, message } = JSON.parse(body.toString()) ?? {};
+    return {
+      errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
+      message: typeof message === 'string' ? message : '',
+    };
+  } catch {
+    return unknown;
+  }
+}

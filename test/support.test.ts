@@ -5,11 +5,11 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { launchChromium } from './support/chromium.js';
-import { ensureTools } from './support/ensure.mjs';
+import { ensureTools, runnableTests } from './support/ensure.mjs';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
 
 const cleanups: (() => unknown)[] = [];
@@ -195,6 +195,33 @@ describe('the tools of the tests', () => {
     expect(() => ensureTools({ PATH: folder }, true)).toThrow(
       /^npm test could not install redis-server and chromium \(apt-get update: E: no network\)$/,
     );
+  });
+
+  test('are not installed with SKIP_SYSTEM_INSTALL=1', async () => {
+    const folder = await folderWith({ curl: '', 'apt-get': 'touch "$0.called"' });
+    const found = ensureTools({ PATH: folder, SKIP_SYSTEM_INSTALL: '1' }, true);
+    expect(found).toEqual({ curl: join(folder, 'curl') });
+    expect(existsSync(join(folder, 'apt-get.called'))).toBe(false);
+  });
+
+  test('that are missing with SKIP_SYSTEM_INSTALL=1 skip the tests that need them, in one line', async () => {
+    const files = ['vectors', 'graphiql', 'rotation', 'deployment', 'fleet', 'balancer', 'guides'].map(name =>
+      join(import.meta.dirname, `${name}.test.ts`),
+    );
+    const run = (env: Record<string, string>) => {
+      const said: string[] = [];
+      const names = runnableTests(files, env, line => said.push(line)).map(file => basename(file, '.test.ts'));
+      return { names, said };
+    };
+    const PATH = await folderWith({ 'redis-server': '', curl: '', python3: '' });
+    expect(run({ PATH, SKIP_SYSTEM_INSTALL: '1' })).toEqual({
+      names: ['vectors', 'rotation', 'fleet'],
+      said: [
+        'Skipping tests that need chromium or haproxy or docker-compose (SKIP_SYSTEM_INSTALL=1): balancer.test.ts, deployment.test.ts, graphiql.test.ts, guides.test.ts\n',
+      ],
+    });
+    expect(run({ PATH: '/nowhere', SKIP_SYSTEM_INSTALL: '1' }).names).toEqual(['vectors']);
+    expect(run({ PATH: '/nowhere' })).toEqual({ names: files.map(file => basename(file, '.test.ts')), said: [] });
   });
 
   test('missing end npm test with that one line and nothing else', async () => {

@@ -1,28 +1,62 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, readFileSync, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
 
-/** What the tests run for real. `variable` names the environment variable that may hold its path instead. */
+/**
+ * The programs that the tests run. `variable` names the environment variable that may hold the path instead. A file whose text contains `usage`
+ * runs the program.
+ */
 const tools = [
-  { command: 'redis-server', needs: 'install redis-server' },
-  { command: 'chromium', variable: 'CHROME_PATH', needs: 'install chromium or set CHROME_PATH' },
-  { command: 'haproxy', needs: 'install haproxy' },
-  { command: 'docker-compose', needs: 'install docker-compose' },
-  { command: 'curl', needs: 'install curl' },
-  { command: 'python3', needs: 'install python3' },
+  { command: 'redis-server', needs: 'install redis-server', usage: "'redis-server'," },
+  {
+    command: 'chromium',
+    variable: 'CHROME_PATH',
+    needs: 'install chromium or set CHROME_PATH',
+    usage: 'process.env.CHROME_PATH',
+  },
+  { command: 'haproxy', needs: 'install haproxy', usage: "spawn('haproxy'" },
+  { command: 'docker-compose', needs: 'install docker-compose', usage: "spawnSync('docker-compose'" },
+  // The commands of the guides.
+  { command: 'curl', needs: 'install curl', usage: "spawn('bash'" },
+  { command: 'python3', needs: 'install python3', usage: "spawn('bash'" },
 ];
 
 /** Typed and described in ensure.d.mts. */
 export function ensureTools(env = process.env, mayInstall = isDebian() && process.getuid?.() === 0) {
+  const isSkipping = env.SKIP_SYSTEM_INSTALL === '1';
   const missing = tools.filter(tool => !pathOf(tool, env));
-  if (missing.length > 0 && mayInstall) install(missing, env);
+  if (missing.length > 0 && mayInstall && !isSkipping) install(missing, env);
   return Object.fromEntries(
     tools.map(tool => {
       const path = pathOf(tool, env);
-      if (!path) throw new Error(`npm test needs ${tool.command}, which is not on this machine: ${tool.needs}`);
+      if (!path && !isSkipping)
+        throw new Error(`npm test needs ${tool.command}, which is not on this machine: ${tool.needs}`);
       return [tool.command, path];
     }),
   );
+}
+
+/** Typed and described in ensure.d.mts. */
+export function runnableTests(files, env = process.env, say = line => process.stderr.write(line)) {
+  if (env.SKIP_SYSTEM_INSTALL !== '1') return files;
+  const missing = tools.filter(tool => !pathOf(tool, env));
+  const skipped = files.filter(file => missing.some(({ usage }) => textsOf(file).some(text => text.includes(usage))));
+  if (skipped.length > 0) {
+    const [commands, names] = [missing.map(({ command }) => command), skipped.map(file => basename(file))];
+    say(`Skipping tests that need ${commands.join(' or ')} (SKIP_SYSTEM_INSTALL=1): ${names.toSorted().join(', ')}\n`);
+  }
+  return files.filter(file => !skipped.includes(file));
+}
+
+/** The texts of a test file and of all support files that it imports. */
+function textsOf(file, read = new Set()) {
+  if (read.has(file)) return [];
+  read.add(file);
+  const text = readFileSync(file, 'utf8');
+  const imported = [...text.matchAll(/from '(\.[^']+)\.(m?)js'/g)]
+    .map(([, path, m]) => join(dirname(file), `${path}.${m ? 'mjs' : 'ts'}`))
+    .filter(path => dirname(path).endsWith('/test/support') && existsSync(path));
+  return [text, ...imported.flatMap(path => textsOf(path, read))];
 }
 
 function pathOf({ command, variable }, env) {

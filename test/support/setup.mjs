@@ -3,21 +3,23 @@ import { resolve } from 'node:path';
 import { ensureTools } from './ensure.mjs';
 import { startRedis } from './redis-server.mjs';
 
-/** Runs once before all test files: the tools are there, one Redis is up for `sharedRedisUrl`, and there is a folder for `buildProgram`. */
+/** Runs once before all test files. Checks the tools, starts the Redis of `sharedRedisUrl`, and makes a folder for `buildProgram`. */
 export default async function setup() {
+  let tools;
   try {
-    process.env.CHROME_PATH = ensureTools().chromium;
+    tools = ensureTools();
   } catch (error) {
-    // Thrown, it would drown in Jest's own report.
+    // Jest would bury the message in its own report.
     process.stderr.write(`${error.message}\n`);
     process.exit(1);
   }
+  if (tools.chromium) process.env.CHROME_PATH = tools.chromium;
   const given = process.env.REDIS_URL;
-  // A gateway that a test starts with this environment must not find a Redis that the test did not give it.
+  // A gateway that inherits this environment must not use a Redis that the test did not give it.
   delete process.env.REDIS_URL;
-  if (!given) globalThis.sharedRedis = await startRedis();
-  process.env.TEST_REDIS_URL = given ?? globalThis.sharedRedis.url;
-  // Within the project, since the program finds its packages above itself.
+  if (!given && tools['redis-server']) globalThis.sharedRedis = await startRedis();
+  process.env.TEST_REDIS_URL = given ?? globalThis.sharedRedis?.url ?? '';
+  // Within the project, because Node looks for packages in the folders above the program.
   mkdirSync('dist', { recursive: true });
   process.env.TEST_PROGRAM_FOLDER = mkdtempSync(resolve('dist/program-'));
 }

@@ -1,4 +1,3 @@
-import type { RequestListener } from 'node:http';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
@@ -23,7 +22,6 @@ import { createRequestLimits } from './http/rate-limit/request-limits.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerWebSafety } from './http/web-safety.js';
-import { setEarlyHeaders } from './lib/early-headers.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
 import type { Metrics } from './observability/metrics.js';
@@ -136,18 +134,15 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
     requestTelemetry,
     connections,
     trustProxy: config.trustProxy,
-    before(handler) {
-      const door: RequestListener = (request, response) => {
-        setEarlyHeaders(request, response);
-        handler(request, response);
-      };
-      return requestTelemetry.listener(
-        connections.listener(requestLimits.listener(responseCache?.listener(door) ?? door, door)),
-      );
-    },
+    stages: fastify => [
+      requestTelemetry.stage,
+      connections.stage,
+      next => requestLimits.stage(next, fastify),
+      ...(responseCache === undefined ? [] : [responseCache.stage]),
+    ],
   });
   await registerWebSafety(app, config.corsOrigins);
-  requestLimits.guard(app);
+  requestLimits.refuseIn(app);
   registerMonitoring(app, loadShedding, metrics.registry);
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));

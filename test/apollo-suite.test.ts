@@ -55,7 +55,7 @@ defineIntegrationTestSuite(async (config, options) => {
     requestTelemetry,
     connections: createConnections(),
     trustProxy: false,
-    before: next => requestTelemetry.listener(next),
+    stages: () => [requestTelemetry.stage],
   });
   const documents = createTrustedDocuments('off', new Map());
   await registerWebSafety(app, []);

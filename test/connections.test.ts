@@ -200,7 +200,7 @@ describe('a response that its client does not read', () => {
   const large = Buffer.alloc(64 * 1024 * 1024);
   let isClosed = false;
   const server = createServer(
-    connections.listener(async ({ url }, response) => {
+    connections.stage(async ({ url }, response) => {
       response.on('close', () => {
         isClosed = true;
       });

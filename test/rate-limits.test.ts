@@ -7,6 +7,7 @@ import { createRateLimits, type RateBounds } from '../src/http/rate-limit/rate-l
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { rawSocket } from './support/streams.js';
@@ -327,13 +328,16 @@ describe.each(redisPlaces)('over %s', (name, startPlace) => {
     }
   });
 
-  test('that dies, each gateway counts for itself and keeps answering', async () => {
+  test('each gateway counts for itself, counts that it does, and keeps answering, when Redis dies', async () => {
     const own = await startPlace();
     await withGateway(
       { RATE_LIMIT_PER_CREDENTIAL: '3' },
       async gateway => {
+        const unenforced = () => counted(gateway.url, 'gateway_rate_limit_unenforced_total');
+        expect(await unenforced()).toBe(0);
         await own.stop();
         expect(await statuses(4, () => gateway.query(viewer))).toEqual([200, 200, 200, 429]);
+        expect(await unenforced()).toBeGreaterThanOrEqual(4);
         expect((await ask(`${gateway.url}/graphql`, viewer, {}, { 'x-api-key': 'other' })).status).toBe(200);
       },
       own.url,

@@ -70,9 +70,10 @@ test('a wrong password of Redis is one warning, without the password, and so is 
   });
   await ask(`${gateway.url}/graphql`, '{ viewer { authentication } }');
   await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 3);
+  expect(await counted(gateway.url, 'gateway_rate_limit_unenforced_total')).toBeGreaterThan(0);
   expect(gateway.warnings()).toEqual([
     'REDIS_URL: the user or the password is wrong (WRONGPASS); until Redis is there, nothing is shared and exports are refused',
-    'Redis does not count requests: until it does, each gateway gives every client the whole rate limit',
+    'Rate limits are not shared: Redis does not answer, and each gateway allows every client the whole limit',
   ]);
   expect(gateway.stderr()).not.toContain('the-wrong-one');
 });

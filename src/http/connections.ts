@@ -1,31 +1,31 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Attached } from '../lib/attached.js';
+import type { Stage } from '../lib/pipeline.js';
 
-/** Requests that one connection may have unanswered at a time. Browsers send one after the other; few clients pipeline more than ten. */
+/** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
 const mostUnanswered = 32;
 
-/** A connection with bytes waiting, of which its client took none from one sweep to the next, is destroyed. */
+/** If a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
 const defaultSweepMs = 10_000;
 
-/** What takes over the connection of a request that asks for an upgrade. */
+/** Takes over the connection of an upgrade request. */
 export type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
 
-/** The connections of a server that speak HTTP, each with its unanswered requests. */
+/** The HTTP connections of a server, each with its unanswered requests. */
 export interface Connections {
-  /** Follows the connections of a server from their begin to their end. To be called once, before it listens. */
+  /** Follows the connections of a server. Call it once, before the server listens. */
   watch(server: Server): void;
   /**
-   * Sees every request before `next` does. Its response emits `close` in any case: Node 20 emits none for a response that waits behind
-   * another when the connection is lost. Where the request is answered all the same, Node 24 emits it once more: listen with `once`. A connection that
-   * goes on sending far beyond its bound is destroyed.
+   * Sees every request, and makes sure that every response emits `close`: Node 20 does not where the connection is lost while a response waits behind
+   * another. Node 24 may emit it twice, so listen with `once`. A connection that sends far more requests than its bound is destroyed.
    */
-  listener(next: RequestListener): RequestListener;
+  readonly stage: Stage;
   /** Whether the connection of this request has more unanswered requests than one connection may have. */
   isOverBound(request: IncomingMessage): boolean;
   /**
-   * Passes the upgrades that `isClaimed` holds for on to `take`, which then owns the socket. Every other upgrade is ignored, as HTTP
-   * allows (RFC 9110, 7.8): its request is answered like any other. Both happen after the requests before it have been answered.
+   * Passes the upgrades for which `isClaimed` is true to `take`, which then owns the socket. Every other upgrade is ignored, as HTTP
+   * allows (RFC 9110, 7.8): its request is answered like any other. Both happen after all earlier requests have been answered.
    */
   claimUpgrades(isClaimed: (request: IncomingMessage) => boolean, take: UpgradeListener): void;
   /** Destroys every connection without an unanswered request. */
@@ -49,14 +49,14 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
 
   function begin(socket: Socket): void {
     const known = connectionOf.get(socket);
-    // A socket begins again after an upgrade that was ignored.
+    // A socket starts again after an upgrade that was ignored.
     if (known !== undefined) return;
     const connection: Connection = { socket, unanswered: new Set(), progress: undefined };
     connectionOf.set(socket, connection);
     open.add(connection);
     socket.once('close', () => {
       open.delete(connection);
-      // After the listeners of Node, which close as many as they know of.
+      // After Node's own listeners, which close the responses that they know.
       setImmediate(closeAll, connection.unanswered);
     });
   }
@@ -78,7 +78,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
 
   return {
     watch(server) {
-      // Node's default drops what is beyond 1,000 headers but goes by it all the same. The size of the head is the bound.
+      // By default Node hides headers beyond the first 1,000, but still acts on them. The size of the head is the bound.
       server.maxHeadersCount = 0;
       server.on('connection', begin);
       server.on('upgrade', (request, socket: Socket, head) => {
@@ -96,7 +96,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
       });
     },
 
-    listener: next => (request, response) => {
+    stage: next => (request, response) => {
       const { socket } = request;
       const connection = connectionOf.get(socket);
       if (connection !== undefined) {
@@ -104,8 +104,8 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
         response.on('close', onClose);
         if (connection.unanswered.size > 2 * mostUnanswered) socket.destroy();
       }
-      // A chunk is parsed to its end, also after the connection was destroyed.
-      if (!socket.destroyed) next(request, response);
+      // Node parses a chunk to its end, even after the connection was destroyed.
+      return socket.destroyed ? undefined : next(request, response);
     },
 
     isOverBound: ({ socket }) => (connectionOf.get(socket)?.unanswered.size ?? 0) > mostUnanswered,
@@ -136,8 +136,8 @@ function closeAll(responses: ReadonlySet<ServerResponse>): void {
 }
 
 /**
- * A number that changes whenever the client's side of the network takes something: `writableLength` alone stands still while a large buffer
- * is being sent. Node measures progress for its own timeouts in the same way.
+ * A number that changes whenever the client takes some bytes: `writableLength` alone does not change while a large buffer is being sent. Node
+ * measures progress for its own timeouts in the same way.
  */
 function progressOf(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize: number } | null };
@@ -145,15 +145,15 @@ function progressOf(socket: Socket): number {
 }
 
 /**
- * Hands the request back to Node's parser, without the header that made it an upgrade, in front of everything that follows it. Node 24 would
- * not stop the parser in the first place where `shouldUpgradeCallback` says no; Node 20 has no such option.
+ * Puts the request back in front of Node's parser, without the header that made it an upgrade. On Node 24 `shouldUpgradeCallback` would make
+ * this unnecessary; Node 20 does not have it.
  */
 function goOnWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
   socket.removeListener('error', destroy);
   const { method, url, httpVersion, rawHeaders } = request;
   let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    // Without a space in between: the head must not grow beyond its bound.
+    // Without a space after the colon, so that the head does not grow beyond its bound.
     if (rawHeaders[at]?.toLowerCase() !== 'upgrade') text += `${rawHeaders[at]}:${rawHeaders[at + 1]}\r\n`;
   }
   socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, 'latin1'), head]));

@@ -1,4 +1,4 @@
-import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -8,18 +8,20 @@ import {
   LogController,
 } from 'fastify';
 import { GatewayError, Overloaded, RateLimited } from '../errors.js';
+import { setEarlyHeaders } from '../lib/early-headers.js';
+import { createPipeline, type Handler, type Stage } from '../lib/pipeline.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Connections } from './connections.js';
 import { parseReadBodies } from './request-body.js';
 import { errorBody, refuseUnreadable, safeHeaders } from './web-safety.js';
 
-/** How large a request's body may be, in bytes. */
+/** The largest body of a request, in bytes. */
 export const largestBody = 1024 * 1024;
-/** Errors of the framework that are put into words that clients know. */
-const wordsFor: Readonly<Record<string, string>> = {
+/** Messages for some errors of the framework, by code. */
+const messageFor: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'Invalid JSON in the body',
-  // The framework's own words would repeat the address, query included.
-  FST_ERR_BAD_URL: 'The address cannot be read',
+  // The framework's own message would repeat the URL with its query.
+  FST_ERR_BAD_URL: 'The URL cannot be parsed',
 };
 
 interface FrameworkError {
@@ -28,7 +30,7 @@ interface FrameworkError {
   readonly message: string;
 }
 
-/** How long a client may take to send a request. */
+/** How long a client may take to send a request, in milliseconds. */
 const slowestRequestMs = 30_000;
 
 /** What the server is made of. */
@@ -36,19 +38,19 @@ export interface HttpAppDeps {
   readonly log: FastifyBaseLogger;
   readonly requestTelemetry: RequestTelemetry;
   readonly connections: Connections;
-  /** Whose word counts for a client's address: everybody's, nobody's, or that of proxies at these addresses. */
+  /** Whose forwarding headers are trusted: those of all proxies, of none, or of the proxies at these addresses. */
   readonly trustProxy: boolean | readonly string[];
-  /** Sees each request before the server does. */
-  before(next: RequestListener): RequestListener;
+  /** The stages in front of Fastify. @param fastify for stages that skip those after them. */
+  stages(fastify: Handler): readonly Stage[];
 }
 
-/** The HTTP server without its doors. */
+/** The HTTP server without its routes. An error in a stage is logged and answered with 500. */
 export async function createHttpApp({
   log,
   requestTelemetry,
   connections,
   trustProxy,
-  before,
+  stages,
 }: HttpAppDeps): Promise<FastifyInstance> {
   const answerError = (error: FrameworkError, request: FastifyRequest, reply: FastifyReply) => {
     if (error instanceof GatewayError) {
@@ -60,8 +62,18 @@ export async function createHttpApp({
     const status = error.statusCode ?? 500;
     const hasGone = request.raw.socket.destroyed;
     if (status >= 500 && !hasGone) request.log.error({ err: error, req: request }, 'Unexpected');
-    const message = status >= 500 ? 'Internal server error' : (wordsFor[error.code ?? ''] ?? error.message);
+    const message = status >= 500 ? 'Internal server error' : (messageFor[error.code ?? ''] ?? error.message);
     return reply.code(status).send(errorBody(message, status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST'));
+  };
+  const answerStageError = (error: unknown, request: IncomingMessage, response: ServerResponse) => {
+    log.error({ err: error, requestId: requestTelemetry.of(request).id }, 'Unexpected');
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    setEarlyHeaders(request, response);
+    response.writeHead(500, { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' });
+    response.end(JSON.stringify(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR')));
   };
   const app = fastify({
     loggerInstance: log,
@@ -69,25 +81,30 @@ export async function createHttpApp({
     bodyLimit: largestBody,
     requestTimeout: slowestRequestMs,
     serverFactory(handler, options) {
-      // Without this, Node answers a request without a host by itself.
-      const server = createHttpServer({ ...options, requireHostHeader: false }, before(handler as RequestListener));
+      const toFastify: Handler = (request, response) => {
+        setEarlyHeaders(request, response);
+        handler(request, response);
+      };
+      const pipeline = createPipeline(stages(toFastify), toFastify, answerStageError);
+      // Otherwise Node itself would answer a request without a host.
+      const server = createHttpServer({ ...options, requireHostHeader: false }, pipeline);
       connections.watch(server);
       return server;
     },
     trustProxy: typeof trustProxy === 'boolean' ? trustProxy : [...trustProxy],
     genReqId: request => requestTelemetry.of(request).id,
     forceCloseConnections: 'idle',
-    // The hook that sets the headers of every answer refuses these, too.
+    // The hook that sets the headers of every response also refuses requests while closing.
     return503OnClosing: false,
-    // No hook sees a request whose path the router cannot read.
+    // No hook sees a request whose path the router cannot parse.
     frameworkErrors: (error, request, reply) => answerError(error, request, reply.headers(safeHeaders)),
     clientErrorHandler: refuseUnreadable,
   });
-  // An expectation that nobody here knows may be ignored (RFC 9110, 10.1.1); Node would answer it by itself.
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1); otherwise Node itself would answer it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.setErrorHandler(answerError);
   parseReadBodies(app, largestBody);
-  // The framework's own answer would repeat the address, query included.
+  // The framework's own response would repeat the URL with its query.
   app.setNotFoundHandler((_, reply) =>
     reply.code(404).send(errorBody('There is nothing at this address', 'NOT_FOUND')),
   );
@@ -97,8 +114,8 @@ export async function createHttpApp({
 const idleSweepMs = 100;
 
 /**
- * Lets a closing server destroy connections on which nothing runs: those that never sent a whole request, such as browsers open in advance,
- * and those whose last request ended after the closing began. To be registered after whatever else happens before the server closes.
+ * Lets a closing server destroy idle connections: those that never sent a whole request, such as browsers open in advance, and those whose last
+ * request ended after the closing started. Register it after every other `preClose` hook.
  */
 export function dropIdleConnections(app: FastifyInstance, connections: Connections): void {
   let sweeping: NodeJS.Timeout | undefined;

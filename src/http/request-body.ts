@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { checkJson } from '../graphql/limits/bounds.js';
 import { Attached } from '../lib/attached.js';
 import { Chunks, joinBytes } from '../lib/join-bytes.js';
+import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 
-const bodies = new Attached<Buffer | Error>();
+const bodies = new Attached<MaybePromise<Buffer | Error>>();
 const watches = new Attached<BodyWatch>();
 
-/** Decides, while a body arrives, whether the gateway goes on with the request. Either function may throw the error that refuses it. */
+/** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */
 export interface BodyWatch {
   /** @param bytes of the body that have arrived so far. */
   grew(bytes: number): void;
@@ -15,12 +16,12 @@ export interface BodyWatch {
   ended(): void;
 }
 
-/** Sets what watches the body of a request. To be called before anything reads the body. */
+/** Sets the watch of a request's body. Call it before `readBody`. */
 export function watchBody(request: IncomingMessage, watch: BodyWatch): void {
   watches.set(request, watch);
 }
 
-/** A body that is larger than it may be. */
+/** The body is too large. */
 class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge';
   readonly statusCode = 413;
@@ -31,50 +32,52 @@ class BodyTooLarge extends Error {
   }
 }
 
-/** A body in more pieces than this, by chunked encoding, costs its parser more than its content: its connection is destroyed. */
+/** A body in more chunks than this costs more to parse than its content is worth: its connection is destroyed. */
 const mostPieces = 20_000;
 
 /**
- * Tells the whole body of a request, or why there is none: BodyTooLarge past `limit` bytes. Who comes after can have it again. Without a
- * promise, since every request comes by here.
+ * Reads the body of a request once; later callers get the same buffer. The value is an error where the body cannot be read: BodyTooLarge past
+ * `limit` bytes, the error of its watch, or that the client hung up.
  */
-export function readBody(request: IncomingMessage, limit: number, tell: (body: Buffer | Error) => void): void {
+export function readBody(request: IncomingMessage, limit: number): MaybePromise<Buffer | Error> {
   const known = bodies.get(request);
-  if (known !== undefined) {
-    tell(known);
-    return;
-  }
+  if (known !== undefined) return known;
+  const body = new Promise<Buffer | Error>(resolve => collectBody(request, limit, resolve));
+  bodies.set(request, body);
+  return body;
+}
+
+function collectBody(request: IncomingMessage, limit: number, resolve: (body: Buffer | Error) => void): void {
+  const watch = watches.get(request);
+  let chunks = new Chunks();
+  let size = 0;
+  let pieces = 0;
+  let isSettled = false;
   const settle = (body: Buffer | Error) => {
-    if (bodies.get(request) !== undefined) return;
+    if (isSettled) return;
+    isSettled = true;
+    chunks = new Chunks();
     bodies.set(request, body);
-    tell(body);
+    resolve(body);
   };
   if (Number(request.headers['content-length']) > limit) {
     settle(new BodyTooLarge(limit));
     return;
   }
-  const watch = watches.get(request);
-  let chunks = new Chunks();
-  let size = 0;
-  let pieces = 0;
-  const refuse = (error: Error) => {
-    chunks = new Chunks();
-    settle(error);
-  };
-  const unlessRefused = (work: () => void) => {
+  const unlessSettled = (work: () => void) => {
     // Node still delivers the rest of a body that was refused.
-    if (bodies.get(request) !== undefined) return;
+    if (isSettled) return;
     try {
       work();
     } catch (error) {
-      refuse(error as Error);
+      settle(error as Error);
     }
   };
   request.on('data', (chunk: Buffer) =>
-    unlessRefused(() => {
+    unlessSettled(() => {
       size += chunk.length;
       pieces += 1;
-      // An answer would not stop it: Node parses on for as long as bytes come.
+      // A response would not stop the client: Node parses for as long as bytes arrive.
       if (pieces > mostPieces) request.destroy();
       if (size > limit) throw new BodyTooLarge(limit);
       watch?.grew(size);
@@ -82,27 +85,29 @@ export function readBody(request: IncomingMessage, limit: number, tell: (body: B
     }),
   );
   request.on('end', () =>
-    unlessRefused(() => {
+    unlessSettled(() => {
       watch?.ended();
       settle(joinBytes(chunks.parts));
     }),
   );
-  request.on('error', refuse);
+  request.on('error', settle);
   request.on('close', () => {
-    if (!request.readableEnded) refuse(new Error('The client hung up'));
+    if (!request.readableEnded) settle(new Error('The client hung up'));
   });
 }
 
-/** Lets Fastify parse bodies that were read before it saw the request, as far as they may be parsed. */
+/** Lets Fastify parse bodies that `readBody` has read, within the bounds for JSON. */
 export function parseReadBodies(app: FastifyInstance, limit: number): void {
   const parse = app.getDefaultJsonParser('error', 'error');
-  // The framework's own parser of text would read bodies that nothing watches.
+  // The framework's own parser of text would read bodies without their watch.
   app.removeContentTypeParser('text/plain');
-  app.addContentTypeParser('text/plain', (_, payload, done) => {
-    readBody(payload, limit, body => (body instanceof Error ? done(body) : done(null, body.toString())));
+  app.addContentTypeParser('text/plain', async (_: FastifyRequest, payload: IncomingMessage) => {
+    const body = await readBody(payload, limit);
+    if (body instanceof Error) throw body;
+    return body.toString();
   });
   app.addContentTypeParser('application/json', (request, payload, done) => {
-    readBody(payload, limit, body => {
+    andThen(readBody(payload, limit), body => {
       try {
         if (body instanceof Error) throw body;
         checkJson(body);

@@ -1,3 +1,5 @@
+import { GatewayError } from '../errors.js';
+
 /**
  * A value that is there, or will be. What is there already is not wrapped: a promise costs more than most look-ups. The promise is the
  * language's own: one that a library made goes through an `async` function first.
@@ -9,12 +11,16 @@ export function andThen<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePr
   return value instanceof Promise ? value.then(map) : map(value);
 }
 
-/** The value; undefined where making it fails, now or later. */
-export function orUndefined<T>(make: () => MaybePromise<T>): MaybePromise<T | undefined> {
+/** The value; undefined where a GatewayError is thrown, which a later handler of the request throws again. @throws every other error */
+export function undefinedIfRefused<T>(make: () => MaybePromise<T>): MaybePromise<T | undefined> {
+  const onError = (error: unknown) => {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  };
   try {
     const value = make();
-    return value instanceof Promise ? value.catch(() => undefined) : value;
-  } catch {
-    return undefined;
+    return value instanceof Promise ? value.catch(onError) : value;
+  } catch (error) {
+    return onError(error);
   }
 }

@@ -58,6 +58,11 @@ export function createMetrics(): Metrics {
     labelNames: ['command'],
     registers,
   });
+  const rateLimitUnenforced = new Counter({
+    name: 'gateway_rate_limit_unenforced_total',
+    help: 'Times that a rate limit was counted by this process alone, because Redis is away',
+    registers,
+  });
   const malformed = new Counter({
     name: 'gateway_redis_malformed_total',
     help: 'Messages and values in Redis that were ignored because they were changed, or not written by this fleet',
@@ -114,6 +119,7 @@ export function createMetrics(): Metrics {
       keptAnswer: tier => cachedResponses.inc({ tier }),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
+      rateLimitUnenforced: () => rateLimitUnenforced.inc(),
       malformed: what => malformed.inc({ what }),
       pollers: change => pollers.inc(change),
       leaseChange: change => leases.inc({ change }),

@@ -1,8 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { Attached } from '../lib/attached.js';
 import { addEarlyHeader } from '../lib/early-headers.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
+import type { Stage } from '../lib/pipeline.js';
 import { newOperationInfo, type OperationInfo } from './operation-info.js';
 import type { OperationNames } from './operation-names.js';
 import type { Telemetry, Transport } from './telemetry.js';
@@ -11,7 +12,7 @@ import type { Tracing } from './tracing.js';
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export interface RequestTelemetry {
   /** Sees each request first, and its response to the end. */
-  listener(next: RequestListener): RequestListener;
+  readonly stage: Stage;
   of(request: IncomingMessage): OperationInfo;
   /** The upstream has answered under this credential. */
   readonly accept: OperationNames['accept'];
@@ -84,11 +85,11 @@ export function createRequestTelemetry({ log, telemetry, tracing, names }: Reque
   return {
     of,
     accept: names.accept,
-    listener: next => (request, response) => {
+    stage: next => (request, response) => {
       const startedAt = performance.now();
       addEarlyHeader(request, 'x-request-id', of(request).id);
       response.once('close', () => onClose(request, response, startedAt));
-      next(request, response);
+      return next(request, response);
     },
     startConnection(request) {
       const startedAt = performance.now();

@@ -29,6 +29,8 @@ export interface Telemetry {
   drift(name: string): void;
   /** A Redis command failed, or was not tried. @param error from Redis or its client; the log describes it. */
   redisFault(command: string, error: unknown): void;
+  /** A rate limit was counted by this process alone, because Redis is away. */
+  rateLimitUnenforced(): void;
   /** Something outside the gateway keeps failing: logs one line a minute for each cause. @param message a sentence without any secret. */
   warn(cause: string, message: string): void;
   /** Something in Redis was ignored, because it was changed or not written by a gateway of this fleet. */

@@ -7,6 +7,7 @@ import type { Scope } from '../../src/auth/credentials.js';
 import { toApolloRequest } from '../../src/http/graphql/apollo-adapter.js';
 import { parseReadBodies, readBody } from '../../src/http/request-body.js';
 import { answerKey } from '../../src/http/response-cache/response-cache.js';
+import { andThen } from '../../src/lib/maybe-promise.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';
 
@@ -29,7 +30,7 @@ beforeAll(async () => {
           handler(incoming, response);
         };
         if (incoming.method === 'GET') keyed(undefined);
-        else readBody(incoming, largest, body => keyed(body as Buffer));
+        else void andThen(readBody(incoming, largest), body => keyed(body as Buffer));
       }),
   });
   parseReadBodies(app, largest);

@@ -9,6 +9,7 @@ export const silentTelemetry: Telemetry = {
   keptAnswer() {},
   drift() {},
   redisFault() {},
+  rateLimitUnenforced() {},
   warn() {},
   malformed() {},
   pollers() {},

@@ -6,59 +6,61 @@ import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { networkOf } from '../../lib/network.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
-/** What came of counting a request. Where it was counted twice, by the tighter limit. */
+/** The result of counting a request. Where two limits apply, that of the tighter one. */
 export interface Verdict {
   readonly limit: number;
-  /** As far as this process knows. */
+  /** Requests left, as far as this process knows. */
   readonly remaining: number;
-  /** Until the limit is whole again, in seconds. */
+  /** Until the limit is reset, in seconds. */
   readonly resetSeconds: number;
   readonly isOver: boolean;
 }
 
-/** How often a client may ask. */
+/** Limits the rate of requests. */
 export interface RateLimits {
   /**
-   * Counts one request by its network address and, where it bears a credential, by that. Undefined where nothing is limited. Mostly at once:
-   * a promise only when the shared count has to be asked.
-   * @param scope the credential's, or any other hash of what was presented; it is not known yet whether the service accepts it.
+   * Counts one request by its network address and, where it has a credential, by its scope. Undefined where nothing is limited. A promise only
+   * where the count in Redis is needed.
+   * @param scope of the credential; whether the service accepts it is not known yet.
    */
   count(address: string, scope: string | undefined): MaybePromise<Verdict | undefined>;
 }
 
-/** Requests a minute; 0 is no limit. */
+/** Requests a minute; 0 means no limit. */
 export interface RateBounds {
   readonly perCredential: number;
   readonly perAddress: number;
 }
 
+type RateLimitTelemetry = Pick<Telemetry, 'redisFault' | 'warn' | 'rateLimitUnenforced'>;
+
 const windowSeconds = 60;
-/** How many clients are counted at once. Past it, the one idle longest is forgotten. */
+/** How many clients are counted at once. The least recently counted one is dropped first. */
 const mostClients = 50_000;
-/** How often Redis is tried again while it is away, in milliseconds. */
-const askAgainMs = 1_000;
-/** A share is taken from the count in Redis at a time, so that a client costs at most so many round trips a window and process. */
+/** The time between two attempts to reach Redis while it is away, in milliseconds. */
+const retryMs = 1_000;
+/** A process takes a limit from Redis in this many shares, so that a client costs at most so many round trips in a window. */
 const sharesPerWindow = 100;
 
-/** A part of a limit that this process may give out by itself. */
+/** A part of a limit that this process counts by itself. */
 interface Share {
   left: number;
-  /** What was left in Redis when the share was taken. */
+  /** The rest of the limit in Redis when the share was taken. */
   readonly elsewhere: number;
   /** In milliseconds of `performance.now()`. */
   readonly until: number;
-  /** When to ask Redis again, where it did not answer. */
-  askAgainAt: number | undefined;
+  /** When to try Redis again; undefined where Redis counted the share. */
+  retryAt: number | undefined;
 }
 
 /**
- * With Redis, the requests through all gateways count: each gateway takes shares of the limit, so that together they never let more pass. Without
- * it, or while it is away, those through this one.
+ * With Redis, all gateways share one limit: each takes shares of it, so that together they never allow more requests. Without Redis, or while it
+ * is away, each gateway counts only its own requests.
  */
 export function createRateLimits(
   { perCredential, perAddress }: RateBounds,
   redis: RedisClient | undefined,
-  telemetry: Pick<Telemetry, 'redisFault' | 'warn'>,
+  telemetry: RateLimitTelemetry,
 ): RateLimits {
   const byAddress = perAddress === 0 ? undefined : createCounter('mig:rate:address', perAddress, redis, telemetry);
   const byScope = perCredential === 0 ? undefined : createCounter('mig:rate:scope', perCredential, redis, telemetry);
@@ -80,7 +82,7 @@ function createCounter(
   keyPrefix: string,
   limit: number,
   redis: RedisClient | undefined,
-  telemetry: Pick<Telemetry, 'redisFault' | 'warn'>,
+  telemetry: RateLimitTelemetry,
 ): Counter {
   const shares = new LRUCache<string, Share>({ max: mostClients });
   const taking = new Map<string, Promise<void>>();
@@ -89,18 +91,19 @@ function createCounter(
   function counted(share: Share, now: number): Verdict {
     const isOver = share.left === 0;
     if (!isOver) share.left -= 1;
+    if (share.retryAt !== undefined) telemetry.rateLimitUnenforced();
     const resetSeconds = Math.ceil((share.until - now) / 1_000);
     return { limit, remaining: share.left + share.elsewhere, resetSeconds, isOver };
   }
 
   const wholeLimit = (): Share => shareOf(limit, 0, windowSeconds * 1_000);
 
-  /** What a client gets while Redis is away: what is left of what it has got so. */
+  /** The share of a client while Redis is away: the rest of its last such share, or the whole limit. */
   function withoutRedis(key: string): Share {
     const now = performance.now();
     const last = shares.get(key);
-    const share = last !== undefined && last.askAgainAt !== undefined && now < last.until ? last : wholeLimit();
-    share.askAgainAt = now + askAgainMs;
+    const share = last !== undefined && last.retryAt !== undefined && now < last.until ? last : wholeLimit();
+    share.retryAt = now + retryMs;
     return share;
   }
 
@@ -115,7 +118,7 @@ function createCounter(
         telemetry.redisFault('rate limit', refused);
         telemetry.warn(
           'rate limit',
-          'Redis does not count requests: until it does, each gateway gives every client the whole rate limit',
+          'Rate limits are not shared: Redis does not answer, and each gateway allows every client the whole limit',
         );
         return withoutRedis(key);
       },
@@ -134,21 +137,21 @@ function createCounter(
       await takeOnce(key, from);
       const now = performance.now();
       const share = shares.get(key);
-      if (share !== undefined && isOfUse(share, now)) return counted(share, now);
+      if (share !== undefined && canDecide(share, now)) return counted(share, now);
     }
   }
 
   return key => {
     const now = performance.now();
     const share = shares.get(key);
-    if (share !== undefined && isOfUse(share, now)) {
-      if (shared !== undefined && share.askAgainAt !== undefined && now >= share.askAgainAt) void takeOnce(key, shared);
+    if (share !== undefined && canDecide(share, now)) {
+      if (shared !== undefined && share.retryAt !== undefined && now >= share.retryAt) void takeOnce(key, shared);
       return counted(share, now);
     }
     if (shared !== undefined) return waiting(key, shared);
-    const begun = wholeLimit();
-    shares.set(key, begun);
-    return counted(begun, now);
+    const whole = wholeLimit();
+    shares.set(key, whole);
+    return counted(whole, now);
   };
 }
 
@@ -156,11 +159,11 @@ const shareOf = (left: number, elsewhere: number, milliseconds: number): Share =
   left,
   elsewhere,
   until: performance.now() + milliseconds,
-  askAgainAt: undefined,
+  retryAt: undefined,
 });
 
-/** Whether there is something to give out, or it is certain that there is nothing. */
-const isOfUse = ({ left, elsewhere, until }: Share, now: number) => now < until && (left > 0 || elsewhere === 0);
+/** Whether the share can decide: something of it is left, or nothing is left anywhere. */
+const canDecide = ({ left, elsewhere, until }: Share, now: number) => now < until && (left > 0 || elsewhere === 0);
 
 function tighter(one: Verdict | undefined, other: Verdict): Verdict {
   return one === undefined || other.isOver || other.remaining <= one.remaining ? other : one;

@@ -1,37 +1,38 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../../errors.js';
 import { Attached } from '../../lib/attached.js';
 import { addEarlyHeader, setEarlyHeaders } from '../../lib/early-headers.js';
-import { andThen, type MaybePromise, orUndefined } from '../../lib/maybe-promise.js';
+import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
 import { networkOf, type ProxyHeaders } from '../../lib/network.js';
 import { pathOf } from '../../lib/path.js';
+import type { Handler } from '../../lib/pipeline.js';
 import type { Connections } from '../connections.js';
 import { monitoringPaths } from '../monitoring.js';
 import { watchBody } from '../request-body.js';
 import type { LoadShedding } from './load-shedding.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
 
-/** Lets requests in, or turns them away before they cost anything. */
+/** Applies every limit to a request once, before it costs anything. */
 export interface RequestLimits {
-  /** Sees a request before `next`, which may answer it from what is kept; one that is turned away goes to `door`, which says so. */
-  listener(next: RequestListener, door: RequestListener): RequestListener;
-  /** Makes the door say so, and see to what reaches it by other ways: the upgrades to WebSocket. */
-  guard(app: FastifyInstance): void;
-  /** For an operation that came by a connection, not by a request of its own: undefined lets it in. */
+  /** The stage in front of the response cache. A refused request skips the cache and goes to `fastify`, which sends the error. */
+  stage(next: Handler, fastify: Handler): Handler;
+  /** Makes Fastify send the errors of refused requests, and applies the limits to WebSocket handshakes, which do not pass the pipeline. */
+  refuseIn(app: FastifyInstance): void;
+  /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
   countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
 }
 
-/** What a gate goes by. */
+/** What the limits are made of. */
 export interface RequestLimitsDeps {
   readonly loadShedding: LoadShedding;
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
   readonly proxyHeaders: Pick<ProxyHeaders, 'addressOf'>;
-  /** Whose request it is; undefined where nobody's. May fail where the credential is none. */
+  /** The scope of the request's credential; undefined where it has none. @throws BadUserInput for an invalid one. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
 }
 
@@ -47,12 +48,12 @@ export function createRequestLimits({
   proxyHeaders,
   scopeOf,
 }: RequestLimitsDeps): RequestLimits {
-  /** Null: let in. */
-  const judged = new Attached<GatewayError | null>();
+  /** The error that refuses a request; null where the request is allowed. */
+  const verdicts = new Attached<GatewayError | null>();
 
   /**
-   * Counts a request as in flight once all of it has arrived: one that a client never finishes must not take the place of others. Until the
-   * response is over, its body counts as memory of the client's network.
+   * Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. Until the response has
+   * ended, the body counts as memory of the client's network.
    */
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const isCounted = !isStream(request);
@@ -77,15 +78,15 @@ export function createRequestLimits({
       },
       ended() {
         if (!isCounted || response.destroyed) return;
-        // Many may have been let in while they had not arrived yet.
+        // Many requests may have been allowed before their bodies arrived.
         if (loadShedding.reason() === 'requests in flight') throw new Overloaded();
         loadShedding.enter(response);
       },
     });
   }
 
-  /** @param response undefined for an upgrade, which is no request in flight: streams are bounded by themselves. */
-  function judge(
+  /** @param response undefined for an upgrade, which does not count as a request in flight: connections have a limit of their own. */
+  function check(
     request: IncomingMessage,
     response: ServerResponse | undefined,
   ): MaybePromise<GatewayError | undefined> {
@@ -96,7 +97,7 @@ export function createRequestLimits({
     }
     if (response !== undefined) receive(request, response);
     return andThen(
-      orUndefined(() => scopeOf(request)),
+      undefinedIfRefused(() => scopeOf(request)),
       scope => {
         const address = proxyHeaders.addressOf(request);
         const refusal = budget.refusalFor(scope ?? address);
@@ -106,7 +107,7 @@ export function createRequestLimits({
         }
         return andThen(limits.count(address, scope), verdict => {
           if (verdict === undefined) return undefined;
-          addVerdict(verdict, request);
+          addRateLimitHeaders(verdict, request);
           return verdict.isOver ? rateLimited(verdict) : undefined;
         });
       },
@@ -114,29 +115,25 @@ export function createRequestLimits({
   }
 
   return {
-    listener: (next, door) => (request, response) => {
+    stage: (next, fastify) => (request, response) => {
       if (connections.isOverBound(request)) {
         addEarlyHeader(request, 'connection', 'close');
-        judged.set(request, new Overloaded());
-        return door(request, response);
+        verdicts.set(request, new Overloaded());
+        return fastify(request, response);
       }
       if (isOpen(request)) return next(request, response);
-      // A fault of the gate itself is nothing to turn a client away for.
-      andThen(
-        orUndefined(() => judge(request, response)),
-        refusal => {
-          judged.set(request, refusal ?? null);
-          (refusal === undefined ? next : door)(request, response);
-        },
-      );
+      return andThen(check(request, response), refusal => {
+        verdicts.set(request, refusal ?? null);
+        return (refusal === undefined ? next : fastify)(request, response);
+      });
     },
 
-    guard(app) {
+    refuseIn(app) {
       app.addHook('onRequest', async ({ raw }, reply) => {
-        const verdict = judged.get(raw);
-        // Whatever is no upgrade has come by the listener.
+        const verdict = verdicts.get(raw);
+        // Every request that is not an upgrade has passed the stage.
         const isUpgrade = verdict === undefined && !isOpen(raw);
-        const refusal = isUpgrade ? await judge(raw, undefined) : verdict;
+        const refusal = isUpgrade ? await check(raw, undefined) : verdict;
         if (isUpgrade) setEarlyHeaders(raw, reply.raw);
         if (refusal) throw refusal;
       });
@@ -158,10 +155,10 @@ const hasBody = ({ headers }: IncomingMessage) =>
 const tooMuchSent = () =>
   new RateLimited('Too many large requests are being sent from this address; try again in a moment');
 
-/** Streams stay open for as long as somebody listens, and are bounded by themselves. */
+/** Streams stay open as long as their client listens, and have a limit of their own. */
 const isStream = ({ url = '' }: IncomingMessage) => pathOf(url) === '/graphql/stream';
 
-function addVerdict({ limit, remaining, resetSeconds, isOver }: Verdict, request: IncomingMessage): void {
+function addRateLimitHeaders({ limit, remaining, resetSeconds, isOver }: Verdict, request: IncomingMessage): void {
   addEarlyHeader(request, 'ratelimit-limit', limit);
   addEarlyHeader(request, 'ratelimit-remaining', remaining);
   addEarlyHeader(request, 'ratelimit-reset', resetSeconds);

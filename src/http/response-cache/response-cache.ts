@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../auth/credentials.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/scoped-key.js';
@@ -6,9 +6,10 @@ import type { ResponseBytes } from '../../graphql/response-text.js';
 import { Attached } from '../../lib/attached.js';
 import { BriefMap } from '../../lib/brief-map.js';
 import { earlyHeadersOf, type HeaderList } from '../../lib/early-headers.js';
-import { andThen, type MaybePromise, orUndefined } from '../../lib/maybe-promise.js';
+import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/path.js';
+import type { Stage } from '../../lib/pipeline.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -26,7 +27,7 @@ const longestKey = 64 * 1024;
 /** Whole answers, found again before anything is parsed. */
 export interface ResponseCache {
   /** Answers what is kept, shares what is under way, and passes everything else on. */
-  listener(next: RequestListener): RequestListener;
+  readonly stage: Stage;
   /** Sends the answer of an execution, and keeps it for as long as its metadata allows. */
   finish(
     request: FastifyRequest,
@@ -148,20 +149,18 @@ export function createResponseCache({
   }
 
   return {
-    listener: next => (request, response) => {
+    stage: next => (request, response) => {
       if (!isCandidate(request)) return next(request, response);
-      // What is wrong with it is for the door to say.
-      const orNext = (work: () => MaybePromise<boolean>) => {
-        andThen(orUndefined(work), done => done || next(request, response));
-      };
-      andThen(
-        orUndefined(() => scopeOf(request)),
+      const orNext = (work: () => MaybePromise<boolean>) =>
+        andThen(undefinedIfRefused(work), done => (done ? undefined : next(request, response)));
+      return andThen(
+        undefinedIfRefused(() => scopeOf(request)),
         scope => {
           if (scope === undefined) return next(request, response);
           if (request.method === 'GET') return orNext(() => answered(scope, request, response, undefined));
-          readBody(request, largestBody, body => {
+          return andThen(readBody(request, largestBody), body => {
             const isKey = !(body instanceof Error) && body.length <= longestKey;
-            orNext(() => isKey && answered(scope, request, response, body));
+            return orNext(() => isKey && answered(scope, request, response, body));
           });
         },
       );

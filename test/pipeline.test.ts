@@ -1,0 +1,88 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { createConnections } from '../src/http/connections.js';
+import { createHttpApp } from '../src/http/fastify.js';
+import { createPipeline, type Stage } from '../src/lib/pipeline.js';
+import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
+
+let app: FastifyInstance;
+let logged: Record<string, unknown>[];
+afterEach(() => app.close());
+
+/** The address of a server whose pipeline has this stage. */
+async function serve(stage: Stage): Promise<string> {
+  logged = [];
+  const log = pino({ level: 'error' }, { write: line => void logged.push(JSON.parse(line)) });
+  const requestTelemetry = createRequestTelemetry({
+    log,
+    telemetry: { request() {} },
+    tracing: undefined,
+    names: { labelOf: () => 'none', accept() {} },
+  });
+  const connections = createConnections();
+  const stages = () => [requestTelemetry.stage, stage];
+  app = await createHttpApp({ log, requestTelemetry, connections, trustProxy: false, stages });
+  app.addHook('onClose', async () => connections.close());
+  app.get('/', async () => 'served');
+  return app.listen({ host: '127.0.0.1', port: 0 });
+}
+
+const fault = new Error('a fault of the stage');
+
+test.each<[string, Stage]>([
+  [
+    'throws',
+    () => () => {
+      throw fault;
+    },
+  ],
+  ['rejects', () => () => Promise.reject(fault)],
+  [
+    'rejects after a while',
+    () => async () => {
+      await new Promise(setImmediate);
+      throw fault;
+    },
+  ],
+])('a request is answered with 500, and the error is logged, when a stage %s', async (_, stage) => {
+  const url = await serve(stage);
+  const response = await fetch(url, { headers: { 'x-request-id': 'failed-request' } });
+  expect(response.status).toBe(500);
+  expect(await response.json()).toEqual({
+    errors: [{ message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR' } }],
+  });
+  expect(response.headers.get('x-request-id')).toBe('failed-request');
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(logged).toMatchObject([{ msg: 'Unexpected', requestId: 'failed-request', err: { message: fault.message } }]);
+});
+
+test('the connection is closed when a stage fails after it has started a response', async () => {
+  const url = await serve(() => async (_, response) => {
+    response.writeHead(200, { 'content-length': '10' });
+    response.write('part');
+    throw fault;
+  });
+  await expect(fetch(url).then(response => response.text())).rejects.toThrow();
+  expect(logged).toHaveLength(1);
+});
+
+test('a request passes the stages in their order, and then reaches Fastify', async () => {
+  const passed: string[] = [];
+  const stage =
+    (name: string): Stage =>
+    next =>
+    (request, response) => {
+      passed.push(name);
+      return next(request, response);
+    };
+  const url = await serve(next => {
+    const first = createPipeline([stage('one'), stage('two')], next, () => {});
+    return (request, response) => first(request, response);
+  });
+  const response = await fetch(url);
+  expect(await response.text()).toBe('served');
+  expect(passed).toEqual(['one', 'two']);
+  expect(logged).toEqual([]);
+});

@@ -51,3 +51,27 @@ describe('docs/decisions', () => {
     expect(names.filter(name => !text.includes(`\`${name}\``))).toEqual([]);
   });
 });
+
+describe('CONTRIBUTING.md', () => {
+  const text = read('CONTRIBUTING.md');
+  const files = (part: string) => new Set([...part.matchAll(/`(src\/[^`]+\.ts)`/g)].map(([, file]) => file)).size;
+
+  test('names at most 35 files for a request, and at most 6 for a bug in a WebSocket', () => {
+    const [, life = ''] = /## The life of a request\n([\s\S]*?)\n## /.exec(text) ?? [];
+    const [request = '', socket = ''] = life.split('For a bug in a WebSocket');
+    expect(files(request)).toBeGreaterThan(20);
+    expect(files(request)).toBeLessThanOrEqual(35);
+    expect(files(socket)).toBeGreaterThan(0);
+    expect(files(socket)).toBeLessThanOrEqual(6);
+  });
+
+  test.each([
+    ['Add a field', 4],
+    ['Add an endpoint with a mutation', 8],
+  ])('%s takes at most %i edits', (recipe, most) => {
+    const [, steps = ''] = new RegExp(`## ${recipe}\n([\\s\\S]*?)\n## `).exec(text) ?? [];
+    const count = steps.match(/^\d+\. /gm)?.length ?? 0;
+    expect(count).toBeGreaterThan(0);
+    expect(count).toBeLessThanOrEqual(most);
+  });
+});

@@ -1131,12 +1131,12 @@ describe('the receiver', () => {
     }
   });
 
-  test('works with the queries in the documentation', async () => {
+  test('answers the queries of docs/exports.md', async () => {
     await alone();
     const server = createReceiver('accept', lines => printed.push(lines));
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
     cleanups.push(() => server.close());
-    const [, section = ''] = (await readFile('README.md', 'utf8')).split(/<!-- \/?export -->/);
+    const [, section = ''] = (await readFile('docs/exports.md', 'utf8')).split(/<!-- \/?export -->/);
     const queries = [...section.matchAll(/```graphql\n(.*?)```/gs)].map(([, query = '']) =>
       query.replace(':4020', `:${(server.address() as AddressInfo).port}`),
     );

@@ -171,7 +171,7 @@ function disagreements(env: Record<string, string | undefined>): string[] {
   return faults;
 }
 
-/** Everything that can be set from outside. Names and defaults are those of the table in docs/operators.md. */
+/** Everything that can be set from outside. Names and defaults are those of the table in docs/configuration.md. */
 export interface Config {
   readonly host: string;
   readonly port: number;

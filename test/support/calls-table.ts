@@ -54,7 +54,7 @@ function publishEntangledEvents({ data, publishEvent }: Sandbox): void {
   }
 }
 
-/** What queries cost upstream, at the sandbox as it is at noon of a day. README shows it. */
+/** What queries cost upstream, at the sandbox as it is at noon of a day. docs/cost.md shows it. */
 export const callsTable: readonly CallsRow[] = [
   { what: 'Who am I: `viewer`', query: '{ viewer { authentication team } }', cold: {}, warm: {} },
   { what: 'A market alone: `market(id: 1) { id }`', query: '{ market(id: 1) { id } }', cold: {}, warm: {} },
@@ -174,7 +174,7 @@ export const callsTable: readonly CallsRow[] = [
   { what: 'The same from 64 clients at once', query: flagship, clients: 64, cold: flagshipCalls, warm: {} },
 ];
 
-/** The table as Markdown, for README. */
+/** The table as Markdown, for docs/cost.md. */
 export function callsTableAsMarkdown(rows: readonly CallsRow[] = callsTable): string {
   const cell = (tally: Tally) =>
     Object.entries(tally)

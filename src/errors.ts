@@ -1,4 +1,4 @@
-/** The codes of the gateway's own errors in `extensions.code`. Those of GraphQL and of HTTP are listed where errors are masked. */
+/** The codes of the gateway's own errors in `extensions.code`. GraphQL and HTTP have further codes, see `http/mask-error.ts`. */
 export type ErrorCode =
   | 'BAD_USER_INPUT'
   | 'UNAUTHENTICATED'
@@ -12,36 +12,36 @@ export type ErrorCode =
   | 'UPSTREAM_INVALID_RESPONSE'
   | 'NOT_CONFIGURED';
 
-/** What the service said when it refused: its HTTP status and, where its body had one, its own code (docs/upstream-api.md: Errors). */
+/** How the service answered a call that failed: the HTTP status, and the code in its body if there was one (docs/upstream-api.md: Errors). */
 export interface UpstreamFault {
   readonly status: number | null;
   readonly errorCode: string | null;
 }
 
-/** An error whose text and code are meant for the client; whatever is not one is masked at the door. */
+/** An error whose message and code are meant for the client. Any other error is masked before it is sent. */
 export abstract class GatewayError extends Error {
-  /** Where it was made is nobody's to see, and GraphQL, which wraps it, would have it written out at the cost of a small query. */
+  /** Always empty: no client may see a stack, and formatting one takes as long as a small query. GraphQL would read it. */
   override readonly stack: string = '';
   abstract readonly code: ErrorCode;
-  /** The HTTP status where the error refuses a whole request. */
+  /** The HTTP status if the error rejects a whole request. */
   abstract readonly httpStatus: number;
 
   override get name(): string {
     return this.constructor.name;
   }
 
-  /** The client's view: what goes to `extensions`. */
+  /** What the client sees in `extensions`. */
   get extensions(): Record<string, unknown> {
     return { code: this.code };
   }
 }
 
-/** Why a call was aborted: nobody waits for its answer any more. No client ever sees it. */
+/** The reason of a call that was aborted because no request waits for it any more. Clients never see it. */
 export class Abandoned extends Error {
   override readonly name = 'Abandoned';
 }
 
-/** The client sent something that cannot be asked. `argument` is a path from the field's argument: `filter.from`. */
+/** The client sent an invalid argument. `argument` is its path within the operation's arguments: `filter.from`. */
 export class BadUserInput extends GatewayError {
   readonly code = 'BAD_USER_INPUT';
   readonly httpStatus = 400;
@@ -57,7 +57,7 @@ export class BadUserInput extends GatewayError {
   }
 }
 
-/** The document, or what it may cost upstream, is out of bounds. It is refused before anything is asked. */
+/** The document or its possible cost exceeds a limit. The gateway rejects it before it calls the service. */
 export class QueryTooComplex extends GatewayError {
   readonly code = 'QUERY_TOO_COMPLEX';
   readonly httpStatus = 400;
@@ -65,9 +65,9 @@ export class QueryTooComplex extends GatewayError {
   readonly value: number;
   readonly limit: number;
 
-  /** @param measure what is out of bounds: `aliases`. */
+  /** @param measure what exceeds its limit: `aliases`. */
   constructor(measure: string, value: number, limit: number) {
-    super(`The query is too complex: its ${measure} would be ${value}, and may be ${limit} at most`);
+    super(`The query is too complex (${measure}: ${value}, limit: ${limit})`);
     this.measure = measure;
     this.value = value;
     this.limit = limit;
@@ -78,17 +78,17 @@ export class QueryTooComplex extends GatewayError {
   }
 }
 
-/** What is asked for needs an address or a name that the operator has not set. */
+/** The field needs a variable that the operator has not set. */
 export class NotConfigured extends GatewayError {
   readonly code = 'NOT_CONFIGURED';
   readonly httpStatus = 501;
 
   constructor(variable: string) {
-    super(`This gateway is not configured for it: ${variable} is not set`);
+    super(`This gateway is not configured for this: ${variable} is not set`);
   }
 }
 
-/** An error that came of an upstream call, or of the lack of one. */
+/** An error of an upstream call, or one of the gateway's own that has the same meaning for the client. */
 export abstract class UpstreamError extends GatewayError {
   readonly upstream: UpstreamFault | undefined;
   abstract readonly retryable: boolean;
@@ -105,42 +105,42 @@ export abstract class UpstreamError extends GatewayError {
   }
 }
 
-/** No credential, or one that the service does not accept. */
+/** The request has no credential, or one that the service does not accept. */
 export class Unauthenticated extends UpstreamError {
   readonly code = 'UNAUTHENTICATED';
   readonly httpStatus = 401;
   readonly retryable = false;
 }
 
-/** A credential without the permission or the subscription (docs/upstream-api.md: Errors). */
+/** The credential lacks a permission or a subscription (docs/upstream-api.md: Errors). */
 export class Forbidden extends UpstreamError {
   readonly code = 'FORBIDDEN';
   readonly httpStatus = 403;
   readonly retryable = false;
 }
 
-/** There is no such thing, or it is hidden: at the service, or among what the gateway itself keeps. */
+/** The service or the gateway has no such object, or hides it from this client. */
 export class NotFound extends UpstreamError {
   readonly code = 'NOT_FOUND';
   readonly httpStatus = 404;
   readonly retryable = false;
 }
 
-/** The state of the thing does not admit the request. */
+/** The current state of the object does not allow the request. */
 export class Conflict extends UpstreamError {
   readonly code = 'CONFLICT';
   readonly httpStatus = 409;
   readonly retryable = false;
 }
 
-/** Too many requests, by the service's count or by the gateway's. */
+/** The service or the gateway has received too many requests. */
 export class RateLimited extends UpstreamError {
   readonly code = 'RATE_LIMITED';
   readonly httpStatus = 429;
   readonly retryable = true;
 }
 
-/** This gateway has more on its hands than it can bear, and another may not. */
+/** This process is overloaded; another gateway may not be. */
 export class Overloaded extends GatewayError {
   readonly code = 'RATE_LIMITED';
   readonly httpStatus = 503;
@@ -154,14 +154,14 @@ export class Overloaded extends GatewayError {
   }
 }
 
-/** The service turned the query's values down though the gateway had let them pass. */
+/** The service rejected values that the gateway had accepted. */
 export class UpstreamBadInput extends UpstreamError {
   readonly code = 'BAD_USER_INPUT';
   readonly httpStatus = 400;
   readonly retryable = false;
   readonly argument: string | undefined;
 
-  /** @param argument the one that holds the values. The service's own word for which of them it is stays inside. */
+  /** @param argument the argument with the rejected values. The service's own name for it is not shown to clients. */
   constructor(message: string, upstream?: UpstreamFault, argument?: string) {
     super(message, upstream);
     this.argument = argument;
@@ -172,7 +172,7 @@ export class UpstreamBadInput extends UpstreamError {
   }
 }
 
-/** Faults of the service itself: after these, and only these, a kept copy may serve in its grace time. */
+/** The service itself failed. Only after such an error may an expired cache entry be served. */
 export abstract class UpstreamFailure extends UpstreamError {
   readonly retryable: boolean;
 
@@ -182,19 +182,19 @@ export abstract class UpstreamFailure extends UpstreamError {
   }
 }
 
-/** The deadline of the call or of the whole request passed. */
+/** The deadline of the call or of the whole request has passed. */
 export class UpstreamTimeout extends UpstreamFailure {
   readonly code = 'UPSTREAM_TIMEOUT';
   readonly httpStatus = 504;
 }
 
-/** The service could not be reached, failed, or is not asked for now because it keeps failing. */
+/** The service could not be reached, failed, or is not called for now because it keeps failing. */
 export class UpstreamUnavailable extends UpstreamFailure {
   readonly code = 'UPSTREAM_UNAVAILABLE';
   readonly httpStatus = 502;
 }
 
-/** The request succeeded, but its body is not what the specification promises. */
+/** The call succeeded, but its body does not match the interface of the service. */
 export class UpstreamInvalidResponse extends UpstreamFailure {
   readonly code = 'UPSTREAM_INVALID_RESPONSE';
   readonly httpStatus = 502;

@@ -4,8 +4,8 @@ import { createDocumentStore, mostDocumentText } from '../src/http/graphql/docum
 
 const queryOf = (number: number) => `query Q${number} { events(first: 1) { totalCount nodes { id title } } }`;
 
-describe('the documents that are kept parsed', () => {
-  test('are those that came twice', async () => {
+describe('the document store', () => {
+  test('caches a document from its second use on', async () => {
     const store = createDocumentStore();
     const document = parse(queryOf(1));
     await store.set('a', document);
@@ -14,7 +14,7 @@ describe('the documents that are kept parsed', () => {
     expect(await store.get('a')).toBe(document);
   });
 
-  test('are not driven out by many that come once', async () => {
+  test('does not evict a document for others that are used once', async () => {
     const store = createDocumentStore();
     const document = parse(queryOf(0));
     for (const _ of [1, 2]) await store.set('a', document);
@@ -22,14 +22,14 @@ describe('the documents that are kept parsed', () => {
     expect(await store.get('a')).toBe(document);
   });
 
-  test('have no more text together than the bound', async () => {
+  test('limits the total text of its documents', async () => {
     const store = createDocumentStore();
     const document = parse(queryOf(0));
-    const fitting = Math.floor(mostDocumentText / queryOf(0).length);
-    for (let number = 0; number <= fitting; number += 1) {
+    const maxDocuments = Math.floor(mostDocumentText / queryOf(0).length);
+    for (let number = 0; number <= maxDocuments; number += 1) {
       for (const _ of [1, 2]) await store.set(`${number}`, document);
     }
     expect(await store.get('0')).toBeUndefined();
-    expect(await store.get(`${fitting}`)).toBe(document);
+    expect(await store.get(`${maxDocuments}`)).toBe(document);
   });
 });

@@ -35,7 +35,7 @@ const eventsQuery = `query ($first: Int, $after: String, $filter: EventFilter) {
   events(first: $first, after: $after, filter: $filter) { totalCount }
 }`;
 
-describe('the event list', () => {
+describe('the list of events', () => {
   const base64 = (text: string) => Buffer.from(text).toString('base64url');
   test.each<[string, Record<string, unknown>, string]>([
     ['first 0', { first: 0 }, 'first'],
@@ -44,14 +44,14 @@ describe('the event list', () => {
     ['first that is a fraction', { first: 1.5 }, 'first'],
     ['first beyond 32 bits', { first: 2 ** 31 }, 'first'],
     ['first that is text', { first: '10' }, 'first'],
-    ['an after that is no cursor', { after: 'x' }, 'after'],
+    ['an after that is not a cursor', { after: 'x' }, 'after'],
     ['an empty after', { after: '' }, 'after'],
     ['an after of another kind', { after: base64('page:3') }, 'after'],
-    ['an after below the list', { after: base64('item:-1') }, 'after'],
-    ['an after beyond all lists', { after: base64('item:99999999999999999999') }, 'after'],
-    ['an after written in another way', { after: `${cursorOf(3)}==` }, 'after'],
+    ['an after with a negative index', { after: base64('item:-1') }, 'after'],
+    ['an after with a huge index', { after: base64('item:99999999999999999999') }, 'after'],
+    ['an after in another encoding', { after: `${cursorOf(3)}==` }, 'after'],
     ['an after with a leading zero', { after: base64('item:007') }, 'after'],
-    ['an after with more behind it', { after: base64('item:7&page=9') }, 'after'],
+    ['an after with a suffix', { after: base64('item:7&page=9') }, 'after'],
     ['a score of 4', { filter: { minSeverity: 4 } }, 'filter.minSeverity'],
     ['a score of -1', { filter: { maxLikelihood: -1 } }, 'filter.maxLikelihood'],
     ['min above max of likelihood', { filter: { minLikelihood: 3, maxLikelihood: 1 } }, 'filter.minLikelihood'],
@@ -62,18 +62,18 @@ describe('the event list', () => {
       { filter: { from: '2026-02-02T10:00:00Z', to: '2026-02-02T10:00:00+01:00' } },
       'filter.from',
     ],
-    ['a date that is none', { filter: { from: '2026-02-30' } }, 'filter.from'],
+    ['a date that does not exist', { filter: { from: '2026-02-30' } }, 'filter.from'],
     ['a date in words', { filter: { to: 'yesterday' } }, 'filter.to'],
     ['an empty date', { filter: { to: '' } }, 'filter.to'],
-    ['a date with an hour too many', { filter: { from: '2026-01-01T24:00:00Z' } }, 'filter.from'],
-    ['a date with a parameter behind it', { filter: { from: '2026-01-01&page=2' } }, 'filter.from'],
+    ['a date at hour 24', { filter: { from: '2026-01-01T24:00:00Z' } }, 'filter.from'],
+    ['a date followed by a parameter', { filter: { from: '2026-01-01&page=2' } }, 'filter.from'],
     ['a date that is a number', { filter: { from: 20_260_101 } }, 'filter'],
     ['a name with a comma', { filter: { impactedEntities: ['Acme, Inc.'] } }, 'filter.impactedEntities'],
     ['a name of 10,000 characters', { filter: { alertTypes: ['x'.repeat(10_000)] } }, 'filter.alertTypes'],
     ['an empty name', { filter: { affectedDatapoints: [''] } }, 'filter.affectedDatapoints'],
     ['a name with NUL', { filter: { impactedEntities: ['a\0b'] } }, 'filter.impactedEntities'],
     ['a name with a line break', { filter: { impactedEntities: ['a\r\nb'] } }, 'filter.impactedEntities'],
-    ['a name with half a character', { filter: { impactedEntities: ['\ud800'] } }, 'filter.impactedEntities'],
+    ['a name with half a surrogate pair', { filter: { impactedEntities: ['\ud800'] } }, 'filter.impactedEntities'],
     [
       'more than 100 names',
       { filter: { alertTypes: Array.from({ length: 101 }, (_, index) => `${index}`) } },
@@ -94,7 +94,7 @@ describe('the event list', () => {
     expect(service.calls).toEqual([]);
   });
 
-  test('refuses the same where it is written into the document', async () => {
+  test('refuses the same values as literals in the document', async () => {
     const { errors } = await gateway.query('{ events(first: 101) { totalCount } }');
     expect(codesOf(errors)).toEqual(badInput('first'));
     const literal = await gateway.query('{ events(filter: { from: 5 }) { totalCount } }');
@@ -102,7 +102,7 @@ describe('the event list', () => {
     expect(service.calls).toEqual([]);
   });
 
-  test('sends a time on as it came, with what it lacked of seconds and a zone', async () => {
+  test('passes a time on unchanged, and adds missing seconds and a missing zone', async () => {
     const sent = async (from: string) => {
       service.calls.length = 0;
       const { errors } = await gateway.query(eventsQuery, { filter: { from } });
@@ -116,7 +116,7 @@ describe('the event list', () => {
     expect(await sent('2026-01-31T08:30:00+05:30')).toBe('2026-01-31T08:30:00+05:30');
   });
 
-  test('sends null as the schema describes it: a score as the end of its scale, a time not at all', async () => {
+  test('sends null as the schema describes it: for a score the end of its scale, for a time nothing', async () => {
     const sent = async (filter: object) => {
       service.calls.length = 0;
       const { errors } = await gateway.query(eventsQuery, { filter: { alertTypes: ['Null'], ...filter } });
@@ -150,7 +150,7 @@ describe('the event list', () => {
     }
   });
 
-  test('takes whatever is at the bounds', async () => {
+  test('accepts values at the limits', async () => {
     const { errors } = await gateway.query(
       `{ a: events(first: 1) { totalCount } b: events(first: 100) { totalCount }
         c: events(filter: { minLikelihood: 0, maxLikelihood: 3, minSeverity: 3, maxSeverity: 3 }) { totalCount }
@@ -168,12 +168,16 @@ describe('companies and suggestions', () => {
   test.each([
     ['first 0', 'companies(first: 0) { totalCount }', 'first'],
     ['first 101', 'companies(first: 101) { totalCount }', 'first'],
-    ['an after that is no cursor', 'companies(after: "x") { totalCount }', 'after'],
+    ['an after that is not a cursor', 'companies(after: "x") { totalCount }', 'after'],
     ['an empty search', 'companies(filter: { search: "" }) { totalCount }', 'filter.search'],
     ['an empty domain', 'companies(filter: { domains: [""] }) { totalCount }', 'filter.domains'],
     ['a country with NUL', 'companies(filter: { operatesIn: ["\\u0000"] }) { totalCount }', 'filter.operatesIn'],
-    ['an endless code', `companies(filter: { naics: ["${'1'.repeat(5_000)}"] }) { totalCount }`, 'filter.naics'],
-    ['an empty domain of one', 'company(domain: "") { name }', 'domain'],
+    [
+      'a code of 5,000 characters',
+      `companies(filter: { naics: ["${'1'.repeat(5_000)}"] }) { totalCount }`,
+      'filter.naics',
+    ],
+    ['an empty domain argument', 'company(domain: "") { name }', 'domain'],
     ['a domain of 5 KB', `company(domain: "${'x'.repeat(5_000)}") { name }`, 'domain'],
   ])('refuse %s', async (_, field, argument) => {
     const { errors } = await gateway.query(`{ market(id: 1) { ${field} } }`);
@@ -191,7 +195,7 @@ describe('companies and suggestions', () => {
     ],
     ['a score of 4', 'beta.example', 'events(filter: { maxSeverity: 4 }) { totalCount }', 'filter.maxSeverity'],
     ['a comma in its name', 'acme.example', 'events { totalCount }', 'name'],
-  ])('a company refuses %s without a call for events', async (_, domain, field, argument) => {
+  ])('a company refuses %s without an upstream call for events', async (_, domain, field, argument) => {
     const { data, errors } = await gateway.query(
       `{ market(id: 1) { company(domain: "${domain}") { domain ${field} } } }`,
     );
@@ -200,7 +204,7 @@ describe('companies and suggestions', () => {
     expect(service.calls.filter(({ path }) => path.includes('events'))).toEqual([]);
   });
 
-  test.each(['', '   ', 'x'.repeat(1_001), 'a\0'])('no markets are suggested for %j', async keyword => {
+  test.each(['', '   ', 'x'.repeat(1_001), 'a\0'])('suggestions refuse the keyword %j', async keyword => {
     const { errors } = await gateway.query('query ($keyword: String!) { suggestMarkets(keyword: $keyword) }', {
       keyword,
     });
@@ -209,7 +213,7 @@ describe('companies and suggestions', () => {
   });
 });
 
-const absurd = [
+const invalidIds = [
   '',
   ' ',
   '.',
@@ -233,25 +237,28 @@ const absurd = [
   'x'.repeat(5 * 1024),
 ];
 
-describe('an absurd identifier', () => {
-  test.each(absurd)('%j is no observation', async id => {
+describe('an invalid identifier', () => {
+  test.each(invalidIds)('%j is refused for an observation', async id => {
     const { data, errors } = await gateway.query('query ($id: ID!) { observation(id: $id) { title } }', { id });
     expect(codesOf(errors)).toEqual(badInput('id'));
     expect(data).toEqual({ observation: null });
     expect(service.calls).toEqual([]);
   });
 
-  test.each([...absurd, '-1', '1.5', '1e3', '0x10', '01', '+1', 'one', '9'.repeat(16)])('%j is no market', async id => {
-    const { data, errors } = await gateway.query('query ($id: ID!) { market(id: $id) { id name jobs { id } } }', {
-      id,
-    });
-    expect(codesOf(errors)).toEqual(badInput('id'));
-    expect(data).toEqual({ market: null });
-    expect(service.calls).toEqual([]);
-  });
+  test.each([...invalidIds, '-1', '1.5', '1e3', '0x10', '01', '+1', 'one', '9'.repeat(16)])(
+    '%j is refused for a market',
+    async id => {
+      const { data, errors } = await gateway.query('query ($id: ID!) { market(id: $id) { id name jobs { id } } }', {
+        id,
+      });
+      expect(codesOf(errors)).toEqual(badInput('id'));
+      expect(data).toEqual({ market: null });
+      expect(service.calls).toEqual([]);
+    },
+  );
 
-  test('that the service itself sends in a reference reaches no other path either', async () => {
-    const references = absurd.map(id => ({ _id: id, title: 'A reference' }));
+  test('in a reference from the service is not used as a path', async () => {
+    const references = invalidIds.map(id => ({ _id: id, title: 'A reference' }));
     const poisoned = fakeWire(({ url }) =>
       url.pathname.endsWith('/events') ? eventPage([{ _id: 'e-1', references }]) : { body: { _id: 'o-1' } },
     );
@@ -262,7 +269,7 @@ describe('an absurd identifier', () => {
       const observations = poisoned.calls.filter(({ path }) => !path.startsWith('/v2/events-monitor/events?'));
       for (const { path, url } of observations) {
         expect(path.startsWith(prefix)).toBe(true);
-        // Neither the address nor whoever resolves it sees another path.
+        // The URL has no other path, even after it is normalized.
         expect(url.pathname).toBe(path);
         expect(path.slice(prefix.length)).toMatch(/^[^/?#]+$/);
         expect(decodeURIComponent(path.slice(prefix.length))).not.toMatch(/^\.*$/);
@@ -292,7 +299,7 @@ describe('a credential', () => {
     ['two session ids', {}, '?sessionId=a%20&sessionId=b', 'sessionId'],
     ['a key with letters beyond ASCII', { 'x-api-key': 'schl\u00fcssel' }, '', 'x-api-key'],
     ['a key of 5 KB', { 'x-api-key': 'k'.repeat(5 * 1024) }, '', 'x-api-key'],
-  ])('is refused where it is %s', async (_, headers, search, argument) => {
+  ])('is refused: %s', async (_, headers, search, argument) => {
     const { status, errors } = await send(headers, search);
     expect(status).toBe(400);
     expect(codesOf(errors)).toEqual(badInput(argument));
@@ -300,12 +307,12 @@ describe('a credential', () => {
     expect(service.calls).toEqual([]);
   });
 
-  test('is not needed for what the schema says of itself', async () => {
+  test('is not needed for introspection', async () => {
     const { data, errors } = await ask(`${gateway.url}/graphql`, '{ __typename market(id: 1) { id } }', {}, {});
     expect({ data, errors }).toEqual({ data: { __typename: 'Query', market: { id: '1' } } });
   });
 
-  test('that is missing is UNAUTHENTICATED, and costs no call', async () => {
+  test('that is missing leads to UNAUTHENTICATED without an upstream call', async () => {
     const { status, data, errors } = await send({});
     expect(status).toBe(200);
     expect(data).toEqual({ viewer: null, events: null });
@@ -321,13 +328,13 @@ test.each([
     `mutation ($value: String = "x") { createSearchCriteria(input: { searchInput: $value }) { __typename } }`,
     'input',
   ],
-])('%s that a variable with a default makes null names the argument', async (_, document, argument) => {
+])('names the argument for %s that is null despite the default of its variable', async (_, document, argument) => {
   const { errors } = await gateway.query(document, { value: null });
   expect(codesOf(errors)).toEqual(badInput(argument));
   expect(service.calls).toEqual([]);
 });
 
-test('no method, header or path of a client goes upstream with its query', async () => {
+test('the method, headers and path of a request are not passed upstream', async () => {
   await gateway.query(
     '{ events { totalCount } }',
     {},
@@ -344,7 +351,7 @@ test('no method, header or path of a client goes upstream with its query', async
   ]);
 });
 
-describe('a wrong environment', () => {
+describe('an invalid environment', () => {
   const wrong = {
     PORT: '70000',
     UPSTREAM_BASE_URL: 'ftp://service.example',
@@ -358,7 +365,7 @@ describe('a wrong environment', () => {
     EXPLAIN: 'perhaps',
   };
 
-  test('is refused with every fault in one message of one line, and exit 1', async () => {
+  test('is reported in one line that names every fault, with exit code 1', async () => {
     const { code, stderr, stdout } = await program.run(wrong);
     expect(code).toBe(1);
     expect(stdout).toBe('');
@@ -377,13 +384,13 @@ describe('a wrong environment', () => {
     ],
     ['an address with a password', { UPSTREAM_BASE_URL: 'http://u:p@a.example' }, ['UPSTREAM_BASE_URL']],
     ['one short secret among others', { SESSION_SECRET: `${'s'.repeat(32)},short` }, ['SESSION_SECRET']],
-  ])('names %s', (_, env, names) => {
+  ])('is reported for %s', (_, env, names) => {
     const read = () => readConfig(env);
     expect(read).toThrow(ConfigurationError);
     for (const name of names) expect(read).toThrow(`${name}: `);
   });
 
-  test('is not one with empty variables, which count as absent', () => {
+  test('does not include empty variables, which count as absent', () => {
     const config = readConfig(Object.fromEntries(Object.keys(wrong).map(name => [name, ' '])));
     expect(config).toMatchObject({ host: '127.0.0.1', port: 4000, redis: undefined });
   });

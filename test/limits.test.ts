@@ -44,8 +44,8 @@ afterAll(async () => {
 const repeated = (times: number, text: (index: number) => string) =>
   Array.from({ length: times }, (_, i) => text(i)).join(' ');
 
-/** A document that is just out of a bound. */
-const hostile: readonly { measure: string; limit: number; query: string; variables?: Record<string, unknown> }[] = [
+/** Documents that are just above a limit. */
+const tooLarge: readonly { measure: string; limit: number; query: string; variables?: Record<string, unknown> }[] = [
   { measure: 'text', limit: bounds.text, query: `{ viewer { team } } #${'a'.repeat(bounds.text)}` },
   {
     measure: 'text',
@@ -153,17 +153,20 @@ const hostile: readonly { measure: string; limit: number; query: string; variabl
   },
 ];
 
-describe('what may be asked', () => {
-  test.each(hostile)('has a bound on $measure, which the error names', async ({ query, variables, measure, limit }) => {
-    sandbox.calls.clear();
-    const { status, errors, data } = await gateway.query(query, variables);
-    expect({ status, data }).toEqual({ status: 400, data: undefined });
-    expect(errors).toHaveLength(1);
-    expect(errors?.[0].extensions).toMatchObject({ code: 'QUERY_TOO_COMPLEX', measure, limit });
-    expect(errors?.[0].extensions.value).toBeGreaterThan(limit);
-    expect(errors?.[0].message).toContain(String(errors?.[0].extensions.value));
-    expect(sandbox.calls.count()).toBe(0);
-  });
+describe('the limits of a request', () => {
+  test.each(tooLarge)(
+    'reject too much of $measure with QUERY_TOO_COMPLEX',
+    async ({ query, variables, measure, limit }) => {
+      sandbox.calls.clear();
+      const { status, errors, data } = await gateway.query(query, variables);
+      expect({ status, data }).toEqual({ status: 400, data: undefined });
+      expect(errors).toHaveLength(1);
+      expect(errors?.[0].extensions).toMatchObject({ code: 'QUERY_TOO_COMPLEX', measure, limit });
+      expect(errors?.[0].extensions.value).toBeGreaterThan(limit);
+      expect(errors?.[0].message).toContain(String(errors?.[0].extensions.value));
+      expect(sandbox.calls.count()).toBe(0);
+    },
+  );
 
   test.each([
     [
@@ -173,20 +176,20 @@ describe('what may be asked', () => {
     ['1,999 opened lists', `{ events(filter: ${'['.repeat(1_990)}`],
     ['1,999 opened braces', '{'.repeat(1_999)],
     ['999 nested fragments', `{ ${'... { '.repeat(990)}`],
-    ['a fragment inside of itself', '{ ...F } fragment F on Query { ...F viewer { team } }'],
+    ['a fragment that spreads itself', '{ ...F } fragment F on Query { ...F viewer { team } }'],
     ['a megabyte of commas', `{ viewer { team } ${','.repeat(1_000_000)} }`],
     [
       'a long text in a fragment that is spread often',
       `{ ${'...F '.repeat(20)} } fragment F on Query { events(filter: { search: "${'a'.repeat(900_000)}" }) { totalCount } }`,
     ],
-  ])('ends in an error or an answer at once for %s', async (_, query) => {
+  ])('respond quickly to %s', async (_, query) => {
     const startedAt = performance.now();
     const { status } = await gateway.query(query);
     expect([200, 400]).toContain(status);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 
-  test('is told a few errors of a document, and one of variables, however many there are', async () => {
+  test('report a few errors of a document and one of its variables, however many there are', async () => {
     const { errors } = await gateway.query(`{ ${repeated(50, i => `nothing${i}`)} }`);
     expect(errors).toHaveLength(bounds.errors + 1);
     expect(new Set(errors?.map(({ extensions }) => extensions.code))).toEqual(new Set(['GRAPHQL_VALIDATION_FAILED']));
@@ -201,7 +204,7 @@ describe('what may be asked', () => {
     expect(fit.errors).toHaveLength(1);
   });
 
-  test('is one operation at a time', async () => {
+  test('reject a batch of operations', async () => {
     const response = await fetch(`${gateway.url}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -210,7 +213,7 @@ describe('what may be asked', () => {
     expect(response.status).toBe(400);
   });
 
-  test('is at most one megabyte', async () => {
+  test('reject a body of more than one megabyte', async () => {
     const response = await fetch(`${gateway.url}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -219,7 +222,7 @@ describe('what may be asked', () => {
     expect(response.status).toBe(413);
   });
 
-  test('is at most one megabyte where its length is not announced, too', async () => {
+  test('reject a body of more than one megabyte without a content-length', async () => {
     const response = await fetch(`${gateway.url}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -229,7 +232,7 @@ describe('what may be asked', () => {
     expect(response.status).toBe(413);
   });
 
-  test('leaves room for what people and tools ask: GraphiQL asks for the whole schema', async () => {
+  test('allow GraphiQL to query the whole schema', async () => {
     const whole = getIntrospectionQuery({
       descriptions: true,
       specifiedByUrl: true,
@@ -244,20 +247,20 @@ describe('what may be asked', () => {
     expect(() => parse(whole, { maxTokens: bounds.tokens / 4 })).not.toThrow();
   });
 
-  test('counts at most a tenth of the calls that one may for each example in GraphiQL', () => {
+  test('leave every example in GraphiQL at a tenth of the allowed calls or less', () => {
     for (const { query, variables } of examples) {
       expect(callsOf(query, JSON.parse(variables ?? '{}'))).toBeLessThanOrEqual(200);
     }
   });
 
-  /** Every field that is there without an argument, of a type and of what it leads to. */
-  function everyField(type: string, leftOut: readonly string[] = []): string {
+  /** A selection of every field of a type that needs no argument, and of the fields below. */
+  function everyField(type: string, except: readonly string[] = []): string {
     const named = schema.getType(type);
     if (!isObjectType(named)) return '';
     const fields = Object.values(named.getFields()).filter(
-      ({ name, args }) => !leftOut.includes(name) && !args.some(({ type }) => isNonNullType(type)),
+      ({ name, args }) => !except.includes(name) && !args.some(({ type }) => isNonNullType(type)),
     );
-    return `{ ${fields.map(field => `${field.name} ${everyField(getNamedType(field.type).name, leftOut)}`).join(' ')} }`;
+    return `{ ${fields.map(field => `${field.name} ${everyField(getNamedType(field.type).name, except)}`).join(' ')} }`;
   }
 
   const [domains, ids] = [500, 50].map(length => Array.from({ length }, (_, i) => `${i}`));
@@ -267,7 +270,7 @@ describe('what may be asked', () => {
       '100 companies with every field',
       `{ market(id: 1) { companies(first: 100) { nodes ${everyField('Company', ['events'])} } } }`,
     ],
-    ['the schema, as GraphiQL and tools ask for it', getIntrospectionQuery({ inputValueDeprecation: true })],
+    ['the introspection query of GraphiQL and other tools', getIntrospectionQuery({ inputValueDeprecation: true })],
     [
       'one filter over fifty markets',
       `{ ${repeated(50, i => `a${i}: market(id: ${ids?.[i]}) { companies(filter: { search: "a" }) { totalCount } }`)} }`,
@@ -276,7 +279,7 @@ describe('what may be asked', () => {
       'ten tables of companies, each for 500 domains of a list',
       `query ($domains: [String!] = ${JSON.stringify(domains)}) { market(id: 1) { ${repeated(10, i => `a${i}: companies(first: 100, filter: { domains: $domains, search: "${i}" }) { nodes { name domain } }`)} } }`,
     ],
-  ])('leaves room for %s', (_, query) => {
+  ])('allow %s', (_, query) => {
     expect(validate(schema, parse(query))).toEqual([]);
     const { calls, records, values } = costOf(query);
     expect(calls).toBeLessThanOrEqual(1_001);
@@ -285,8 +288,8 @@ describe('what may be asked', () => {
   });
 });
 
-describe('the most calls of a query', () => {
-  test.each(callsTable)('are no fewer than its real ones: $what', ({ query, variables, cold }) => {
+describe('the estimated calls of a query', () => {
+  test.each(callsTable)('are at least its real calls: $what', ({ query, variables, cold }) => {
     const real = Object.values(cold).reduce((sum, calls) => sum + calls, 0);
     const most = callsOf(query, variables);
     expect(most).toBeGreaterThanOrEqual(real);
@@ -325,16 +328,16 @@ describe('the most calls of a query', () => {
     expect(callsOf(query)).toBe(calls);
   });
 
-  test('are reckoned with for every field that keeps an answer of its own', () => {
+  test('include every field that has a cache entry of its own', () => {
     const coordinates = Object.values(schema.getTypeMap())
       .filter(isObjectType)
       .flatMap(type =>
         Object.values(type.getFields()).map(field => ({ coordinate: `${type.name}.${field.name}`, field })),
       );
-    const keeping = coordinates.filter(({ field }) =>
+    const cached = coordinates.filter(({ field }) =>
       field.astNode?.directives?.some(({ name }) => name.value === 'cacheControl'),
     );
-    expect(Object.keys(callTable)).toEqual(expect.arrayContaining(keeping.map(({ coordinate }) => coordinate)));
+    expect(Object.keys(callTable)).toEqual(expect.arrayContaining(cached.map(({ coordinate }) => coordinate)));
     expect(coordinates.map(({ coordinate }) => coordinate)).toEqual(expect.arrayContaining(Object.keys(callTable)));
   });
 
@@ -372,7 +375,7 @@ describe('the most calls of a query', () => {
     .array(fc.oneof(eventsField, marketField), { minLength: 1, maxLength: 4 })
     .map(fields => `{ ${fields.map((field, index) => `f${index}: ${field}`).join(' ')} }`);
 
-  test('are never exceeded by a generated query', async () => {
+  test('are never exceeded by a random query', async () => {
     await fc.assert(
       fc.asyncProperty(queries, async query => {
         const cold = await startGateway({ sandbox });
@@ -388,7 +391,7 @@ describe('the most calls of a query', () => {
     );
   }, 30_000);
 
-  test('are an upper bound that QUERY_CALL_LIMIT sets', async () => {
+  test('are limited by QUERY_CALL_LIMIT', async () => {
     const other = await startGateway({ sandbox, env: { QUERY_CALL_LIMIT: '10' } });
     try {
       const query = 'query ($n: Int) { events(first: $n) { nodes { references { observation { id } } } } }';
@@ -409,7 +412,7 @@ describe('without introspection', () => {
   afterAll(() => closed.close());
 
   test.each(['{ __schema { queryType { name } } }', '{ __type(name: "Market") { name } }'])(
-    '%s is refused',
+    'rejects %s',
     async query => {
       const { status, errors, data } = await closed.query(query);
       expect(status).toBe(400);
@@ -418,7 +421,7 @@ describe('without introspection', () => {
     },
   );
 
-  test('queries are answered, __typename included', async () => {
+  test('answers queries, including __typename', async () => {
     const { data } = await closed.query('{ __typename market(id: 1) { __typename name } }');
     expect(data).toMatchObject({ __typename: 'Query', market: { __typename: 'Market' } });
   });
@@ -431,14 +434,14 @@ describe('without introspection', () => {
     ['{ market(id: 1) { jobs(phase: PUBLIS) { id } } }', {}],
     ['query ($f: EventFilter) { events(filter: $f) { totalCount } }', { f: { minSeverit: 1 } }],
     ['query ($p: JobPhase!) { market(id: 1) { jobs(phase: $p) { id } } }', { p: 'PUBLIS' }],
-  ])('the error for %s proposes no name of the schema, and with it does', async (query, variables) => {
+  ])('suggests no names in the error for %s', async (query, variables) => {
     const [silent, open] = await Promise.all([closed.query(query, variables), gateway.query(query, variables)]);
     expect(JSON.stringify(open.errors)).toMatch(/Did you mean/);
     expect(silent.errors).toHaveLength(open.errors?.length ?? 0);
     expect(JSON.stringify(silent.errors)).not.toMatch(/Did you mean/);
   });
 
-  test('the SDL is not served, and with it is the schema', async () => {
+  test('does not serve the SDL', async () => {
     const [silent, open] = await Promise.all([closed, gateway].map(({ url }) => fetch(`${url}/schema.graphql`)));
     expect(silent?.status).toBe(404);
     expect(printSchema(buildSchema((await open?.text()) ?? ''))).toContain('type Market');

@@ -16,7 +16,7 @@ const hashOf = (text: string, algorithm = 'sha256') => createHash(algorithm).upd
 const trusted = 'query Trusted($first: Int = 1) { events(first: $first) { totalCount } }';
 const trustedToo = 'mutation TrustedToo { signOut }';
 const foreign = 'query Foreign { market(id: 1) { id } }';
-/** The client preset hashes with SHA-1 unless it is told otherwise. */
+/** The client preset hashes with SHA-1 by default. */
 const manifest = { [hashOf(trusted)]: trusted, [hashOf(trustedToo, 'sha1')]: trustedToo };
 
 const directory = mkdtempSync(join(tmpdir(), 'documents-'));
@@ -59,12 +59,12 @@ async function answerOf(response: Response) {
 
 const persisted = (sha256Hash: unknown, version: unknown = 1) => ({ persistedQuery: { version, sha256Hash } });
 
-describe.each(['allow', 'only'] as const)('in the mode %s', mode => {
+describe.each(['allow', 'only'] as const)('in mode %s', mode => {
   test.each([
     ['documentId with its algorithm', { documentId: `sha256:${hashOf(trusted)}` }],
-    ['documentId as the manifest has it', { documentId: hashOf(trusted) }],
+    ['documentId as in the manifest', { documentId: hashOf(trusted) }],
     ['persistedQuery', { extensions: persisted(hashOf(trusted)) }],
-  ])('a trusted document is run by %s, in POST and GET', async (_, params) => {
+  ])('a trusted document is executed by its %s, over POST and GET', async (_, params) => {
     const gateway = gateways[mode];
     const posted = await post(gateway, { ...params, variables: { first: 2 } });
     expect(posted.code).toBeUndefined();
@@ -75,13 +75,13 @@ describe.each(['allow', 'only'] as const)('in the mode %s', mode => {
     expect(await get(gateway, { ...inAddress, variables: '{"first":2}' })).toEqual(posted);
   });
 
-  test('a hash of another algorithm is as good, and a mutation stays out of GET', async () => {
+  test('the manifest may use another hash algorithm, and a mutation is not executed over GET', async () => {
     const documentId = hashOf(trustedToo, 'sha1');
     expect((await post(gateways[mode], { documentId })).data).toEqual({ signOut: true });
     expect((await get(gateways[mode], { documentId })).status).toBe(405);
   });
 
-  test('the hash decides where a text comes beside it', async () => {
+  test('the hash takes precedence over a text', async () => {
     const { data } = await post(gateways[mode], { query: foreign, extensions: persisted(hashOf(trusted)) });
     expect(Object.keys(data)).toEqual(['events']);
     const other = await get(gateways[mode], { query: foreign, documentId: hashOf(trusted) });
@@ -89,7 +89,7 @@ describe.each(['allow', 'only'] as const)('in the mode %s', mode => {
   });
 
   test.each(['toString', '__proto__', 'constructor', '', 'sha256:', '0'.repeat(64)])(
-    'no document has the hash %p',
+    'the unknown hash %p is PERSISTED_QUERY_NOT_FOUND',
     async hash => {
       const { code, data } = await post(gateways[mode], { documentId: hash });
       expect({ code, data }).toEqual({ code: 'PERSISTED_QUERY_NOT_FOUND', data: undefined });
@@ -97,8 +97,8 @@ describe.each(['allow', 'only'] as const)('in the mode %s', mode => {
   );
 });
 
-describe('in the mode only', () => {
-  test('no text is run, a trusted one included', async () => {
+describe('in mode only', () => {
+  test('a text is refused, even that of a trusted document', async () => {
     for (const query of [foreign, trusted, '{ __typename }']) {
       const { status, code, data } = await post(gateways.only, { query });
       expect({ status, code, data }).toEqual({ status: 403, code: 'FORBIDDEN', data: undefined });
@@ -106,13 +106,13 @@ describe('in the mode only', () => {
     }
   });
 
-  test('no client registers a document', async () => {
+  test('clients cannot register documents', async () => {
     const extensions = persisted(hashOf(foreign));
     expect((await post(gateways.only, { query: foreign, extensions })).code).toBe('FORBIDDEN');
     expect((await post(gateways.only, { extensions })).code).toBe('PERSISTED_QUERY_NOT_FOUND');
   });
 
-  test('nothing but a text of the manifest comes out, whatever is sent', () => {
+  test('random requests never lead to a text that is not in the manifest', () => {
     const documents = createTrustedDocuments('only', new Map(Object.entries(manifest)));
     const hash = fc.constantFrom(...Object.keys(manifest), hashOf(foreign), '__proto__');
     const anything = fc.anything({ withNullPrototype: true });
@@ -145,8 +145,8 @@ describe('in the mode only', () => {
   });
 });
 
-/** What a door for streams says last to one request. */
-const streamed = {
+/** Sends one request over a transport for subscriptions. Returns the response, or the first message with a result. */
+const transports = {
   async 'Server-Sent Events'({ url }: TestGateway, payload: unknown): Promise<string> {
     const response = await fetch(`${url}/graphql/stream`, {
       method: 'POST',
@@ -173,10 +173,10 @@ const streamed = {
   },
 };
 
-describe.each(['Server-Sent Events', 'WebSocket'] as const)('over %s', door => {
-  const send = streamed[door];
+describe.each(['Server-Sent Events', 'WebSocket'] as const)('over %s', transport => {
+  const send = transports[transport];
 
-  test('only trusted documents are run where nothing else is', async () => {
+  test('mode only executes trusted documents and refuses others', async () => {
     for (const payload of [{ documentId: hashOf(trusted) }, { extensions: persisted(hashOf(trusted)) }]) {
       expect(await send(gateways.only, payload)).toContain('"totalCount"');
     }
@@ -186,7 +186,7 @@ describe.each(['Server-Sent Events', 'WebSocket'] as const)('over %s', door => {
     expect(await send(gateways.only, { documentId: hashOf(foreign) })).toContain('"PERSISTED_QUERY_NOT_FOUND"');
   });
 
-  test('the bounds on documents and on their cost hold', async () => {
+  test('the limits on documents and their cost apply', async () => {
     const deep = `${'{ a '.repeat(21)}${'}'.repeat(21)}`;
     const costly =
       '{ market(id: 1) { companies(first: 100) { nodes { events(first: 100) { nodes { references { observation { id } } } } } } } }';
@@ -198,19 +198,19 @@ describe.each(['Server-Sent Events', 'WebSocket'] as const)('over %s', door => {
   });
 });
 
-describe('in the mode allow', () => {
-  test('any other text is run too', async () => {
+describe('in mode allow', () => {
+  test('other documents are executed as well', async () => {
     expect((await post(gateways.allow, { query: foreign })).data).toEqual({ market: { id: '1' } });
   });
 });
 
-describe('in the mode off', () => {
-  test('the manifest is of no account', async () => {
+describe('in mode off', () => {
+  test('the manifest is ignored', async () => {
     expect((await post(gateways.off, { documentId: hashOf(trusted) })).code).toBe('PERSISTED_QUERY_NOT_FOUND');
     expect((await post(gateways.off, { query: foreign })).data).toEqual({ market: { id: '1' } });
   });
 
-  test('a client registers a document by its hash once, and sends the hash from then on', async () => {
+  test('a client registers a document by its hash once, and then sends only the hash', async () => {
     const extensions = persisted(hashOf(foreign));
     const unknown = await post(gateways.off, { extensions });
     expect(unknown).toEqual({ status: 200, data: undefined, code: 'PERSISTED_QUERY_NOT_FOUND' });
@@ -222,17 +222,17 @@ describe('in the mode off', () => {
 
   test.each([
     ['the hash of another text', { query: foreign, extensions: persisted(hashOf(trusted)) }],
-    ['a hash that is none', { query: foreign, extensions: persisted('abc') }],
-    ['a hash that is no text', { extensions: persisted({ length: 64 }) }],
-    ['a version that is not known', { query: foreign, extensions: persisted(hashOf(foreign), 2) }],
-    ['a persistedQuery that is no object', { query: foreign, extensions: { persistedQuery: true } }],
-    ['a documentId that is no text', { documentId: 7 }],
+    ['a malformed hash', { query: foreign, extensions: persisted('abc') }],
+    ['a hash that is not a string', { extensions: persisted({ length: 64 }) }],
+    ['an unknown version', { query: foreign, extensions: persisted(hashOf(foreign), 2) }],
+    ['a persistedQuery that is not an object', { query: foreign, extensions: { persistedQuery: true } }],
+    ['a documentId that is not a string', { documentId: 7 }],
   ])('%s is refused', async (_, body) => {
     const { status, code } = await post(gateways.off, body);
     expect({ status, code }).toEqual({ status: 400, code: 'BAD_USER_INPUT' });
   });
 
-  test('what clients register is bounded: the oldest give way', () => {
+  test('the size of registered documents is limited, and the oldest are evicted', () => {
     const documents = createTrustedDocuments('off', new Map());
     const text = (index: number) => `{ a${index} } #${'a'.repeat(1_000_000)}`;
     const register = (query: string) => documents.documentText({ query, extensions: persisted(hashOf(query)) });
@@ -248,13 +248,13 @@ describe('in the mode off', () => {
   });
 });
 
-describe('at the start', () => {
-  test('a mode without a manifest, or one that is not known, is one clear line', () => {
+describe('when the gateway starts', () => {
+  test('a mode without a manifest and an unknown mode are reported', () => {
     expect(() => readConfig({ PERSISTED_DOCUMENTS_MODE: 'only' })).toThrow(/PERSISTED_DOCUMENTS: must be set/);
     expect(() => readConfig({ PERSISTED_DOCUMENTS_MODE: 'most' })).toThrow(/PERSISTED_DOCUMENTS_MODE: must be off/);
   });
 
-  test.each(['[]', '{"a": 1}', 'no JSON'])('a manifest that holds %s is refused', async text => {
+  test.each(['[]', '{"a": 1}', 'no JSON'])('the manifest %s is refused', async text => {
     const broken = join(directory, 'broken.json');
     writeFileSync(broken, text);
     const config = readConfig({ UPSTREAM_BASE_URL: sandbox.origin, PERSISTED_DOCUMENTS: broken });

@@ -9,9 +9,9 @@ import { type ListArgument, listArguments } from '../support/list-arguments.js';
 import { buildProgram, type Running } from '../support/program.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 
-/** How long one request may hold up the event loop, in milliseconds. */
+/** The longest time that one request may block the event loop, in milliseconds. */
 const longestMs = 50;
-/** The collector of garbage, the compiler and other processes make one try no proof. */
+/** Garbage collection, compilation and other processes can slow down a single try. */
 const tries = 10;
 const companyCount = 5_000;
 
@@ -70,7 +70,7 @@ beforeAll(async () => {
     ...inspected,
   });
   inspector = await inspect(gateway);
-  // What is read of the service is kept from the second time on.
+  // The gateway caches a parsed response from its second use on.
   for (let time = 0; time < 3; time += 1)
     await send('{ market(id: 1) { esg companies { nodes { esg } } } events(first: 100) { totalCount } }');
 }, 60_000);
@@ -84,7 +84,7 @@ const send = (query: string, variables?: Record<string, unknown>): Promise<Graph
   ask(`${gateway.url}/graphql`, query, variables, { 'x-api-key': 'key' });
 
 let documents = 0;
-/** Sends a request as a new document each time, until it held up the loop for less than it may; gives back the least and the last answer. */
+/** Sends a request, as a new document each time, until it blocks the loop for less than the limit. @returns the shortest block and the last answer. */
 async function leastBlock(query: string, variables?: Record<string, unknown>) {
   let least = Number.POSITIVE_INFINITY;
   let answer: GraphqlAnswer | undefined;
@@ -96,7 +96,7 @@ async function leastBlock(query: string, variables?: Record<string, unknown>) {
     });
     least = Math.min(least, block);
   }
-  if (answer === undefined) throw new Error('It was never sent');
+  if (answer === undefined) throw new Error('No request was sent');
   return { least, answer };
 }
 
@@ -108,7 +108,7 @@ async function expectShort(query: string, variables?: Record<string, unknown>): 
   return answer;
 }
 
-/** A value for a list, other than all before it, which is none of the service's. */
+/** Distinct values for a list, which the service does not know. */
 const itemOf: Readonly<Record<string, (index: number) => unknown>> = {
   'CompanyFilter.naics': index => `${9_000_000 + index}`,
   'CompanyFilter.operatesIn': index => `x${index}`,
@@ -118,7 +118,7 @@ const itemOf: Readonly<Record<string, (index: number) => unknown>> = {
 const itemsOf = (coordinate: string, count: number) =>
   numbered(count, index => itemOf[coordinate]?.(index) ?? `other-${index}.example`);
 
-/** An operation that gives one list to many aliases of its field. */
+/** An operation that passes one list to many aliases of its field. */
 function aliased({ operation, above, field, type }: ListArgument, aliases: number): string {
   const inside = repeated(aliases, index => `a${index}: ${field('$list')}`);
   const whole = above.reduceRight((text, each) => `${each} { ${text} }`, inside);
@@ -127,12 +127,12 @@ function aliased({ operation, above, field, type }: ListArgument, aliases: numbe
 
 const lists = listArguments(createSchema());
 
-test('every list of the schema was found', () => {
+test('every list of the schema has a limit', () => {
   expect(new Set(lists.map(({ coordinate }) => coordinate))).toEqual(new Set(Object.keys(listBounds)));
 });
 
 test.each(lists.map(list => [`${list.coordinate} at ${[list.parent, ...list.above].join('/')}`, list] as const))(
-  'the longest list for %s does not hold up the loop, under however many aliases',
+  'the longest list for %s does not block the event loop, for any number of aliases',
   async (_, list) => {
     const values = itemsOf(list.coordinate, listBounds[list.coordinate as keyof typeof listBounds]);
     for (const aliases of [1, 9, 98]) {
@@ -150,7 +150,7 @@ const company = `domain name description overallMomentum contactNumber contactEm
 const event = `id title summary lastUpdated references { id observation { id title content url } } affectedDatapoints { name }
   alertTypes { name } impactedEntities { name entityType impact { likelihood severity rationale } }`;
 const inMarket = (count: number, field: (index: number) => string) => `{ market(id: 1) { ${repeated(count, field)} } }`;
-const shapes: readonly (readonly [string, (count: number) => string])[] = [
+const queries: readonly (readonly [string, (count: number) => string])[] = [
   ['searches', count => inMarket(count, i => `a${i}: companies(filter: { search: "zz${i}" }) { totalCount }`)],
   ['equal searches', count => inMarket(count, i => `a${i}: companies(filter: { search: "thing" }) { totalCount }`)],
   [
@@ -185,13 +185,10 @@ const shapes: readonly (readonly [string, (count: number) => string])[] = [
     count => `{ ${repeated(count, i => `a${i}: events(first: 100) { nodes { ${event} } }`)} }`,
   ],
   [
-    'questions for the schema',
+    'queries of the schema',
     count => `{ ${repeated(count, i => `a${i}: __schema { types { name fields { name } } }`)} }`,
   ],
-  [
-    'questions for types',
-    count => `{ ${repeated(count, i => `a${i}: __type(name: "Event") { name fields { name } }`)} }`,
-  ],
+  ['queries of types', count => `{ ${repeated(count, i => `a${i}: __type(name: "Event") { name fields { name } }`)} }`],
   [
     'lists of types',
     count => `{ __schema { ${repeated(count, i => `a${i}: types { name fields { name type { name } } }`)} } }`,
@@ -207,16 +204,16 @@ const shapes: readonly (readonly [string, (count: number) => string])[] = [
   ],
 ];
 
-test.each(shapes)(
-  '%s do not hold up the loop, however many there are',
-  async (_, shape) => {
-    for (const count of [1, 20, 50, 98]) await expectShort(shape(count));
+test.each(queries)(
+  '%s do not block the event loop, however many there are',
+  async (_, query) => {
+    for (const count of [1, 20, 50, 98]) await expectShort(query(count));
   },
   60_000,
 );
 
 test.each(['companies { totalCount }', 'companies(first: 100) { nodes { esg } }', 'esg'])(
-  'reading %s of a market that nothing is kept of does not hold up the loop',
+  'reading %s of a market that is not cached does not block the event loop',
   async field => {
     let market = 1;
     const fresh = () => {
@@ -231,7 +228,7 @@ test.each(['companies { totalCount }', 'companies(first: 100) { nodes { esg } }'
   60_000,
 );
 
-test('the whole schema does not hold up the loop, and is told again for next to nothing', async () => {
+test('introspection does not block the event loop, and is fast when it is repeated', async () => {
   await expectShort(getIntrospectionQuery());
   const again = () => inspector.longestBlock(() => send(getIntrospectionQuery()));
   const times = [await again(), await again(), await again(), await again(), await again()];
@@ -239,12 +236,12 @@ test('the whole schema does not hold up the loop, and is told again for next to 
 });
 
 test(
-  'no request holds up the loop, whatever its lists, aliases and shapes',
+  'no random request blocks the event loop',
   async () => {
     await fuzz(async draw => {
       const count = 1 + draw.below(98);
       if (draw.chance(0.4)) {
-        await expectShort(draw.pick(shapes)[1](count));
+        await expectShort(draw.pick(queries)[1](count));
         return;
       }
       const list = draw.pick(lists);
@@ -254,7 +251,7 @@ test(
         await expectShort(aliased(list, count), { list: itemsOf(list.coordinate, length) });
         return;
       }
-      // The list as it stands in a fragment, which is spread many times.
+      // The list as a literal in a fragment that is spread many times.
       const [first = '', ...rest] = list.above;
       const written = itemsOf(list.coordinate, Math.min(length, 4_500))
         .map(item => JSON.stringify(item))

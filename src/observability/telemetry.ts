@@ -7,7 +7,7 @@ export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 export type Transport = 'http' | 'websocket' | 'sse';
 
 /** How an export can end. */
-export type ExportOutcome = 'DELIVERED' | 'REJECTED' | 'FAILED';
+type ExportOutcome = 'DELIVERED' | 'REJECTED' | 'FAILED';
 
 /** What can be malformed in Redis: a record, a whole response, a message on a channel, the state of a subscription, the generation of a tag. */
 export type Malformed = 'record' | 'answer' | 'message' | 'state' | 'generation';

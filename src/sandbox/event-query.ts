@@ -76,8 +76,8 @@ function withinBounds({ likelihood, severity }: { likelihood: number; severity: 
   );
 }
 
-const hasOneOf = (matches: readonly { name: string }[], asked: readonly string[]) =>
-  asked.length === 0 || matches.some(({ name }) => asked.includes(name));
+const hasOneOf = (matches: readonly { name: string }[], wanted: readonly string[]) =>
+  wanted.length === 0 || matches.some(({ name }) => wanted.includes(name));
 
 function hasAllWords(event: MarketEvent, search: string): boolean {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);

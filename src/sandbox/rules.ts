@@ -73,7 +73,7 @@ export async function obey(rule: Rule, request: FastifyRequest, reply: FastifyRe
     return;
   }
   const code = status ?? (errorCode === undefined ? 200 : statusOf(errorCode));
-  const failure = problemBody(errorCode ?? errorCodeOf(code), `${request.method} was told to answer ${code}`);
+  const failure = problemBody(errorCode ?? errorCodeOf(code), `${request.method} failed by a rule: ${code}`);
   reply
     .code(code)
     .header('content-type', 'application/json; charset=utf-8')

@@ -70,8 +70,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const { host = '127.0.0.1', port = 0, seed = 1, discoveryMs = 20_000, publishMs = 10_000 } = options;
   const now = () => options.now?.().getTime() ?? Date.now();
   const world = createWorld(seed, now());
-  const createAnew = () => createService(world, seed, { discoveryMs, publishMs }, now);
-  let service = createAnew();
+  const createState = () => createService(world, seed, { discoveryMs, publishMs }, now);
+  let service = createState();
   const rules = new Rules();
   const calls = new CallLog();
   let origin = '';
@@ -95,7 +95,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     publishEvent: (draft = {}) => service.events.publish(draft),
     touchEvent: (id, draft = {}) => service.events.touch(id, draft),
     reset() {
-      service = createAnew();
+      service = createState();
       rules.clear();
       calls.clear();
     },

@@ -4,7 +4,7 @@ import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { inTurn } from '../../lib/turns.js';
 import { companiesRead, esgRead } from './client.js';
 import { type CompanyConditions, companiesByDomain, companySelection } from './filter.js';
-import type { CompanyRecord, Esg } from './model.js';
+import type { CompanyRecord } from './model.js';
 
 /** A company with the market it belongs to. */
 export interface Company extends CompanyRecord {
@@ -12,33 +12,21 @@ export interface Company extends CompanyRecord {
 }
 
 /** The reads of the companies domain for one request. */
-export interface CompaniesLoaders {
-  all(marketId: string): MaybePromise<readonly CompanyRecord[]>;
-  /**
-   * The companies that match a filter, in the service's order; all companies if there is no filter. Equal filters are applied once for each market.
-   * @param argument the name of the filter in errors.
-   * @throws BadUserInput if the filter is invalid, before the service is called.
-   */
-  matching(
-    marketId: string,
-    filter: CompanyConditions | null | undefined,
-    argument: string,
-  ): MaybePromise<readonly CompanyRecord[]>;
-  /** The company with this domain. Case does not matter. */
-  byDomain(marketId: string, domain: string): MaybePromise<CompanyRecord | undefined>;
-  esg(marketId: string): MaybePromise<Esg>;
-}
+export type CompaniesLoaders = ReturnType<typeof createCompaniesLoaders>;
 
-export function createCompaniesLoaders(
-  reader: Reader,
-  lifetimes: { readonly companies: Lifetime; readonly esg: Lifetime },
-): CompaniesLoaders {
+export function createCompaniesLoaders(reader: Reader, lifetimes: Readonly<Record<'companies' | 'esg', Lifetime>>) {
   const all = (marketId: string) => reader.read(companiesRead(marketId), lifetimes.companies);
   const selected = new Map<string, MaybePromise<readonly CompanyRecord[]>>();
 
   return {
     all,
-    matching(marketId, filter, argument) {
+    /**
+     * The companies that match a filter, in the service's order; all companies if there is no filter. Equal filters are applied once for each
+     * market.
+     * @param argument the name of the filter in errors.
+     * @throws BadUserInput if the filter is invalid, before the service is called.
+     */
+    matching(marketId: string, filter: CompanyConditions | null | undefined, argument: string) {
       if (filter == null) return all(marketId);
       const selection = companySelection(filter, argument);
       const key = `${marketId} ${selection.key}`;
@@ -49,8 +37,9 @@ export function createCompaniesLoaders(
       }
       return found;
     },
-    byDomain: (marketId, domain) =>
+    /** The company with this domain. Case does not matter. */
+    byDomain: (marketId: string, domain: string) =>
       andThen(all(marketId), companies => companiesByDomain(companies).get(domain.toLowerCase())),
-    esg: marketId => reader.read(esgRead(marketId), lifetimes.esg),
+    esg: (marketId: string) => reader.read(esgRead(marketId), lifetimes.esg),
   };
 }

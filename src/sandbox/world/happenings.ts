@@ -104,10 +104,10 @@ export function createHappenings(
 }
 
 /** Usually the direction of the story; sometimes one that the service could not determine. */
-function directionOf(told: Direction, index: number): Direction | null {
+function directionOf(usual: Direction, index: number): Direction | null {
   if (index % 11 === 3) return null;
   if (index % 13 === 5) return 'unknown';
-  return index % 9 === 4 ? 'fluctuate' : told;
+  return index % 9 === 4 ? 'fluctuate' : usual;
 }
 
 function quantityOf(

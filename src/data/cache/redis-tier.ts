@@ -3,6 +3,7 @@ import { type Entry, entrySchema } from './entry.js';
 import type { SharedStore } from './namespace.js';
 import { createRedisGuard, type RedisGuard } from './redis-guard.js';
 import { partsOf, type ScopedKey } from './scoped-key.js';
+import { createSignedJson, type SignedJson } from './signer.js';
 
 /** One entry on its way to Redis. */
 export interface Write {
@@ -20,17 +21,22 @@ const longestKey = 250;
 export class RedisTier {
   readonly #store: SharedStore;
   readonly #guarded: RedisGuard;
+  readonly #json: SignedJson<Entry>;
 
   constructor(store: SharedStore) {
     this.#store = store;
     this.#guarded = createRedisGuard(store.telemetry);
+    this.#json = createSignedJson(store.signer, store.telemetry, entrySchema);
   }
 
   /** One round trip for all keys; undefined for each that is missing, malformed, not signed by this fleet, or not to be had now. */
   async getMany(keys: readonly ScopedKey[]): Promise<readonly (Entry | undefined)[]> {
     const names = keys.map(key => this.#nameOf(key));
     const texts = await this.#guarded('MGET', () => this.#store.redis.mget(names));
-    return names.map((name, index) => this.#entryIn(name, texts?.[index]));
+    return names.map((name, index) => {
+      const text = texts?.[index];
+      return text == null ? undefined : this.#json.decode(name, text, 'record');
+    });
   }
 
   /** One pipeline for all entries; one whose time is over replaces what is there by nothing. Never rejects. */
@@ -40,26 +46,12 @@ export class RedisTier {
       for (const { key, entry } of writes) {
         const milliseconds = Math.ceil(entry.usableUntil - Date.now());
         const name = this.#nameOf(key);
-        if (milliseconds > 0) pipeline.set(name, this.#signed(name, JSON.stringify(entry)), 'PX', milliseconds);
+        if (milliseconds > 0) pipeline.set(name, this.#json.encode(name, entry), 'PX', milliseconds);
         else pipeline.unlink(name);
       }
       const failed = (await pipeline.exec())?.find(([error]) => error !== null);
       if (failed !== undefined) throw failed[0];
     });
-  }
-
-  #signed(name: string, json: string): string {
-    return this.#store.signer.sign(name, json) + json;
-  }
-
-  #entryIn(name: string, text: string | null | undefined): Entry | undefined {
-    if (text == null) return undefined;
-    try {
-      return entrySchema.parse(JSON.parse(this.#store.signer.open(name, text) ?? ''));
-    } catch {
-      this.#store.telemetry.malformed('record');
-      return undefined;
-    }
   }
 
   #nameOf(key: ScopedKey): string {

@@ -1,14 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { z } from 'zod';
 import { deriveKey, type Secret } from '../../config/secret.js';
+import type { Malformed, Telemetry } from '../../observability/telemetry.js';
 
-/** Proves that a gateway of this fleet wrote what is found in Redis, under secrets that rotate: the first signs, every one verifies. */
+/** Proves that a gateway of this fleet wrote a value in Redis. The secrets can be rotated: the first one signs, all of them verify. */
 export interface Signer {
   /**
-   * The signature that stands before the content: ASCII of a fixed length.
-   * @param name where the content will be found; at another name it does not verify.
+   * Returns the signature to put in front of the content: ASCII of a fixed length.
+   * @param name the key or channel of the content; under another name the signature is not valid.
    */
   sign(name: string, ...content: readonly (string | Buffer)[]): string;
-  /** The content behind its signature; undefined where no gateway of this fleet signed it for this name. */
+  /** Returns the content behind its signature; undefined if no gateway of this fleet signed it for this name. */
   open(name: string, signed: string): string | undefined;
   open(name: string, signed: Buffer): Buffer | undefined;
 }
@@ -41,6 +43,35 @@ export function createSigner(secrets: readonly [Secret, ...Secret[]]): Signer {
         return given.length === expected.length && timingSafeEqual(given, expected);
       });
       return isOurs ? (content as T) : undefined;
+    },
+  };
+}
+
+/** JSON that gateways of one fleet exchange through Redis. */
+export interface SignedJson<T> {
+  /** @param name the key or channel in Redis. */
+  encode(name: string, value: T): string;
+  /** Undefined, and counted, if this fleet did not sign the text for this name, or if it does not match the schema. */
+  decode(name: string, text: string, what: Malformed): T | undefined;
+}
+
+export function createSignedJson<T>(
+  signer: Signer,
+  telemetry: Pick<Telemetry, 'malformed'>,
+  schema: z.ZodType<T>,
+): SignedJson<T> {
+  return {
+    encode(name, value) {
+      const json = JSON.stringify(value);
+      return signer.sign(name, json) + json;
+    },
+    decode(name, text, what) {
+      try {
+        return schema.parse(JSON.parse(signer.open(name, text) ?? ''));
+      } catch {
+        telemetry.malformed(what);
+        return undefined;
+      }
     },
   };
 }

@@ -1,65 +1,65 @@
 import type { StateMessage } from './state-message.js';
 
-/** The last word of a topic, and how long ago it was written there, in milliseconds. */
-export interface Kept {
-  readonly word: StateMessage<unknown>;
+/** The last message of a topic, and how many milliseconds ago it was published. */
+export interface StoredMessage {
+  readonly message: StateMessage<unknown>;
   readonly ageMs: number;
 }
 
-/** Who may ask, as one watcher proves it. The fencing token grows with every lease of a topic, whoever takes it. */
+/** The right of one watcher to poll for a topic. The fencing token grows with every lease of the topic. */
 export interface Lease {
   readonly holder: string;
   readonly fence: number;
 }
 
-/** What a try for a lease found. */
-export interface Taken {
-  /** The lease; undefined where another has it. */
+/** The result of trying to take a lease. */
+export interface LeaseAttempt {
+  /** Undefined if another holder has the lease. */
   readonly lease: Lease | undefined;
-  /** The fencing token of the lease that runs, whoever has it: words with a smaller one are of the past. */
+  /** The fencing token of the current lease, whoever holds it. Messages with a smaller token are outdated. */
   readonly fence: number;
-  readonly kept: Kept | undefined;
+  readonly stored: StoredMessage | undefined;
 }
 
 /**
- * Where the processes of a fleet agree on who asks, and read what was found. Every function rejects where the board is not to be
- * had at the moment; what was done then is not known, and each may be tried again.
+ * Where the processes of a fleet agree on which one polls, and share what it found. Every method that returns a promise rejects while the
+ * store is unavailable. The outcome is then unknown, and the call can be repeated.
  */
 export interface LeaseStore {
   /** How long a lease lasts after it was taken or renewed. */
   readonly leaseMs: number;
-  /** The last word. */
+  /** Reads the last message. */
   read(topic: string): Promise<StateMessage<unknown> | undefined>;
-  /** Takes the lease of a topic, unless another holder has it. Reads the last word on the way. */
-  take(topic: string, holder: string): Promise<Taken>;
-  /** Begins the lease's time anew; false where it is somebody else's by now, or nobody's. */
+  /** Takes the lease of a topic unless another holder has it, and reads the last message. */
+  take(topic: string, holder: string): Promise<LeaseAttempt>;
+  /** Extends the lease. Returns false if it has expired or belongs to another holder. */
   renew(topic: string, lease: Lease): Promise<boolean>;
   release(topic: string, lease: Lease): Promise<void>;
   /**
-   * Keeps a word and tells it to all who listen, in this process too. After a `final` or `refused` one the lease is free; a refusal
-   * is not kept. False, and nothing done, where the lease is gone.
+   * Stores a message and sends it to all subscribers, in this process too. A `final` or `refused` message also releases the lease; a refusal
+   * is not stored. Returns false, and does nothing, if the lease was lost.
    */
-  announce(topic: string, lease: Lease, word: StateMessage<unknown>): Promise<boolean>;
-  /** Calls back for each word that is told; one may be missed, and is then read by the next `take`. Returns what ends it. */
-  listen(topic: string, hear: (word: StateMessage<unknown>) => void): () => void;
+  publish(topic: string, lease: Lease, message: StateMessage<unknown>): Promise<boolean>;
+  /** Calls back for each published message. A message can be missed; the next `take` reads it. Returns a function that unsubscribes. */
+  subscribe(topic: string, onMessage: (message: StateMessage<unknown>) => void): () => void;
   close(): void;
 }
 
-/** How many intervals a word is kept without a new one. A final one is, as if it were asked for again on the beat of a poller. */
-const keptIntervals = { state: 3, final: 1, refused: 0 };
+/** For how many intervals a message is stored. A final one only until a poller would have asked again. */
+const storedIntervals = { state: 3, final: 1, refused: 0 };
 const lease = { share: 1 / 3, least: 1_000, most: 10_000 };
 
-/** The times of a board, in milliseconds. */
+/** The times of a lease store, in milliseconds. */
 export interface LeaseTimes {
   readonly leaseMs: number;
-  /** How long a word of each kind is kept. */
+  /** How long a message of each kind is stored. */
   readonly keepMs: Readonly<Record<StateMessage<unknown>['kind'], number>>;
 }
 
-/** The times of a board for pollers that ask once in an interval. */
+/** The times of a lease store for pollers that ask once in an interval. */
 export function timesFor(intervalMs: number): LeaseTimes {
   const leaseMs = Math.round(Math.min(Math.max(intervalMs * lease.share, lease.least), lease.most));
-  const { state, final, refused } = keptIntervals;
+  const { state, final, refused } = storedIntervals;
   return {
     leaseMs,
     keepMs: { state: intervalMs * state, final: intervalMs * final, refused: intervalMs * refused },

@@ -1,61 +1,58 @@
 import { LRUCache } from 'lru-cache';
-import type { Kept, Lease, LeaseStore, LeaseTimes } from './lease-store.js';
+import type { Lease, LeaseStore, LeaseTimes } from './lease-store.js';
 import type { StateMessage } from './state-message.js';
 
-const mostKept = 1_000;
+const mostStored = 1_000;
 
-/** The board of a process that is alone: the same rules, in memory. */
+/** A lease store in memory, for a gateway of one process. */
 export function localLeaseStore({ leaseMs, keepMs }: LeaseTimes): LeaseStore {
   const leases = new Map<string, { lease: Lease; until: number }>();
-  const words = new LRUCache<string, { word: StateMessage<unknown>; at: number }>({ max: mostKept });
-  const listeners = new Map<string, Set<(word: StateMessage<unknown>) => void>>();
+  const messages = new LRUCache<string, { message: StateMessage<unknown>; at: number }>({ max: mostStored });
+  const subscribers = new Map<string, Set<(message: StateMessage<unknown>) => void>>();
   let lastFence = 0;
 
-  const running = (topic: string) => {
+  const currentLease = (topic: string) => {
     const held = leases.get(topic);
     return held !== undefined && held.until > performance.now() ? held.lease : undefined;
   };
   const hold = (topic: string, lease: Lease) => leases.set(topic, { lease, until: performance.now() + leaseMs });
-  const keptOf = (topic: string): Kept | undefined => {
-    const kept = words.get(topic);
-    return kept && { word: kept.word, ageMs: performance.now() - kept.at };
-  };
 
   return {
     leaseMs,
-    read: async topic => words.get(topic)?.word,
+    read: async topic => messages.get(topic)?.message,
     async take(topic, holder) {
-      const kept = keptOf(topic);
-      const held = running(topic);
-      if (held !== undefined) return { lease: held.holder === holder ? held : undefined, fence: held.fence, kept };
+      const last = messages.get(topic);
+      const stored = last && { message: last.message, ageMs: performance.now() - last.at };
+      const held = currentLease(topic);
+      if (held !== undefined) return { lease: held.holder === holder ? held : undefined, fence: held.fence, stored };
       lastFence += 1;
       const lease = { holder, fence: lastFence };
       hold(topic, lease);
-      return { lease, fence: lease.fence, kept };
+      return { lease, fence: lease.fence, stored };
     },
     async renew(topic, lease) {
-      if (running(topic)?.fence !== lease.fence) return false;
+      if (currentLease(topic)?.fence !== lease.fence) return false;
       hold(topic, lease);
       return true;
     },
     async release(topic, lease) {
       if (leases.get(topic)?.lease.fence === lease.fence) leases.delete(topic);
     },
-    async announce(topic, lease, word) {
-      if (running(topic)?.fence !== lease.fence) return false;
-      const ttl = keepMs[word.kind];
-      if (ttl > 0) words.set(topic, { word, at: performance.now() }, { ttl });
-      else words.delete(topic);
-      if (word.kind !== 'state') leases.delete(topic);
-      for (const hear of [...(listeners.get(topic) ?? [])]) hear(word);
+    async publish(topic, lease, message) {
+      if (currentLease(topic)?.fence !== lease.fence) return false;
+      const ttl = keepMs[message.kind];
+      if (ttl > 0) messages.set(topic, { message, at: performance.now() }, { ttl });
+      else messages.delete(topic);
+      if (message.kind !== 'state') leases.delete(topic);
+      for (const onMessage of [...(subscribers.get(topic) ?? [])]) onMessage(message);
       return true;
     },
-    listen(topic, hear) {
-      const its = listeners.get(topic) ?? new Set();
-      listeners.set(topic, its.add(hear));
+    subscribe(topic, onMessage) {
+      const callbacks = subscribers.get(topic) ?? new Set();
+      subscribers.set(topic, callbacks.add(onMessage));
       return () => {
-        its.delete(hear);
-        if (its.size === 0 && listeners.get(topic) === its) listeners.delete(topic);
+        callbacks.delete(onMessage);
+        if (callbacks.size === 0 && subscribers.get(topic) === callbacks) subscribers.delete(topic);
       };
     },
     close() {},

@@ -1,49 +1,49 @@
-/** How an ask went: the source said something new, the same as before, or failed. */
-export type Finding = 'changed' | 'same' | 'failed';
+/** What a poll brought: a new state, the same as before, or an error. */
+export type PollResult = 'changed' | 'same' | 'failed';
 
 /** While nothing changes, a quarter slower each time, up to half as often (docs/upstream-api.md: Discovery workflow: 30 to 60 seconds). */
 const slowerEachTime = 0.25;
 const slowestUnchanged = 2;
 /** After failures in a row, half as often each time. */
 const slowestFailing = 4;
-/** So that pollers which began together do not stay together. */
+/** Spreads pollers that started together. */
 const jitter = 0.1;
 
 /**
- * How long to wait from the beginning of one ask to the beginning of the next, in milliseconds. Never less than the interval.
- * @param inARow how often in a row it went like this, from 1.
+ * The time from the start of one poll to the start of the next, in milliseconds. Never less than the interval.
+ * @param inARow how many polls in a row had this result, from 1.
  */
-export function pauseAfter(finding: Finding, inARow: number, intervalMs: number, random = Math.random): number {
+export function pauseAfter(result: PollResult, inARow: number, intervalMs: number, random = Math.random): number {
   const slowness = {
     changed: 1,
     same: Math.min(1 + slowerEachTime * (inARow - 1), slowestUnchanged),
     failed: Math.min(2 ** inARow, slowestFailing),
-  }[finding];
+  }[result];
   return intervalMs * slowness * (1 + random() * jitter);
 }
 
 /**
- * Asks on a beat until it is stopped; one ask at a time.
- * @param ask must not reject; its signal aborts when the poller is stopped.
- * @param firstInMs how long to wait before the first ask.
- * @returns what stops it.
+ * Polls until it is stopped, one poll at a time.
+ * @param poll must not reject; its signal aborts when the poller is stopped.
+ * @param firstInMs the delay before the first poll.
+ * @returns a function that stops it.
  */
 export function startPoller(
-  ask: (signal: AbortSignal) => Promise<Finding>,
+  poll: (signal: AbortSignal) => Promise<PollResult>,
   intervalMs: number,
   firstInMs: number,
 ): () => void {
   const stopping = new AbortController();
-  let finding: Finding | undefined;
+  let last: PollResult | undefined;
   let inARow = 0;
 
   const round = async () => {
-    const begunAt = performance.now();
-    const found = await ask(stopping.signal);
+    const startedAt = performance.now();
+    const result = await poll(stopping.signal);
     if (stopping.signal.aborted) return;
-    inARow = found === finding ? inARow + 1 : 1;
-    finding = found;
-    const pause = pauseAfter(found, inARow, intervalMs) - (performance.now() - begunAt);
+    inARow = result === last ? inARow + 1 : 1;
+    last = result;
+    const pause = pauseAfter(result, inARow, intervalMs) - (performance.now() - startedAt);
     timer = setTimeout(round, Math.max(pause, 0));
   };
   let timer = setTimeout(round, firstInMs);

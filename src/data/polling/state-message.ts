@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, type UpstreamFault } from '../../errors.js';
 
-/** A state of what is watched, and when the source was asked for it, in milliseconds since 1970. */
+/** A state of what is watched, and when the service was asked for it, in milliseconds since 1970. */
 export interface Observed<S> {
   readonly state: S;
   readonly observedAt: number;
 }
 
-/** An observation with its place among those of others. */
-export interface Found<S> extends Observed<S> {
-  /** The lease it was found under; undefined: this process found it by itself, while it was alone. */
+/** An observed state with its place in the order of those from all processes. */
+export interface Snapshot<S> extends Observed<S> {
+  /** The fencing token it was found under; undefined if this process polled alone while the lease store was unavailable. */
   readonly fence: number | undefined;
-  /** What was asked for before this time may be older: it is `observedAt`, or when who was alone had found it. */
+  /** States observed before this time may be older: `observedAt`, or the time this process received it while polling alone. */
   readonly asOf: number;
 }
 
-/** The refusals after which there is no use in asking on. */
+/** The errors after which polling stops. */
 const refusals = {
   UNAUTHENTICATED: Unauthenticated,
   FORBIDDEN: Forbidden,
@@ -23,7 +23,7 @@ const refusals = {
   BAD_USER_INPUT: UpstreamBadInput,
 } as const;
 
-/** A refusal in a form that JSON can carry. */
+/** Such an error in a form that JSON can carry. */
 export interface Refusal {
   readonly code: keyof typeof refusals;
   readonly message: string;
@@ -31,47 +31,50 @@ export interface Refusal {
   readonly argument?: string | undefined;
 }
 
-/** What is told: a state that others may follow, the last one, or that the source refuses. JSON-safe, and without any credential. */
-export type News<S> = ({ readonly kind: 'state' | 'final' } & Observed<S>) | ({ readonly kind: 'refused' } & Refusal);
+/** The result of one poll: a state, the last state, or a refusal. Safe as JSON, and without any credential. */
+export type PollOutcome<S> =
+  | ({ readonly kind: 'state' | 'final' } & Observed<S>)
+  | ({ readonly kind: 'refused' } & Refusal);
 
 /**
- * News with its place in the order of a topic: the fencing token of the lease it was found under, and its number under that lease.
- * Each word is the whole state, so that a lost one is no loss.
+ * An outcome with its place in the order of its topic: the fencing token of the lease, and its number under that lease. Each message is the
+ * whole state, so losing one does no harm.
  */
-export type StateMessage<S> = News<S> & { readonly fence: number; readonly seq: number };
+export type StateMessage<S> = PollOutcome<S> & { readonly fence: number; readonly seq: number };
 
-/** Whether a word comes after another in the order of their topic. */
-export function isNewer(word: StateMessage<unknown>, other: StateMessage<unknown> | undefined): boolean {
+/** Whether a message comes after another in the order of their topic. */
+export function isNewer(message: StateMessage<unknown>, other: StateMessage<unknown> | undefined): boolean {
   if (other === undefined) return true;
-  return word.fence === other.fence ? word.seq > other.seq : word.fence > other.fence;
+  return message.fence === other.fence ? message.seq > other.seq : message.fence > other.fence;
 }
 
 /**
- * Whether an observation of somebody else may be older than the one that a listener has: while the board is away, several ask, and do not
- * hear of one another. A clock that is off by more than `mostMs` is not believed.
+ * Whether a snapshot of another process may be older than the one that a listener has: while the lease store is unavailable, several
+ * processes poll without hearing from each other. A difference of `mostMs` or more is ignored, because it means that a clock is wrong.
  */
-export function isPast(found: Found<unknown>, other: Found<unknown>, mostMs: number): boolean {
-  const by = other.asOf - found.asOf;
-  return found.fence !== other.fence && by > 0 && by < mostMs;
+export function isOutdated(snapshot: Snapshot<unknown>, other: Snapshot<unknown>, mostMs: number): boolean {
+  const by = other.asOf - snapshot.asOf;
+  return snapshot.fence !== other.fence && by > 0 && by < mostMs;
 }
 
-/** The last moment that a Date can tell, in milliseconds since 1970. */
+/** The last moment that a Date can hold, in milliseconds since 1970. */
 const lastMoment = 8.64e15;
 
-/** A time of a state, in milliseconds since 1970. */
-export const moment = z.int().min(0).max(lastMoment);
+const order = { fence: z.int().min(0), seq: z.int().min(0) };
 
-const place = { fence: z.int().min(0), seq: z.int().min(0) };
+const observed = {
+  ...order,
+  state: z.unknown().refine(state => state != null),
+  observedAt: z.int().min(0).max(lastMoment),
+};
 
-const observed = { ...place, state: z.unknown(), observedAt: moment };
-
-/** The shape of a word that came from elsewhere. What its state is like is for the schema of what is watched to say. */
+/** Checks a message from Redis. The signature and the namespace vouch for the state in it. */
 export const stateMessageSchema: z.ZodType<StateMessage<unknown>> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('state'), ...observed }),
   z.object({ kind: z.literal('final'), ...observed }),
   z.object({
     kind: z.literal('refused'),
-    ...place,
+    ...order,
     code: z.enum(Object.keys(refusals) as Refusal['code'][]),
     message: z.string(),
     upstream: z.object({ status: z.int().nullable(), errorCode: z.string().nullable() }).nullable(),
@@ -79,8 +82,8 @@ export const stateMessageSchema: z.ZodType<StateMessage<unknown>> = z.discrimina
   }),
 ]);
 
-/** The refusal that an error is, where it is one. */
-export function refusalIn(error: unknown): Refusal | undefined {
+/** The refusal for an error, if polling must stop after that error. */
+export function refusalOf(error: unknown): Refusal | undefined {
   for (const [code, ErrorClass] of Object.entries(refusals) as [Refusal['code'], typeof UpstreamBadInput][]) {
     if (!(error instanceof ErrorClass)) continue;
     const { message, upstream = null, argument } = error;
@@ -89,7 +92,7 @@ export function refusalIn(error: unknown): Refusal | undefined {
   return undefined;
 }
 
-/** The error that a refusal was. */
-export function errorOf({ code, message, upstream, argument }: Refusal): Error {
+/** The error that a refusal stands for. */
+export function refusalError({ code, message, upstream, argument }: Refusal): Error {
   return new refusals[code](message, upstream ?? undefined, argument);
 }

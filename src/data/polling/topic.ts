@@ -1,6 +1,6 @@
 /**
- * One listener's view of a topic: each value replaces the one before it, so that a slow reader gets the newest and never a queue.
- * Ends when its signal aborts, and as the topic ends.
+ * One listener's view of a topic. Each value replaces the one before it, so that a slow reader gets the newest value and never a queue.
+ * Ends when its signal aborts or the topic ends.
  */
 export class TopicSubscription<T> implements AsyncIterableIterator<T> {
   #topic: Topic<T>;
@@ -13,12 +13,12 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
     this.#topic = topic;
   }
 
-  /** What a listener who came now would get, which may be newer than what was told. */
+  /** The value a new listener would get. It may be newer than the last one published. */
   get newest(): T | undefined {
     return this.#topic.newest;
   }
 
-  /** Brings the newest up to date with all that happened before, as far as that can be known now. Never rejects. */
+  /** Brings `newest` up to date with everything that happened before, as far as that can be known. Never rejects. */
   async refresh(): Promise<void> {
     let refreshed: Topic<T>;
     do {
@@ -27,26 +27,26 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
     } while (refreshed !== this.#topic);
   }
 
-  /** Goes on with another topic, which makes what was not read of this one superfluous. */
+  /** Continues with another topic, and drops the unread value of this one. */
   moveTo(topic: Topic<T>): void {
     this.#topic = topic;
     this.#unread = undefined;
   }
 
-  /** Gives it a value, unless that is of the past for whoever has what was given before. */
-  put(value: T): void {
+  /** Gives the listener a value, unless that is older than the last one. */
+  push(value: T): void {
     if (this.#end !== undefined) return;
-    if (this.#last !== undefined && this.#topic.isPast(value, this.#last.value)) return;
+    if (this.#last !== undefined && this.#topic.isOutdated(value, this.#last.value)) return;
     this.#last = { value };
     if (this.#waiting === undefined) this.#unread = { value };
     else this.#settle(waiting => waiting.resolve({ value, done: false }));
   }
 
-  /** What was not read yet still is, before the end. */
+  /** Ends the iteration after the unread value, if there is one. */
   finish(error?: Error): void {
     if (this.#end !== undefined) return;
     this.#end = error === undefined ? {} : { error };
-    this.#settle(waiting => (error === undefined ? waiting.resolve(over) : waiting.reject(error)));
+    this.#settle(waiting => (error === undefined ? waiting.resolve(done) : waiting.reject(error)));
   }
 
   next(): Promise<IteratorResult<T>> {
@@ -58,7 +58,7 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
     if (this.#end !== undefined) {
       const { error } = this.#end;
       this.#end = {};
-      return error === undefined ? Promise.resolve(over) : Promise.reject(error);
+      return error === undefined ? Promise.resolve(done) : Promise.reject(error);
     }
     this.#waiting ??= withResolvers();
     return this.#waiting.promise;
@@ -67,8 +67,8 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
   async return(): Promise<IteratorResult<T>> {
     this.#unread = undefined;
     this.finish();
-    this.#topic.leave(this);
-    return over;
+    this.#topic.unsubscribe(this);
+    return done;
   }
 
   [Symbol.asyncIterator](): this {
@@ -82,91 +82,92 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
   }
 }
 
-interface PromiseWithResolvers<T> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** What a topic depends on its owner for. */
+/** What the owner of a topic provides. */
 export interface TopicHooks<T> {
-  /** Is called when the last listener has left. */
+  /** Called when the last listener has left. */
   onEmpty(): void;
-  /** As `Reading.refresh` has it. */
+  /** See `TopicSubscription.refresh`. */
   refresh(): Promise<void>;
-  /** Whether a value is of the past for whoever has the other one. */
-  isPast(value: T, other: T): boolean;
+  /** Whether a value is older than the other one. */
+  isOutdated(value: T, other: T): boolean;
 }
 
-/** The newest value of something that changes, and who listens to it, within one process. */
+/** The newest value of something that changes, and its listeners in this process. */
 export class Topic<T> {
-  readonly #readings = new Set<TopicSubscription<T>>();
+  readonly #subscriptions = new Set<TopicSubscription<T>>();
   readonly #onEmpty: () => void;
   #newest: { value: T } | undefined;
   readonly refresh: TopicHooks<T>['refresh'];
-  readonly isPast: TopicHooks<T>['isPast'];
+  readonly isOutdated: TopicHooks<T>['isOutdated'];
 
-  constructor({ onEmpty, refresh, isPast }: TopicHooks<T>) {
+  constructor({ onEmpty, refresh, isOutdated }: TopicHooks<T>) {
     this.#onEmpty = onEmpty;
     this.refresh = refresh;
-    this.isPast = isPast;
+    this.isOutdated = isOutdated;
   }
 
   get newest(): T | undefined {
     return this.#newest?.value;
   }
 
-  /** Takes a value over for whoever comes later. */
-  keep(value: T): void {
-    if (this.#newest === undefined || !this.isPast(value, this.#newest.value)) this.#newest = { value };
+  /** Replaces the value for later listeners; those of now do not get it. */
+  replace(value: T): void {
+    if (this.#newest === undefined || !this.isOutdated(value, this.#newest.value)) this.#newest = { value };
   }
 
-  /** Takes a value over and tells it to all. */
-  tell(value: T): void {
-    this.keep(value);
-    for (const reading of this.#readings) reading.put(value);
+  /** Replaces the value, and gives it to all listeners. */
+  publish(value: T): void {
+    this.replace(value);
+    for (const subscription of this.#subscriptions) subscription.push(value);
   }
 
-  /** Ends all readings, with an error where there is one. */
+  /** Ends all subscriptions, with an error if there is one. */
   end(error?: Error): void {
-    const readings = [...this.#readings];
-    this.#readings.clear();
-    for (const reading of readings) reading.finish(error);
+    const subscriptions = [...this.#subscriptions];
+    this.#subscriptions.clear();
+    for (const subscription of subscriptions) subscription.finish(error);
     this.#onEmpty();
   }
 
-  /** Leaves all listeners to another topic. */
+  /** Moves all subscriptions to another topic. */
   handOver(to: Topic<T>): void {
-    const readings = [...this.#readings];
-    this.#readings.clear();
-    for (const reading of readings) {
-      reading.moveTo(to);
-      to.#take(reading);
+    const subscriptions = [...this.#subscriptions];
+    this.#subscriptions.clear();
+    for (const subscription of subscriptions) {
+      subscription.moveTo(to);
+      to.#add(subscription);
     }
     this.#onEmpty();
   }
 
-  /** Listens until the signal aborts; the newest value comes first. */
-  read(signal: AbortSignal): TopicSubscription<T> {
-    const reading = new TopicSubscription(this);
-    this.#take(reading);
-    if (signal.aborted) void reading.return();
-    else signal.addEventListener('abort', () => void reading.return(), { once: true });
-    return reading;
+  /** Subscribes until the signal aborts. The newest value comes first. */
+  subscribe(signal: AbortSignal): TopicSubscription<T> {
+    const subscription = new TopicSubscription(this);
+    this.#add(subscription);
+    if (signal.aborted) void subscription.return();
+    else signal.addEventListener('abort', () => void subscription.return(), { once: true });
+    return subscription;
   }
 
-  leave(reading: TopicSubscription<T>): void {
-    if (this.#readings.delete(reading) && this.#readings.size === 0) this.#onEmpty();
+  unsubscribe(subscription: TopicSubscription<T>): void {
+    if (this.#subscriptions.delete(subscription) && this.#subscriptions.size === 0) this.#onEmpty();
   }
 
-  #take(reading: TopicSubscription<T>): void {
-    this.#readings.add(reading);
-    if (this.#newest !== undefined) reading.put(this.#newest.value);
+  #add(subscription: TopicSubscription<T>): void {
+    this.#subscriptions.add(subscription);
+    if (this.#newest !== undefined) subscription.push(this.#newest.value);
   }
 }
 
-const over = { value: undefined, done: true } as const;
+const done = { value: undefined, done: true } as const;
 
+interface PromiseWithResolvers<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** `Promise.withResolvers`, which Node 20 does not have. */
 function withResolvers<T>(): PromiseWithResolvers<T> {
   let resolve: (value: T) => void = () => {};
   let reject: (error: Error) => void = () => {};

@@ -1,205 +1,197 @@
 import { randomUUID } from 'node:crypto';
-import type { z } from 'zod';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Lease, LeaseStore } from './lease-store.js';
-import { type Finding, startPoller } from './poller.js';
+import { type PollResult, startPoller } from './poller.js';
 import {
-  errorOf,
-  type Found,
   isNewer,
-  isPast,
-  type News,
+  isOutdated,
   type Observed,
-  refusalIn,
+  type PollOutcome,
+  refusalError,
+  refusalOf,
+  type Snapshot,
   type StateMessage,
 } from './state-message.js';
 import { Topic } from './topic.js';
 
-/** What is watched: where its state comes from, and what to make of it. States are JSON-safe. */
+/** What is watched: where its state comes from, and how to compare states. States must be safe as JSON. */
 export interface Watched<S> {
-  /** The shape of a state. One of another shape that comes from elsewhere in the fleet is counted and ignored. */
-  readonly stateSchema: z.ZodType<S>;
-  /** Asks the source, never a cache. @param previous the last state that anybody in the fleet knew. */
+  /** Restores in a state what JSON does not preserve. Must accept its own result. */
+  revive?(state: S): S;
+  /** Asks the service, never a cache. @param previous the last state that any process of the fleet knows. */
   ask(previous: S | undefined, signal: AbortSignal): Promise<S>;
-  /** Whether a listener who has the one needs not hear the other. */
+  /** Whether a listener that has the one state does not need the other. */
   same(one: S, other: S): boolean;
-  /** Whether nothing can follow. */
+  /** Whether no state can follow. */
   isFinal(state: S): boolean;
   /**
-   * A token that changes with every write after which earlier states are of no use to who comes; undefined where it is not to be had now.
-   * Left out: there is no such write.
+   * A token that changes with every write after which new listeners must not get earlier states; undefined if it is unknown now. Left out if
+   * there is no such write.
    */
   generation?(): Promise<string | undefined>;
 }
 
 export interface WatcherDeps {
   readonly leases: LeaseStore;
+  /** The time between two polls, in milliseconds. */
   readonly intervalMs: number;
   readonly telemetry: Telemetry;
 }
 
-/** What a watcher depends on its owner for. */
+/** What the owner of a watcher provides. */
 export interface WatcherHooks {
-  /** Is called when the last listener has left, or the topic has ended. */
+  /** Called when the last listener has left, or the topic has ended. */
   onEmpty(): void;
-  /** Hands the listeners over, and empties the topic, where the generation of what is watched is another by now. */
-  moveOn(): Promise<void>;
+  /** If the generation has changed, moves the listeners to the watcher of the new one. */
+  switchGeneration(): Promise<void>;
 }
 
 /** How often a lease is renewed, or tried for, within its time. */
-const beatsPerLease = 3;
-/** After this many intervals without an answer, listeners are told the age of what they have. */
+const heartbeatsPerLease = 3;
+/** After this many intervals without a new state, listeners get the last one again, with its age. */
 const staleIntervals = 3;
 
 /**
- * One process's part in watching one thing: listens to what the fleet hears, tries for the lease, and asks while it has it. Where the
- * board is away for longer than a lease, it asks for its own listeners alone. Runs from `start` until `stop`, or to its end.
+ * One process's part in watching one thing: receives what the fleet publishes, tries to take the lease, and polls while it has it. If the
+ * lease store is unavailable for longer than a lease, it polls for its own listeners alone. Runs from `start` to `stop`, or to its end.
  */
 export class Watcher {
-  readonly topic: Topic<Found<unknown>>;
+  readonly topic: Topic<Snapshot<unknown>>;
   readonly #name: string;
   readonly #watched: Watched<unknown>;
-  readonly #parts: WatcherDeps;
+  readonly #deps: WatcherDeps;
   readonly #hooks: WatcherHooks;
   readonly #holder = randomUUID();
-  #word: StateMessage<unknown> | undefined;
+  #message: StateMessage<unknown> | undefined;
   #lease: (Lease & { until: number }) | undefined;
-  /** Words below are of a time before this watcher's; undefined: nothing is known yet. */
-  #floor: number | undefined;
-  #unlisten = () => {};
+  /** Messages with a smaller fence are older than this watcher; undefined until the first heartbeat. */
+  #oldestFence: number | undefined;
+  #unsubscribe = () => {};
   #stopPoller: (() => void) | undefined;
-  #beatTimer: NodeJS.Timeout | undefined;
+  #heartbeatTimer: NodeJS.Timeout | undefined;
   #staleTimer: NodeJS.Timeout | undefined;
-  #beating: Promise<void> = Promise.resolve();
-  #heardOfBoardAt = performance.now();
-  #toldStale = false;
+  #heartbeat: Promise<void> = Promise.resolve();
+  #storeSeenAt = performance.now();
+  #repeated = false;
   #stopped = false;
 
-  constructor(name: string, watched: Watched<unknown>, parts: WatcherDeps, hooks: WatcherHooks) {
+  constructor(name: string, watched: Watched<unknown>, deps: WatcherDeps, hooks: WatcherHooks) {
     this.#name = name;
     this.#watched = watched;
-    this.#parts = parts;
+    this.#deps = deps;
     this.#hooks = hooks;
     this.topic = new Topic({
       onEmpty: hooks.onEmpty,
       refresh: async () => {
-        await hooks.moveOn();
+        await hooks.switchGeneration();
         await this.catchUp();
       },
-      // What is final is told for certain.
-      isPast: (found, other) =>
-        !watched.isFinal(found.state) && isPast(found, other, staleIntervals * parts.intervalMs),
+      // A final state is always published.
+      isOutdated: (snapshot, other) =>
+        !watched.isFinal(snapshot.state) && isOutdated(snapshot, other, staleIntervals * deps.intervalMs),
     });
   }
 
   start(): void {
-    this.#unlisten = this.#parts.leases.listen(this.#name, word => this.#overhear(word));
+    this.#unsubscribe = this.#deps.leases.subscribe(this.#name, message => this.#receive(message));
     this.#beat();
   }
 
-  /** Takes over the board's last word, which may not have been heard here yet: a listener may have heard it elsewhere. Never rejects. */
+  /** Accepts the last stored message, which a listener may already have got through another process. Never rejects. */
   async catchUp(): Promise<void> {
     if (this.#stopped) return;
-    const word = this.#parseLenient(await this.#parts.leases.read(this.#name).catch(() => undefined));
-    if (word !== undefined) this.#hear(word);
+    const message = await this.#deps.leases.read(this.#name).catch(() => undefined);
+    if (message !== undefined) this.#accept(message);
   }
 
-  /** A word of the board with its state as the schema has it; undefined where it does not fit. */
-  #parseLenient(word: StateMessage<unknown> | undefined): StateMessage<unknown> | undefined {
-    if (word === undefined || word.kind === 'refused') return word;
-    const { data, success } = this.#watched.stateSchema.safeParse(word.state);
-    if (success) return { ...word, state: data };
-    this.#parts.telemetry.malformed('state');
-    return undefined;
-  }
-
-  /** Ends asking and listening, and gives the lease back. */
+  /** Stops polling and listening, and releases the lease. */
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
-    clearTimeout(this.#beatTimer);
+    clearTimeout(this.#heartbeatTimer);
     clearTimeout(this.#staleTimer);
-    this.#unlisten();
-    this.#rest();
-    await this.#beating;
-    const lease = this.#part('released');
-    if (lease !== undefined) await this.#parts.leases.release(this.#name, lease).catch(() => {});
+    this.#unsubscribe();
+    this.#stopPolling();
+    await this.#heartbeat;
+    const lease = this.#dropLease('released');
+    if (lease !== undefined) await this.#deps.leases.release(this.#name, lease).catch(() => {});
   }
 
   #beat(): void {
-    this.#beating = this.#tryBeat()
-      .catch(() => this.#withoutBoard())
-      .then(() => this.#hooks.moveOn());
-    void this.#beating.then(() => {
+    this.#heartbeat = this.#takeOrRenew()
+      .catch(() => this.#pollWithoutStore())
+      .then(() => this.#hooks.switchGeneration());
+    void this.#heartbeat.then(() => {
       if (this.#stopped) return;
-      const pause = this.#parts.leases.leaseMs / beatsPerLease;
-      this.#beatTimer = setTimeout(() => this.#beat(), pause * (0.8 + 0.2 * Math.random()));
+      const pause = this.#deps.leases.leaseMs / heartbeatsPerLease;
+      this.#heartbeatTimer = setTimeout(() => this.#beat(), pause * (0.8 + 0.2 * Math.random()));
     });
   }
 
-  async #tryBeat(): Promise<void> {
+  async #takeOrRenew(): Promise<void> {
     if (this.#lease !== undefined) return this.#renew(this.#lease);
-    const { leases, intervalMs } = this.#parts;
-    const begunAt = performance.now();
-    const { lease, fence, kept } = await leases.take(this.#name, this.#holder);
-    this.#heardOfBoardAt = performance.now();
-    this.#floor = fence;
-    const word = this.#parseLenient(kept?.word);
-    if (word !== undefined) this.#hear(word);
-    if (lease === undefined) return this.#rest();
-    this.#lease = { ...lease, until: begunAt + leases.leaseMs };
-    this.#parts.telemetry.leaseChange('taken');
-    if (!this.#stopped) this.#poll(word === undefined || kept === undefined ? 0 : Math.max(intervalMs - kept.ageMs, 0));
+    const { leases, intervalMs } = this.#deps;
+    const startedAt = performance.now();
+    const { lease, fence, stored } = await leases.take(this.#name, this.#holder);
+    this.#storeSeenAt = performance.now();
+    this.#oldestFence = fence;
+    if (stored !== undefined) this.#accept(stored.message);
+    if (lease === undefined) return this.#stopPolling();
+    this.#lease = { ...lease, until: startedAt + leases.leaseMs };
+    this.#deps.telemetry.leaseChange('taken');
+    if (!this.#stopped) this.#startPolling(stored === undefined ? 0 : Math.max(intervalMs - stored.ageMs, 0));
   }
 
   async #renew(lease: Lease): Promise<void> {
-    const { leases } = this.#parts;
-    const begunAt = performance.now();
+    const { leases } = this.#deps;
+    const startedAt = performance.now();
     const renewed = await leases.renew(this.#name, lease);
-    this.#heardOfBoardAt = performance.now();
-    if (renewed) this.#lease = { ...lease, until: begunAt + leases.leaseMs };
-    else this.#lose();
+    this.#storeSeenAt = performance.now();
+    if (renewed) this.#lease = { ...lease, until: startedAt + leases.leaseMs };
+    else this.#loseLease();
   }
 
-  #lose(): void {
-    this.#part('lost');
-    this.#rest();
+  #loseLease(): void {
+    this.#dropLease('lost');
+    this.#stopPolling();
   }
 
   /** Forgets the lease, if there is one. */
-  #part(change: 'lost' | 'released'): Lease | undefined {
+  #dropLease(change: 'lost' | 'released'): Lease | undefined {
     const lease = this.#lease;
     this.#lease = undefined;
-    if (lease !== undefined) this.#parts.telemetry.leaseChange(change);
+    if (lease !== undefined) this.#deps.telemetry.leaseChange(change);
     return lease;
   }
 
-  /** The board is away: whoever has nothing to tell yet, or has waited for as long as a lease lasts, asks alone. */
-  #withoutBoard(): void {
+  /** While the lease store is unavailable: polls if there is no state yet, or if a whole lease has passed. */
+  #pollWithoutStore(): void {
     if (this.#stopped) return;
-    const alone = performance.now() - this.#heardOfBoardAt > this.#parts.leases.leaseMs;
-    if (!alone && this.topic.newest !== undefined) return;
-    const age = this.topic.newest === undefined ? undefined : Date.now() - this.topic.newest.observedAt;
-    this.#poll(age === undefined ? 0 : Math.max(this.#parts.intervalMs - age, 0));
+    const { newest } = this.topic;
+    const isAlone = performance.now() - this.#storeSeenAt > this.#deps.leases.leaseMs;
+    if (!isAlone && newest !== undefined) return;
+    this.#startPolling(
+      newest === undefined ? 0 : Math.max(this.#deps.intervalMs - (Date.now() - newest.observedAt), 0),
+    );
   }
 
-  #poll(firstInMs: number): void {
+  #startPolling(firstInMs: number): void {
     if (this.#stopPoller !== undefined) return;
-    this.#stopPoller = startPoller(signal => this.#ask(signal), this.#parts.intervalMs, firstInMs);
-    this.#parts.telemetry.pollers(1);
+    this.#stopPoller = startPoller(signal => this.#poll(signal), this.#deps.intervalMs, firstInMs);
+    this.#deps.telemetry.pollers(1);
   }
 
-  #rest(): void {
+  #stopPolling(): void {
     if (this.#stopPoller === undefined) return;
     this.#stopPoller();
     this.#stopPoller = undefined;
-    this.#parts.telemetry.pollers(-1);
+    this.#deps.telemetry.pollers(-1);
   }
 
-  async #ask(signal: AbortSignal): Promise<Finding> {
-    // After a pause of the whole process the lease may be another's by now.
+  async #poll(signal: AbortSignal): Promise<PollResult> {
+    // If the whole process was paused, another process may have the lease by now.
     if (this.#lease !== undefined && performance.now() > this.#lease.until) {
-      await this.#renew(this.#lease).catch(() => this.#lose());
+      await this.#renew(this.#lease).catch(() => this.#loseLease());
       if (signal.aborted) return 'failed';
     }
     const observedAt = Date.now();
@@ -207,69 +199,71 @@ export class Watcher {
     try {
       const state = await this.#watched.ask(before, signal);
       if (signal.aborted) return 'failed';
-      await this.#announce({ kind: this.#watched.isFinal(state) ? 'final' : 'state', state, observedAt }, signal);
+      await this.#publish({ kind: this.#watched.isFinal(state) ? 'final' : 'state', state, observedAt }, signal);
       return before !== undefined && this.#watched.same(before, state) ? 'same' : 'changed';
     } catch (error) {
-      const refusal = refusalIn(error);
-      if (refusal !== undefined && !signal.aborted) await this.#announce({ kind: 'refused', ...refusal }, signal);
+      const refusal = refusalOf(error);
+      if (refusal !== undefined && !signal.aborted) await this.#publish({ kind: 'refused', ...refusal }, signal);
       return 'failed';
     }
   }
 
-  async #announce(news: News<unknown>, signal: AbortSignal): Promise<void> {
-    // What was found before a write is told before what is found after it, or not at all.
-    await this.#hooks.moveOn();
+  async #publish(outcome: PollOutcome<unknown>, signal: AbortSignal): Promise<void> {
+    // A state from before a write must not be published after one from after the write.
+    await this.#hooks.switchGeneration();
     if (signal.aborted) return;
     const lease = this.#lease;
-    const fence = lease?.fence ?? this.#word?.fence ?? 0;
-    const seq = this.#word?.fence === fence ? this.#word.seq + 1 : 1;
-    const word: StateMessage<unknown> = { ...news, fence, seq };
-    if (lease === undefined) return this.#hear(word, true);
-    // Undefined where the board is away: then nobody knows, and this process may have been stopped meanwhile.
-    const told = await this.#parts.leases.announce(this.#name, lease, word).catch(() => undefined);
-    if (told === undefined && signal.aborted) return;
-    if (told ?? performance.now() < lease.until) this.#hear(word, told === undefined);
-    else this.#lose();
+    const fence = lease?.fence ?? this.#message?.fence ?? 0;
+    const seq = this.#message?.fence === fence ? this.#message.seq + 1 : 1;
+    const message: StateMessage<unknown> = { ...outcome, fence, seq };
+    if (lease === undefined) return this.#accept(message, true);
+    // Undefined if the store is unavailable: nobody else received it, and this watcher may have been stopped meanwhile.
+    const published = await this.#deps.leases.publish(this.#name, lease, message).catch(() => undefined);
+    if (published === undefined && signal.aborted) return;
+    if (published ?? performance.now() < lease.until) this.#accept(message, published === undefined);
+    else this.#loseLease();
   }
 
-  /** An end that was told before this watcher began is none of its own. */
-  #overhear(told: StateMessage<unknown>): void {
-    if (this.#floor === undefined || told.fence < this.#floor) return;
-    const word = this.#parseLenient(told);
-    if (word === undefined) return;
-    // Who hears that somebody else asks is not alone, and has no lease.
-    if (word.fence !== this.#lease?.fence) this.#lose();
-    this.#hear(word);
+  /** A message from before this watcher started is ignored: its end is not the end of this watcher. */
+  #receive(message: StateMessage<unknown>): void {
+    if (this.#oldestFence === undefined || message.fence < this.#oldestFence) return;
+    // Another process polls, so this one is not alone and has no lease.
+    if (message.fence !== this.#lease?.fence) this.#loseLease();
+    this.#accept(message);
   }
 
-  /** @param isAlone whether the word is this process's own, and was told to nobody else. */
-  #hear(word: StateMessage<unknown>, isAlone = false): void {
-    if (this.#stopped || !isNewer(word, this.#word)) return;
-    this.#word = word;
-    if (word.kind !== 'state') this.#part('released');
-    if (word.kind === 'refused') this.topic.end(errorOf(word));
-    else this.#show(word, isAlone);
+  /** @param isLocal whether only this process has the message. */
+  #accept(message: StateMessage<unknown>, isLocal = false): void {
+    if (this.#stopped || !isNewer(message, this.#message)) return;
+    this.#message = message;
+    if (message.kind !== 'state') this.#dropLease('released');
+    if (message.kind === 'refused') this.topic.end(refusalError(message));
+    else this.#show(message, isLocal);
   }
 
-  #show({ kind, state, observedAt, fence }: StateMessage<unknown> & Observed<unknown>, isAlone: boolean): void {
+  #show(
+    { kind, state: received, observedAt, fence }: StateMessage<unknown> & Observed<unknown>,
+    isLocal: boolean,
+  ): void {
     const { newest } = this.topic;
-    const found: Found<unknown> = isAlone
+    const state = this.#watched.revive?.(received) ?? received;
+    const snapshot: Snapshot<unknown> = isLocal
       ? { state, observedAt, fence: undefined, asOf: Date.now() }
       : { state, observedAt, fence, asOf: observedAt };
-    const changed = newest === undefined || !this.#watched.same(newest.state, state) || this.#toldStale;
-    this.#toldStale = false;
-    if (changed || kind === 'final') this.topic.tell(found);
-    else this.topic.keep(found);
+    const changed = newest === undefined || !this.#watched.same(newest.state, state) || this.#repeated;
+    this.#repeated = false;
+    if (changed || kind === 'final') this.topic.publish(snapshot);
+    else this.topic.replace(snapshot);
     if (kind === 'final') this.topic.end();
-    else this.#watchAge();
+    else this.#repeatWhenStale();
   }
 
-  #watchAge(): void {
+  #repeatWhenStale(): void {
     clearTimeout(this.#staleTimer);
     this.#staleTimer = setTimeout(() => {
-      this.#toldStale = true;
-      // A value of its own, since it is told anew.
-      if (this.topic.newest !== undefined) this.topic.tell({ ...this.topic.newest });
-    }, staleIntervals * this.#parts.intervalMs);
+      this.#repeated = true;
+      // A copy, because listeners compare values by identity.
+      if (this.topic.newest !== undefined) this.topic.publish({ ...this.topic.newest });
+    }, staleIntervals * this.#deps.intervalMs);
   }
 }

@@ -1,14 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
 import { jobsTag, marketTag } from '../../data/cache/tags.js';
 import type { Polling } from '../../data/polling/polling.js';
-import type { Found } from '../../data/polling/state-message.js';
+import type { Snapshot } from '../../data/polling/state-message.js';
 import type { TopicSubscription } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/request-auth.js';
 import { ResponseMetadata, type SkippedRecord } from '../../observability/response-metadata.js';
 import { type JobPhase, jobsRead } from './client.js';
-import { type Job, jobState } from './model.js';
+import type { Job } from './model.js';
 
 /** State of the jobs in one phase of a market. */
 export interface JobProgress {
@@ -21,20 +20,10 @@ export interface JobProgress {
   readonly finished: boolean;
 }
 
-const leftOut = z.object({ record: z.string(), id: z.string().nullable(), fields: z.array(z.string()) });
-
-const jobProgressState: z.ZodType<JobProgress> = z.object({
-  marketId: z.string(),
-  phase: z.enum(['DISCOVERY', 'PUBLISH']),
-  jobs: z.array(jobState),
-  leftOut: z.array(leftOut),
-  finished: z.boolean(),
-});
-
 /** The subscriptions of the discovery domain. */
 export interface DiscoveryFeed {
   /** The jobs of a phase, until the last one has ended (docs/upstream-api.md: Discovery workflow). @throws while reading: UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, BAD_USER_INPUT. */
-  jobProgress(marketId: string, phase: JobPhase): Promise<TopicSubscription<Found<JobProgress>>>;
+  jobProgress(marketId: string, phase: JobPhase): Promise<TopicSubscription<Snapshot<JobProgress>>>;
 }
 
 /** The feed for one client, until the signal of its request aborts. */
@@ -62,7 +51,6 @@ export function createDiscoveryFeed(
         scope,
         `jobs ${phase} ${marketId}`,
         {
-          stateSchema: jobProgressState,
           ask: (last, signal) => ask(marketId, phase, last, signal),
           same: isDeepStrictEqual,
           isFinal: ({ finished }) => finished,

@@ -31,17 +31,6 @@ const job = z
 /** A job of a discovery or of a publication (docs/upstream-api.md: Discovery job). */
 export type Job = z.output<typeof job>;
 
-/** The shape of a job that another gateway read. */
-export const jobState = z.object({
-  id: text,
-  progress: z.number().nullable(),
-  workflowName: text.nullable(),
-  status: text.nullable(),
-  startTime: text.nullable(),
-  endTime: text.nullable(),
-  finished: z.boolean(),
-}) satisfies z.ZodType<Job>;
-
 /** The jobs of a market: `{metadata, data}`. */
 export const jobList = z.object({ data: requiredRecords('Job', job) }).transform(({ data }) => data);
 

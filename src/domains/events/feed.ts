@@ -5,7 +5,7 @@ import { largestPage } from '../../graphql/input.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { EventQuery, EventsClient } from './client.js';
 import type { Event } from './model.js';
-import { follow, type Tail, tailState, updateTime } from './tail.js';
+import { follow, reviveVectors, type Tail, updateTime } from './tail.js';
 
 /** The subscriptions of the events domain. */
 export interface EventsFeed {
@@ -40,7 +40,7 @@ export function createEventsFeed(
         scope,
         `events ${vectors} ${request.query}`,
         {
-          stateSchema: tailState,
+          revive: reviveVectors,
           ask: (before, signal) => follow(pagesOf(query, vectors, signal), before, Date.now()),
           same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
           isFinal: () => false,

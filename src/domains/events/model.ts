@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { Vector } from '../../data/embeddings/vector.js';
 import { placedRecords, records, tolerant } from '../../data/upstream/schema-drift.js';
 import { closedSet, unwrapped, utcTime, vector } from '../../data/wire-types.js';
 
@@ -117,72 +116,6 @@ const event = z
 
 /** An Event (docs/upstream-api.md: Event), with `taxonomicMatches` flattened. */
 export type Event = z.output<typeof event>;
-
-const vectorState = z.union([z.instanceof(Vector), vector]);
-
-/** The shape of an event that another gateway read. */
-export const eventState = z.object({
-  id: text,
-  title: text.nullable(),
-  summary: text.nullable(),
-  vectorIndex: z
-    .object({
-      anchorText: text.nullable(),
-      embeddings: vectorState.nullable(),
-      embeddingsModelName: text.nullable(),
-    })
-    .nullable(),
-  eventSearchKeywords: z.array(z.object({ keyword: text.nullable(), propertySource: text.nullable() })),
-  relevantEntities: z.array(
-    z.object({
-      name: text.nullable(),
-      entityType: z.enum(Object.values(entityTypes)).nullable(),
-      propertySource: text.nullable(),
-    }),
-  ),
-  references: z.array(z.object({ id: text, title: text, url: text.nullable() })),
-  lastUpdated: text.nullable(),
-  timestamps: z.object({
-    published: text.nullable(),
-    recordedStart: text.nullable(),
-    recordedEnd: text.nullable(),
-    projectedStart: text.nullable(),
-    projectedEnd: text.nullable(),
-  }),
-  affectedDatapoints: z.array(
-    z.object({
-      name: text,
-      subject: text.nullable(),
-      direction: z.enum(Object.values(directions)).nullable(),
-      quantity: z
-        .object({
-          operator: z.enum(Object.values(operators)).nullable(),
-          values: z.array(z.number()),
-          unit: text,
-        })
-        .nullable(),
-    }),
-  ),
-  alertTypes: z.array(
-    z.object({
-      name: text,
-      mappedFrom: text.nullable(),
-      method: text.nullable(),
-      similarity: z.number().nullable(),
-      rationale: text.nullable(),
-    }),
-  ),
-  impactedEntities: z.array(
-    z.object({
-      name: text,
-      entityType: text.nullable(),
-      mappedFrom: text.nullable(),
-      impact: z
-        .object({ likelihood: score.nullable(), severity: score.nullable(), rationale: text.nullable() })
-        .nullable(),
-    }),
-  ),
-}) satisfies z.ZodType<Event>;
 
 const count = z.int().min(0);
 

@@ -1,7 +1,6 @@
-import { z } from 'zod';
-import { moment } from '../../data/polling/state-message.js';
+import { Vector } from '../../data/embeddings/vector.js';
 import { largestPage } from '../../graphql/input.js';
-import { type Event, eventState } from './model.js';
+import type { Event } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
 export interface EventUpdate {
@@ -20,12 +19,17 @@ export interface Tail {
   readonly updates: readonly EventUpdate[];
 }
 
-/** The shape of a tail that another gateway found. */
-export const tailState: z.ZodType<Tail> = z.object({
-  from: moment,
-  seen: z.array(z.string()),
-  updates: z.array(z.object({ key: z.string(), foundAt: moment, event: eventState })),
-});
+/** Restores the vectors of a tail that another process found: JSON carries them as text. */
+export function reviveVectors(tail: Tail): Tail {
+  const updates = tail.updates.map(update => ({ ...update, event: withVector(update.event) }));
+  return { ...tail, updates };
+}
+
+function withVector(event: Event): Event {
+  const embeddings: unknown = event.vectorIndex?.embeddings;
+  if (event.vectorIndex === null || typeof embeddings !== 'string') return event;
+  return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: new Vector(embeddings) } };
+}
 
 /** One page of a range of the list. `leftOut` is the number of records that could not be parsed. */
 export interface TailPage {

@@ -178,7 +178,7 @@ test('a credential counts as a header, in the query, or in the first message, an
     code: 4400,
   });
   expect(await method({ params: { 'x-api-key': 7 } })).toEqual(
-    expect.objectContaining({ code: 4400, reason: 'BAD_USER_INPUT: x-api-key: must be text' }),
+    expect.objectContaining({ code: 4400, reason: 'BAD_USER_INPUT: x-api-key: must be a string' }),
   );
 });
 

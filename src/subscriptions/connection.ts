@@ -6,95 +6,101 @@ import type { Handshake, Identity } from '../http/authentication.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
-import { closeCodes, closingFor, fitting } from './closing.js';
-import { type Asked, type Message, messageIn } from './messages.js';
 import type { Operation } from './operations.js';
-import { rawCredentialsIn } from './raw-credentials.js';
-import { type Frame, type FrameEncoder, inParts, Subscriber, slowBytes, type Wire } from './subscriber.js';
+import {
+  closeCodes,
+  closeFor,
+  closeReason,
+  type Message,
+  messageIn,
+  type OperationRequest,
+  rawCredentialsIn,
+} from './protocol.js';
+import { type ClientConnection, type Frame, type FrameEncoder, inParts, Subscriber, slowBytes } from './subscriber.js';
 import type { Subscriptions } from './subscriptions.js';
 
-/** Times of the doors for streams, in milliseconds. */
-export interface StreamTimes {
-  /** How long a client may take to introduce itself. */
+/** Timeouts of the subscription transports, in milliseconds. */
+export interface SubscriptionTimes {
+  /** How long a client may take to send `connection_init`. */
   readonly initMs: number;
-  /** Between two heartbeats; who does not answer one before the next is gone. */
+  /** Between two heartbeats. A client that does not answer one before the next is disconnected. */
   readonly heartbeatMs: number;
-  /** How long nothing may run on a connection. */
+  /** How long a connection may have no operation. */
   readonly idleMs: number;
 }
 
-/** What a connection needs of its door. */
+/** What a connection is made with. */
 export interface ConnectionDeps {
-  readonly streams: Subscriptions;
-  readonly times: StreamTimes;
-  /** Who it is, by what it arrived with and what it presents in its first message. @throws as `Reception.authenticate` does. */
-  authenticate(arrival: Handshake, rawCredentials: RawCredentials): Promise<Identity>;
+  readonly subscriptions: Subscriptions;
+  readonly times: SubscriptionTimes;
+  /** Identifies the client by its handshake and the payload of `connection_init`. @throws as `Authentication.authenticate` does. */
+  authenticate(handshake: Handshake, rawCredentials: RawCredentials): Promise<Identity>;
 }
 
-/** An operation that runs. */
+/** A running operation. */
 interface Running {
-  /** Whether it has one answer, for which a connection waits before it leaves. */
+  /** True for a query or a mutation: a draining connection waits for its response. */
   readonly isSingle: boolean;
   stop(): void;
 }
 
 type Phase =
-  | { readonly name: 'expected'; readonly arrival: Handshake; readonly timer: NodeJS.Timeout }
+  | { readonly name: 'expected'; readonly handshake: Handshake; readonly timer: NodeJS.Timeout }
   | { readonly name: 'admitting' }
-  | { readonly name: 'admitted'; readonly guest: Identity; readonly leave: () => void }
+  | { readonly name: 'admitted'; readonly identity: Identity; readonly leave: () => void }
   | { readonly name: 'closed' };
 
-/** How long the other side may take to close too. */
+/** How long the client may take to close its side. */
 const closingMs = 2_000;
 
-/** In bytes. Who has so much to take first is not listened to. */
-const mostUntaken = 1024 * 1024;
+/** In bytes. Above this send buffer we stop reading from the socket. */
+const mostUnsent = 1024 * 1024;
 
-/** More than a client that keeps its connection alive sends in pings and pongs between two heartbeats, in bytes. */
+/** In bytes. More than a well-behaved client sends in pings and pongs between two heartbeats. */
 const controlBytesPerBeat = 16 * 1024;
 
-/** One WebSocket and what runs on it, in the graphql-transport-ws protocol. */
-export class Connection implements Wire {
+/** One WebSocket that speaks graphql-transport-ws, and the operations that run on it. */
+export class Connection implements ClientConnection {
   readonly #socket: WebSocket;
   readonly #id: string;
-  readonly #parts: ConnectionDeps;
-  /** What runs, by its id. */
+  readonly #deps: ConnectionDeps;
+  /** Running operations by id. */
   readonly #running = new Map<string, Running>();
-  /** Lets so many be executed at a time, and the others in their order. */
-  readonly #turns: Bulkhead;
-  /** Wait until it has taken most of what it was sent. */
+  /** Bounds how many operations are executed at a time; the others wait in order. */
+  readonly #executions: Bulkhead;
+  /** Callbacks that wait until the send buffer is below `mostUnsent`. */
   readonly #waiting = new Set<() => void>();
-  /** What was sent, or is to be, and was not taken yet. */
-  #untakenClaim: Claim;
+  /** Counts bytes that are queued or sent and not yet taken by the client. */
+  #unsentClaim: Claim;
   #queued = 0;
-  /** Counts what has arrived of a message that is not whole yet. */
+  /** Counts the bytes of a message that has not arrived completely. */
   readonly #unfinishedClaim: Claim;
   #unfinished = 0;
   #phase: Phase;
   #alive = true;
-  /** How much it had to take at the last heartbeat. */
-  #untaken = 0;
+  /** The send buffer at the last heartbeat, in bytes. */
+  #unsent = 0;
   #idleSince = performance.now();
-  #begun = 0;
-  #isLeaving = false;
+  #operationsStarted = 0;
+  #isDraining = false;
 
-  /** @param id what its request is called; its operations are called after it. */
-  constructor(socket: WebSocket, id: string, arrival: Handshake, parts: ConnectionDeps) {
+  /** @param id the id of the upgrade request; operations are numbered below it, such as `id/1`. */
+  constructor(socket: WebSocket, id: string, handshake: Handshake, deps: ConnectionDeps) {
     this.#socket = socket;
     this.#id = id;
-    this.#parts = parts;
-    this.#turns = new Bulkhead(parts.streams.limits.executions, parts.streams.limits.operations);
-    this.#untakenClaim = parts.streams.claimOf(arrival.address);
-    this.#unfinishedClaim = parts.streams.claimOf(networkOf(arrival.address));
+    this.#deps = deps;
+    this.#executions = new Bulkhead(deps.subscriptions.limits.executions, deps.subscriptions.limits.operations);
+    this.#unsentClaim = deps.subscriptions.claimOf(handshake.address);
+    this.#unfinishedClaim = deps.subscriptions.claimOf(networkOf(handshake.address));
     const late = () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout');
-    this.#phase = { name: 'expected', arrival, timer: setTimeout(late, parts.times.initMs) };
+    this.#phase = { name: 'expected', handshake, timer: setTimeout(late, deps.times.initMs) };
     socket.on('message', (data, isBinary) => {
       this.#countUnfinished(0);
       try {
         this.#receive(isBinary ? undefined : messageIn(data as Buffer));
       } catch (error) {
-        // Whatever it sent, it is to hurt nobody else.
-        this.close(...closingFor(error));
+        // A bad message must not affect other connections.
+        this.close(...closeFor(error));
       }
     });
     socket.on('pong', () => {
@@ -103,9 +109,9 @@ export class Connection implements Wire {
     socket.on('error', () => socket.terminate());
   }
 
-  /** How many operations were begun so far. */
-  get begun(): number {
-    return this.#begun;
+  /** How many operations have been started so far. */
+  get operationsStarted(): number {
+    return this.#operationsStarted;
   }
 
   get buffered(): number {
@@ -113,8 +119,8 @@ export class Connection implements Wire {
   }
 
   /**
-   * Bytes have come by its socket. Whoever sends more than `most` without completing a message, or more than there is room for, loses the
-   * connection.
+   * Counts bytes that arrived on the socket. Closes the connection if more than `most` bytes came without a complete message, or if the memory
+   * budget has no room for them.
    */
   arrived(bytes: number, most: number): void {
     try {
@@ -125,13 +131,13 @@ export class Connection implements Wire {
     }
   }
 
-  /** Closes, and reads nothing more meanwhile. */
+  /** Closes, and stops reading until the client has closed its side. */
   #closeUnread(code: number, reason: string): void {
     this.close(code, reason);
     this.#socket.pause();
   }
 
-  /** @throws Overloaded, RateLimited where there is no room for so many bytes. */
+  /** @throws Overloaded, RateLimited if the memory budget has no room for so many bytes. */
   #countUnfinished(bytes: number): void {
     this.#unfinished = bytes;
     this.#unfinishedClaim.received(bytes);
@@ -141,12 +147,12 @@ export class Connection implements Wire {
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
     const isSlow = this.buffered > slowBytes;
-    if (this.buffered > mostUntaken) socket.pause();
+    if (this.buffered > mostUnsent) socket.pause();
     socket.send(frame, error => {
-      this.#taken();
+      this.#onSent();
       if (error == null) whenSent?.();
     });
-    // Who does not take what there is must not fill the memory of all.
+    // A slow reader must not fill the memory of the process.
     if (!this.#count() && isSlow) socket.terminate();
   }
 
@@ -155,27 +161,27 @@ export class Connection implements Wire {
     return this.#count();
   }
 
-  /** As one message, however many parts. */
-  #sendParts(parts: readonly Frame[]): void {
+  /** Sends parts as one message. */
+  #sendParts(deps: readonly Frame[]): void {
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
-    const last = parts.length - 1;
-    for (const [index, part] of parts.entries()) {
-      socket.send(part, { binary: false, fin: index === last }, index === last ? () => this.#taken() : undefined);
+    const last = deps.length - 1;
+    for (const [index, part] of deps.entries()) {
+      socket.send(part, { binary: false, fin: index === last }, index === last ? () => this.#onSent() : undefined);
     }
     this.#count();
   }
 
-  /** Counts what it has not taken; tells whether there is room for it. */
+  /** Counts the unsent bytes. Returns whether the memory budget has room for them. */
   #count(): boolean {
     const { buffered } = this;
-    return this.#untakenClaim.set((buffered > slowBytes ? buffered : 0) + this.#queued);
+    return this.#unsentClaim.set((buffered > slowBytes ? buffered : 0) + this.#queued);
   }
 
-  /** It has taken something. */
-  #taken(): void {
+  /** The client has taken some bytes. */
+  #onSent(): void {
     this.#count();
-    if (this.buffered > mostUntaken) return;
+    if (this.buffered > mostUnsent) return;
     if (this.#socket.isPaused) this.#socket.resume();
     if (this.#waiting.size > 0) this.#goOn();
   }
@@ -186,50 +192,50 @@ export class Connection implements Wire {
     for (const each of waiting) each();
   }
 
-  /** Waits until it has taken most of what it was sent, or has gone. */
+  /** Waits until the send buffer is below `mostUnsent`, or the connection is closed. */
   async #room(): Promise<void> {
-    while (this.#phase.name === 'admitted' && this.buffered > mostUntaken) {
+    while (this.#phase.name === 'admitted' && this.buffered > mostUnsent) {
       await new Promise<void>(resolve => this.#waiting.add(resolve));
     }
   }
 
-  /** Closes with a code of the protocol; where the other side does not follow, the socket is destroyed. */
+  /** Closes with a code of the protocol. If the client does not close its side, the socket is destroyed. */
   close(code: number, reason: string): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
-    this.#socket.close(code, fitting(reason));
+    this.#socket.close(code, closeReason(reason));
     const timer = setTimeout(() => this.#socket.terminate(), closingMs);
     this.#socket.once('close', () => clearTimeout(timer));
     this.end();
   }
 
-  /** Says good-bye as soon as every query and mutation that has begun is answered; subscriptions go at once, and nothing new begins. */
+  /** Drains the connection: ends subscriptions, starts nothing new, and closes when every running query and mutation has its response. */
   leave(): void {
-    this.#isLeaving = true;
+    this.#isDraining = true;
     for (const [id, { isSingle }] of [...this.#running]) if (!isSingle) this.#stop(id);
-    this.#leaveWhenDone();
+    this.#closeWhenDone();
   }
 
-  #leaveWhenDone(): void {
-    if (this.#isLeaving && this.#running.size === 0) this.close(closeCodes.goingAway, 'Going away');
+  #closeWhenDone(): void {
+    if (this.#isDraining && this.#running.size === 0) this.close(closeCodes.goingAway, 'Going away');
   }
 
-  /** One round of the heartbeat: who neither answered the last nor took anything since is gone, and who does nothing for long goes. */
-  beat(): void {
+  /** One heartbeat. Terminates a client that neither answered the last one nor took any bytes since, and closes an idle connection. */
+  heartbeat(): void {
     const { buffered } = this;
-    // Pings and pongs complete no message.
+    // Pings and pongs do not complete a message.
     this.#countUnfinished(Math.max(this.#unfinished - controlBytesPerBeat, 0));
-    if (!this.#alive && buffered >= this.#untaken) {
+    if (!this.#alive && buffered >= this.#unsent) {
       this.#socket.terminate();
       return;
     }
     this.#alive = false;
-    this.#untaken = buffered;
+    this.#unsent = buffered;
     if (this.#running.size > 0) this.#idleSince = performance.now();
-    if (performance.now() - this.#idleSince > this.#parts.times.idleMs) this.close(1000, 'Idle');
+    if (performance.now() - this.#idleSince > this.#deps.times.idleMs) this.close(1000, 'Idle');
     else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
 
-  /** Stops whatever runs; for when the socket is gone. */
+  /** Stops all operations; called when the socket is gone. */
   end(): void {
     const phase = this.#phase;
     this.#phase = { name: 'closed' };
@@ -239,7 +245,7 @@ export class Connection implements Wire {
     const running = [...this.#running.values()];
     this.#running.clear();
     for (const each of running) each.stop();
-    this.#untakenClaim.release();
+    this.#unsentClaim.release();
     this.#unfinishedClaim.release();
   }
 
@@ -252,7 +258,7 @@ export class Connection implements Wire {
         break;
       case 'connection_init':
         if (this.#phase.name !== 'expected') this.close(closeCodes.tooMany, 'Too many initialisation requests');
-        else void this.#introduce(this.#phase.arrival, this.#phase.timer, message.payload ?? {});
+        else void this.#acknowledge(this.#phase.handshake, this.#phase.timer, message.payload ?? {});
         break;
       case 'ping':
         this.send(JSON.stringify({ type: 'pong', ...(message.payload != null && { payload: message.payload }) }));
@@ -262,8 +268,8 @@ export class Connection implements Wire {
       case 'subscribe':
         if (this.#phase.name !== 'admitted')
           this.close(closeCodes.unauthorized, 'UNAUTHENTICATED: connection_init comes first');
-        // A client asks again what was not answered when it connects anew.
-        else if (!this.#isLeaving) this.#start(message.id, message.payload, this.#phase.guest);
+        // The client repeats an ignored operation after it has reconnected.
+        else if (!this.#isDraining) this.#start(message.id, message.payload, this.#phase.identity);
         break;
       case 'complete':
         this.#stop(message.id);
@@ -271,44 +277,44 @@ export class Connection implements Wire {
     }
   }
 
-  async #introduce(arrival: Handshake, timer: NodeJS.Timeout, payload: Record<string, unknown>): Promise<void> {
+  async #acknowledge(handshake: Handshake, timer: NodeJS.Timeout, payload: Record<string, unknown>): Promise<void> {
     clearTimeout(timer);
     this.#phase = { name: 'admitting' };
     try {
-      const guest = await this.#parts.authenticate(arrival, rawCredentialsIn(payload));
-      // It may have gone meanwhile.
+      const identity = await this.#deps.authenticate(handshake, rawCredentialsIn(payload));
+      // The client may have disconnected in the meantime.
       if (this.#phase.name !== 'admitting') return;
-      const leave = this.#parts.streams.enter(guest);
+      const leave = this.#deps.subscriptions.enter(identity);
       if (leave === undefined)
         this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
       else {
-        this.#phase = { name: 'admitted', guest, leave };
-        this.#untakenClaim.release();
-        this.#untakenClaim = this.#parts.streams.claim(guest);
+        this.#phase = { name: 'admitted', identity, leave };
+        this.#unsentClaim.release();
+        this.#unsentClaim = this.#deps.subscriptions.claim(identity);
         this.send('{"type":"connection_ack"}');
       }
     } catch (error) {
-      this.close(...closingFor(error));
+      this.close(...closeFor(error));
     }
   }
 
-  #start(id: string, asked: Asked, guest: Identity): void {
-    const { streams } = this.#parts;
+  #start(id: string, operationRequest: OperationRequest, identity: Identity): void {
+    const { subscriptions } = this.#deps;
     if (this.#running.has(id)) {
       this.close(closeCodes.subscriberExists, `Subscriber for ${id} already exists`);
       return;
     }
-    if (this.#running.size >= streams.limits.operations) {
+    if (this.#running.size >= subscriptions.limits.operations) {
       this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
       return;
     }
-    void this.#run(id, asked, guest);
+    void this.#run(id, operationRequest, identity);
   }
 
   /** Never rejects. */
-  async #run(id: string, asked: Asked, guest: Identity): Promise<void> {
-    const { streams } = this.#parts;
-    // The id is taken, and may be given back, before it is its turn and while it is found out whether there may be one more.
+  async #run(id: string, operationRequest: OperationRequest, identity: Identity): Promise<void> {
+    const { subscriptions } = this.#deps;
+    // The client may complete the operation while it waits for its turn or for the rate limit.
     let isOver = false;
     const waiting = new AbortController();
     const giveUp = () => {
@@ -316,75 +322,80 @@ export class Connection implements Wire {
       waiting.abort();
     };
     this.#running.set(id, { isSingle: true, stop: giveUp });
-    this.#begun += 1;
+    this.#operationsStarted += 1;
     this.#idleSince = performance.now();
-    const trail = streams.requestTelemetry.startOperation(`${this.#id}/${this.#begun}`);
-    const hasTurn = await this.#turns.enter(waiting.signal).then(
+    const operationInfo = subscriptions.requestTelemetry.startOperation(`${this.#id}/${this.#operationsStarted}`);
+    const isNext = await this.#executions.enter(waiting.signal).then(
       () => true,
       () => false,
     );
-    if (!hasTurn) return streams.requestTelemetry.endOperation(abandoned(trail), undefined);
+    if (!isNext) return subscriptions.requestTelemetry.endOperation(abandoned(operationInfo), undefined);
     try {
       await this.#room();
-      if (!isOver) await streams.count(guest);
-      if (isOver) return streams.requestTelemetry.endOperation(abandoned(trail), undefined);
-      const operation = streams.read(asked, trail);
-      if (operation.type === 'subscription') this.#listen(id, operation, guest, trail);
-      else await this.#answer(id, operation, guest, trail);
+      if (!isOver) await subscriptions.count(identity);
+      if (isOver) return subscriptions.requestTelemetry.endOperation(abandoned(operationInfo), undefined);
+      const operation = subscriptions.read(operationRequest, operationInfo);
+      if (operation.type === 'subscription') this.#listen(id, operation, identity, operationInfo);
+      else await this.#answer(id, operation, identity, operationInfo);
     } catch (error) {
-      const errors = streams.worded(error, trail);
-      streams.requestTelemetry.endOperation(trail, undefined);
+      const errors = subscriptions.formatErrors(error, operationInfo);
+      subscriptions.requestTelemetry.endOperation(operationInfo, undefined);
       if (isOver) return;
-      this.#sendParts([wordingFor(id).fail(errors)]);
+      this.#sendParts([encoderFor(id).fail(errors)]);
       this.#forget(id);
     } finally {
-      this.#turns.leave();
+      this.#executions.leave();
     }
   }
 
-  #listen(id: string, operation: Operation, guest: Identity, trail: OperationInfo): void {
-    const { streams } = this.#parts;
-    const subscriber = new Subscriber(this, wordingFor(id), (tooSlow, told) => {
-      if (told !== undefined) trail.outcome = outcomeOfErrors(JSON.parse(told));
-      const errors = tooSlow ? streams.worded(new RateLimited('Too slow a reader'), trail) : undefined;
+  #listen(id: string, operation: Operation, identity: Identity, operationInfo: OperationInfo): void {
+    const { subscriptions } = this.#deps;
+    const subscriber = new Subscriber(this, encoderFor(id), (tooSlow, told) => {
+      if (told !== undefined) operationInfo.outcome = outcomeOfErrors(JSON.parse(told));
+      const errors = tooSlow
+        ? subscriptions.formatErrors(new RateLimited('Too slow a reader'), operationInfo)
+        : undefined;
       this.#stop(id);
-      if (errors !== undefined) this.send(wordingFor(id).fail(errors));
+      if (errors !== undefined) this.send(encoderFor(id).fail(errors));
     });
-    streams.telemetry.listeners('websocket', 1);
-    const leave = streams.subscribe(operation, guest, subscriber, trail);
+    subscriptions.telemetry.listeners('websocket', 1);
+    const leave = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
     const stop = () => {
       leave();
       subscriber.stop();
-      streams.telemetry.listeners('websocket', -1);
-      streams.requestTelemetry.endOperation(trail, undefined);
+      subscriptions.telemetry.listeners('websocket', -1);
+      subscriptions.requestTelemetry.endOperation(operationInfo, undefined);
     };
     this.#running.set(id, { isSingle: false, stop });
-    if (this.#isLeaving) this.#stop(id);
+    if (this.#isDraining) this.#stop(id);
   }
 
-  async #answer(id: string, operation: Operation, guest: Identity, trail: OperationInfo): Promise<void> {
-    const { streams } = this.#parts;
+  async #answer(id: string, operation: Operation, identity: Identity, operationInfo: OperationInfo): Promise<void> {
+    const { subscriptions } = this.#deps;
     const startedAt = performance.now();
     const stopping = new AbortController();
     const stop = () => stopping.abort(new Abandoned('The client has gone'));
     const running: Running = { isSingle: true, stop };
     this.#running.set(id, running);
     const isWanted = () => this.#running.get(id) === running;
-    const wording = wordingFor(id);
-    const claim = streams.claim(guest);
+    const encoder = encoderFor(id);
+    const claim = subscriptions.claim(identity);
     const messages: (readonly Frame[])[] = [];
     try {
-      const outcome = await streams.single(operation, guest, stopping.signal, trail, claim);
+      const outcome = await subscriptions.single(operation, identity, stopping.signal, operationInfo, claim);
       await this.#room();
-      if ('errors' in outcome) messages.push([wording.fail(JSON.stringify(outcome.errors))]);
-      else if (isWanted()) messages.push(inParts(outcome.answer, wording, claim), [wording.complete()]);
+      if ('errors' in outcome) messages.push([encoder.fail(JSON.stringify(outcome.errors))]);
+      else if (isWanted()) messages.push(inParts(outcome.answer, encoder, claim), [encoder.complete()]);
     } catch (error) {
-      messages.push([wording.fail(streams.worded(error, trail))]);
+      messages.push([encoder.fail(subscriptions.formatErrors(error, operationInfo))]);
     }
     claim.release();
-    streams.requestTelemetry.endOperation(isWanted() ? trail : abandoned(trail), performance.now() - startedAt);
+    subscriptions.requestTelemetry.endOperation(
+      isWanted() ? operationInfo : abandoned(operationInfo),
+      performance.now() - startedAt,
+    );
     if (!isWanted()) return;
-    for (const parts of messages) this.#sendParts(parts);
+    for (const deps of messages) this.#sendParts(deps);
     this.#forget(id);
   }
 
@@ -396,16 +407,16 @@ export class Connection implements Wire {
 
   #forget(id: string): void {
     this.#running.delete(id);
-    this.#leaveWhenDone();
+    this.#closeWhenDone();
   }
 }
 
-function abandoned(trail: OperationInfo): OperationInfo {
-  trail.outcome = 'ABANDONED';
-  return trail;
+function abandoned(operationInfo: OperationInfo): OperationInfo {
+  operationInfo.outcome = 'ABANDONED';
+  return operationInfo;
 }
 
-function wordingFor(id: string): FrameEncoder {
+function encoderFor(id: string): FrameEncoder {
   const ending = `"id":${JSON.stringify(id)}`;
   return {
     around: [`{${ending},"type":"next","payload":`, '}'],

@@ -14,39 +14,39 @@ import { maskError, withoutSuggestions } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from '../observability/operation-info.js';
 import { addResponseMetadata } from '../observability/response-metadata.js';
-import { type Operation, Refused, withCode } from './operations.js';
+import { type Operation, RefusedOperation, withCode } from './operations.js';
 
-/** What the doors for streams need: what the door for requests needs, and its server. */
+/** What executing needs: the dependencies of the GraphQL route, and its Apollo server. */
 export interface ExecutorDeps extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'deadlineMs' | 'introspection'> {
   readonly apollo: ApolloServer<Context>;
-  /** Hears of errors that no client is shown. */
+  /** Receives errors that clients do not see. */
   readonly report: (error: unknown, requestId?: string) => void;
 }
 
-/** What came of an operation: an answer, or errors before there could be one. */
+/** The result of an operation: a response with data, or errors from before the execution. */
 export type Outcome = { readonly answer: ExecutionOutcome } | { readonly errors: readonly GraphQLFormattedError[] };
 
 type ExecutionOutcome = Pick<ExecutionResult, 'data' | 'extensions'> & {
   errors?: readonly GraphQLFormattedError[] | undefined;
 };
 
-/** Executes operations under the rules of the door for requests: the same masking, the same receipts, the same deadline. */
+/** Executes operations by the rules of the GraphQL route: the same masking, response metadata and deadline. */
 export interface Executor {
   /** A query or a mutation. */
   single(
     operation: Operation,
-    visitor: RequestIdentity,
+    requestIdentity: RequestIdentity,
     signal: AbortSignal,
-    trail: OperationInfo,
+    operationInfo: OperationInfo,
     claim: Claim,
   ): Promise<Outcome>;
-  /** The source of a subscription, which ends when the signal aborts. @throws what the source is refused for. */
-  source(operation: Operation, visitor: RequestIdentity, signal: AbortSignal): Promise<AsyncIterable<unknown>>;
-  /** The answer to one event of a subscription, with loaders of its own. */
+  /** The source stream of a subscription, which ends when the signal aborts. @throws RefusedOperation, GatewayError if the subscription cannot start. */
+  source(operation: Operation, requestIdentity: RequestIdentity, signal: AbortSignal): Promise<AsyncIterable<unknown>>;
+  /** The response to one event of a subscription, with loaders of its own. */
   event(
     operation: Operation,
     event: unknown,
-    visitor: RequestIdentity,
+    requestIdentity: RequestIdentity,
     signal: AbortSignal,
     claim: Claim,
   ): Promise<ExecutionOutcome>;
@@ -67,11 +67,11 @@ export function createExecutor({
     return introspection ? masked : withoutSuggestions(masked);
   };
 
-  /** Runs something with a context whose signal ends with the deadline or with `signal`. */
+  /** Runs a function with a context whose signal aborts at the deadline or with `signal`. */
   async function within<T>(
-    visitor: RequestIdentity,
+    requestIdentity: RequestIdentity,
     signal: AbortSignal,
-    trail: OperationInfo,
+    operationInfo: OperationInfo,
     claim: Claim,
     run: (context: Context) => Promise<T>,
   ): Promise<T> {
@@ -82,7 +82,7 @@ export function createExecutor({
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      return await run(createContext(services, visitor, controller, trail, claim));
+      return await run(createContext(services, requestIdentity, controller, operationInfo, claim));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
@@ -90,33 +90,33 @@ export function createExecutor({
   }
 
   return {
-    single: ({ query, operationName, variables }, visitor, signal, trail, claim) =>
-      within(visitor, signal, trail, claim, async contextValue => {
+    single: ({ query, operationName, variables }, requestIdentity, signal, operationInfo, claim) =>
+      within(requestIdentity, signal, operationInfo, claim, async contextValue => {
         const request = {
           query,
           ...(operationName != null && { operationName }),
           ...(variables != null && { variables }),
         };
         const { body } = await apollo.executeOperation(request, { contextValue });
-        if (body.kind !== 'single') throw new Error('Nothing here answers in parts');
+        if (body.kind !== 'single') throw new Error('Incremental responses are not supported here');
         const { singleResult } = body;
         return singleResult.data === undefined ? { errors: singleResult.errors ?? [] } : { answer: singleResult };
       }),
 
-    async source({ document, operationName, variables }, visitor, signal) {
+    async source({ document, operationName, variables }, requestIdentity, signal) {
       const source = await createSourceEventStream({
         schema,
         document,
-        contextValue: createContext(services, visitor, { signal }),
+        contextValue: createContext(services, requestIdentity, { signal }),
         variableValues: variables,
         operationName,
       });
       if (Symbol.asyncIterator in source) return source;
-      throw new Refused((source.errors ?? []).map(asBadInput));
+      throw new RefusedOperation((source.errors ?? []).map(asBadUserInput));
     },
 
-    event: ({ document, operationName, variables }, event, visitor, signal, claim) =>
-      within(visitor, signal, newOperationInfo(), claim, async contextValue => {
+    event: ({ document, operationName, variables }, event, requestIdentity, signal, claim) =>
+      within(requestIdentity, signal, newOperationInfo(), claim, async contextValue => {
         const { data, errors } = await execute({
           schema,
           document,
@@ -134,7 +134,7 @@ export function createExecutor({
       }),
 
     masked(error) {
-      if (error instanceof Refused) return error.errors.map(each => mask(each));
+      if (error instanceof RefusedOperation) return error.errors.map(each => mask(each));
       const message = error instanceof Error ? error.message : 'Unknown';
       return [
         mask(error instanceof GraphQLError ? error : new GraphQLError(message, { originalError: error as Error })),
@@ -143,8 +143,8 @@ export function createExecutor({
   };
 }
 
-/** Variables that do not fit are told apart as the door for requests does. */
-function asBadInput(error: GraphQLError): GraphQLError {
+/** Gives wrong variables the code that the GraphQL route gives them. */
+function asBadUserInput(error: GraphQLError): GraphQLError {
   const isVariable = error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION && error.message.startsWith('Variable "$');
   return isVariable ? withCode(error, 'BAD_USER_INPUT') : error;
 }

@@ -13,18 +13,18 @@ import { BadUserInput } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
 import { mostDocumentText } from '../http/graphql/document-store.js';
 import { toGraphqlError } from '../http/mask-error.js';
-import type { Asked } from './messages.js';
+import type { OperationRequest } from './protocol.js';
 
 /** An operation that may be executed. */
-export interface Operation extends Pick<Asked, 'operationName' | 'variables'> {
+export interface Operation extends Pick<OperationRequest, 'operationName' | 'variables'> {
   readonly query: string;
   readonly document: DocumentNode;
   readonly name: string | undefined;
   readonly type: OperationTypeNode;
 }
 
-/** Errors that keep an operation from beginning. */
-export class Refused extends Error {
+/** Errors for which an operation is not executed. */
+export class RefusedOperation extends Error {
   override readonly name = 'Refused';
   readonly errors: readonly GraphQLError[];
 
@@ -34,13 +34,13 @@ export class Refused extends Error {
   }
 }
 
-type Checked = DocumentNode | Refused;
+type Checked = DocumentNode | RefusedOperation;
 
-/** Reads what clients ask, as far as it is admitted; documents that come again are parsed and validated once. Errors have their code. */
+/** Parses, validates and admits operations; a repeated document is parsed and validated once. Every error has a code. */
 export function createOperationReader(
   schema: GraphQLSchema,
   admission: Admission,
-): (asked: Asked) => Operation | Refused {
+): (operationRequest: OperationRequest) => Operation | RefusedOperation {
   const known = new LRUCache<string, Checked>({
     maxSize: mostDocumentText,
     sizeCalculation: (_, query) => query.length + 1,
@@ -54,28 +54,28 @@ export function createOperationReader(
     return result;
   }
 
-  function admitted(asked: Asked): Operation | Refused {
-    const { operationName, variables } = asked;
-    const query = admission.documentText(asked);
+  function admitted(operationRequest: OperationRequest): Operation | RefusedOperation {
+    const { operationName, variables } = operationRequest;
+    const query = admission.documentText(operationRequest);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
     const document = checked(query);
-    if (document instanceof Refused) return document;
+    if (document instanceof RefusedOperation) return document;
     const operation = getOperationAST(document, operationName);
     if (operation != null) {
       admission.checkOperation(document, operationName, variables ?? undefined);
       return { query, operationName, variables, document, type: operation.operation, name: operation.name?.value };
     }
-    return new Refused([
+    return new RefusedOperation([
       withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE'),
     ]);
   }
 
-  return asked => {
+  return operationRequest => {
     try {
-      return admitted(asked);
+      return admitted(operationRequest);
     } catch (error) {
       const refused = toGraphqlError(error);
-      if (refused instanceof GraphQLError) return new Refused([refused]);
+      if (refused instanceof GraphQLError) return new RefusedOperation([refused]);
       throw error;
     }
   };
@@ -90,9 +90,9 @@ function check(
     const document = parse(query, parseOptions);
     const errors = validate(schema, document, [...specifiedRules, ...validationRules], validationOptions);
     if (errors.length === 0) return document;
-    return new Refused(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
+    return new RefusedOperation(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
   } catch (error) {
-    if (error instanceof GraphQLError) return new Refused([withCode(error, 'GRAPHQL_PARSE_FAILED')]);
+    if (error instanceof GraphQLError) return new RefusedOperation([withCode(error, 'GRAPHQL_PARSE_FAILED')]);
     throw error;
   }
 }

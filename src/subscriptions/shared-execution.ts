@@ -1,27 +1,27 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TopicSubscription } from '../data/polling/topic.js';
 import { Abandoned } from '../errors.js';
-import { inSlices } from './slices.js';
+import { inSlices } from './pacing.js';
 
 /** One client's subscription. */
 export interface Listener {
-  /** @param replaces whether this makes what was not sent yet superfluous. */
+  /** @param replaces whether values that were not sent yet are now obsolete. */
   next(text: string, replaces: boolean): void;
   fail(errors: string): void;
   complete(): void;
 }
 
-/** What is broadcast: a source, and how its values and its end are put into words. */
+/** Where the values of a shared execution come from, and how values and errors become text. */
 export interface SubscriptionSource {
   open(signal: AbortSignal): Promise<AsyncIterable<unknown>>;
   render(value: unknown, signal: AbortSignal): Promise<string>;
   errors(error: unknown): string;
 }
 
-interface Seat {
+interface Member {
   readonly listener: Listener;
-  /** The number of the newest rendering it was given. */
-  heard: number;
+  /** The number of the newest rendering that this listener has. */
+  received: number;
 }
 
 interface Rendering {
@@ -31,46 +31,46 @@ interface Rendering {
 }
 
 /**
- * One subscription, executed and serialised once for all who asked for the same with the same credential. Where its values are states,
- * a late listener begins with the newest. It ends with its source, or when the last listener leaves.
+ * One subscription, executed and serialized once for all clients that requested the same with the same credential. Where its values are
+ * states, a late listener starts with the newest one. It ends with its source, or when the last listener leaves.
  */
 export class SharedExecution {
-  readonly #programme: SubscriptionSource;
+  readonly #source: SubscriptionSource;
   readonly #onOver: () => void;
   readonly #leaving = new AbortController();
-  readonly #seats = new Set<Seat>();
+  readonly #members = new Set<Member>();
   #opening: Promise<AsyncIterable<unknown>> | undefined;
   #states: TopicSubscription<unknown> | undefined;
   #rendering: Rendering | undefined;
   #over = false;
 
-  /** @param onOver is called before the listeners are told, so that nobody joins any more. */
-  constructor(programme: SubscriptionSource, onOver: () => void) {
-    this.#programme = programme;
+  /** @param onOver is called before the listeners hear of the end, so that no new listener joins. */
+  constructor(source: SubscriptionSource, onOver: () => void) {
+    this.#source = source;
     this.#onOver = onOver;
   }
 
-  /** Where its values are states, lets the newest have all that happened before, for whoever joins next. It may be over by then. Never rejects. */
+  /** Where its values are states, waits until the newest includes everything that has happened so far. The execution may have ended by then. Never rejects. */
   async refresh(): Promise<void> {
     await this.#opening?.catch(() => {});
     if (this.#states === undefined) return;
     await this.#states.refresh();
-    // Until then, what was read before is rendered, and is known by its number.
+    // By then the state is rendered and has a number.
     await nextTurn();
   }
 
-  /** Listens; returns what ends it. What was rendered before is for others, but for the newest state. */
+  /** Adds a listener, which gets the newest state and everything after it. Returns a function that removes it. */
   join(listener: Listener): () => void {
-    const seat: Seat = { listener, heard: this.#rendering?.order ?? 0 };
-    this.#seats.add(seat);
+    const member: Member = { listener, received: this.#rendering?.order ?? 0 };
+    this.#members.add(member);
     const newest = this.#states?.newest;
-    if (newest !== undefined) void this.#catchUp(seat, newest).catch(() => {});
+    if (newest !== undefined) void this.#catchUp(member, newest).catch(() => {});
     return () => {
-      if (this.#seats.delete(seat) && this.#seats.size === 0) this.#end();
+      if (this.#members.delete(member) && this.#members.size === 0) this.#end();
     };
   }
 
-  /** Runs to its end. Never rejects. */
+  /** Runs until the source ends. Never rejects. */
   async run(): Promise<void> {
     try {
       this.#opening = this.#open();
@@ -82,14 +82,14 @@ export class SharedExecution {
       this.#end();
       await this.#tellEnd(listener => listener.complete());
     } catch (error) {
-      const errors = this.#seats.size === 0 ? '' : this.#programme.errors(error);
+      const errors = this.#members.size === 0 ? '' : this.#source.errors(error);
       this.#end();
       await this.#tellEnd(listener => listener.fail(errors));
     }
   }
 
   async #open(): Promise<AsyncIterable<unknown>> {
-    const source = await this.#programme.open(this.#leaving.signal);
+    const source = await this.#source.open(this.#leaving.signal);
     if (source instanceof TopicSubscription) this.#states = source;
     return source;
   }
@@ -97,39 +97,39 @@ export class SharedExecution {
   #end(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#leaving.abort(new Abandoned('Everybody has left'));
+    this.#leaving.abort(new Abandoned('The last listener has left'));
     this.#onOver();
   }
 
-  async #catchUp(seat: Seat, newest: unknown): Promise<void> {
+  async #catchUp(member: Member, newest: unknown): Promise<void> {
     const rendering = this.#render(newest);
-    seat.heard = rendering.order - 1;
-    this.#give(seat, rendering, await rendering.text, true);
+    member.received = rendering.order - 1;
+    this.#give(member, rendering, await rendering.text, true);
   }
 
   #render(value: unknown): Rendering {
     if (this.#rendering?.value !== value || this.#rendering === undefined) {
       const order = (this.#rendering?.order ?? 0) + 1;
-      this.#rendering = { value, order, text: this.#programme.render(value, this.#leaving.signal) };
+      this.#rendering = { value, order, text: this.#source.render(value, this.#leaving.signal) };
     }
     return this.#rendering;
   }
 
   async #tell(rendering: Rendering, text: string): Promise<void> {
     const replaces = this.#states !== undefined;
-    await inSlices([...this.#seats], seat => this.#give(seat, rendering, text, replaces));
+    await inSlices([...this.#members], member => this.#give(member, rendering, text, replaces));
   }
 
   async #tellEnd(tell: (listener: Listener) => void): Promise<void> {
-    await inSlices([...this.#seats], seat => {
-      if (this.#seats.delete(seat)) tell(seat.listener);
+    await inSlices([...this.#members], member => {
+      if (this.#members.delete(member)) tell(member.listener);
     });
   }
 
-  /** Nobody is told what is older than what they have. */
-  #give(seat: Seat, { order }: Rendering, text: string, replaces: boolean): void {
-    if (seat.heard >= order || !this.#seats.has(seat)) return;
-    seat.heard = order;
-    seat.listener.next(text, replaces);
+  /** Skips a listener that already has this rendering or a newer one. */
+  #give(member: Member, { order }: Rendering, text: string, replaces: boolean): void {
+    if (member.received >= order || !this.#members.has(member)) return;
+    member.received = order;
+    member.listener.next(text, replaces);
   }
 }

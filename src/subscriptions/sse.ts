@@ -4,36 +4,36 @@ import { Abandoned, BadUserInput, RateLimited } from '../errors.js';
 import type { Authentication, Identity } from '../http/authentication.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
-import { type Asked, asked } from './messages.js';
 import type { Operation } from './operations.js';
-import { drainGradually } from './spread.js';
-import { type FrameEncoder, inParts, Subscriber, slowBytes, type Wire } from './subscriber.js';
+import { drainGradually } from './pacing.js';
+import { type OperationRequest, operationRequest } from './protocol.js';
+import { type ClientConnection, type FrameEncoder, inParts, Subscriber, slowBytes } from './subscriber.js';
 import type { Subscriptions } from './subscriptions.js';
 
-const wording: FrameEncoder = {
+const encoder: FrameEncoder = {
   around: ['event: next\ndata: ', '\n\n'],
   next: text => `event: next\ndata: ${text}\n\n`,
-  fail: errors => `${wording.next(`{"errors":${errors}}`)}${wording.complete()}`,
+  fail: errors => `${encoder.next(`{"errors":${errors}}`)}${encoder.complete()}`,
   complete: () => 'event: complete\ndata: \n\n',
 };
 
 const head = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
-  // What ends the stream ends the connection, for which a closing server would wait otherwise.
+  // The end of the stream ends the connection too; a closing server would wait for it otherwise.
   connection: 'close',
-  // Proxies such as nginx would hold the events back.
+  // Proxies such as nginx would buffer the events otherwise.
   'x-accel-buffering': 'no',
 };
 
 /**
- * GraphQL over Server-Sent Events, in distinct connections, at `path`: POST, and GET for queries and subscriptions.
- * @returns what ends all streams, spread over a time in milliseconds, so that their clients come back.
+ * Serves GraphQL over Server-Sent Events (distinct connections mode) at `path`: POST, and GET for queries and subscriptions.
+ * @returns a function that ends all streams, spread over a time in milliseconds.
  */
 export function registerSse(
   app: FastifyInstance,
   path: string,
-  streams: Subscriptions,
+  subscriptions: Subscriptions,
   authentication: Authentication,
   heartbeatMs: number,
 ): (spreadMs: number) => Promise<void> {
@@ -46,52 +46,57 @@ export function registerSse(
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         return reply.code(406).send(plainError('Accept must include text/event-stream'));
       }
-      const guest = await authentication.authenticate(authentication.handshakeOf(request));
-      const leave = streams.enter(guest);
-      if (leave === undefined) throw new RateLimited('Too many connections with this credential');
+      const identity = await authentication.authenticate(authentication.handshakeOf(request));
+      const disconnect = subscriptions.enter(identity);
+      if (disconnect === undefined) throw new RateLimited('Too many connections with this credential');
       reply.headers(head);
       reply.hijack();
-      // What a browser has to be told is set by the server's hooks, as for any other answer.
-      const stream = new Stream(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, streams.claim(guest), leave);
+      // The hooks of the server have set CORS and security headers, as for any other response.
+      const stream = new Stream(
+        reply.raw,
+        reply.getHeaders() as OutgoingHttpHeaders,
+        subscriptions.claim(identity),
+        disconnect,
+      );
       open.add(stream);
       reply.raw.on('close', () => {
         open.delete(stream);
         stream.closed();
       });
       stream.run(
-        () => readAsked(request),
+        () => readRequest(request),
         request.method === 'GET',
-        guest,
-        streams,
-        streams.requestTelemetry.of(request.raw),
+        identity,
+        subscriptions,
+        subscriptions.requestTelemetry.of(request.raw),
       );
     },
   });
 
   const heartbeat = setInterval(() => {
-    for (const stream of open) stream.beat();
+    for (const stream of open) stream.heartbeat();
   }, heartbeatMs);
   app.addHook('onClose', () => clearInterval(heartbeat));
   return spreadMs => drainGradually([...open], spreadMs, stream => stream.depart());
 }
 
-/** One response that goes on. */
-class Stream implements Wire {
+/** One event stream. */
+class Stream implements ClientConnection {
   readonly #response: ServerResponse;
-  readonly #leave: () => void;
-  /** Counts what it has not taken, or the answer that it waits for. */
+  readonly #disconnect: () => void;
+  /** Counts the unsent bytes, or the response that is being made. */
   readonly #claim: Claim;
   #queued = 0;
-  /** How much it had to take at the last heartbeat. */
-  #untaken = 0;
+  /** The send buffer at the last heartbeat, in bytes. */
+  #unsent = 0;
   #stop = () => {};
   #over = false;
-  /** Whether it waits for one answer. */
+  /** True for a query or a mutation. */
   #isSingle = false;
 
-  constructor(response: ServerResponse, headers: OutgoingHttpHeaders, claim: Claim, leave: () => void) {
+  constructor(response: ServerResponse, headers: OutgoingHttpHeaders, claim: Claim, disconnect: () => void) {
     this.#response = response;
-    this.#leave = leave;
+    this.#disconnect = disconnect;
     this.#claim = claim;
     response.on('error', () => response.destroy());
     response.socket?.setKeepAlive(true);
@@ -110,7 +115,7 @@ class Stream implements Wire {
       this.#count();
       if (error == null) whenSent?.();
     });
-    // Who does not take what there is must not fill the memory of all.
+    // A slow reader must not fill the memory of the process.
     if (!this.#count() && isSlow) this.#response.destroy();
   }
 
@@ -119,90 +124,104 @@ class Stream implements Wire {
     return this.#count();
   }
 
-  /** Counts what it has not taken; tells whether there is room for it. Its one answer is counted as a whole until it has gone. */
+  /** Counts the unsent bytes. Returns whether the memory budget has room for them. A single response is counted as a whole until it is sent. */
   #count(): boolean {
     const { buffered } = this;
     return this.#isSingle || this.#claim.set((buffered > slowBytes ? buffered : 0) + this.#queued);
   }
 
-  /** A comment, so that proxies keep the connection; who has much to take, and took nothing since the last one, is gone. */
-  beat(): void {
+  /** Sends a comment, so that proxies keep the connection open. Destroys a stream whose client took nothing since the last heartbeat. */
+  heartbeat(): void {
     const { buffered } = this;
-    if (this.#response.writableNeedDrain && buffered >= this.#untaken) this.#response.destroy();
+    if (this.#response.writableNeedDrain && buffered >= this.#unsent) this.#response.destroy();
     else if (!this.#response.writableNeedDrain) this.send(':\n\n');
-    this.#untaken = buffered;
+    this.#unsent = buffered;
   }
 
-  /** Its connection is gone. */
+  /** Called when the connection is closed. */
   closed(): void {
     this.end();
     this.#claim.release();
   }
 
-  /** Ends, unless it waits for one answer: then it ends with that. */
+  /** Ends a subscription; a query or a mutation ends with its response. */
   depart(): void {
     if (!this.#isSingle) this.end();
   }
 
-  /** Ends cleanly and stops whatever runs. */
+  /** Ends the response and stops the operation. */
   end(): void {
     if (this.#over) return;
     this.#over = true;
     this.#stop();
-    this.#leave();
+    this.#disconnect();
     this.#response.end();
   }
 
-  run(read: () => Asked, isGet: boolean, guest: Identity, streams: Subscriptions, trail: OperationInfo): void {
+  run(
+    read: () => OperationRequest,
+    isGet: boolean,
+    identity: Identity,
+    subscriptions: Subscriptions,
+    operationInfo: OperationInfo,
+  ): void {
     try {
-      const operation = streams.read(read(), trail);
+      const operation = subscriptions.read(read(), operationInfo);
       if (isGet && operation.type === 'mutation') throw new BadUserInput('query', 'send a mutation with POST');
-      if (operation.type === 'subscription') this.#listen(operation, guest, streams, trail);
-      else void this.#answer(operation, guest, streams, trail);
+      if (operation.type === 'subscription') this.#listen(operation, identity, subscriptions, operationInfo);
+      else void this.#answer(operation, identity, subscriptions, operationInfo);
     } catch (error) {
-      this.send(wording.fail(streams.worded(error, trail)));
+      this.send(encoder.fail(subscriptions.formatErrors(error, operationInfo)));
       this.end();
     }
   }
 
-  #listen(operation: Operation, guest: Identity, streams: Subscriptions, trail: OperationInfo): void {
-    const subscriber = new Subscriber(this, wording, (_, told) => {
-      if (told !== undefined) trail.outcome = outcomeOfErrors(JSON.parse(told));
+  #listen(operation: Operation, identity: Identity, subscriptions: Subscriptions, operationInfo: OperationInfo): void {
+    const subscriber = new Subscriber(this, encoder, (_, errors) => {
+      if (errors !== undefined) operationInfo.outcome = outcomeOfErrors(JSON.parse(errors));
       this.end();
     });
-    const leave = streams.subscribe(operation, guest, subscriber, trail);
-    streams.telemetry.listeners('sse', 1);
+    const disconnect = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
+    subscriptions.telemetry.listeners('sse', 1);
     this.#stop = () => {
-      leave();
+      disconnect();
       subscriber.stop();
-      streams.telemetry.listeners('sse', -1);
+      subscriptions.telemetry.listeners('sse', -1);
     };
   }
 
-  async #answer(operation: Operation, guest: Identity, streams: Subscriptions, trail: OperationInfo): Promise<void> {
+  async #answer(
+    operation: Operation,
+    identity: Identity,
+    subscriptions: Subscriptions,
+    operationInfo: OperationInfo,
+  ): Promise<void> {
     this.#isSingle = true;
     const stopping = new AbortController();
     this.#stop = () => stopping.abort(new Abandoned('The client has gone'));
     try {
-      const outcome = await streams.single(operation, guest, stopping.signal, trail, this.#claim);
-      if ('errors' in outcome) this.send(wording.fail(JSON.stringify(outcome.errors)));
+      const outcome = await subscriptions.single(operation, identity, stopping.signal, operationInfo, this.#claim);
+      if ('errors' in outcome) this.send(encoder.fail(JSON.stringify(outcome.errors)));
       else if (!this.#over) {
-        const parts = inParts(outcome.answer, wording, this.#claim);
-        for (const part of [...parts, wording.complete()]) this.#response.write(part);
+        const parts = inParts(outcome.answer, encoder, this.#claim);
+        for (const part of [...parts, encoder.complete()]) this.#response.write(part);
       }
     } catch (error) {
-      this.send(wording.fail(streams.worded(error, trail)));
+      this.send(encoder.fail(subscriptions.formatErrors(error, operationInfo)));
     }
     this.end();
   }
 }
 
-/** @throws BadUserInput where it is not what GraphQL over HTTP asks with. */
-function readAsked({ method, query, body }: FastifyRequest): Asked {
+/** @throws BadUserInput if the parameters are not those of GraphQL over HTTP. */
+function readRequest({ method, query, body }: FastifyRequest): OperationRequest {
   const given = method === 'GET' ? fromQuery(query as Record<string, unknown>) : body;
-  const result = asked.safeParse(given);
+  const result = operationRequest.safeParse(given);
   if (result.success) return result.data;
-  throw new BadUserInput(String(result.error.issues[0]?.path[0] ?? 'query'), 'is not what GraphQL over HTTP asks with');
+  throw new BadUserInput(
+    String(result.error.issues[0]?.path[0] ?? 'query'),
+    'is not a valid parameter of GraphQL over HTTP',
+  );
 }
 
 function fromQuery({ query, documentId, operationName, variables, extensions }: Record<string, unknown>) {
@@ -220,7 +239,7 @@ function parsed(name: string, text: unknown): unknown {
   try {
     return JSON.parse(String(text));
   } catch {
-    throw new BadUserInput(name, 'is no JSON');
+    throw new BadUserInput(name, 'is not valid JSON');
   }
 }
 

@@ -9,63 +9,63 @@ import { type OperationInfo, operationName, outcomeOfErrors } from '../observabi
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Executor, Outcome } from './executor.js';
-import type { Asked } from './messages.js';
-import { type Operation, Refused } from './operations.js';
+import { type Operation, RefusedOperation } from './operations.js';
+import type { OperationRequest } from './protocol.js';
 import { SharedExecution } from './shared-execution.js';
 import type { Subscriber } from './subscriber.js';
 
-/** How much one client may have open. */
-export interface StreamLimits {
-  /** Connections that one credential may hold at a time in one process, at all doors together. */
+/** How much one client may have open at a time. */
+export interface SubscriptionLimits {
+  /** Connections that one credential may hold at a time in one process, over all transports. */
   readonly connections: number;
-  /** Operations that may run on one connection at a time, or wait for their turn. */
+  /** Operations that may run or wait on one connection at a time. */
   readonly operations: number;
   /** Queries and mutations that are executed for one connection at a time. */
   readonly executions: number;
 }
 
-/** What every door for streams shares. */
+/** What the WebSocket and SSE transports share. */
 export interface Subscriptions {
-  readonly limits: StreamLimits;
+  readonly limits: SubscriptionLimits;
   readonly telemetry: Telemetry;
   readonly requestTelemetry: RequestTelemetry;
-  /** How many connections were admitted and have not gone. */
+  /** How many connections are open. */
   readonly open: number;
-  /** Counts a connection; undefined where the credential has too many. Returns what ends it. */
-  enter(guest: Identity): (() => void) | undefined;
-  /** Counts an operation that came by a connection, and not by a request of its own. @throws RateLimited, Overloaded */
-  count(guest: Identity): Promise<void>;
-  /** What counts the memory that something takes for a guest. */
-  claim(guest: Identity): Claim;
-  /** The same for whoever has not said yet who it is. */
+  /** Counts a connection. Returns a function that ends the count, or undefined if the credential has too many. */
+  enter(identity: Identity): (() => void) | undefined;
+  /** Applies the rate limit to an operation that came over an open connection. @throws RateLimited, Overloaded */
+  count(identity: Identity): Promise<void>;
+  /** A claim on the memory budget of a client. */
+  claim(identity: Identity): Claim;
+  /** The same for a client that is not authenticated yet. */
   claimOf(address: string): Claim;
   /** @throws Refused */
-  read(asked: Asked, trail: OperationInfo): Operation;
+  read(operationRequest: OperationRequest, operationInfo: OperationInfo): Operation;
   /** Executes a query or a mutation. */
   single(
     operation: Operation,
-    guest: Identity,
+    identity: Identity,
     signal: AbortSignal,
-    trail: OperationInfo,
+    operationInfo: OperationInfo,
     claim: Claim,
   ): Promise<Outcome>;
-  /** Listens to a subscription, which whoever asked for the same shares. Returns what ends it. */
-  subscribe(operation: Operation, guest: Identity, subscriber: Subscriber, trail: OperationInfo): () => void;
-  /** What is told of an error: JSON of errors as a client may see them. */
-  worded(error: unknown, trail: OperationInfo): string;
+  /** Subscribes to the execution that all equal subscriptions share. Returns a function that unsubscribes. */
+  subscribe(operation: Operation, identity: Identity, subscriber: Subscriber, operationInfo: OperationInfo): () => void;
+  /** Errors as JSON, as a client may see them. Notes their code as the outcome of the operation. */
+  formatErrors(error: unknown, operationInfo: OperationInfo): string;
 }
 
-/** Where a subscriber is: on its way to a seat, in one, or gone. */
-interface Place {
+/** A subscriber's place in a shared execution: being looked for, taken, or left. */
+interface Membership {
   hasLeft: boolean;
   leave(): void;
 }
 
 export function createSubscriptions(
   executor: Executor,
-  read: (asked: Asked) => Operation | Refused,
-  parts: {
-    readonly limits: StreamLimits;
+  read: (operationRequest: OperationRequest) => Operation | RefusedOperation,
+  deps: {
+    readonly limits: SubscriptionLimits;
     readonly telemetry: Telemetry;
     readonly requestLimits: Pick<RequestLimits, 'countOperation'>;
     readonly requestTelemetry: RequestTelemetry;
@@ -73,23 +73,23 @@ export function createSubscriptions(
     scopeOf(credential: Credential): Scope;
   },
 ): Subscriptions {
-  const broadcasts = new Map<string, SharedExecution>();
+  const executions = new Map<string, SharedExecution>();
   const connections = new Map<Scope, number>();
-  const { limits, telemetry, requestLimits, requestTelemetry, budget, scopeOf } = parts;
-  const claim = (guest: Identity) => budget.claim(scopeOf(guest.credential));
+  const { limits, telemetry, requestLimits, requestTelemetry, budget, scopeOf } = deps;
+  const claim = (identity: Identity) => budget.claim(scopeOf(identity.credential));
 
-  function begin(key: string, operation: Operation, guest: Identity): SharedExecution {
-    const scope = scopeOf(guest.credential);
-    const visitor = { ...visitorOf(guest), scope };
-    // Counts the newest text, which is there for whoever joins next.
-    const newest = claim(guest);
-    const broadcast: SharedExecution = new SharedExecution(
+  function begin(key: string, operation: Operation, identity: Identity): SharedExecution {
+    const scope = scopeOf(identity.credential);
+    const requestIdentity = { ...requestIdentityOf(identity), scope };
+    // Counts the newest text, which is kept for listeners that join later.
+    const newest = claim(identity);
+    const execution: SharedExecution = new SharedExecution(
       {
-        open: signal => executor.source(operation, visitor, signal),
+        open: signal => executor.source(operation, requestIdentity, signal),
         async render(value, signal) {
-          const rendering = claim(guest);
+          const rendering = claim(identity);
           try {
-            const answer = await executor.event(operation, value, visitor, signal, rendering);
+            const answer = await executor.event(operation, value, requestIdentity, signal, rendering);
             if (answer.errors === undefined) requestTelemetry.accept(scope);
             const text = responseText(answer, rendering);
             newest.set(text.length);
@@ -102,30 +102,30 @@ export function createSubscriptions(
       },
       () => {
         newest.release();
-        if (broadcasts.get(key) === broadcast) broadcasts.delete(key);
+        if (executions.get(key) === execution) executions.delete(key);
       },
     );
-    broadcasts.set(key, broadcast);
-    void broadcast.run();
-    return broadcast;
+    executions.set(key, execution);
+    void execution.run();
+    return execution;
   }
 
-  /** A function of its own: what is kept for each subscriber must not hold what it asked with. */
-  async function findSeat(
-    place: Place,
+  /** A function of its own, so that the closure of each subscriber does not keep the operation alive. */
+  async function joinExecution(
+    membership: Membership,
     key: string,
     operation: Operation,
-    guest: Identity,
+    identity: Identity,
     subscriber: Subscriber,
   ): Promise<void> {
-    for (let running = broadcasts.get(key); running !== undefined; running = broadcasts.get(key)) {
+    for (let running = executions.get(key); running !== undefined; running = executions.get(key)) {
       await running.refresh();
-      if (place.hasLeft) return;
-      if (broadcasts.get(key) !== running) continue;
-      place.leave = running.join(subscriber);
+      if (membership.hasLeft) return;
+      if (executions.get(key) !== running) continue;
+      membership.leave = running.join(subscriber);
       return;
     }
-    place.leave = begin(key, operation, guest).join(subscriber);
+    membership.leave = begin(key, operation, identity).join(subscriber);
   }
 
   return {
@@ -152,39 +152,39 @@ export function createSubscriptions(
     },
     claim,
     claimOf: address => budget.claim(address),
-    read(asked, trail) {
-      const operation = read(asked);
-      if (operation instanceof Refused) throw operation;
-      trail.name = operationName(operation.name);
+    read(operationRequest, operationInfo) {
+      const operation = read(operationRequest);
+      if (operation instanceof RefusedOperation) throw operation;
+      operationInfo.name = operationName(operation.name);
       return operation;
     },
-    single(operation, guest, signal, trail, counted) {
-      const scope = scopeOf(guest.credential);
-      trail.scope = scope;
-      return executor.single(operation, { ...visitorOf(guest), scope }, signal, trail, counted);
+    single(operation, identity, signal, operationInfo, counted) {
+      const scope = scopeOf(identity.credential);
+      operationInfo.scope = scope;
+      return executor.single(operation, { ...requestIdentityOf(identity), scope }, signal, operationInfo, counted);
     },
-    subscribe(operation, guest, subscriber, trail) {
+    subscribe(operation, identity, subscriber, operationInfo) {
       const { query, operationName, variables } = operation;
-      const scope = scopeOf(guest.credential);
-      trail.scope = scope;
+      const scope = scopeOf(identity.credential);
+      operationInfo.scope = scope;
       const key = JSON.stringify([scope, query, operationName ?? null, variables ?? null]);
-      const place: Place = { hasLeft: false, leave() {} };
-      void findSeat(place, key, operation, guest, subscriber);
+      const membership: Membership = { hasLeft: false, leave() {} };
+      void joinExecution(membership, key, operation, identity, subscriber);
       return () => {
-        place.hasLeft = true;
-        place.leave();
+        membership.hasLeft = true;
+        membership.leave();
       };
     },
-    worded(error, trail) {
+    formatErrors(error, operationInfo) {
       const errors = executor.masked(error);
-      trail.outcome = outcomeOfErrors(errors);
+      operationInfo.outcome = outcomeOfErrors(errors);
       return JSON.stringify(errors);
     },
   };
 }
 
-/** A stream's headers have been sent when its operations run: no cookie can be set any more. */
-function visitorOf({ credential, address }: Identity): RequestIdentity {
+/** The response headers have been sent when an operation runs on a stream: it cannot set a cookie. */
+function requestIdentityOf({ credential, address }: Identity): RequestIdentity {
   return {
     credential,
     address,

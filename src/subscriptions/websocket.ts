@@ -7,10 +7,9 @@ import type { Connections } from '../http/connections.js';
 import { errorBody, safeHeaders } from '../http/web-safety.js';
 import { pathOf } from '../lib/path.js';
 import type { ConnectionTelemetry } from '../observability/request-telemetry.js';
-import { Connection, type StreamTimes } from './connection.js';
-import { protocol } from './messages.js';
-import { inSlices } from './slices.js';
-import { drainGradually } from './spread.js';
+import { Connection, type SubscriptionTimes } from './connection.js';
+import { drainGradually, inSlices } from './pacing.js';
+import { protocol } from './protocol.js';
 import type { Subscriptions } from './subscriptions.js';
 
 interface Upgrade {
@@ -21,28 +20,28 @@ interface Upgrade {
 }
 
 const largestMessage = 256 * 1024;
-/** In bytes, between two whole messages: the frames of the largest one, and pings and pongs among them. */
+/** In bytes, between two complete messages: the frames of the largest one, with pings and pongs in between. */
 const mostUnfinished = 2 * largestMessage;
-/** Of one message. Each fragment keeps the buffer of up to 64 KB that brought it. */
+/** Per message. Each fragment keeps alive the buffer of up to 64 KB in which it arrived. */
 const mostFragments = 64;
-/** Of one frame: the buffers that bring it, each of which costs far more than a byte. */
+/** Per frame: the buffers in which it arrives, each of which costs far more than a byte. */
 const mostChunks = 1024;
 
-/** How long a client that is refused may take to read why, in milliseconds. */
+/** How long a refused client may take to read the reason, in milliseconds. */
 const lingerMs = 1_000;
 
 /**
- * GraphQL over WebSocket (`graphql-transport-ws`) at `path`. The request of a connection goes through the hooks of the server like any
- * other, up to the handler.
- * @returns what says good-bye to all connections, spread over a time in milliseconds.
+ * Serves GraphQL over WebSocket (`graphql-transport-ws`) at `path`. An upgrade request goes through the hooks of the server like any other
+ * request, up to the handler.
+ * @returns a function that drains all connections, spread over a time in milliseconds.
  */
 export function registerWebsocket(
   app: FastifyInstance,
   path: string,
   upgradable: Pick<Connections, 'claimUpgrades'>,
-  streams: Subscriptions,
+  subscriptions: Subscriptions,
   authentication: Authentication,
-  times: StreamTimes,
+  times: SubscriptionTimes,
 ): (spreadMs: number) => Promise<void> {
   const upgrades = new WeakMap<IncomingMessage, Upgrade>();
   const connections = new Set<Connection>();
@@ -58,12 +57,12 @@ export function registerWebsocket(
     const id = upgrades.get(request)?.telemetry.id;
     if (id !== undefined) headers.push(`x-request-id: ${id}`);
   });
-  const authenticate = (arrival: Handshake, rawCredentials: object) =>
-    authentication.authenticate(arrival, rawCredentials);
+  const authenticate = (handshake: Handshake, rawCredentials: object) =>
+    authentication.authenticate(handshake, rawCredentials);
 
   server.on('wsClientError', (_, __, request) => {
     const head = { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' };
-    const body = JSON.stringify(errorBody('This is not a WebSocket handshake that can be read', 'BAD_REQUEST'));
+    const body = JSON.stringify(errorBody('The WebSocket handshake is not valid', 'BAD_REQUEST'));
     upgrades.get(request)?.response.writeHead(400, head).end(body);
   });
 
@@ -73,7 +72,7 @@ export function registerWebsocket(
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    const telemetry = streams.requestTelemetry.startConnection(raw);
+    const telemetry = subscriptions.requestTelemetry.startConnection(raw);
     response.setHeader('x-request-id', telemetry.id);
     response.on('finish', () => {
       telemetry.refused(response.statusCode);
@@ -90,22 +89,22 @@ export function registerWebsocket(
     const upgrade = upgrades.get(request.raw);
     if (upgrade === undefined) return;
     if (!offers(request.headers['sec-websocket-protocol'])) {
-      return reply.code(400).send(errorBody(`Speak ${protocol}`, 'BAD_REQUEST'));
+      return reply.code(400).send(errorBody(`Use the subprotocol ${protocol}`, 'BAD_REQUEST'));
     }
-    const arrival = authentication.handshakeOf(request);
+    const handshake = authentication.handshakeOf(request);
     reply.hijack();
     const { telemetry, response } = upgrade;
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
-      // Whoever holds the response holds the whole request for as long as the socket lives.
+      // Otherwise the response would keep the whole request alive as long as the socket.
       response.detachSocket(upgrade.socket);
-      const connection = new Connection(socket, telemetry.id, arrival, { streams, times, authenticate });
+      const connection = new Connection(socket, telemetry.id, handshake, { subscriptions, times, authenticate });
       connections.add(connection);
-      // Before `ws` reads it: a message that the chunk completes is then no longer counted.
+      // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
       upgrade.socket.prependListener('data', chunk => connection.arrived(chunk.length, mostUnfinished));
       socket.on('close', code => {
         connections.delete(connection);
         connection.end();
-        telemetry.closed(code, connection.begun);
+        telemetry.closed(code, connection.operationsStarted);
       });
     });
   });
@@ -114,7 +113,7 @@ export function registerWebsocket(
   const heartbeat = setInterval(async () => {
     if (beating) return;
     beating = true;
-    await inSlices([...connections], connection => connection.beat());
+    await inSlices([...connections], connection => connection.heartbeat());
     beating = false;
   }, times.heartbeatMs);
   app.addHook('onClose', () => clearInterval(heartbeat));
@@ -125,8 +124,8 @@ export function registerWebsocket(
 const offers = (header: string | undefined) => (header ?? '').split(',').some(name => name.trim() === protocol);
 
 /**
- * Ends a connection that was answered. What its client still sends is read and thrown away for a while: a socket that is destroyed with
- * unread bytes resets the connection, and the client may never see the answer; one that nobody reads or destroys is never closed.
+ * Ends a connection after its response. For a while, further bytes of the client are read and dropped: a socket that is destroyed with unread
+ * bytes resets the connection, and the client may never see the response; a socket that is neither read nor destroyed is never closed.
  */
 function dismiss(socket: Socket): void {
   socket.resume();

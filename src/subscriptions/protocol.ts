@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { RawCredentials } from '../auth/credentials.js';
+import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
+import { checkJson } from '../graphql/limits/bounds.js';
+
+/** The sub-protocol of GraphQL over WebSocket. */
+export const protocol = 'graphql-transport-ws';
+
+const members = z.record(z.string(), z.unknown()).nullish();
+
+/** The members of GraphQL over HTTP (request parameters). */
+export const operationRequest = z.object({
+  query: z.string().nullish(),
+  documentId: z.string().nullish(),
+  operationName: z.string().nullish(),
+  variables: members,
+  extensions: members,
+});
+
+/** The operation that a client wants executed. It has no `query` if a hash names the document. */
+export type OperationRequest = z.output<typeof operationRequest>;
+
+/** Bounded, because it is kept while its operation runs and repeated in each of its frames. */
+const id = z.string().min(1).max(256);
+
+const message = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('connection_init'), payload: members }),
+  z.object({ type: z.literal('ping'), payload: members }),
+  z.object({ type: z.literal('pong'), payload: members }),
+  z.object({ type: z.literal('subscribe'), id, payload: operationRequest }),
+  z.object({ type: z.literal('complete'), id }),
+]);
+
+/** A message from a client. */
+export type Message = z.output<typeof message>;
+
+/** Reads one message. Undefined if it is not a message of the protocol, or has more members or levels than any message needs. */
+export function messageIn(bytes: Buffer): Message | undefined {
+  try {
+    checkJson(bytes);
+    return message.parse(JSON.parse(bytes.toString()));
+  } catch {
+    return undefined;
+  }
+}
+
+const credentialNames = new Map([
+  ['x-api-key', 'x-api-key'],
+  ['authorization', 'authorization'],
+  ['sessionid', 'sessionId'],
+]);
+
+/**
+ * The credentials in the payload of `connection_init`, which stands in for headers. Names are case-insensitive.
+ * @throws BadUserInput
+ */
+export function rawCredentialsIn(payload: Record<string, unknown>): RawCredentials {
+  const found: Record<string, string> = {};
+  for (const [name, value] of Object.entries(payload)) {
+    const known = credentialNames.get(name.toLowerCase());
+    if (known === undefined || value == null) continue;
+    if (typeof value !== 'string') throw new BadUserInput(known, 'must be a string');
+    found[known] = value;
+  }
+  return found;
+}
+
+/** Close codes of graphql-transport-ws, and those of WebSocket (RFC 6455) that we use. */
+export const closeCodes = {
+  goingAway: 1001,
+  messageTooBig: 1009,
+  internalError: 4500,
+  badRequest: 4400,
+  unauthorized: 4401,
+  forbidden: 4403,
+  initialisationTimeout: 4408,
+  subscriberExists: 4409,
+  tooMany: 4429,
+} as const;
+
+/** The close code and the reason for an error. The reason begins with the error's own code, such as `FORBIDDEN`. */
+export function closeFor(error: unknown): [code: number, reason: string] {
+  if (!(error instanceof GatewayError))
+    return [closeCodes.internalError, 'INTERNAL_SERVER_ERROR: Internal server error'];
+  return [closeCodeOf(error), `${error.code}: ${error.message}`];
+}
+
+function closeCodeOf(error: GatewayError): number {
+  if (error instanceof BadUserInput) return closeCodes.badRequest;
+  if (error instanceof Unauthenticated) return closeCodes.unauthorized;
+  if (error instanceof Forbidden) return closeCodes.forbidden;
+  return closeCodes.internalError;
+}
+
+/** Cuts a reason to what a close frame can hold: 123 bytes (RFC 6455, 5.5.1). */
+export const closeReason = (reason: string): string => Buffer.from(reason).subarray(0, 120).toString();

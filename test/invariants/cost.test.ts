@@ -73,6 +73,7 @@ beforeAll(async () => {
   // The gateway caches a parsed response from its second use on.
   for (let time = 0; time < 3; time += 1)
     await send('{ market(id: 1) { esg companies { nodes { esg } } } events(first: 100) { totalCount } }');
+  for (let time = 0; time < 5; time += 1) await inspector.slowdown();
 }, 60_000);
 afterAll(async () => {
   inspector?.close();
@@ -102,7 +103,8 @@ async function leastBlock(query: string, variables?: Record<string, unknown>) {
 
 async function expectShort(query: string, variables?: Record<string, unknown>): Promise<GraphqlAnswer> {
   const { least, answer } = await leastBlock(query, variables);
-  if (least >= longestMs) {
+  // Only a machine that is busy for minutes makes every try long. It makes a fixed task longer by as much.
+  if (least >= longestMs && least >= longestMs * (await inspector.slowdown())) {
     throw new Error(`${least.toFixed(0)} ms: ${query.slice(0, 300)} with ${JSON.stringify(variables)?.slice(0, 100)}`);
   }
   return answer;

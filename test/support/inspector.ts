@@ -20,6 +20,8 @@ export interface Inspector {
    * the whole process where that is less, since other processes take their part of the clock.
    */
   longestBlock(work: () => Promise<unknown>): Promise<number>;
+  /** How many times as long a fixed task takes now as it took at its best, by the processor's time. More than 1 where other processes share the core. */
+  slowdown(): Promise<number>;
   close(): void;
 }
 
@@ -44,6 +46,21 @@ const beginWatch = `{
     [clock, cpu] = [clockNow, cpuNow];
     if (!watch.isOver) setImmediate(turn);
   });
+}`;
+const fixedTask = `{
+  const reference = globalThis.reference ??= {
+    text: JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: 'name ' + id }))),
+    best: Infinity,
+  };
+  let now = Infinity;
+  for (let time = 0; time < 10; time += 1) {
+    const before = process.cpuUsage();
+    JSON.stringify(JSON.parse(reference.text));
+    const { user, system } = process.cpuUsage(before);
+    now = Math.min(now, user + system);
+  }
+  reference.best = Math.min(reference.best, now);
+  String(now / reference.best);
 }`;
 /** A message of the inspector may be heard before the turn in which something was done has ended. */
 const endWatch = `new Promise(resolve => setImmediate(() => {
@@ -84,6 +101,10 @@ export async function inspect(running: Running): Promise<Inspector> {
       await call('Runtime.evaluate', { expression: beginWatch });
       await work();
       const { result } = await call('Runtime.evaluate', { expression: endWatch, awaitPromise: true });
+      return Number(result?.value);
+    },
+    async slowdown() {
+      const { result } = await call('Runtime.evaluate', { expression: fixedTask });
       return Number(result?.value);
     },
     close: () => socket.terminate(),

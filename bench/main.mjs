@@ -1,4 +1,4 @@
-// npm run bench [-- --gate] [--only <workload>] [--rounds <number>] [--quick]
+// npm run bench [-- --check] [--only <workload>] [--rounds <number>] [--quick]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
@@ -13,7 +13,7 @@ import { steady } from './lib/workloads.mjs';
 
 const { values } = parseArgs({
   options: {
-    requestLimits: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true },
     rounds: { type: 'string', default: '5' },
     quick: { type: 'boolean', default: false },
@@ -21,7 +21,7 @@ const { values } = parseArgs({
 });
 const here = new URL('.', import.meta.url).pathname;
 const rounds = Number(values.rounds);
-/** What measures by itself, once tsconfig.json has compiled it: takes `--gate`, and has a process to itself. */
+/** Benchmarks with a process of their own, compiled with tsconfig.json. They accept `--check`. */
 const commands = { listeners: 'listeners.ts' };
 
 const names = [...steady.map(({ name }) => name), ...Object.keys(scenes), ...Object.keys(commands)];
@@ -44,7 +44,7 @@ const pace = values.quick
 if (!existsSync(`${here}node_modules`)) execFileSync('npm', ['ci', '--prefix', here], { stdio: 'inherit' });
 const [busy = 0] = loadavg();
 if (busy > cpus().length / 2)
-  say(`The machine is busy (load ${busy.toFixed(1)}): wall times will say little, ratios of CPU still something`);
+  say(`The machine is busy (load ${busy.toFixed(1)}): wall times mean little; ratios of CPU time are still useful`);
 settle();
 const stub = await start({ args: [`${here}lib/stub.mjs`], core: 'load' });
 const parts = [];
@@ -87,16 +87,16 @@ function runCommand(file) {
   execFileSync('npx', ['tsc', '-p', here], { cwd: `${here}..`, stdio: 'inherit' });
   const script = `${here}../dist/bench/${file.replace(/\.ts$/, '.js')}`;
   const everyCore = `0-${cpus().length - 1}`;
-  const { status } = spawnSync('taskset', ['-c', everyCore, process.execPath, script, '--gate'], { stdio: 'inherit' });
+  const { status } = spawnSync('taskset', ['-c', everyCore, process.execPath, script, '--check'], { stdio: 'inherit' });
   return status === 0;
 }
 
 print(ratioTable(ratios));
 for (const line of missing) print(`not measured: ${line}`);
-// Only a whole run, at its full length, is worth keeping.
+// Files are written only after a complete run at full length.
 if (values.only === undefined && !values.quick) {
   writeFileSync(`${here}RESULTS.md`, resultsOf({ parts, ratios, missing, rounds, busy }));
   writeFileSync(`${here}results.svg`, plot(parts.filter(({ results }) => results !== undefined)));
 }
 const missed = ratios.filter(ratio => !kept(ratio));
-process.exit(values.requestLimits && (failed || missed.length > 0 || missing.length > 0) ? 1 : 0);
+process.exit(values.check && (failed || missed.length > 0 || missing.length > 0) ? 1 : 0);

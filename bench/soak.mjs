@@ -23,7 +23,7 @@ const signIn =
   'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { authentication email } }';
 
 const ask = (query, headers = key) => post('/graphql', JSON.stringify({ query }), headers);
-/** A second of the past year that nobody has asked about, so that the service must be. */
+/** A second of the past year that no request had before, so that the gateway must call the service. */
 const instant = number => new Date(Date.UTC(2025, 0, 1) + number * 1_000).toISOString();
 const pages = '{ totalCount nodes { title references { observation { title } } } }';
 

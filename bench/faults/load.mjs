@@ -11,7 +11,7 @@ const patienceMs = 15_000;
 const codes = new Set(['UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE', 'UPSTREAM_INVALID_RESPONSE', 'RATE_LIMITED']);
 const key = { 'x-api-key': 'demo-key-subscribed' };
 
-/** Each read has an instant of its own long before all events, so that nothing kept answers it and all have the same answer. */
+/** Each read has a unique time long before all events, so the cache answers none of them and all have the same response. */
 const cold = number =>
   `{ events(first: 3, filter: { from: "${new Date(Date.UTC(2000, 0, 1) + number * 1_000).toISOString()}" }) { nodes { id title } } }`;
 const warm = '{ market(id: 1) { name } }';

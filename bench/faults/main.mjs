@@ -1,4 +1,4 @@
-// Causes faults under load and counts what clients get: `npm run faults`. `--only <words>` runs the faults with these words in their names.
+// `npm run faults` causes faults under load and counts the responses. `--only <text>` runs the faults with this text in their names.
 // Prints a table, which a whole run keeps in docs/faults.md. Ends with status 1 where an answer was wrong or lost.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -273,7 +273,7 @@ const faults = [
     },
   },
   {
-    name: 'one of three gateways killed with SIGKILL (asked again by the client)',
+    name: 'one of three gateways killed with SIGKILL (repeated by the client)',
     place: fleet,
     repeats: true,
     async run({ gateways: [first] }) {
@@ -325,7 +325,7 @@ try {
 }
 
 const table = [
-  '| Fault, for four seconds or until it is over | sent | right | typed error | asked again | wrong or lost | recovered after |',
+  '| Fault, for four seconds or until it is over | sent | right | typed error | repeated | wrong or lost | recovered after |',
   '|---|---:|---:|---:|---:|---:|---:|',
   ...rows.map(
     ({ name, sent, right, typed, repeated, lost, recoveredMs }) =>

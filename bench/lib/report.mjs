@@ -61,12 +61,12 @@ export function results({ parts, ratios, missing, rounds, busy }) {
 
 Written by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)} at ${commit}: Node ${process.version}, ${cpus().length} cores
 (${cpus()[0]?.model.trim()}), \`node ${startFlags.join(' ')}\` for every server; load of the machine before the run: ${busy.toFixed(1)}.
-How it is measured: [README.md](README.md).
+[README.md](README.md) explains how it is measured.
 
 ![CPU per request, by workload](results.svg)
 
-Each figure is the median of ${rounds} rounds in which the servers took turns; a ratio is the median of the rounds' ratios. CPU is that of the server's process
-per request. Requests per second and latencies are those of a closed loop that shares its core with the upstream, and say less.
+Each figure is the median of ${rounds} rounds, in which the servers took turns; a ratio is the median of the ratios of all rounds. CPU is the time of the
+server's process per request. Requests per second and latencies come from a closed loop that shares its core with the upstream, so they are less exact.
 
 ## Ratios of CPU per request
 

@@ -25,7 +25,7 @@ import { speedFlags, startFlags, variants } from './variants.mjs';
  * @property {number} connections
  * @property {(variant: { flagship: string }) => (number: number, lane: number) => string} requests never the same `number` twice in a process
  * @property {string} answer the normalised answer that everyone must give
- * @property {boolean} [awake] whether the load never sleeps: waking it costs whoever sends, the more the slower he is. Not where the stub needs its core.
+ * @property {boolean} [awake] whether the load never sleeps: waking it costs the sender, and a slow sender most. Not for workloads whose stub needs the core.
  * @property {boolean} [defaults] whether the peers run once with Node's defaults too, if the gateway's start script has others
  */
 

@@ -34,13 +34,13 @@ const numbered =
   number =>
     post('/graphql', bodyOf(query ?? its, { extensions: { number } }), { 'x-api-key': key });
 
-/** Nobody asks twice: nothing kept for one caller serves another. */
+/** Each request has a new API key, so no cached data serves it. */
 const strangers = ({ flagship: query }) => {
   const body = bodyOf(query);
   return number => post('/graphql', body, { 'x-api-key': `bench-key-${number}` });
 };
 
-/** Each connection is a caller of its own, and always asks the same. */
+/** Each connection has its own API key, and always sends the same request. */
 const callers = ({ flagship: query }) => {
   const body = bodyOf(query);
   const requests = new Map();
@@ -75,7 +75,7 @@ export const steady = [
   },
   {
     name: 'cold',
-    title: 'Cold: a caller of its own for each request, nothing kept, 42 upstream calls',
+    title: 'Cold: a new API key for each request, nothing cached, 42 upstream calls',
     world: 'full',
     variants: ['hand', 'hand-cut', 'ours', 'apollo', 'mercurius', 'yoga', 'hive'],
     connections: 16,
@@ -106,7 +106,7 @@ export const steady = [
   },
   {
     name: 'callers',
-    title: 'A caller of its own on each connection, everything kept',
+    title: 'An API key for each connection, everything cached',
     world: 'full',
     variants: ['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache'],
     awake: true,
@@ -116,5 +116,5 @@ export const steady = [
   },
 ];
 
-/** A request of a caller nobody has seen. */
+/** A request with an API key that no request had before. */
 export const stranger = (query, name) => post('/graphql', bodyOf(query), { 'x-api-key': name });

@@ -6,7 +6,7 @@ import type { Config } from './config/config.js';
 import { Secret } from './config/secret.js';
 import type { Services } from './context.js';
 import type { Generations } from './data/cache/generations.js';
-import { type SharedStore, shortHash } from './data/cache/namespace.js';
+import { type SharedStore, shortHash } from './data/cache/keys.js';
 import { createAdmission } from './graphql/limits/admission.js';
 import { createTrustedDocuments, readManifest } from './graphql/limits/trusted-documents.js';
 import { createAuthentication } from './http/authentication.js';

@@ -31,7 +31,7 @@ test('the same source has the same version', () => {
 
 // The exports have a store of their own: nothing of their model is cached.
 const shaping = named(
-  /(^|\/)(model|client|feed|tail|reader|wire-types|vector|schema-drift|state-message|entry)\.ts$/,
+  /(^|\/)(model|client|feed|tail|reader|wire-types|vector|schema-drift|state-message|lookup)\.ts$/,
 ).filter(name => !name.includes('exports/'));
 
 test('there are as many files that shape what is kept as anybody would expect', () => {

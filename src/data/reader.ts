@@ -4,9 +4,8 @@ import type { MaybePromise } from '../lib/maybe-promise.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
-import type { Answer, Lifetime, Loaded, Lookup } from './cache/lookup.js';
-import { keysOf, lastOf, type ScopedKey } from './cache/scoped-key.js';
-import { marketTag } from './cache/tags.js';
+import { keysOf, lastOf, marketTag, type ScopedKey } from './cache/keys.js';
+import type { Lifetime, Loaded, Lookup, LookupResult } from './cache/lookup.js';
 import type { RequestAuth } from './request-auth.js';
 import { reportInvalidBody } from './upstream/call-errors.js';
 import { forbidsCaching, parseReply, replyText } from './upstream/reply.js';
@@ -143,7 +142,11 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   });
 
   /** The value of an answer, after the answer is recorded in the metadata. */
-  function receive({ read, lookup }: PendingRead, answer: Answer<CachedValue, unknown>, milliseconds: number): unknown {
+  function receive(
+    { read, lookup }: PendingRead,
+    answer: LookupResult<CachedValue, unknown>,
+    milliseconds: number,
+  ): unknown {
     const { source, value, heavy, stale, freshUntil, generation, bytes } = answer;
     metadata.claim?.uses(bytes);
     if (source === 'redis') metadata.claim?.parses(bytes);

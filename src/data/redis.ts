@@ -1,11 +1,15 @@
 import { once } from 'node:events';
+import { ConsecutiveBreaker, circuitBreaker, handleAll } from 'cockatiel';
 import { Cluster, Redis } from 'ioredis';
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { z } from 'zod';
+import type { Telemetry } from '../observability/telemetry.js';
 import { failedCommand } from '../observability/warnings.js';
 
 /** One Redis, or a Cluster of them. */
 export type RedisClient = Redis | Cluster;
 
-/** A command that takes longer is given up: whoever waits for it goes to the service instead. */
+/** A command that takes longer fails, and the gateway asks the service instead. */
 const commandTimeoutMs = 250;
 const longestReconnectPauseMs = 1_000;
 const longestFirstContactMs = 1_000;
@@ -13,9 +17,9 @@ const longestFirstContactMs = 1_000;
 const reconnectPause = (attempt: number) => Math.min(attempt * 50, longestReconnectPauseMs);
 
 /**
- * A connection for commands, which reconnects for ever and queues nothing while it is away: a command fails at once then.
+ * A connection for commands. It reconnects forever. While it is disconnected, it queues nothing, and every command fails at once.
  * @param urls one `redis://` or `rediss://` address, or the nodes of a Cluster.
- * @param onError hears of each connection that broke.
+ * @param onError is called for each connection error.
  */
 export function connectRedis(urls: readonly string[], onError: (error: Error) => void): RedisClient {
   const [url = '', ...others] = urls;
@@ -34,10 +38,10 @@ export function connectRedis(urls: readonly string[], onError: (error: Error) =>
           redisOptions: { ...shared, ...credentialsOf(url) },
         });
   client.on('error', (error: Error) => {
-    // What ioredis finds after the disconnection below.
+    // A consequence of the `disconnect` below.
     if (error.message.startsWith("Stream isn't writeable")) return;
     onError(error);
-    // ioredis would go on with database 0, which may be another fleet's.
+    // ioredis would continue with database 0, which may belong to another fleet.
     if (failedCommand(error) === 'select') client.disconnect(true);
   });
   return client;
@@ -48,7 +52,7 @@ export function databaseOf(client: RedisClient): number {
   return client instanceof Cluster ? 0 : Number(client.options.db ?? 0);
 }
 
-/** Resolves as soon as commands can be sent, or it has turned out that Redis is away; after a second in any case. */
+/** Resolves as soon as commands can be sent, or the first connection failed; after a second in any case. */
 export async function firstContact(client: RedisClient): Promise<void> {
   if (client.status === 'ready') return;
   await once(client, 'ready', { signal: AbortSignal.timeout(longestFirstContactMs) }).catch(() => {});
@@ -62,4 +66,37 @@ function credentialsOf(url: string) {
     ...(password && { password: decodeURIComponent(password) }),
     ...(protocol === 'rediss:' && { tls: {} }),
   };
+}
+
+/** After three failed commands in a row, no command is sent for a second, so that no request waits for Redis. */
+const faultsInARow = 3;
+const restMs = 1_000;
+
+/** Runs one or several commands. Returns undefined if they failed, or if no commands are sent now. */
+export type RedisGuard = <T>(command: string, run: () => Promise<T>) => Promise<T | undefined>;
+
+/** A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. */
+export function createRedisGuard(telemetry: Pick<Telemetry, 'redisFault'>): RedisGuard {
+  const breaker = circuitBreaker(handleAll, { halfOpenAfter: restMs, breaker: new ConsecutiveBreaker(faultsInARow) });
+  return async (command, run) => {
+    try {
+      return await breaker.execute(run);
+    } catch (error) {
+      telemetry.redisFault(command, error);
+      return undefined;
+    }
+  };
+}
+
+/**
+ * A count in Redis for a window of time. A reply that is not a count of this window is a fault of Redis: the library would turn it into `NaN`,
+ * which never reaches the limit.
+ */
+export class RedisCounter extends RateLimiterRedis {
+  /** Overrides how the library reads the reply of its script. @throws ZodError */
+  _getRateLimiterRes(_: string, added: number, reply: unknown): RateLimiterRes {
+    const windowMs = this.duration * 1_000;
+    const [consumed, milliseconds] = z.tuple([z.int().min(added), z.int().min(1).max(windowMs)]).parse(reply);
+    return new RateLimiterRes(Math.max(this.points - consumed, 0), milliseconds, consumed, consumed === added);
+  }
 }

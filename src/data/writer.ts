@@ -1,7 +1,7 @@
 import { Conflict, UpstreamFailure } from '../errors.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
-import { marketTag } from './cache/tags.js';
+import { marketTag } from './cache/keys.js';
 import type { RequestAuth } from './request-auth.js';
 import { reportInvalidBody } from './upstream/call-errors.js';
 import { parseReply, replyText } from './upstream/reply.js';

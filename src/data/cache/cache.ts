@@ -1,20 +1,21 @@
+import { Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../../errors.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { Batch, type Tiers } from './batch.js';
-import { allFresh, type Entry } from './entry.js';
 import type { Generations } from './generations.js';
-import { type Answer, answerOf, type Lookup } from './lookup.js';
-import { inGeneration, lastOf } from './scoped-key.js';
+import { inGeneration, type Keys, lastOf, type ScopedKey } from './keys.js';
+import { allFresh, type Entry, type Loaded, type Lookup, type LookupResult, resultOf } from './lookup.js';
+import type { MemoryTier } from './memory-tier.js';
+import type { RedisTier, RedisWrite } from './redis-tier.js';
 import { type InFlight, SingleFlight } from './single-flight.js';
 
-type AnyAnswer = Answer<unknown, unknown>;
+type AnyResult = LookupResult<unknown, unknown>;
 
-/** Memory over Redis over the source, by scoped key: one flight for each key, one round trip for each batch. */
+/** Memory, then Redis, then the service: one load in flight for each key, one round trip to Redis for each batch. */
 export class Cache {
   readonly #tiers: Tiers;
   readonly #generations: Generations;
   readonly #telemetry: Telemetry;
-  readonly #flights = new SingleFlight<AnyAnswer>();
+  readonly #inFlight = new SingleFlight<AnyResult>();
 
   constructor(tiers: Tiers, generations: Generations, telemetry: Telemetry) {
     this.#tiers = tiers;
@@ -32,84 +33,84 @@ export class Cache {
     return (await this.#generations.current([tag])).get(tag);
   }
 
-  /** Voids whatever is kept under a tag, for every scope and in every process. */
+  /** Voids everything cached under a tag, for every scope and in every process. */
   async renew(tag: string): Promise<void> {
     await this.#generations.renew(tag);
   }
 
   /**
-   * What this process's memory answers at once, without a promise and its cost; undefined where it takes more than that.
-   * @throws NotFound where it is known that there is nothing.
+   * Returns what memory has, synchronously, without the cost of a promise; undefined if it takes more than that.
+   * @throws NotFound if it is known that there is nothing.
    */
-  peek<T, H>(lookup: Lookup<T, H>): Answer<T, H> | undefined {
+  peek<T, H>(lookup: Lookup<T, H>): LookupResult<T, H> | undefined {
     const generation = lookup.tag === undefined ? undefined : this.#generations.known(lookup.tag);
     if (lookup.tag !== undefined && generation === undefined) return undefined;
-    const fresh = allFresh(this.#remembered(lookup), generation, 'freshUntil');
+    const fresh = allFresh(this.#inMemory(lookup), generation, 'freshUntil');
     if (fresh === undefined) return undefined;
     this.#telemetry.lookup(lookup.family, 'memory');
-    return answerOf(fresh, 'memory') as Answer<T, H>;
+    return resultOf(fresh, 'memory') as LookupResult<T, H>;
   }
 
   /**
-   * Looks all of them up, which are of one scope; answers in their order. Each stands for itself: one that failed is an Error in its place.
-   * @throws the signal's reason as soon as it aborts; what nobody else waits for is aborted too.
+   * Looks up several things of one scope. The results are in the same order, with an Error in the place of each look-up that failed.
+   * @throws the signal's reason as soon as it aborts; loads that have no other waiter are aborted too.
    */
-  async loadMany<T, H>(lookups: readonly Lookup<T, H>[], signal: AbortSignal): Promise<(Answer<T, H> | Error)[]> {
+  async loadMany<T, H>(lookups: readonly Lookup<T, H>[], signal: AbortSignal): Promise<(LookupResult<T, H> | Error)[]> {
     const generations = await this.generationsOf([...new Set(lookups.flatMap(({ tag }) => tag ?? []))]);
     signal.throwIfAborted();
     const batch = new Batch(this.#tiers);
-    const boarded: InFlight<AnyAnswer>[] = [];
+    const joined: InFlight<AnyResult>[] = [];
 
-    const leases = (lookup: Lookup<T, H>): MaybePromise<AnyAnswer | Error> => {
+    const load = (lookup: Lookup<T, H>): MaybePromise<AnyResult | Error> => {
       const { tag } = lookup;
       const generation = tag === undefined ? undefined : generations.get(tag);
-      // Without its generation nothing kept can be trusted: the source is asked, and its answer not kept.
-      const keepable = tag === undefined || generation !== undefined;
-      const remembered = keepable ? this.#remembered(lookup) : [undefined];
-      const fresh = allFresh(remembered, generation, 'freshUntil');
-      if (fresh !== undefined) return answerOrError(fresh);
+      // If the generation is unknown, the cache is neither read nor written.
+      const isCacheable = tag === undefined || generation !== undefined;
+      const inMemory = isCacheable ? this.#inMemory(lookup) : [undefined];
+      const fresh = allFresh(inMemory, generation, 'freshUntil');
+      if (fresh !== undefined) return resultOrError(fresh);
 
-      const flight = this.#flights.to(inGeneration(lastOf(lookup.keys), generation), flightSignal =>
-        keepable ? batch.fetch({ lookup, remembered, generation }, flightSignal) : straight(lookup, flightSignal),
+      const started = this.#inFlight.startFlight(inGeneration(lastOf(lookup.keys), generation), loadSignal =>
+        isCacheable ? batch.fetch({ lookup, inMemory, generation }, loadSignal) : loadUncached(lookup, loadSignal),
       );
-      boarded.push(flight);
-      return flight.leases() ? flight.landing.then(asShared) : flight.landing;
+      joined.push(started);
+      return started.join() ? started.result.then(asShared) : started.result;
     };
 
     try {
-      const answers = await unlessAborted(Promise.all(lookups.map(leases)), signal);
+      const results = await unlessAborted(Promise.all(lookups.map(load)), signal);
       for (const [index, { family }] of lookups.entries()) {
-        const answer = answers[index];
-        if (answer !== undefined && !(answer instanceof Error)) this.#telemetry.lookup(family, answer.source);
+        const result = results[index];
+        if (result !== undefined && !(result instanceof Error)) this.#telemetry.lookup(family, result.source);
       }
-      return answers as (Answer<T, H> | Error)[];
+      return results as (LookupResult<T, H> | Error)[];
     } finally {
-      for (const flight of boarded) flight.leave();
+      for (const each of joined) each.leave();
     }
   }
 
-  #remembered({ keys }: Lookup<unknown, unknown>): readonly (Entry | undefined)[] {
+  #inMemory({ keys }: Lookup<unknown, unknown>): readonly (Entry | undefined)[] {
     return keys.map(key => this.#tiers.memory.get(key));
   }
 }
 
 const none: ReadonlyMap<string, string | undefined> = new Map();
 
-const asShared = (answer: AnyAnswer | Error) =>
-  answer instanceof Error ? answer : { ...answer, source: 'flight' as const };
+const asShared = (result: AnyResult | Error) =>
+  result instanceof Error ? result : { ...result, source: 'flight' as const };
 
-function answerOrError(entries: readonly Entry[]): AnyAnswer | Error {
+function resultOrError(entries: readonly Entry[]): AnyResult | Error {
   try {
-    return answerOf(entries, 'memory');
+    return resultOf(entries, 'memory');
   } catch (error) {
     return error as Error;
   }
 }
 
-async function straight(lookup: Lookup<unknown, unknown>, signal: AbortSignal): Promise<AnyAnswer> {
+async function loadUncached(lookup: Lookup<unknown, unknown>, signal: AbortSignal): Promise<AnyResult> {
   const { value, heavy, bytes } = await lookup.load(signal);
-  const unkept = { stale: false, freshUntil: 0, generation: undefined, bytes: bytes + (heavy?.bytes ?? 0) };
-  return { value, heavy: heavy?.value, source: 'network', ...unkept };
+  const uncached = { stale: false, freshUntil: 0, generation: undefined, bytes: bytes + (heavy?.bytes ?? 0) };
+  return { value, heavy: heavy?.value, source: 'network', ...uncached };
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -122,5 +123,126 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener('abort', abort);
+  }
+}
+
+/** The tiers of a cache, fastest first. */
+export interface Tiers {
+  readonly memory: MemoryTier;
+  readonly redis: RedisTier | undefined;
+}
+
+/** A look-up that memory could not answer. */
+interface Missing {
+  readonly lookup: Lookup<unknown, unknown>;
+  /** What memory has under its keys: nothing, or entries that are no longer fresh. */
+  readonly inMemory: readonly (Entry | undefined)[];
+  /** The generation of the look-up's tag; undefined if it has no tag. */
+  readonly generation: string | undefined;
+}
+
+/** What a missing tier has under any key. */
+const nothing: readonly undefined[] = [undefined];
+
+/**
+ * The look-ups of one scope and one tick that memory could not answer. Together they cost one read of Redis, and one pipeline of writes when
+ * the last of them has ended.
+ */
+class Batch {
+  readonly #tiers: Tiers;
+  readonly #keys: ScopedKey[] = [];
+  readonly #writes: RedisWrite[] = [];
+  #entries: Promise<readonly (Entry | undefined)[]> | undefined;
+  #pending = 0;
+
+  constructor(tiers: Tiers) {
+    this.#tiers = tiers;
+  }
+
+  /** From Redis, else from the service, else from a usable older entry. All look-ups of a batch must be fetched within one tick. */
+  fetch(missing: Missing, signal: AbortSignal): Promise<AnyResult> {
+    const { redis } = this.#tiers;
+    return redis === undefined ? this.#load(missing, nothing, signal) : this.#fetchShared(redis, missing, signal);
+  }
+
+  async #fetchShared(redis: RedisTier, missing: Missing, signal: AbortSignal): Promise<AnyResult> {
+    const { lookup, generation } = missing;
+    this.#pending += 1;
+    try {
+      const shared = await this.#readRedis(redis, lookup.keys);
+      const fresh = allFresh(shared, generation, 'freshUntil');
+      if (fresh === undefined) return await this.#load(missing, shared, signal);
+      for (const [index, key] of lookup.keys.entries()) {
+        const entry = fresh[index];
+        if (entry !== undefined) this.#tiers.memory.set(key, entry);
+      }
+      return resultOf(fresh, 'redis');
+    } finally {
+      this.#pending -= 1;
+      if (this.#pending === 0 && this.#writes.length > 0) void redis.setMany(this.#writes);
+    }
+  }
+
+  /** Not an async function, which would hold a frame for every call in flight. */
+  #load(
+    { lookup, inMemory, generation }: Missing,
+    shared: readonly (Entry | undefined)[],
+    signal: AbortSignal,
+  ): Promise<AnyResult> {
+    return lookup.load(signal).then(
+      loaded => {
+        const { value, heavy, noStore } = loaded;
+        const bytes = loaded.bytes + (heavy?.bytes ?? 0);
+        const freshUntil = noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
+        if (!noStore) this.#store(lookup, generation, loaded, freshUntil);
+        return { value, heavy: heavy?.value, source: 'network', stale: false, freshUntil, generation, bytes };
+      },
+      error => {
+        if (error instanceof NotFound) this.#storeRefusal(lookup, generation, lookup.lifetime.absent, error.upstream);
+        if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(lookup, generation, 0);
+        if (!(error instanceof UpstreamFailure)) throw error;
+        const olderInRedis = allFresh(shared, generation, 'usableUntil');
+        if (olderInRedis !== undefined) return resultOf(olderInRedis, 'redis', true);
+        const olderInMemory = allFresh(inMemory, generation, 'usableUntil');
+        if (olderInMemory === undefined) throw error;
+        return resultOf(olderInMemory, 'memory', true);
+      },
+    );
+  }
+
+  async #readRedis(redis: RedisTier, keys: Keys): Promise<readonly (Entry | undefined)[]> {
+    const first = this.#keys.push(...keys) - keys.length;
+    // The microtask runs after all look-ups of the batch have added their keys.
+    this.#entries ??= Promise.resolve().then(() => redis.getMany(this.#keys));
+    return (await this.#entries).slice(first, first + keys.length);
+  }
+
+  #store(
+    lookup: Lookup<unknown, unknown>,
+    generation: string | undefined,
+    { value, bytes, heavy }: Loaded<unknown, unknown>,
+    freshUntil: number,
+  ): void {
+    const times = { freshUntil, usableUntil: freshUntil + lookup.lifetime.grace, generation };
+    const [recordKey, heavyKey] = lookup.keys;
+    this.#set(recordKey, { value, bytes, ...times });
+    if (heavyKey !== undefined && heavy !== undefined) this.#set(heavyKey, { ...heavy, ...times });
+  }
+
+  /** Replaces the entries after a refusal, so that an older value is not used any more. @param milliseconds how long to remember it. */
+  #storeRefusal(
+    lookup: Lookup<unknown, unknown>,
+    generation: string | undefined,
+    milliseconds: number,
+    absent?: UpstreamFault,
+  ): void {
+    const until = Date.now() + milliseconds;
+    const entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
+    for (const key of lookup.keys) this.#set(key, entry);
+  }
+
+  #set(key: ScopedKey, entry: Entry): void {
+    this.#tiers.memory.set(key, entry);
+    if (this.#tiers.redis !== undefined) this.#writes.push({ key, entry });
   }
 }

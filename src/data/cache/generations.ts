@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Telemetry } from '../../observability/telemetry.js';
-import type { RedisClient } from '../redis.js';
-import type { FleetNamespace } from './namespace.js';
-import { createRedisGuard } from './redis-guard.js';
+import { createRedisGuard, type RedisClient } from '../redis.js';
+import type { FleetNamespace } from './keys.js';
 
 /**
  * The generation of each tag: a token that changes with every write to what the tag stands for, and voids at one stroke whatever was

@@ -1,53 +1,95 @@
-import { NotFound } from '../../errors.js';
+import { z } from 'zod';
+import { NotFound, type UpstreamFault } from '../../errors.js';
 import type { Source } from '../../observability/response-metadata.js';
-import type { Entry } from './entry.js';
-import type { Keys } from './scoped-key.js';
+import type { Keys } from './keys.js';
 
-/** How long an entry lives, in milliseconds: by itself; then in place of a failing source; and how long a 404 is remembered. */
+/** What a tier stores under a key: a value that is safe as JSON, or the fact that there is none. Times are milliseconds since 1970. */
+export interface Entry {
+  readonly value?: unknown;
+  /** The service's 404, stored in place of a value. */
+  readonly absent?: UpstreamFault | undefined;
+  /** Until this time it is used without asking the service. */
+  readonly freshUntil: number;
+  /** Until this time it may replace the answer of a service that fails. */
+  readonly usableUntil: number;
+  /** The generation of its tag when the service was asked. Under another generation the entry is void. */
+  readonly generation?: string | undefined;
+  /** The approximate size of the value's JSON text. */
+  readonly bytes: number;
+}
+
+/** Checks an entry from Redis. The namespace and the signature vouch for its value. */
+export const entrySchema: z.ZodType<Entry> = z.strictObject({
+  value: z.unknown().optional(),
+  absent: z.strictObject({ status: z.int().nullable(), errorCode: z.string().nullable() }).optional(),
+  freshUntil: z.number(),
+  usableUntil: z.number(),
+  generation: z.string().optional(),
+  bytes: z.number().min(0),
+});
+
+/** Returns the entries if none of them is missing, of another generation, or past the given time. */
+export function allFresh(
+  entries: readonly (Entry | undefined)[],
+  generation: string | undefined,
+  until: 'freshUntil' | 'usableUntil',
+): readonly Entry[] | undefined {
+  const now = Date.now();
+  for (const entry of entries) {
+    if (entry === undefined || entry.generation !== generation || entry[until] <= now) return undefined;
+  }
+  return entries as readonly Entry[];
+}
+
+/** How long an entry lives, in milliseconds: fresh; then in place of a failing service; and how long a 404 is remembered. */
 export interface Lifetime {
   readonly maxAge: number;
   readonly grace: number;
   readonly absent: number;
 }
 
-/** What the source gave: a value, perhaps a heavy part kept apart from it, and the sizes of their texts. */
+/** What the service returned: a value, possibly a heavy part stored apart from it, and the sizes of their texts. */
 export interface Loaded<T, H> {
   readonly value: T;
   readonly bytes: number;
   readonly heavy?: { readonly value: H; readonly bytes: number } | undefined;
-  /** Whether the source forbids keeping it. */
+  /** Whether the service forbids storing it. */
   readonly noStore: boolean;
 }
 
-/** One thing to look up, and how to get it from the source where it is not kept. */
+/** One thing to look up, and how to load it from the service if it is not cached. */
 export interface Lookup<T, H> {
   readonly keys: Keys;
-  /** The endpoint family it belongs to, for the metrics: `events`. */
+  /** The endpoint family, for the metrics: `events`. */
   readonly family: string;
   /** What a write makes stale: `market:7`. */
   readonly tag?: string | undefined;
   readonly lifetime: Lifetime;
-  /** @throws NotFound, which may be kept; UpstreamFailure, for which a kept entry may stand in; anything else goes to the one who asked. */
+  /** @throws NotFound, which may be cached; UpstreamFailure, which a cached entry may replace; every other error is passed on. */
   load(signal: AbortSignal): Promise<Loaded<T, H>>;
 }
 
-/** What a look-up gave, and who gave it. */
-export interface Answer<T, H> {
+/** The result of a look-up, and where it came from. */
+export interface LookupResult<T, H> {
   readonly value: T;
   readonly heavy: H | undefined;
   readonly source: Source;
-  /** Whether the source failed and an older entry stood in. */
+  /** Whether the service failed and an older entry was used. */
   readonly stale: boolean;
-  /** Until when it may be kept by others, in milliseconds since 1970; 0: not at all. */
+  /** Until when others may store it, in milliseconds since 1970; 0: not at all. */
   readonly freshUntil: number;
-  /** The generation of its tag; undefined where it has none. */
+  /** The generation of its tag; undefined if it has none. */
   readonly generation: string | undefined;
-  /** The length of its text, about. */
+  /** The approximate length of its text. */
   readonly bytes: number;
 }
 
-/** What a look-up's entries say. @throws NotFound where they say that there is nothing. */
-export function answerOf([record, heavy]: readonly Entry[], source: Source, stale = false): Answer<unknown, unknown> {
+/** The result that the entries of a look-up stand for. @throws NotFound if they say that there is nothing. */
+export function resultOf(
+  [record, heavy]: readonly Entry[],
+  source: Source,
+  stale = false,
+): LookupResult<unknown, unknown> {
   if (record?.absent !== undefined) throw new NotFound('The service knows no such thing', record.absent);
   const freshUntil = stale ? 0 : Math.min(record?.freshUntil ?? 0, heavy?.freshUntil ?? Number.POSITIVE_INFINITY);
   const bytes = (record?.bytes ?? 0) + (heavy?.bytes ?? 0);

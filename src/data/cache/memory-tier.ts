@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Entry } from './entry.js';
-import type { ScopedKey } from './scoped-key.js';
+import type { ScopedKey } from './keys.js';
+import type { Entry } from './lookup.js';
 
 /** What an entry costs besides the text of its value. */
 const overheadBytes = 400;

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
-import { shortHash } from './namespace.js';
+import { shortHash } from './keys.js';
 
 /** What decides the shape of what is kept in Redis: what is read of the upstream service, what is watched, and the envelopes of both. */
-const roots = /^(?:domains\/[^/]+\/(?:client|feed)|data\/(?:reader|cache\/entry|polling\/state-message))\.[jt]s$/;
+const roots = /^(?:domains\/[^/]+\/(?:client|feed)|data\/(?:reader|cache\/lookup|polling\/state-message))\.[jt]s$/;
 /** An import that is still there when the program runs. */
 const imported = /^(?:import|export|\})(?! type)[^'"\n]*? from ['"](\.[^'"]+)\.js['"]/gm;
 

@@ -1,22 +1,21 @@
 import { createHash } from 'node:crypto';
-import { type Entry, entrySchema } from './entry.js';
-import type { SharedStore } from './namespace.js';
-import { createRedisGuard, type RedisGuard } from './redis-guard.js';
-import { partsOf, type ScopedKey } from './scoped-key.js';
+import { createRedisGuard, type RedisGuard } from '../redis.js';
+import { partsOf, type ScopedKey, type SharedStore } from './keys.js';
+import { type Entry, entrySchema } from './lookup.js';
 import { createSignedJson, type SignedJson } from './signer.js';
 
-/** One entry on its way to Redis. */
-export interface Write {
+/** An entry to write to Redis. */
+export interface RedisWrite {
   readonly key: ScopedKey;
   readonly entry: Entry;
 }
 
-/** With its scope. */
+/** Characters, with the scope. A longer key is hashed. */
 const longestKey = 250;
 
 /**
- * The tier that the processes of a fleet share. It only ever saves time: a Redis that is gone, slow or full reads as an empty one.
- * The keys of one call are of one scope: they share a Cluster slot, so that one command reads them all.
+ * The tier that the processes of a fleet share. A Redis that is unavailable, slow or full is treated as empty. The keys of one call are of one
+ * scope: they share a Cluster slot, so that one command reads them all.
  */
 export class RedisTier {
   readonly #store: SharedStore;
@@ -29,7 +28,7 @@ export class RedisTier {
     this.#json = createSignedJson(store.signer, store.telemetry, entrySchema);
   }
 
-  /** One round trip for all keys; undefined for each that is missing, malformed, not signed by this fleet, or not to be had now. */
+  /** One round trip for all keys. Undefined for each that is missing, malformed, not signed by this fleet, or unavailable now. */
   async getMany(keys: readonly ScopedKey[]): Promise<readonly (Entry | undefined)[]> {
     const names = keys.map(key => this.#nameOf(key));
     const texts = await this.#guarded('MGET', () => this.#store.redis.mget(names));
@@ -39,8 +38,8 @@ export class RedisTier {
     });
   }
 
-  /** One pipeline for all entries; one whose time is over replaces what is there by nothing. Never rejects. */
-  async setMany(writes: readonly Write[]): Promise<void> {
+  /** One pipeline for all entries. An entry that has expired removes the key. Never rejects. */
+  async setMany(writes: readonly RedisWrite[]): Promise<void> {
     await this.#guarded('SET', async () => {
       const pipeline = this.#store.redis.pipeline();
       for (const { key, entry } of writes) {
@@ -57,7 +56,7 @@ export class RedisTier {
   #nameOf(key: ScopedKey): string {
     const prefix = `mig:cache:${this.#store.namespace}:`;
     if (key.length <= longestKey) return `${prefix}${key}`;
-    const [scope, asked] = partsOf(key);
-    return `${prefix}${scope}:${createHash('sha256').update(asked).digest('base64url')}`;
+    const [scope, rest] = partsOf(key);
+    return `${prefix}${scope}:${createHash('sha256').update(rest).digest('base64url')}`;
   }
 }

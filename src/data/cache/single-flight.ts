@@ -1,57 +1,56 @@
 import { Abandoned } from '../../errors.js';
-import { BriefMap } from '../../lib/brief-map.js';
-import type { ScopedKey } from './scoped-key.js';
+import type { ScopedKey } from './keys.js';
 
-/** Work under way. Who boarded it leaves it once; a flight that all have left is aborted. */
+/** Work in flight, shared by its waiters. Each waiter joins and leaves once; when all have left, the work is aborted. */
 export class InFlight<T> {
-  /** What came of it; an Error where it failed. Never rejects. */
-  readonly landing: Promise<T | Error>;
+  /** The result, or the error. Never rejects. */
+  readonly result: Promise<T | Error>;
   readonly key: ScopedKey;
-  readonly #flights: SingleFlight<T>;
+  readonly #all: SingleFlight<T>;
   readonly #controller = new AbortController();
-  #passengers = 0;
-  #hasLanded = false;
+  #waiters = 0;
+  #isDone = false;
 
-  constructor(key: ScopedKey, start: (signal: AbortSignal) => Promise<T>, flights: SingleFlight<T>) {
+  constructor(key: ScopedKey, load: (signal: AbortSignal) => Promise<T>, all: SingleFlight<T>) {
     this.key = key;
-    this.#flights = flights;
-    const land = <R>(result: R): R => {
-      this.#hasLanded = true;
-      flights.forget(this);
+    this.#all = all;
+    const done = <R>(result: R): R => {
+      this.#isDone = true;
+      all.forget(this);
       return result;
     };
-    this.landing = start(this.#controller.signal).then(land, land);
+    this.result = load(this.#controller.signal).then(done, done);
   }
 
-  /** Whether another was in it before. */
-  leases(): boolean {
-    this.#passengers += 1;
-    return this.#passengers > 1;
+  /** Returns whether it already had a waiter. */
+  join(): boolean {
+    this.#waiters += 1;
+    return this.#waiters > 1;
   }
 
   leave(): void {
-    this.#passengers -= 1;
-    if (this.#passengers > 0 || this.#hasLanded) return;
-    this.#flights.forget(this);
-    this.#controller.abort(new Abandoned('Nobody waits for this any more'));
+    this.#waiters -= 1;
+    if (this.#waiters > 0 || this.#isDone) return;
+    this.#all.forget(this);
+    this.#controller.abort(new Abandoned('No request waits for this any more'));
   }
 }
 
-/** Work under way, by key: who asks for what is being fetched already waits for that, and does not fetch it again. */
+/** Work in flight by key: equal look-ups share one load. */
 export class SingleFlight<T> {
-  readonly #flights = new BriefMap<ScopedKey, InFlight<T>>();
+  readonly #inFlight = new Map<ScopedKey, InFlight<T>>();
 
-  /** The flight of a key. @param start does the work, unless it is under way; it should end early when the signal aborts. */
-  to(key: ScopedKey, start: (signal: AbortSignal) => Promise<T>): InFlight<T> {
-    const found = this.#flights.get(key);
+  /** Returns the work in flight for a key, or starts it. @param load should end early when its signal aborts. */
+  startFlight(key: ScopedKey, load: (signal: AbortSignal) => Promise<T>): InFlight<T> {
+    const found = this.#inFlight.get(key);
     if (found !== undefined) return found;
-    const flight = new InFlight(key, start, this);
-    this.#flights.set(key, flight);
-    return flight;
+    const started = new InFlight(key, load, this);
+    this.#inFlight.set(key, started);
+    return started;
   }
 
-  /** Lets the next who asks begin anew. */
-  forget(flight: InFlight<T>): void {
-    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
+  /** The next look-up of its key loads again. */
+  forget(inFlight: InFlight<T>): void {
+    if (this.#inFlight.get(inFlight.key) === inFlight) this.#inFlight.delete(inFlight.key);
   }
 }

@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
 import { z } from 'zod';
-import type { SharedStore } from '../cache/namespace.js';
+import type { SharedStore } from '../cache/keys.js';
 import { createSignedJson } from '../cache/signer.js';
 import type { Lease, LeaseStore, LeaseTimes } from './lease-store.js';
 import { type StateMessage, stateMessageSchema } from './state-message.js';

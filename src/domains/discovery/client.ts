@@ -1,4 +1,4 @@
-import { jobsTag } from '../../data/cache/tags.js';
+import { jobsTag } from '../../data/cache/keys.js';
 import type { Read } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { jobsTag, marketTag } from '../../data/cache/tags.js';
+import { jobsTag, marketTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import type { TopicSubscription } from '../../data/polling/topic.js';

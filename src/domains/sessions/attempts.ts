@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { RedisClient } from '../../data/redis.js';
-import { RedisCounter } from '../../data/redis-counter.js';
+import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { RateLimited } from '../../errors.js';
 import { networkOf } from '../../lib/network.js';
 

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { createRedisGuard } from '../../data/cache/redis-guard.js';
-import type { RedisClient } from '../../data/redis.js';
+import { createRedisGuard, type RedisClient } from '../../data/redis.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** Sessions that were signed out before they expired. */

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
-import type { RedisClient } from '../../data/redis.js';
-import { RedisCounter } from '../../data/redis-counter.js';
+import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { networkOf } from '../../lib/network.js';
 import type { Telemetry } from '../../observability/telemetry.js';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../auth/credentials.js';
-import { type ScopedKey, scopedKey } from '../../data/cache/scoped-key.js';
+import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { Attached } from '../../lib/attached.js';
 import { BriefMap } from '../../lib/brief-map.js';

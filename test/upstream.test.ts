@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -6,7 +6,8 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Dispatcher } from 'undici';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/secret.js';
-import { ByteBudget, exchange } from '../src/data/upstream/exchange.js';
+import { ByteBudget, Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
+import type { Reply } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
@@ -14,9 +15,11 @@ import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { type Handler, reply, startStubService } from './support/stub-service.js';
+import { until } from './support/until.js';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
+  jest.useRealTimers();
   jest.restoreAllMocks();
   await Promise.allSettled(cleanups.splice(0).map(cleanup => cleanup()));
 });
@@ -89,7 +92,20 @@ const extensionsOf = async (call: Promise<unknown>) => (await failureOf(call)).e
 const times = <T>(count: number, make: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => make(index));
 
-/** Moves the clock that the circuit breakers go by. */
+/** Lets the test advance deadlines and pauses, and leaves the network alone. */
+function fakeTimers(): void {
+  jest.useFakeTimers({
+    doNotFake: ['Date', 'hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'clearImmediate'],
+  });
+}
+
+/** Advances the timers far beyond any retry, and gives a wrong second call the time to arrive. */
+async function waitForRetries(): Promise<void> {
+  jest.advanceTimersByTime(10_000);
+  for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+}
+
+/** Moves the clock that the circuit breakers use. */
 function moveClock(milliseconds: number): void {
   const now = performance.now.bind(performance);
   jest.spyOn(performance, 'now').mockImplementation(() => now() + milliseconds);
@@ -108,7 +124,7 @@ describe('connections', () => {
     expect(service.calls).toHaveLength(33);
   });
 
-  test('are shared by two addresses of one origin', async () => {
+  test('are shared by two addresses of the same origin', async () => {
     const service = await startStubService((_, response) => setTimeout(() => reply(response, 200), 20));
     cleanups.push(() => service.close());
     const { read } = upstreamAt(`${service.origin}/a`, { api: `${service.origin}/b/`, connections: 2 });
@@ -117,7 +133,7 @@ describe('connections', () => {
     expect(new Set(service.calls)).toEqual(new Set(['GET /a/x', 'GET /b/y']));
   });
 
-  test('close after the calls under way have ended', async () => {
+  test('close after the calls in progress have ended', async () => {
     const { service, upstream, read } = await serviceThat((_, response) => setTimeout(() => reply(response, 200), 100));
     const answer = read();
     await service.arrived(1);
@@ -136,7 +152,7 @@ describe('what goes over the wire', () => {
       { cookie: 'sid=1; b=2' },
       '/v1/thing?a=1',
     ],
-  ])('has the credential %o as it came, and the metadata does not hold it', async (credential, expected, url) => {
+  ])('includes the credential %o unchanged, which the metadata never holds', async (credential, expected, url) => {
     let headers = {};
     const service = await startStubService((request, response) => {
       headers = request.headers;
@@ -156,7 +172,7 @@ describe('what goes over the wire', () => {
     ]);
   });
 
-  test('is a body as JSON, for a write', async () => {
+  test('is a JSON body for a write', async () => {
     let body = '';
     const { write } = await serviceThat((request, response) => {
       request.on('data', chunk => {
@@ -173,7 +189,7 @@ describe('what goes over the wire', () => {
 describe('the bulkhead', () => {
   const perConnection = 32;
 
-  test('refuses at once what finds no room, and answers all the others', async () => {
+  test('refuses a call at once if the queue is full', async () => {
     const { service, read } = await serviceThat(silence, { connections: 1 });
     const running = read('/running');
     await service.arrived(1);
@@ -188,7 +204,7 @@ describe('the bulkhead', () => {
     await Promise.allSettled([running, ...queued]);
   });
 
-  test('lets everyone through in the end, in the order they came', async () => {
+  test('lets all calls through in the order of arrival', async () => {
     let release = () => {};
     const { service, read } = await serviceThat(
       (_, response, count) => {
@@ -204,7 +220,7 @@ describe('the bulkhead', () => {
     expect(service.calls).toEqual(times(33, index => `GET /${index}`));
   });
 
-  test('gives the place of who gives up in the queue to somebody else', async () => {
+  test('gives the place of an aborted call in the queue to another call', async () => {
     let release = () => {};
     const { service, read } = await serviceThat(
       (_, response, count) => {
@@ -230,12 +246,14 @@ describe('the bulkhead', () => {
 });
 
 describe('the deadline', () => {
-  test('bounds one call, the waiting in the queue included', async () => {
-    const { read, outcomes } = await serviceThat(silence, { connections: 1, timeoutMs: 500 });
-    const startedAt = performance.now();
-    const codes = await Promise.all([extensionsOf(read('/first')), extensionsOf(read('/second'))]);
-    expect(performance.now() - startedAt).toBeLessThan(750);
-    for (const extensions of codes) expect(extensions).toMatchObject({ code: 'UPSTREAM_TIMEOUT', retryable: true });
+  test('bounds a call, including the time in the queue', async () => {
+    fakeTimers();
+    const { service, read, outcomes } = await serviceThat(silence, { connections: 1, timeoutMs: 500 });
+    const calls = [extensionsOf(read('/first')), extensionsOf(read('/second'))];
+    await service.arrived(1);
+    jest.advanceTimersByTime(500);
+    for (const extensions of await Promise.all(calls))
+      expect(extensions).toMatchObject({ code: 'UPSTREAM_TIMEOUT', retryable: true });
     expect(outcomes).toContain('timeout null');
   });
 
@@ -247,22 +265,28 @@ describe('the deadline', () => {
     expect(service.calls).toHaveLength(1);
   });
 
-  test('bounds first try and second together', async () => {
-    const { service, read } = await serviceThat(
+  test('bounds both attempts together', async () => {
+    fakeTimers();
+    const { service, read, outcomes } = await serviceThat(
       (_, response, count) => {
-        if (count === 1) setTimeout(() => reply(response, 503), 300);
+        if (count === 1) reply(response, 503);
       },
       { timeoutMs: 600 },
     );
-    const startedAt = performance.now();
-    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
-    expect(performance.now() - startedAt).toBeLessThan(850);
-    expect(service.calls).toHaveLength(2);
+    const call = extensionsOf(read());
+    await until(() => outcomes.length === 1);
+    jest.advanceTimersByTime(120);
+    await service.arrived(2);
+    jest.advanceTimersByTime(479);
+    expect(outcomes).toEqual(['answered 503']);
+    jest.advanceTimersByTime(1);
+    expect(await call).toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    expect(outcomes).toEqual(['answered 503', 'timeout null']);
   });
 });
 
 describe('an abort', () => {
-  test('closes the connection of the call under way, and gives its place free', async () => {
+  test('closes the connection of the call and frees its slot', async () => {
     let closed: Promise<unknown> = Promise.resolve();
     const { service, read, outcomes } = await serviceThat(
       (_, response, count) => {
@@ -282,7 +306,7 @@ describe('an abort', () => {
     expect(outcomes).toEqual(['abandoned null', 'answered 200']);
   });
 
-  test('before the call keeps it from being sent', async () => {
+  test('before the call prevents it from being sent', async () => {
     const { service, read } = await serviceThat(ok);
     const gone = new AbortController();
     gone.abort();
@@ -290,14 +314,15 @@ describe('an abort', () => {
     expect(service.calls).toEqual([]);
   });
 
-  test('in the pause before a second try ends the call', async () => {
-    const { service, read } = await serviceThat((_, response) => reply(response, 503));
+  test('in the pause before the retry ends the call', async () => {
+    fakeTimers();
+    const { service, read, outcomes } = await serviceThat((_, response) => reply(response, 503));
     const leaving = new AbortController();
-    service.handle = (_, response) => {
-      reply(response, 503);
-      response.once('finish', () => setTimeout(() => leaving.abort(), 5));
-    };
-    expect(await failureOf(read('/thing', {}, leaving.signal))).toBeInstanceOf(Abandoned);
+    const call = failureOf(read('/thing', {}, leaving.signal));
+    await until(() => outcomes.length === 1);
+    leaving.abort();
+    expect(await call).toBeInstanceOf(Abandoned);
+    await waitForRetries();
     expect(service.calls).toHaveLength(1);
   });
 });
@@ -318,7 +343,7 @@ describe('a read', () => {
     ['502', answerWith(502)],
     ['503', answerWith(503)],
     ['504', answerWith(504)],
-  ])('is sent again after %s, once', async (_, fault) => {
+  ])('is retried once after %s', async (_, fault) => {
     const { service, read, metadata } = await serviceThat((request, response, count) =>
       (count === 1 ? fault : ok)(request, response, count),
     );
@@ -331,20 +356,24 @@ describe('a read', () => {
     expect(service.calls).toHaveLength(4);
   });
 
-  test.each([400, 401, 403, 404, 409, 429, 500, 501, 302])('is not sent again after %d', async status => {
+  test.each([400, 401, 403, 404, 409, 429, 500, 501, 302])('is not retried after %d', async status => {
     const { service, read } = await serviceThat(answerWith(status));
     await failureOf(read());
     expect(service.calls).toHaveLength(1);
   });
 
-  test('is not sent again after a timeout', async () => {
+  test('is not retried after a timeout', async () => {
+    fakeTimers();
     const { service, read } = await serviceThat(silence, { timeoutMs: 200 });
-    expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
-    await sleep(200);
+    const call = extensionsOf(read());
+    await service.arrived(1);
+    jest.advanceTimersByTime(200);
+    expect(await call).toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    await waitForRetries();
     expect(service.calls).toHaveLength(1);
   });
 
-  test('is sent again only within the budget: ten at first, then one in ten', async () => {
+  test('is retried only within the budget: ten retries at first, then one for ten calls', async () => {
     const { service, read } = await serviceThat(answerWith(503), { connections: 64 });
     await Promise.all(times(60, index => failureOf(read('/thing', { family: `family ${index}` }))));
     const retries = service.calls.length - 60;
@@ -361,19 +390,23 @@ describe('a write', () => {
     ['504', answerWith(504), 'UPSTREAM_TIMEOUT', 504],
     ['500', answerWith(500), 'UPSTREAM_UNAVAILABLE', 500],
     ['silence', silence, 'UPSTREAM_TIMEOUT', null],
-  ])('is never sent again after %s, nor called retryable', async (_, fault, code, status) => {
+  ])('is never retried after %s, and the error is not retryable', async (_, fault, code, status) => {
+    fakeTimers();
     const { service, write } = await serviceThat(fault, { timeoutMs: 300 });
-    expect(await extensionsOf(write())).toEqual({ code, upstream: { status, errorCode: null }, retryable: false });
-    await sleep(200);
+    const call = extensionsOf(write());
+    await service.arrived(1);
+    if (fault === silence) jest.advanceTimersByTime(300);
+    expect(await call).toEqual({ code, upstream: { status, errorCode: null }, retryable: false });
+    await waitForRetries();
     expect(service.calls).toHaveLength(1);
   });
 
-  test('that broke on its way says that its outcome is unknown', async () => {
+  test('whose connection broke says that its outcome is unknown', async () => {
     const { write } = await serviceThat(breakConnection);
     expect((await failureOf(write())).message).toMatch(/outcome is unknown/);
   });
 
-  test('that found no connection was not carried out, and may be repeated', async () => {
+  test('that found no connection may be repeated', async () => {
     const { service, write } = await serviceThat(ok);
     await service.close();
     const failure = await failureOf(write());
@@ -381,7 +414,7 @@ describe('a write', () => {
     expect(failure.message).not.toMatch(/unknown/);
   });
 
-  test('whose time was over in the queue was not carried out, and may be repeated', async () => {
+  test('that is aborted in the queue is never sent', async () => {
     const { service, read, write } = await serviceThat(silence, { connections: 1, timeoutMs: 300 });
     const first = failureOf(read('/first'));
     await service.arrived(1);
@@ -393,7 +426,7 @@ describe('a write', () => {
     expect(service.calls).toEqual(['GET /first']);
   });
 
-  test('given up before the connection stood is not sent when it stands', async () => {
+  test('that timed out before the connection was open is not sent afterwards', async () => {
     const handlers: Dispatcher.DispatchHandler[] = [];
     const wire = {
       dispatch: (_: unknown, handler: Dispatcher.DispatchHandler) => handlers.push(handler) > 0,
@@ -417,7 +450,7 @@ describe('the circuit breaker', () => {
     return all;
   }
 
-  test('keeps calls from a family that keeps failing, and from no other', async () => {
+  test('opens for a family that keeps failing, and for no other', async () => {
     const { service, read } = await tripped();
     service.handle = ok;
     expect(await extensionsOf(read())).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: true });
@@ -425,7 +458,7 @@ describe('the circuit breaker', () => {
     expect((await read('/other', { family: 'others' })).status).toBe(200);
   });
 
-  test('tries one call after a rest, refuses the others meanwhile, and closes when it succeeds', async () => {
+  test('makes one trial call after its open time, refuses other calls meanwhile, and closes when the trial succeeds', async () => {
     const { service, read } = await tripped();
     let release = () => {};
     service.handle = (_, response) => {
@@ -444,7 +477,7 @@ describe('the circuit breaker', () => {
     expect(service.calls).not.toContain('GET /meanwhile');
   });
 
-  test('rests again when the trial fails', async () => {
+  test('opens again when the trial fails', async () => {
     const { service, read } = await tripped();
     moveClock(6_000);
     await failureOf(read('/trial'));
@@ -453,20 +486,20 @@ describe('the circuit breaker', () => {
     expect(service.calls.slice(enough)).toEqual(['GET /trial']);
   });
 
-  test('refuses at once the thousands that wait when it opens', async () => {
+  test('refuses thousands of waiting calls at once when it opens', async () => {
     const { service, read } = await serviceThat(answerWith(500), { connections: 128 });
     const failures = await Promise.all(times(128 * 33, () => failureOf(read())));
     expect(new Set(failures.map(({ code }) => code))).toEqual(new Set(['UPSTREAM_UNAVAILABLE']));
     expect(service.calls.length).toBeLessThan(300);
   });
 
-  test.each([400, 401, 403, 404, 409, 429])('does not count %d, which is the service at work', async status => {
+  test.each([400, 401, 403, 404, 409, 429])('does not count %d as a failure', async status => {
     const { service, read } = await tripped(answerWith(status));
     service.handle = ok;
     expect((await read()).status).toBe(200);
   });
 
-  test('goes on for all others where one scope keeps failing, and rests for that one', async () => {
+  test('opens only for one scope if the calls of that scope alone fail', async () => {
     const { service, readAs } = await serviceThat(
       (request, response) => reply(response, request.url === '/bad' ? 500 : 200),
       { connections: 64 },
@@ -478,7 +511,7 @@ describe('the circuit breaker', () => {
     expect(service.calls).toHaveLength(before + 3);
   });
 
-  test('rests for all where the calls of two scopes fail, though neither has many', async () => {
+  test('opens for all scopes if the calls of two scopes fail, even with few calls of each', async () => {
     const { service, readAs } = await serviceThat(answerWith(500), { connections: 64 });
     await Promise.all(times(enough / 2, index => failureOf(readAs('a', `/${index}`))));
     await Promise.all(times(enough / 2, index => failureOf(readAs('b', `/${index}`))));
@@ -488,7 +521,7 @@ describe('the circuit breaker', () => {
     for (const name of ['a', 'b', 'c']) expect((await readAs(name)).status).toBe(200);
   });
 
-  test('is not held up or hurried by a clock that somebody sets', async () => {
+  test('ignores changes of the system clock', async () => {
     const { service, read } = await tripped();
     service.handle = ok;
     const now = Date.now.bind(Date);
@@ -499,7 +532,7 @@ describe('the circuit breaker', () => {
     expect((await read()).status).toBe(200);
   });
 
-  test('does not count calls that nobody waited for any more', async () => {
+  test('does not count aborted calls', async () => {
     const { service, read } = await serviceThat(silence, { connections: 64 });
     const leaving = times(enough, () => new AbortController());
     const calls = leaving.map(each => failureOf(read('/thing', {}, each.signal)));
@@ -510,7 +543,7 @@ describe('the circuit breaker', () => {
     expect((await read()).status).toBe(200);
   });
 
-  test('does not count calls that found no room', async () => {
+  test('does not count calls that the bulkhead refused', async () => {
     const { service, read } = await serviceThat(silence, { connections: 1 });
     const leaving = times(33 + enough, () => new AbortController());
     const calls = leaving.map(each => failureOf(read('/thing', {}, each.signal)));
@@ -573,7 +606,7 @@ describe('a refusal', () => {
       expect(seen).not.toContain(hidden);
   });
 
-  test('follows no redirect to another place', async () => {
+  test('is what a redirect becomes, which is not followed', async () => {
     const elsewhere = await startStubService(ok);
     cleanups.push(() => elsewhere.close());
     const { read } = await serviceThat((_, response) =>
@@ -583,7 +616,7 @@ describe('a refusal', () => {
     expect(elsewhere.calls).toEqual([]);
   });
 
-  test('for want of a connection names no address and no credential', async () => {
+  test('for a missing connection names no address and no credential', async () => {
     const { service, read } = await serviceThat(ok);
     await service.close();
     const failure = await failureOf(read());
@@ -600,12 +633,18 @@ describe('a refusal', () => {
     ['base', 'UPSTREAM_BASE_URL'],
     ['api', 'UPSTREAM_API_URL'],
     ['dev', 'UPSTREAM_DEV_URL'],
-  ] as const)('for want of the address %s names the variable to set', async (address, variable) => {
+  ] as const)('for the missing address %s names the variable to set', async (address, variable) => {
     const failure = await failureOf(upstreamAt(undefined).read('/thing', { address }));
     expect(failure.extensions).toEqual({ code: 'NOT_CONFIGURED' });
     expect(failure.message).toContain(variable);
   });
 });
+
+/** The reply that a wire brings within limits. */
+const replyOf = (wire: Dispatcher, limits: ReplyLimits) =>
+  new Promise<Reply>((onReply, onBroken) => {
+    wire.dispatch({ method: 'GET', path: '/' }, new Exchange(limits, { onReply, onBroken }));
+  });
 
 describe('a body', () => {
   const tooLarge = {
@@ -618,7 +657,7 @@ describe('a body', () => {
   test.each([
     ['companies', 32],
     ['jobs', 4],
-  ])('of the family %s is given up above %d MB, and not fetched a second time', async (family, megabytes) => {
+  ])('of the family %s is aborted above %d MB, without a retry', async (family, megabytes) => {
     let most = megabytes;
     const { service, read } = await serviceThat((_, response) => {
       response.writeHead(200);
@@ -638,7 +677,7 @@ describe('a body', () => {
     expect(service.calls).toHaveLength(2);
   });
 
-  test('that says how large it will be is given up before it comes', async () => {
+  test('that announces too large a length is aborted before it arrives', async () => {
     const { read } = await serviceThat((_, response) => {
       response.writeHead(200, { 'content-length': 5 * megabyte.length });
       response.flushHeaders();
@@ -646,7 +685,7 @@ describe('a body', () => {
     expect(await extensionsOf(read())).toEqual(tooLarge);
   });
 
-  test('in very many small chunks holds little more memory than its bytes', async () => {
+  test('in very many small chunks takes little more memory than its bytes', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
     collectGarbage();
@@ -667,13 +706,13 @@ describe('a body', () => {
       },
     } as unknown as Dispatcher;
     const limits = { bodyBytes: 1_000_000, budget: new ByteBudget(1_000_000) };
-    const { body } = await exchange(wire, { method: 'GET', path: '/' }, limits, new AbortController().signal);
+    const { body } = await replyOf(wire, limits);
     collectGarbage();
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * megabyte.length);
     expect(body.toString()).toBe(sent.join(''));
   });
 
-  test('for which there is no room beside the others is given up, and the next finds what they gave back', async () => {
+  test('that exceeds the budget of all bodies is aborted, and ended bodies free their part of the budget', async () => {
     const parts: (() => void)[] = [];
     const wire = {
       dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
@@ -686,7 +725,7 @@ describe('a body', () => {
       },
     } as unknown as Dispatcher;
     const limits = { bodyBytes: 10, budget: new ByteBudget(10) };
-    const send = () => exchange(wire, { method: 'GET', path: '/' }, limits, new AbortController().signal);
+    const send = () => replyOf(wire, limits);
     const first = send();
     await expect(send()).rejects.toMatchObject({ cause: { name: 'BulkheadFull' } });
     parts[0]?.();
@@ -699,8 +738,8 @@ describe('a body', () => {
 
 test.each([
   [10, 'answered'],
-  [11, 'given up'],
-])('an answer that is announced %d times is %s', async (announcements, outcome) => {
+  [11, 'aborted'],
+])('a reply after %d informational replies is %s', async (announcements, outcome) => {
   const { service, read } = await serviceThat((_, response) => {
     for (let index = 0; index < announcements; index += 1) response.writeProcessing();
     reply(response, 200);

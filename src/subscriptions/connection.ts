@@ -316,19 +316,20 @@ export class Connection implements ClientConnection {
     const { subscriptions } = this.#deps;
     // The client may complete the operation while it waits for its turn or for the rate limit.
     let isOver = false;
-    const waiting = new AbortController();
+    let withdraw = () => {};
     const giveUp = () => {
       isOver = true;
-      waiting.abort();
+      withdraw();
     };
     this.#running.set(id, { isSingle: true, stop: giveUp });
     this.#operationsStarted += 1;
     this.#idleSince = performance.now();
     const operationInfo = subscriptions.requestTelemetry.startOperation(`${this.#id}/${this.#operationsStarted}`);
-    const isNext = await this.#executions.enter(waiting.signal).then(
-      () => true,
-      () => false,
-    );
+    const isNext = await new Promise<boolean>(resolve => {
+      const waiter = { start: () => resolve(true) };
+      withdraw = () => this.#executions.withdraw(waiter) && resolve(false);
+      this.#executions.enter(waiter);
+    });
     if (!isNext) return subscriptions.requestTelemetry.endOperation(abandoned(operationInfo), undefined);
     try {
       await this.#room();

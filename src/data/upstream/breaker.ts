@@ -67,27 +67,8 @@ export class ScopeBreaker {
     return this.#sample.recent().failures;
   }
 
-  /** Makes a call and counts how it ends. @throws BrokenCircuitError while the breaker is open; what `call` throws */
-  async run<T>(call: () => Promise<T>): Promise<T> {
-    const isTrial = this.#enter();
-    try {
-      const result = await call();
-      if (isTrial) {
-        this.#close();
-        this.#sample = new Sample();
-      }
-      this.#sample.count(false);
-      this.#family.countSuccess();
-      return result;
-    } catch (error) {
-      if (isTrial) this.#close();
-      if (isFailureOfService(error)) this.#countFailure(isTrial);
-      throw error;
-    }
-  }
-
-  /** Admits a call. @returns whether it is the trial */
-  #enter(): boolean {
+  /** Admits a call. @returns whether it is the trial @throws BrokenCircuitError while the breaker is open */
+  enter(): boolean {
     if (this.#family.isOpen) throw new BrokenCircuitError();
     if (this.#openUntil === undefined) return false;
     if (this.#hasTrial || performance.now() < this.#openUntil) throw new BrokenCircuitError();
@@ -95,16 +76,22 @@ export class ScopeBreaker {
     return true;
   }
 
-  #close(): void {
-    this.#hasTrial = false;
-    this.#openUntil = undefined;
-  }
-
-  #countFailure(isTrial: boolean): void {
-    this.#sample.count(true);
-    const { calls, failures } = this.#sample.recent();
-    if (isTrial || isTooBad(calls, failures)) this.#openUntil ??= performance.now() + openMs;
-    this.#family.countFailure();
+  /** Counts how a call ended. @param isTrial what `enter` returned @param error undefined if the call succeeded */
+  leave(isTrial: boolean, error?: unknown): void {
+    if (isTrial) {
+      this.#hasTrial = false;
+      this.#openUntil = undefined;
+    }
+    if (error === undefined) {
+      if (isTrial) this.#sample = new Sample();
+      this.#sample.count(false);
+      this.#family.countSuccess();
+    } else if (isFailureOfService(error)) {
+      this.#sample.count(true);
+      const { calls, failures } = this.#sample.recent();
+      if (isTrial || isTooBad(calls, failures)) this.#openUntil ??= performance.now() + openMs;
+      this.#family.countFailure();
+    }
   }
 }
 

@@ -3,44 +3,40 @@ export class BulkheadFull extends Error {
   override readonly name = 'BulkheadFull';
 }
 
+/** Waits for a slot. */
+export interface Waiter {
+  /** Has a slot now, which must be given back with `leave`. */
+  start(): void;
+}
+
 /**
  * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to the call that has waited longest; a call
- * that is aborted leaves the queue.
+ * that gives up leaves the queue.
  */
 export class Bulkhead {
   #freeSlots: number;
   readonly #maxWaiting: number;
-  /** Starts each waiting call, in the order of arrival. */
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Waiter>();
 
   constructor(slots: number, maxWaiting: number) {
     this.#freeSlots = slots;
     this.#maxWaiting = maxWaiting;
   }
 
-  /**
-   * Resolves when the caller holds a slot, which it must give back with `leave`.
-   * @throws BulkheadFull; the reason of the signal if that aborts first.
-   */
-  async enter(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
+  /** Starts the waiter at once if a slot is free; otherwise the waiter joins the queue. @throws BulkheadFull */
+  enter(waiter: Waiter): void {
     if (this.#freeSlots > 0) {
       this.#freeSlots -= 1;
+      waiter.start();
       return;
     }
     if (this.#waiting.size >= this.#maxWaiting) throw new BulkheadFull('The queue is full');
-    await new Promise<void>((resolve, reject) => {
-      const start = () => {
-        signal.removeEventListener('abort', giveUp);
-        resolve();
-      };
-      const giveUp = () => {
-        this.#waiting.delete(start);
-        reject(signal.reason);
-      };
-      signal.addEventListener('abort', giveUp, { once: true });
-      this.#waiting.add(start);
-    });
+    this.#waiting.add(waiter);
+  }
+
+  /** Removes a waiter from the queue. @returns false if its slot is already on the way: `start` will still be called */
+  withdraw(waiter: Waiter): boolean {
+    return this.#waiting.delete(waiter);
   }
 
   /** Gives a slot back. */
@@ -51,6 +47,7 @@ export class Bulkhead {
       return;
     }
     this.#waiting.delete(next);
-    next();
+    // Not now: thousands may wait, and each of them may fail at once and start the next.
+    queueMicrotask(() => next.start());
   }
 }

@@ -46,29 +46,17 @@ export interface ReplyLimits {
 /** Informational replies (status 100-199) before the final one. A service that keeps sending them would keep the parser busy for nothing. */
 const maxInformationalReplies = 10;
 
-/**
- * Sends one request and collects the whole reply. It uses `dispatch` rather than `request` because no stream is needed. It aborts the exchange
- * as soon as the body is known to exceed its limits.
- * @param signal aborts the exchange. The promise rejects at once; undici learns of it now, or when it starts the request.
- * @throws BrokenExchange, whose cause may be the reason of the signal
- */
-export function exchange(
-  dispatcher: Dispatcher,
-  options: Dispatcher.DispatchOptions,
-  limits: ReplyLimits,
-  signal: AbortSignal,
-): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const collector = new ReplyCollector(limits, resolve, reject);
-    signal.addEventListener('abort', () => collector.abort(signal.reason), { once: true });
-    dispatcher.dispatch(options, collector);
-  });
+/** Learns how an exchange ended, once. */
+export interface ExchangeListener {
+  onReply(reply: Reply): void;
+  /** @param error its cause may be the reason given to `abort`. */
+  onBroken(error: BrokenExchange): void;
 }
 
-class ReplyCollector implements Dispatcher.DispatchHandler {
+/** Collects the whole reply to one request, as undici reports it. Aborts as soon as the reply is known to exceed its limits. */
+export class Exchange implements Dispatcher.DispatchHandler {
   readonly #limits: ReplyLimits;
-  readonly #resolve: (reply: Reply) => void;
-  readonly #reject: (error: BrokenExchange) => void;
+  readonly #listener: ExchangeListener;
   #chunks: Chunks | undefined = new Chunks();
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
@@ -79,17 +67,19 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
   #abortReason: Error | undefined;
   #isOver = false;
 
-  constructor(limits: ReplyLimits, resolve: (reply: Reply) => void, reject: (error: BrokenExchange) => void) {
+  constructor(limits: ReplyLimits, listener: ExchangeListener) {
     this.#limits = limits;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#listener = listener;
   }
 
-  /** Ends the exchange early. Whatever undici still reports after this is ignored. */
+  /**
+   * Ends the exchange early. The listener learns of it at once; undici now, or when it starts the request. Whatever undici reports after this is
+   * ignored.
+   */
   abort(reason: Error): void {
     if (this.#isOver) return;
     this.#abortReason = reason;
-    this.#fail(reason);
+    this.#break(reason);
     this.#controller?.abort(reason);
   }
 
@@ -126,16 +116,16 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
     if (this.#isOver) return;
     const body = joinBytes(this.#chunks?.parts ?? []);
     this.#end();
-    this.#resolve({ status: this.#status, headers: this.#headers, body });
+    this.#listener.onReply({ status: this.#status, headers: this.#headers, body });
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (!this.#isOver) this.#fail(error);
+    if (!this.#isOver) this.#break(error);
   }
 
-  #fail(cause: Error): void {
+  #break(cause: Error): void {
     this.#end();
-    this.#reject(new BrokenExchange(this.#controller !== undefined, cause));
+    this.#listener.onBroken(new BrokenExchange(this.#controller !== undefined, cause));
   }
 
   #end(): void {

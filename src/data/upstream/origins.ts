@@ -5,8 +5,8 @@ import { NotConfigured } from '../../errors.js';
 import type { Span } from '../../observability/tracing.js';
 import type { CallAuth } from '../request-auth.js';
 import { Bulkhead } from './bulkhead.js';
-import { ByteBudget, exchange } from './exchange.js';
-import { bodyBoundsOf, type Reply } from './reply.js';
+import { ByteBudget, type Exchange, type ReplyLimits } from './exchange.js';
+import { bodyBoundsOf } from './reply.js';
 import { type Address, pathAndQuery, type UpstreamRequest } from './request.js';
 
 /** The addresses of the service (docs/upstream-api.md: The upstream interface), without a trailing slash, and the limits of its use. */
@@ -23,8 +23,10 @@ export interface UpstreamOptions {
 /** One address of the service. Addresses of the same origin share connections and bulkhead. */
 export interface Origin {
   readonly bulkhead: Bulkhead;
-  /** Sends a request over one of its connections; see `exchange`. */
-  exchange(request: UpstreamRequest, auth: CallAuth, span: Span | undefined, signal: AbortSignal): Promise<Reply>;
+  /** How much the reply to a request may hold. */
+  limitsOf(request: UpstreamRequest): ReplyLimits;
+  /** Sends a request over one of its connections. `dispatch` rather than undici's `request`, because no stream is needed. */
+  dispatch(request: UpstreamRequest, auth: CallAuth, span: Span | undefined, exchange: Exchange): void;
 }
 
 const waitingPerConnection = 32;
@@ -72,9 +74,9 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       const { dispatcher, bulkhead } = poolOf(origin);
       const opened: Origin = {
         bulkhead,
-        exchange: (request, auth, span, signal) => {
-          const limits = { bodyBytes: bodyBoundsOf(request.family).bytes, budget };
-          return exchange(dispatcher, dispatchOptions(request, auth, span, { origin, prefix }), limits, signal);
+        limitsOf: ({ family }) => ({ bodyBytes: bodyBoundsOf(family).bytes, budget }),
+        dispatch: (request, auth, span, exchange) => {
+          dispatcher.dispatch(dispatchOptions(request, auth, span, { origin, prefix }), exchange);
         },
       };
       byAddress.set(address, opened);

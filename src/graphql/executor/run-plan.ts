@@ -90,7 +90,7 @@ class PlanExecution {
       const typename = field.parentType.name;
       const at: Position = { prev, key, typename, nonNull, container: response, isNulled: false };
       try {
-        this.#put(field, field.value, at, this.#resolve(field, source, at));
+        response[key] = this.#valueAt(field, field.value, at, this.#resolve(field, source, at));
       } catch (error) {
         this.#fail(error, field, at);
       }
@@ -109,7 +109,7 @@ class PlanExecution {
       const at: Position = { prev, key: index, typename: undefined, nonNull: item.nonNull, container, isNulled: false };
       index += 1;
       try {
-        this.#put(field, item, at, value);
+        items.push(this.#valueAt(field, item, at, value));
       } catch (error) {
         this.#fail(error, field, at);
       }
@@ -117,14 +117,12 @@ class PlanExecution {
     return items;
   }
 
-  /** Puts a value where it belongs, at once or when its promise settles. @throws where the value cannot be completed. */
-  #put(field: FieldPlan, plan: ValuePlan, at: Position, value: unknown): void {
-    if (!isPromise(value)) {
-      at.container[at.key] = this.#complete(field, plan, at, value);
-      return;
-    }
-    // The order of keys in the response is the order in which they are first written.
-    at.container[at.key] = undefined;
+  /**
+   * The value for a position; undefined if it is promised. Then the caller's assignment keeps the order of keys, and the value is set when the
+   * promise settles. @throws if the value cannot be completed.
+   */
+  #valueAt(field: FieldPlan, plan: ValuePlan, at: Position, value: unknown): unknown {
+    if (!isPromise(value)) return this.#complete(field, plan, at, value);
     this.#waitingFor += 1;
     Promise.resolve(value).then(
       settled => this.#settle(field, at, () => this.#complete(field, plan, at, settled)),
@@ -133,6 +131,7 @@ class PlanExecution {
           throw error;
         }),
     );
+    return undefined;
   }
 
   #settle(field: FieldPlan, at: Position, complete: () => unknown): void {

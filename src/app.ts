@@ -5,54 +5,39 @@ import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, reasonOf } from './config/configuration-error.js';
 import { createConnections } from './http/connections.js';
 import { dropIdleConnections } from './http/fastify.js';
-import type { MemoryBounds } from './lib/memory-budget.js';
 import { createLogger } from './observability/logger.js';
-import { createMetrics, gaugeOldSeals } from './observability/metrics.js';
+import { createMetrics, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnOncePerMinute, redisWarning } from './observability/warnings.js';
 import { type Sandbox, startSandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
-import { createServer } from './server.js';
+import { createServer, type ServerSeams } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
-import type { SubscriptionOptions } from './subscriptions/transports.js';
 
-/** What a test may put in the place of the world outside. */
-export interface Seams extends WorldSeams {
-  /** Other limits and times for streams. */
-  readonly streams?: SubscriptionOptions['bounds'];
-  /** Other bounds for what answers take. */
-  readonly memory?: MemoryBounds;
-}
+/** What a test may replace in a gateway. */
+export interface Seams extends WorldSeams, ServerSeams {}
 
-/** A gateway that is built and does not listen yet. */
+/** A gateway that is built but does not listen yet. */
 export interface Gateway {
-  /** Its HTTP server; closing it closes everything. */
+  /** Its HTTP server. Closing it closes everything. */
   readonly app: FastifyInstance;
-  /** The service's double, where none is configured. */
+  /** The embedded sandbox, where no service is configured. */
   readonly sandbox: Sandbox | undefined;
-  /** Closes everything. For `noticeMs` before the server goes, it turns new requests down with 503, so that a balancer can look elsewhere. */
+  /** Closes everything. For `noticeMs` before that, it refuses new requests with 503, so that a load balancer can choose another gateway. */
   close(noticeMs?: number): Promise<void>;
 }
 
-/** Builds everything that lives as long as the process: what is behind the doors, then the doors. */
+/** Builds a gateway: first its services, then its server. */
 export async function buildApp(configured: Config, seams: Seams = {}): Promise<Gateway> {
   const sandbox = configured.upstream.base === undefined ? await startSandbox() : undefined;
-  const config = sandbox === undefined ? configured : pointedAt(sandbox, configured);
+  const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel);
   const metrics = createMetrics();
   const warn = createWarnOncePerMinute(message => log.warn(message));
-  const telemetry: Telemetry = {
-    ...metrics.telemetry,
-    warn,
-    redisFault(command, error) {
-      metrics.telemetry.redisFault(command, error);
-      const message = redisWarning(command, error);
-      if (message !== undefined) warn(message, message);
-    },
-  };
+  const telemetry = telemetryOf(metrics, warn);
   const tracing = config.traces ? (await import('./observability/open-telemetry.js')).startTracing(warn) : undefined;
   const schema = createSchema();
-  const { close, ...behind } = await createServices(config, {
+  const { close, ...built } = await createServices(config, {
     schema,
     teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
     telemetry,
@@ -60,22 +45,11 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     seams,
     report: (error, message) => log.error({ err: error }, message),
   });
-  const { sessions, exports } = behind.services;
+  const { sessions, exports } = built.services;
   gaugeOldSeals(metrics, { session: sessions.outdated, endpoint: exports.outdated });
   const demoKey = sandbox && demoKeyOf(sandbox);
   const connections = createConnections();
-  const app = await createServer({
-    ...behind,
-    config,
-    schema,
-    metrics,
-    log,
-    tracing,
-    connections,
-    demoKey,
-    streams: seams.streams,
-    memory: seams.memory,
-  });
+  const app = await createServer({ ...built, config, schema, metrics, log, tracing, connections, demoKey, seams });
 
   if (sandbox !== undefined) {
     app.addHook('onListen', async () => {
@@ -100,8 +74,21 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   };
 }
 
-/** A configuration that asks the sandbox, with what the sandbox allows wherever nothing else is set. */
-function pointedAt(sandbox: Sandbox, config: Config): Config {
+/** Counts in the metrics, and warns of Redis faults. */
+function telemetryOf(metrics: Metrics, warn: Telemetry['warn']): Telemetry {
+  return {
+    ...metrics.telemetry,
+    warn,
+    redisFault(command, error) {
+      metrics.telemetry.redisFault(command, error);
+      const message = redisWarning(command, error);
+      if (message !== undefined) warn(message, message);
+    },
+  };
+}
+
+/** The configuration with the addresses of the sandbox, and with its defaults for everything that is not set. */
+function withSandbox(config: Config, sandbox: Sandbox): Config {
   return {
     ...config,
     upstream: { ...config.upstream, ...sandbox.addresses },
@@ -112,7 +99,7 @@ function pointedAt(sandbox: Sandbox, config: Config): Config {
   };
 }
 
-/** The sandbox's key for everything, which whoever sends no credential is taken to have. */
+/** The sandbox's key with every permission, which requests without a credential use. */
 function demoKeyOf({ demo }: Sandbox): string {
   return demo.keys.find(({ eventsMonitor }) => eventsMonitor)?.key ?? '';
 }
@@ -124,8 +111,8 @@ function demoTeams({ demo }: Sandbox) {
 }
 
 /**
- * Builds the gateway that the environment describes, listens, and prints a greeting. A configuration error is printed in one line and ends the
- * process with status 1.
+ * Builds the gateway from the environment, listens, and prints a greeting. A configuration error is printed in one line, and the process exits with
+ * status 1.
  */
 export async function start(env: Record<string, string | undefined>): Promise<Gateway> {
   try {
@@ -145,7 +132,7 @@ async function listen({ app }: Gateway, { host, port }: Config): Promise<string>
   try {
     return await app.listen({ host, port });
   } catch (error) {
-    throw new ConfigurationError(`HOST, PORT: nothing can listen at ${host}, port ${port}: ${reasonOf(error)}`);
+    throw new ConfigurationError(`HOST, PORT: cannot listen at ${host}, port ${port}: ${reasonOf(error)}`);
   }
 }
 
@@ -155,7 +142,7 @@ function greeting(address: string, { sandbox }: Gateway): string {
     const { keys, users } = sandbox.demo;
     lines.push(
       '',
-      'No UPSTREAM_BASE_URL is set: a sandbox of the service is running, and whoever sends no credential uses its first key.',
+      'UPSTREAM_BASE_URL is not set: a sandbox of the service is running. Requests without a credential use its first key.',
       ...keys.map(({ key, description }) => `  key   ${key}  ${description}`),
       ...users.map(({ email, password }) => `  user  ${email}  password ${password}`),
       '',

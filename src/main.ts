@@ -1,29 +1,30 @@
 import { constants } from 'node:os';
 import type { Gateway } from './app.js';
 
+/** How long closing may take before the process exits anyway. */
 const longestClosingMs = 10_000;
-/** A balancer that looks every second sees in this time that the gateway is not ready. Until then requests are still answered: with 503. */
+/** A load balancer that checks every second notices in this time that the gateway is not ready. Until then requests are answered with 503. */
 const noticeMs = 1_500;
 
-/** Undefined while it starts. */
+/** Undefined while the gateway starts. */
 let gateway: Gateway | undefined;
 
-// Before the rest is loaded: a container's first process is sent no signal that it does not listen for.
+// Registered before everything else is loaded: the first process of a container receives only the signals that it handles.
 process.once('SIGINT', () => void end('SIGINT'));
 process.once('SIGTERM', () => void end('SIGTERM', noticeMs));
 
-// The last resort: whatever comes here is a fault of the gateway's own. After a forgotten rejection everything else is as it was; after an
-// exception that nothing caught, nobody knows.
-process.on('unhandledRejection', reason => report(reason, 'Nothing handled the rejection of a promise'));
+// The last resort: these are bugs of the gateway. After an unhandled rejection the state of the process is known, after an uncaught exception it
+// is not.
+process.on('unhandledRejection', reason => report(reason, 'Unhandled promise rejection'));
 process.on('uncaughtException', error => {
-  report(error, 'Nothing caught an exception: the gateway ends');
+  report(error, 'Uncaught exception; the gateway closes');
   void end('SIGTERM', 0, 1);
 });
 
 const { start } = await import('./app.js');
 gateway = await start(process.env);
 
-/** Lets a gateway finish what it has begun. One that starts has begun nothing: it ends at once, with the status that shells give to a signal. */
+/** Closes the gateway after its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */
 async function end(signal: NodeJS.Signals, notice = 0, status = 0): Promise<void> {
   if (gateway === undefined) {
     process.stderr.write(`${signal}: the gateway ended before it was ready\n`);

@@ -4,9 +4,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.js';
 import { Secret } from './config/secret.js';
-import type { Services } from './context.js';
-import type { Generations } from './data/cache/generations.js';
-import { type SharedStore, shortHash } from './data/cache/keys.js';
+import { shortHash } from './data/cache/keys.js';
 import { createAdmission } from './graphql/limits/admission.js';
 import { createTrustedDocuments, readManifest } from './graphql/limits/trusted-documents.js';
 import { createAuthentication } from './http/authentication.js';
@@ -16,11 +14,11 @@ import { examples } from './http/graphiql/examples.js';
 import { registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
 import { registerMonitoring } from './http/monitoring.js';
-import { createLoadShedding } from './http/rate-limit/load-shedding.js';
+import { createLoadShedding, type LoadShedding } from './http/rate-limit/load-shedding.js';
 import { createRateLimits } from './http/rate-limit/rate-limits.js';
 import { createRequestLimits } from './http/rate-limit/request-limits.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
-import { createResponseCacheStore } from './http/response-cache/store.js';
+import { createResponseCacheStore, type ResponseCacheStore } from './http/response-cache/store.js';
 import { registerWebSafety } from './http/web-safety.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
@@ -28,54 +26,54 @@ import type { Metrics } from './observability/metrics.js';
 import { createOperationNames } from './observability/operation-names.js';
 import { createRequestTelemetry } from './observability/request-telemetry.js';
 import type { Tracing } from './observability/tracing.js';
+import type { BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
 
-/** What stands behind the doors, and what they are made with. */
-export interface ServerDeps {
+/** What a test may replace in the server. */
+export interface ServerSeams {
+  /** Limits and times of the subscription transports. */
+  readonly streams?: SubscriptionOptions['bounds'];
+  /** Bounds for the memory of requests and responses. */
+  readonly memory?: MemoryBounds;
+}
+
+/** What the server is made of. */
+export interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations'> {
   readonly config: Config;
   readonly schema: GraphQLSchema;
-  readonly services: Services;
-  readonly shared: SharedStore | undefined;
-  readonly generations: Generations;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly tracing: Tracing | undefined;
   readonly connections: Connections;
-  /** The key that whoever sends no credential is taken to have; undefined: none. */
+  /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
-  /** Other limits and times for streams, in tests. */
-  readonly streams: SubscriptionOptions['bounds'];
-  /** Other bounds for what answers take, in tests. */
-  readonly memory: MemoryBounds | undefined;
+  readonly seams: ServerSeams;
 }
 
-/** For whole answers. */
-const answerBytes = 32 * 1024 * 1024;
-/** A request may need one call after another, and each may use its whole time. */
+/** The memory for cached responses. */
+const responseCacheBytes = 32 * 1024 * 1024;
+/** A request may need this many upstream calls in sequence, each of which may take the whole `UPSTREAM_TIMEOUT_MS`. */
 export const callsInARow = 3;
 
-/** The server with all its doors, which does not listen yet. */
-export async function createServer(parts: ServerDeps): Promise<FastifyInstance> {
-  const { config, schema, services, shared, generations, metrics, log, tracing, connections, demoKey } = parts;
+/** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
+export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
+  const { config, schema, services, metrics, log, tracing, connections, demoKey, seams } = deps;
   const { telemetry } = services;
   const { introspection } = config;
-  const sdl = printSchemaWithDirectives(schema);
   const explains = config.explain ?? false;
-  const { file: manifest, mode } = config.persistedDocuments;
-  const trusted = manifest === undefined ? new Map<string, string>() : readManifest(manifest);
-  const budget = new MemoryBudget(parts.memory);
-  metrics.gauge(
-    'gateway_held_bytes',
-    'Bytes of records that operations under way have read, of answers not taken yet, and of what clients have sent',
-    () => budget.held,
-  );
+  const deadlineMs = config.upstream.timeoutMs * callsInARow;
+  const sdl = printSchemaWithDirectives(schema);
+  const documents = trustedDocuments(config);
+
+  const budget = new MemoryBudget(seams.memory);
+  const loadShedding = createLoadShedding(config.loadShedding, undefined, budget);
+  gaugeLoad(metrics, budget, loadShedding);
   const requestTelemetry = createRequestTelemetry({
     log,
     telemetry,
     tracing,
-    names: createOperationNames(trusted, telemetry.forgetOperation),
+    names: createOperationNames(documents, telemetry.forgetOperation),
   });
-
   const proxyHeaders = createProxyHeaders(config.trustProxy);
   const authentication = createAuthentication({
     sessions: services.sessions,
@@ -84,50 +82,24 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
     fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
     origins: config.corsOrigins,
   });
-  const responseCache = !config.responseCache
-    ? undefined
-    : createResponseCache({
-        telemetry,
-        requestTelemetry,
-        budget,
-        store: createResponseCacheStore({
-          bytes: answerBytes,
-          shared,
-          // Trusted documents count in any order.
-          version: shortHash(
-            sdl,
-            ...config.corsOrigins,
-            mode,
-            ...[...trusted].map(entry => JSON.stringify(entry)).sort(),
-          ),
-          generations,
-          telemetry,
-        }),
-        largestBody,
-        scopeOf: authentication.scopeOf,
-      });
-
+  const { scopeOf } = authentication;
   const admission = createAdmission({
     schema,
-    documents: createTrustedDocuments(mode, trusted),
+    documents: createTrustedDocuments(config.persistedDocuments.mode, documents),
     introspection,
     callLimit: config.queryCallLimit,
   });
-
-  const loadShedding = createLoadShedding(config.loadShedding, undefined, budget);
-  metrics.gauge(
-    'gateway_requests_in_flight',
-    'Requests that are being answered, streams aside',
-    () => loadShedding.inFlight,
-  );
   const requestLimits = createRequestLimits({
     connections,
     loadShedding,
     budget,
-    limits: createRateLimits(config.rateLimits, shared?.redis, telemetry),
+    limits: createRateLimits(config.rateLimits, deps.shared?.redis, telemetry),
     proxyHeaders,
-    scopeOf: authentication.scopeOf,
+    scopeOf,
   });
+  const store = config.responseCache ? responseCacheStore(deps, sdl, documents) : undefined;
+  const responseCache =
+    store && createResponseCache({ store, telemetry, requestTelemetry, budget, largestBody, scopeOf });
 
   const app = await createHttpApp({
     log,
@@ -147,30 +119,8 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
   }
-  registerGraphiql(app, {
-    path: '/graphql',
-    tabs: [...examples],
-    defaultHeaders: JSON.stringify(
-      { ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) },
-      null,
-      2,
-    ),
-  });
-  const deadlineMs = config.upstream.timeoutMs * callsInARow;
-  const apollo = await registerGraphql(app, {
-    schema,
-    services,
-    deadlineMs,
-    explains,
-    authentication,
-    responseCache,
-    admission,
-    executor: config.executor,
-    requestTelemetry,
-    budget,
-    introspection,
-  });
-  registerSubscriptions(app, {
+  registerGraphiql(app, { path: '/graphql', tabs: [...examples], defaultHeaders: graphiqlHeaders(demoKey, explains) });
+  const execution = {
     schema,
     services,
     deadlineMs,
@@ -179,11 +129,50 @@ export async function createServer(parts: ServerDeps): Promise<FastifyInstance> 
     requestTelemetry,
     budget,
     introspection,
-    apollo,
-    requestLimits,
-    connections,
-    bounds: parts.streams,
-  });
+  };
+  const apollo = await registerGraphql(app, { ...execution, explains, responseCache, executor: config.executor });
+  registerSubscriptions(app, { ...execution, apollo, requestLimits, connections, bounds: seams.streams });
   app.addHook('onClose', async () => loadShedding.close());
   return app;
+}
+
+/** The trusted documents by their hashes; empty without a manifest. */
+function trustedDocuments({ persistedDocuments: { file } }: Config): ReadonlyMap<string, string> {
+  return file === undefined ? new Map() : readManifest(file);
+}
+
+/** The store of the response cache. Its version changes with the schema and with every setting that changes responses. */
+function responseCacheStore(
+  { config, shared, generations, services }: ServerDeps,
+  sdl: string,
+  documents: ReadonlyMap<string, string>,
+): ResponseCacheStore {
+  // The order of trusted documents does not matter.
+  const sorted = [...documents].map(entry => JSON.stringify(entry)).sort();
+  const version = shortHash(sdl, ...config.corsOrigins, config.persistedDocuments.mode, ...sorted);
+  return createResponseCacheStore({
+    bytes: responseCacheBytes,
+    shared,
+    version,
+    generations,
+    telemetry: services.telemetry,
+  });
+}
+
+function gaugeLoad(metrics: Metrics, budget: MemoryBudget, loadShedding: LoadShedding): void {
+  metrics.gauge(
+    'gateway_held_bytes',
+    'Bytes of records that running operations have read, of responses that clients have not received yet, and of request bodies',
+    () => budget.held,
+  );
+  metrics.gauge(
+    'gateway_requests_in_flight',
+    'Requests that are being answered, without streams',
+    () => loadShedding.inFlight,
+  );
+}
+
+/** The headers of a new tab in GraphiQL, as JSON. */
+function graphiqlHeaders(demoKey: string | undefined, explains: boolean): string {
+  return JSON.stringify({ ...(demoKey && { 'x-api-key': demoKey }), ...(explains && { 'x-explain': '1' }) }, null, 2);
 }

@@ -31,44 +31,44 @@ import { lifetimesOf } from './graphql/lifetimes.js';
 import type { Telemetry } from './observability/telemetry.js';
 import type { Tracing } from './observability/tracing.js';
 
-/** What a test may put in the place of the world outside. */
+/** What a test may replace of the outside world. */
 export interface WorldSeams {
-  /** The wire to the service. */
+  /** The HTTP connection to the service. */
   readonly wire?: Dispatcher;
-  /** What names resolve to for exports. */
+  /** Resolves the names of export endpoints. */
   readonly resolve?: Resolve;
   /** What ends an attempt of an export. */
   readonly startTimer?: StartTimer;
 }
 
-/** What the services are made with. */
+/** What the services are made of. */
 export interface ServicesDeps {
   readonly schema: GraphQLSchema;
   readonly teams: Teams;
   readonly telemetry: Telemetry;
-  /** Undefined: nothing is traced. */
+  /** Undefined: tracing is off. */
   readonly tracing: Tracing | undefined;
   readonly seams: WorldSeams;
-  /** Hears of what went wrong with nobody to tell. */
+  /** Called with errors that no request can report. */
   report(error: unknown, message: string): void;
 }
 
-/** Everything behind the doors, and what the doors share with it. */
+/** The services, and what the server shares with them. */
 export interface BuiltServices {
   readonly services: Services;
-  /** Undefined: nothing is shared. */
+  /** Undefined: there is no Redis. */
   readonly shared: SharedStore | undefined;
   readonly generations: Generations;
-  /** Lets what runs end, and closes every connection. */
+  /** Waits for running exports and polls, and closes every connection. */
   close(): Promise<void>;
 }
 
-/** For what was read. */
+/** The memory for cached reads. */
 const memoryBytes = 32 * 1024 * 1024;
 
-/** Builds everything behind the doors, in the order of need. */
-export async function createServices(config: Config, parts: ServicesDeps): Promise<BuiltServices> {
-  const { schema, teams, telemetry, tracing, seams } = parts;
+/** Builds everything that lives as long as the process, below the server, in the order of dependence. */
+export async function createServices(config: Config, deps: ServicesDeps): Promise<BuiltServices> {
+  const { schema, teams, telemetry, tracing, seams } = deps;
   const upstream = createUpstream(config.upstream, telemetry, seams.wire, tracing);
   const redis = config.redis && connectRedis(config.redis, error => telemetry.redisFault('connect', error));
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
@@ -92,7 +92,7 @@ export async function createServices(config: Config, parts: ServicesDeps): Promi
     startTimer: seams.startTimer ?? realTimer,
     httpsOnly: config.exports.httpsOnly,
     telemetry,
-    report: error => parts.report(error, 'The outcome of an export could not be recorded'),
+    report: error => deps.report(error, 'The outcome of an export could not be recorded'),
   });
   const services: Services = {
     upstream,
@@ -113,7 +113,7 @@ export async function createServices(config: Config, parts: ServicesDeps): Promi
     polling,
     teams,
   };
-  // Whoever asks first is to see what the fleet knows.
+  // The first request should already see what the fleet has cached.
   if (redis !== undefined) await firstContact(redis);
   return {
     services,

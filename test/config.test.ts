@@ -12,8 +12,8 @@ function faultsOf(env: Record<string, string>): string[] {
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigurationError);
     const { message } = error as ConfigurationError;
-    expect(message).toMatch(/^The environment is not right: [^\n]+$/);
-    return message.replace('The environment is not right: ', '').split('; ');
+    expect(message).toMatch(/^Invalid configuration: [^\n]+$/);
+    return message.replace('Invalid configuration: ', '').split('; ');
   }
   throw new Error('The environment was taken for right');
 }
@@ -203,7 +203,9 @@ describe('what is not right', () => {
   });
 
   test.each(['UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'])('is %s where the base is not set', name => {
-    expect(faultsOf({ [name]: 'http://service.test' })).toEqual([`UPSTREAM_BASE_URL: must be set where ${name} is`]);
+    expect(faultsOf({ [name]: 'http://service.test' })).toEqual([
+      `UPSTREAM_BASE_URL: must be set where ${name} is set`,
+    ]);
   });
 
   test.each([undefined, '', '  '])('is production without a secret: %j', secret => {
@@ -217,7 +219,7 @@ describe('what is not right', () => {
     given => {
       const env = { NODE_ENV: 'production', SESSION_SECRET: secretOf('a'), ...given };
       expect(faultsOf(env)).toEqual([
-        'UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or SANDBOX=true to serve the invented data of the sandbox',
+        "UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or set SANDBOX=true to serve the sandbox's invented data",
       ]);
       expect(readConfig({ ...env, SANDBOX: 'true' }).upstream.base).toBeUndefined();
       expect(readConfig({ ...env, ...upstream }).upstream.base).toBe('http://service.test');
@@ -236,11 +238,11 @@ describe('what is not right', () => {
     ['EXPORT_ALLOW_PRIVATE_ADRESSES', 'EXPORT_ALLOW_PRIVATE_ADDRESSES'],
   ])('is the unknown %s, and the name that was meant is proposed: %s', (name, meant) => {
     const faults = faultsOf({ ...upstream, [name]: 'https://a-value.test' });
-    expect(faults).toEqual([`${name}: is no variable of the gateway (did you mean ${meant}?)`]);
+    expect(faults).toEqual([`${name}: unknown variable (did you mean ${meant}?)`]);
   });
 
   test('is an unknown name that begins like the gateway’s, even if nothing was meant by it', () => {
-    expect(faultsOf({ MCP_QQQQQQ: '1' })).toEqual(['MCP_QQQQQQ: is no variable of the gateway']);
+    expect(faultsOf({ MCP_QQQQQQ: '1' })).toEqual(['MCP_QQQQQQ: unknown variable']);
   });
 
   test('is no name that is empty, begins otherwise, or is set by every Linux desktop', () => {
@@ -253,14 +255,12 @@ describe('what is not right', () => {
     before => {
       const known = 'for-trying-out-only-set-your-own-secret';
       const faults = faultsOf({ SESSION_SECRET: before + known });
-      expect(faults).toEqual([
-        'SESSION_SECRET: is the public example of docker-compose.yml: make a secret of your own',
-      ]);
+      expect(faults).toEqual(['SESSION_SECRET: must not be the public example of docker-compose.yml']);
     },
   );
 
   test.each(['prod', 'Production', 'production '])('is production in other letters: "%s"', value => {
-    expect(faultsOf({ NODE_ENV: value })).toEqual(['NODE_ENV: must be exactly production where that is meant']);
+    expect(faultsOf({ NODE_ENV: value })).toEqual(['NODE_ENV: must be exactly "production", or not begin with it']);
   });
 
   test('is told all at once', () => {

@@ -117,11 +117,11 @@ describe('in production', () => {
 
   test.each<[string, Record<string, string>, string]>([
     ['without an upstream', {}, 'UPSTREAM_BASE_URL: must be set'],
-    ['with a misspelt upstream', { UPSTREAM_BASE_ULR: 'http://service.test' }, '(did you mean UPSTREAM_BASE_URL?)'],
+    ['with a misspelt upstream', { UPSTREAM_BASE_ULR: 'http://service.test' }, 'did you mean UPSTREAM_BASE_URL?'],
   ])('it does not start %s, and one line says why', async (_, env, message) => {
     const { code, stdout, stderr } = await program.run({ ...production, ...env });
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^The environment is not right: [^\n]+\n$/);
+    expect(stderr).toMatch(/^Invalid configuration: [^\n]+\n$/);
     expect(stderr).toContain(message);
   });
 
@@ -169,7 +169,7 @@ describe('without Redis', () => {
       DATA_DIR: join(folder, 'data'),
     });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^HOST, PORT: nothing can listen at 127\.0\.0\.1, port \d+: [^\n]+\n$/);
+    expect(stderr).toMatch(/^Invalid configuration: HOST, PORT: cannot listen at 127\.0\.0\.1, port \d+: [^\n]+\n$/);
     await running.stop();
   });
 
@@ -183,7 +183,7 @@ describe('without Redis', () => {
     const DATA_DIR = join(folder, place);
     const { status, stdout, stderr } = runBound({ PORT: '0', DATA_DIR });
     expect([status, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^DATA_DIR: [^\n]+ must be a writable folder[^\n]+\n$/);
+    expect(stderr).toMatch(/^Invalid configuration: DATA_DIR: [^\n]+ must be a writable folder[^\n]+\n$/);
     expect(stderr).toContain(DATA_DIR);
   });
 });

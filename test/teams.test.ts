@@ -70,14 +70,14 @@ describe('a teams file', () => {
     ['lists an e-mail in two teams', [team, { name: 'Sellers', emails: ['ADA@team.example'] }]],
   ])('that %s is refused', async (_, content) => {
     const file = await fileOf(content);
-    expect(() => readTeams(file)).toThrow(new RegExp(`^TEAMS_FILE: ${file} `));
+    expect(() => readTeams(file)).toThrow(new RegExp(`^Invalid configuration: TEAMS_FILE: ${file} `));
   });
 
   test('that is wrong ends the start with one clear line', async () => {
     const TEAMS_FILE = await fileOf('teams: []');
     const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', TEAMS_FILE, DATA_DIR: folder });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^TEAMS_FILE: [^\n]+\n$/);
+    expect(stderr).toMatch(/^Invalid configuration: TEAMS_FILE: [^\n]+\n$/);
   });
 });
 
@@ -160,6 +160,6 @@ test.each(['{"version":1,', '{"version":1,"teams":[7,8]}', '{\n\n'])(
     await writeFile(join(data, 'exports.json'), content);
     const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', DATA_DIR: data });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^DATA_DIR: [^\n]*exports\.json cannot be read[^\n]+\n$/);
+    expect(stderr).toMatch(/^Invalid configuration: DATA_DIR: [^\n]*exports\.json cannot be read[^\n]+\n$/);
   },
 );

@@ -258,6 +258,6 @@ describe('when the gateway starts', () => {
     const broken = join(directory, 'broken.json');
     writeFileSync(broken, text);
     const config = readConfig({ UPSTREAM_BASE_URL: sandbox.origin, PERSISTED_DOCUMENTS: broken });
-    await expect(buildApp(config)).rejects.toThrow(/^PERSISTED_DOCUMENTS: /);
+    await expect(buildApp(config)).rejects.toThrow(/^Invalid configuration: PERSISTED_DOCUMENTS: /);
   });
 });

@@ -2,17 +2,17 @@ import { createHmac } from 'node:crypto';
 import { deriveKey, Secret } from '../config/secret.js';
 import { BadUserInput } from '../errors.js';
 
-/** The ways to say who is asking (docs/upstream-api.md: Authentication). A cookie is what the sealed session holds, ready for a `Cookie` header. */
+/** The credential of a client (docs/upstream-api.md: Authentication). A cookie is the content of a sealed session, ready for a `Cookie` header. */
 export type Credential =
   | { readonly kind: 'apiKey' | 'bearer' | 'sessionId'; readonly secret: Secret }
   | { readonly kind: 'cookie'; readonly secret: Secret; readonly email: string; readonly name: string | null };
 
 declare const scopeBrand: unique symbol;
 
-/** Whose data this is: a keyed hash of the credential, safe to store and to log. Every key of a cache, flight or poller begins with one. */
+/** The owner of data: a keyed hash of the credential, safe to store and to log. Every key of a cache, an in-flight read or a poller begins with one. */
 export type Scope = string & { readonly [scopeBrand]: true };
 
-/** What a client sent with its request or in its connection's payload, names in lower case. */
+/** The credentials in a request or in a connection's payload, with names in lower case. */
 export interface RawCredentials {
   readonly 'x-api-key'?: string | undefined;
   readonly authorization?: string | undefined;
@@ -23,8 +23,8 @@ const longestCredential = 4096;
 const visibleAscii = /^[\x21-\x7e]+$/;
 
 /**
- * The explicit credential among what was presented, or undefined where there is none.
- * @throws BadUserInput for two at once, an empty one, one that no header could carry, or an `Authorization` that is no Bearer token.
+ * The explicit credential of a request or connection; undefined where there is none.
+ * @throws BadUserInput for two at once, an empty one, one that no header could carry, or an `Authorization` without a Bearer token.
  */
 export function explicitCredential(rawCredentials: RawCredentials): Credential | undefined {
   const found: Credential[] = [];
@@ -39,13 +39,13 @@ export function explicitCredential(rawCredentials: RawCredentials): Credential |
     found.push({ kind: 'sessionId', secret: checked('sessionId', rawCredentials.sessionId) });
   }
   if (found.length > 1) {
-    const names = found.map(({ kind }) => presentedAs[kind]).join(' and ');
-    throw new BadUserInput(presentedAs[found[1]?.kind ?? 'apiKey'], `send one credential, not ${names}`);
+    const names = found.map(({ kind }) => nameOf[kind]).join(' and ');
+    throw new BadUserInput(nameOf[found[1]?.kind ?? 'apiKey'], `send one credential, not ${names}`);
   }
   return found[0];
 }
 
-const presentedAs = {
+const nameOf = {
   apiKey: 'x-api-key',
   bearer: 'authorization',
   sessionId: 'sessionId',
@@ -56,17 +56,17 @@ function checked(argument: string, value: string): Secret {
   if (value === '') throw new BadUserInput(argument, 'must not be empty');
   if (value.length > longestCredential)
     throw new BadUserInput(argument, `must be at most ${longestCredential} characters`);
-  if (!visibleAscii.test(value)) throw new BadUserInput(argument, 'must hold visible ASCII characters only');
+  if (!visibleAscii.test(value)) throw new BadUserInput(argument, 'must contain only visible ASCII characters');
   return new Secret(value);
 }
 
-/** What carries a credential upstream: a header, or a part of the query, which goes into the address and into no log. */
-export type Carried =
+/** The form of a credential in an upstream call: a header, or a part of the query, which is never logged. */
+export type UpstreamCredential =
   | { readonly header: readonly [name: string, value: string]; readonly query?: undefined }
   | { readonly query: string; readonly header?: undefined };
 
-/** How a credential travels upstream: as it came (docs/upstream-api.md: Authentication). */
-export function carry(credential: Credential): Carried {
+/** A credential for an upstream call, in the form in which the client sent it (docs/upstream-api.md: Authentication). */
+export function carry(credential: Credential): UpstreamCredential {
   const value = credential.secret.reveal();
   switch (credential.kind) {
     case 'apiKey':
@@ -80,7 +80,7 @@ export function carry(credential: Credential): Carried {
   }
 }
 
-/** A function from credential to scope, keyed with the gateway's secret, so that a scope gives nothing away about its credential. */
+/** Computes scopes of credentials. They are keyed with the gateway's secret, so that a scope reveals nothing about its credential. */
 export function createScoper(secret: Secret): (credential: Credential) => Scope {
   const key = deriveKey(secret, 'scope');
   return ({ kind, secret: value }) =>

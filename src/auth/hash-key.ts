@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { hashOfKey } from './teams.js';
 
-/** Prints how a teams file names an API key, which is the argument or, so that no shell remembers it, the first line of stdin. */
+/** Prints the name of an API key in a teams file. The key is the argument or, to keep it out of the shell's history, the first line of stdin. */
 const [given] = process.argv.slice(2);
 const key = given ?? (await text(process.stdin)).split(/\r?\n/)[0] ?? '';
 if (key === '') {

@@ -4,11 +4,11 @@ import type { Secret } from '../config/secret.js';
 
 /** Authenticated encryption of small objects under secrets that rotate: the first seals, all of them open. */
 export interface Sealer {
-  /** Text of letters, digits and `*-_.`, which nobody without a secret can read or make. @param lifetimeMs after which it no longer opens; 0: never. */
+  /** Text of letters, digits and `*-_.`. Only holders of a secret can read or make it. @param lifetimeMs how long it opens; 0: forever. */
   seal(value: object, lifetimeMs: number): Promise<string>;
-  /** What was sealed. @throws Error for a text that is tampered with, expired, or sealed with another secret. */
+  /** The sealed value. @throws Error for a text that is tampered with, expired, or sealed with another secret. */
   open(text: string): Promise<unknown>;
-  /** Whether a text was sealed under another secret than the first: it is to be sealed anew. To be believed of a text that opens. */
+  /** Whether a text was sealed under another secret than the first, so that it should be sealed again. True only of a text that opens. */
   isOutdated(text: string): boolean;
 }
 
@@ -20,19 +20,19 @@ export function createSealer(secrets: readonly [Secret, ...Secret[]]): Sealer {
     seal: (value, lifetimeMs) => iron.seal(value, first, { ...iron.defaults, ttl: lifetimeMs }),
     async open(text) {
       const value = await iron.unseal(text, byId, { ...iron.defaults, timestampSkewSec: 0 });
-      if (!isCanonical(text.slice(text.lastIndexOf('*') + 1))) throw new Error('The seal is not as it was made');
+      if (!isCanonical(text.slice(text.lastIndexOf('*') + 1))) throw new Error('The seal was changed');
       return value;
     },
     isOutdated: text => text.split('*', 2)[1] !== first.id,
   };
 }
 
-/** The last letter of a digest has two bits to spare: only one of the four spellings is ours. */
+/** The last letter of a digest has two unused bits. Only one of the four spellings is canonical. */
 function isCanonical(digest: string): boolean {
   return Buffer.from(digest, 'base64url').toString('base64url') === digest;
 }
 
-/** Tells the secrets apart in what they sealed, without giving anything of them away. */
+/** Identifies the secret of a sealed text, and reveals nothing about the secret. */
 function idOf(secret: Secret): string {
   return createHash('sha256').update(`market-intelligence-gateway seal ${secret.reveal()}`).digest('hex').slice(0, 12);
 }

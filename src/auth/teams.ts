@@ -5,7 +5,7 @@ import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
 import type { Credential } from './credentials.js';
 
 const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits');
-/** In lower case, as far as ASCII goes: other letters have lower-case forms that are somebody else's address (the Kelvin sign has k). */
+/** Lowers ASCII letters only: the lower case of other letters can be the address of someone else (the Kelvin sign becomes k). */
 const lowerCase = (text: string) => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
 const email = z.string().transform(lowerCase);
 
@@ -17,7 +17,7 @@ const teamList = z
         /** Hashes of API keys. */
         keys: z.array(keyHash).default([]),
         emails: z.array(email).default([]),
-        /** Those of the keys and e-mails that may manage the team. */
+        /** The keys and e-mails that may manage the team. */
         admins: z.array(email).default([]),
       })
       .refine(({ keys, emails, admins }) => admins.every(admin => keys.includes(admin) || emails.includes(admin)), {
@@ -25,7 +25,7 @@ const teamList = z
         message: 'must be among the keys and emails of the team',
       }),
   )
-  .refine(teams => areDistinct(teams.map(({ name }) => name)), 'must have a name of its own for each team')
+  .refine(teams => areDistinct(teams.map(({ name }) => name)), 'must have a different name for each team')
   .refine(
     teams => areDistinct(teams.flatMap(({ keys, emails }) => [...new Set([...keys, ...emails])])),
     'must list each key and each email in one team only',
@@ -38,7 +38,7 @@ export type TeamList = z.output<typeof teamList>;
 
 declare const teamKeyBrand: unique symbol;
 
-/** What a team's data is stored under. It is never shown: only `teamOf` makes one, so that no text from a client can be used as a key. */
+/** The storage key of a team's data. Only `teamOf` makes one, so that no text from a client can be used as a key. It is never shown. */
 export type TeamKey = string & { readonly [teamKeyBrand]: true };
 
 /** A team, as the gateway stores its data and as its members see it. */
@@ -47,7 +47,7 @@ export interface Team {
   readonly name: string;
 }
 
-/** Who belongs to which team. */
+/** Assigns credentials to teams. */
 export interface Teams {
   /** The team of a credential; null where it has none. */
   teamOf(credential: Credential): Team | null;
@@ -55,30 +55,30 @@ export interface Teams {
   isAdmin(credential: Credential): boolean;
 }
 
-/** How a teams file names an API key, so that it holds no secret: `sha256:` and 64 hexadecimal digits. */
+/** The name of an API key in a teams file, which contains no secrets: `sha256:` and 64 hexadecimal digits. */
 export function hashOfKey(key: string): string {
   return `sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
-/** What a member is called where a team reads who did something: the e-mail, or a name for the API key. */
+/** The name of a member in the team's records: the e-mail, or a name for the API key. */
 export function memberName(credential: Credential): string {
   return credential.kind === 'cookie' ? credential.email : keyName(hashOfKey(credential.secret.reveal()));
 }
 
 /**
- * A name by which people recognize an API key: 32 bits of a hash of the key's hash. Neither of the two can be computed from it; it
- * need not be unique, because nothing is stored under it.
+ * A name by which people recognize an API key: 32 bits of a hash of the key's hash. Neither the key nor its hash can be computed from it. It need
+ * not be unique, because nothing is stored under it.
  */
 function keyName(keyHash: string): string {
   return `API key ${createHash('sha256').update(`market-intelligence-gateway key name ${keyHash}`).digest('hex').slice(0, 8)}`;
 }
 
-/** The teams in a file. @throws InvalidConfig that says what is wrong with it. */
+/** The teams in a file. @throws ConfigurationError for an invalid file. */
 export function readTeams(file: string): TeamList {
   try {
     return teamList.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    throw new ConfigurationError(`TEAMS_FILE: ${file} is no list of teams: ${reasonOf(error)}`);
+    throw new ConfigurationError(`TEAMS_FILE: ${file} is not a valid list of teams: ${reasonOf(error)}`);
   }
 }
 
@@ -105,11 +105,11 @@ export function createTeams(list: TeamList | undefined): Teams {
   };
 }
 
-/** How a teams file lists the holder of a credential; undefined where it cannot. */
+/** The entry of a credential in a teams file; undefined where it cannot have one. */
 function memberOf(credential: Credential): string | undefined {
   if (credential.kind === 'cookie') {
     const address = lowerCase(credential.email);
-    // The service decides what one may sign in as, and the hash of a key is no secret.
+    // The service decides which addresses can sign in. An address that looks like a key's hash, which is not secret, must not match the key.
     return keyHash.safeParse(address).success ? undefined : address;
   }
   return credential.kind === 'apiKey' ? hashOfKey(credential.secret.reveal()) : undefined;

@@ -53,15 +53,12 @@ const redisAddresses = list.refine(
   'must be redis:// or rediss:// addresses, percent-encoded where they need it, ending with nothing or the number of a database, with commas between the nodes of a Cluster',
 );
 
-/** Secrets that were ever a default of this repository: whoever reads it can seal cookies with them. */
+/** Secrets that have been published in this repository: anyone could seal cookies with them. */
 const publicSecrets = new Set(['for-trying-out-only-set-your-own-secret']);
 
 const secrets = list
   .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
-  .refine(
-    all => !all.some(secret => publicSecrets.has(secret)),
-    'is the public example of docker-compose.yml: make a secret of your own',
-  )
+  .refine(all => !all.some(secret => publicSecrets.has(secret)), 'must not be the public example of docker-compose.yml')
   .transform(all => all.map(secret => new Secret(secret)));
 
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
@@ -103,7 +100,7 @@ const environment = z.object({
       .string()
       .refine(
         value => value === 'production' || !/^\s*prod/i.test(value),
-        'must be exactly production where that is meant',
+        'must be exactly "production", or not begin with it',
       ),
   ),
   SANDBOX: withDefault(flag, false),
@@ -124,15 +121,15 @@ const environment = z.object({
   PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),
 });
 
-/** The sandbox's jobs run for seconds, the service's for minutes (docs/upstream-api.md: Discovery workflow). */
+/** The time between two polls, in milliseconds: the sandbox's jobs run for seconds, the service's for minutes (docs/upstream-api.md: Discovery workflow). */
 const pollMs = { sandbox: 1_000, service: 30_000 };
 
-/** A name that begins like this is the gateway's: one that is not known is a mistake. */
+/** Names with these prefixes belong to the gateway: an unknown one is a mistake. */
 const ownPrefixes = /^(UPSTREAM|SESSION|EXPORT|MCP)_/;
-/** Names of others that begin so: X11's session manager sets it on every Linux desktop. */
+/** Names of other programs with such a prefix: X11's session manager sets this one on every Linux desktop. */
 const namesOfOthers = new Set(['SESSION_MANAGER']);
 
-/** Variables that look like the gateway's and would change nothing. */
+/** Faults for variables that look like the gateway's but have no effect. */
 function unknownNames(env: Record<string, string | undefined>): string[] {
   const known = Object.keys(environment.shape);
   return Object.keys(env)
@@ -140,25 +137,25 @@ function unknownNames(env: Record<string, string | undefined>): string[] {
     .filter(name => !known.includes(name) && !namesOfOthers.has(name))
     .map(name => {
       const meant = closestName(name, known);
-      return `${name}: is no variable of the gateway${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
+      return `${name}: unknown variable${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
     });
 }
 
 const addressNames = ['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'];
 
-/** What one variable demands of another. */
+/** Faults where one variable requires another. */
 function disagreements(env: Record<string, string | undefined>): string[] {
   const faults: string[] = [];
   const isSet = (name: string) => blankIsAbsent(env[name]) !== undefined;
   const isProduction = env.NODE_ENV === 'production';
   const addresses = addressNames.filter(isSet);
   for (const name of addresses) {
-    if (!isSet('UPSTREAM_BASE_URL')) faults.push(`UPSTREAM_BASE_URL: must be set where ${name} is`);
+    if (!isSet('UPSTREAM_BASE_URL')) faults.push(`UPSTREAM_BASE_URL: must be set where ${name} is set`);
     if (env.SANDBOX === 'true') faults.push(`SANDBOX: must not be true where ${name} is set`);
   }
   if (isProduction && addresses.length === 0 && env.SANDBOX !== 'true') {
     faults.push(
-      'UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or SANDBOX=true to serve the invented data of the sandbox',
+      "UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or set SANDBOX=true to serve the sandbox's invented data",
     );
   }
   if (isProduction && !isSet('SESSION_SECRET')) {
@@ -171,11 +168,11 @@ function disagreements(env: Record<string, string | undefined>): string[] {
   return faults;
 }
 
-/** Everything that can be set from outside. Names and defaults are those of the table in docs/configuration.md. */
+/** The typed configuration. Names and defaults of the variables are in the table in docs/configuration.md. */
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** The service's three addresses without a slash at their end; `base` undefined means that the sandbox is to run. */
+  /** The service's three addresses, without a slash at the end. Where `base` is undefined, the sandbox runs. */
   readonly upstream: {
     readonly base: string | undefined;
     readonly api: string | undefined;
@@ -185,53 +182,53 @@ export interface Config {
   };
   /** One address, or the nodes of a Cluster. */
   readonly redis: readonly string[] | undefined;
-  /** The first seals and scopes; all of them open. Never empty. */
+  /** The first one seals cookies and derives scopes; all of them open cookies. Never empty. */
   readonly sessionSecrets: readonly [Secret, ...Secret[]];
   readonly eventsSearchParam: string | undefined;
   readonly keywordSuggestionPath: string | undefined;
   readonly teamsFile: string | undefined;
-  /** Where the registry of exports lives without Redis. */
+  /** The folder of the export registry where there is no Redis. */
   readonly dataDir: string;
   readonly exports: {
-    /** Undefined: where the sandbox runs. In production never undefined: anybody has the sandbox's key there. */
+    /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */
     readonly allowPrivateAddresses: boolean | undefined;
     readonly httpsOnly: boolean;
   };
   readonly logLevel: (typeof logLevels)[number];
-  /** Whether traces are sent; OpenTelemetry itself reads where to and how. */
+  /** Whether traces are exported. OpenTelemetry reads its own variables for where and how. */
   readonly traces: boolean;
   readonly trustProxy: boolean | readonly string[];
-  /** Between two polls of one thing, in milliseconds. */
+  /** The time between two polls of one resource, in milliseconds. */
   readonly pollIntervalMs: number;
   /** Origins, besides the gateway's own, whose pages may send cookies and open WebSockets. */
   readonly corsOrigins: readonly string[];
-  /** Whether `x-explain: 1` is answered; undefined: where the sandbox runs. */
+  /** Whether the header `x-explain: 1` is honored; undefined: only where the sandbox runs. */
   readonly explain: boolean | undefined;
-  /** Whether whole answers are kept. */
+  /** Whether whole responses are cached. */
   readonly responseCache: boolean;
   /** What executes queries: the compiled executor, or graphql-js. */
   readonly executor: 'plan' | 'graphql-js';
-  /** Whether the schema may be asked for. */
+  /** Whether clients may introspect the schema. */
   readonly introspection: boolean;
-  /** The most upstream calls that one operation may be able to cause. */
+  /** The largest number of upstream calls that one operation may cause. */
   readonly queryCallLimit: number;
-  /** Requests a minute; 0 is no limit. */
+  /** Requests a minute; 0 means no limit. */
   readonly rateLimits: { readonly perCredential: number; readonly perAddress: number };
-  /** Past these, new requests are turned away. */
+  /** Above these, new requests are refused. */
   readonly loadShedding: { readonly requestsInFlight: number; readonly eventLoopDelayMs: number };
-  /** The manifest of trusted documents, and whether others are run beside them. */
+  /** The manifest of trusted documents, and whether other documents may run. */
   readonly persistedDocuments: { readonly file: string | undefined; readonly mode: 'off' | 'allow' | 'only' };
 }
 
 /**
  * The configuration that an environment describes. An empty variable counts as absent.
- * @throws InvalidConfig that names every wrong variable, not only the first.
+ * @throws ConfigurationError that names every wrong variable, not only the first.
  */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const result = environment.safeParse(env);
   const faults = [...(result.success ? [] : faultsIn(result.error)), ...unknownNames(env), ...disagreements(env)];
   if (!result.success || faults.length > 0) {
-    throw new ConfigurationError(`The environment is not right: ${faults.join('; ')}`);
+    throw new ConfigurationError(...faults);
   }
   const values = result.data;
   const isProduction = values.NODE_ENV === 'production';

@@ -1,17 +1,22 @@
 import { z } from 'zod';
 
-/** Something that an operator has set does not do. Its message is one line that names the variable. */
+/** A setting of the operator is invalid. The message is one line: `Invalid configuration: NAME: reason`. */
 export class ConfigurationError extends Error {
-  override readonly name = 'InvalidConfig';
+  override readonly name = 'ConfigurationError';
+
+  /** @param faults each begins with the name of its variable. */
+  constructor(...faults: readonly string[]) {
+    super(`Invalid configuration: ${faults.join('; ')}`);
+  }
 }
 
-/** What is wrong with a file or an address, in one line. */
+/** The reason why a file or an address is invalid, in one line. */
 export function reasonOf(error: unknown): string {
   if (error instanceof z.ZodError) return faultsIn(error).join('; ');
   return (error as Error).message.replace(/\s+/g, ' ');
 }
 
-/** The faults of a value, each with the member that it is at: `[0].name: must be text`. */
+/** The faults of a value, each with its path: `[0].name: must be text`. */
 export function faultsIn({ issues }: z.ZodError): readonly string[] {
   return issues.map(({ path, message }) => (path.length === 0 ? message : `${z.core.toDotPath(path)}: ${message}`));
 }

@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { inspect } from 'node:util';
 
-/** A value that must not be seen: however it is printed, logged or serialised, it reads `[secret]`. */
+/** A confidential value. Printed, logged or serialized, it reads `[secret]`. */
 export class Secret {
   readonly #value: string;
 
@@ -9,7 +9,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself; to be called only where it goes on the wire or into a key derivation. */
+  /** The value itself. Call it only to send the value or to derive a key. */
   reveal(): string {
     return this.#value;
   }
@@ -27,7 +27,7 @@ export class Secret {
   }
 }
 
-/** A key for one purpose, which gives nothing away about the secret or its other keys. @param purpose one word: `scope`. */
+/** Derives a key for one purpose. It reveals nothing about the secret or its other keys. @param purpose one word: `scope`. */
 export function deriveKey(secret: Secret, purpose: string): KeyObject {
   const info = `market-intelligence-gateway ${purpose}`;
   return createSecretKey(Buffer.from(hkdfSync('sha256', secret.reveal(), '', info, 32)));

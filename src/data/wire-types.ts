@@ -3,15 +3,15 @@ import { Vector } from './embeddings/vector.js';
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/;
 
-/** As nearly all come: nothing has to be filled in, and no part of it is out of its range. */
-const wholeTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z$/;
+/** The form of nearly all times: complete, with every part in its range. */
+const completeTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z$/;
 
 /** A time as the service sends it, ISO 8601 in UTC. A missing zone or time of day is filled in, and nothing is rounded. */
 export const utcTime = z.string().transform((text, context) => {
-  if (wholeTime.test(text)) return text;
+  if (completeTime.test(text)) return text;
   const [, day, time, zone] = isoTime.exec(text) ?? [];
   if (day === undefined || Number.isNaN(Date.parse(text))) {
-    context.addIssue({ code: 'custom', message: 'is no time' });
+    context.addIssue({ code: 'custom', message: 'is not a time' });
     return z.NEVER;
   }
   return `${day}T${time ?? '00:00:00'}${zone ?? 'Z'}`;
@@ -19,26 +19,26 @@ export const utcTime = z.string().transform((text, context) => {
 
 const numbers = /^ *(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)? *(?:, *(?=\S)|$))*$/;
 
-/** A vector that was asked for, which comes as the text between its brackets. */
+/** A wanted vector, which `replyText` has turned into the text between its brackets. */
 export const vector = z
   .string()
   .regex(numbers)
   .transform(text => new Vector(text));
 
-/** A closed set of the service's values, as the names that the schema gives them. */
+/** A closed set of the service's values, mapped to their names in the schema. */
 export const closedSet = <const T extends Readonly<Record<string, string>>>(names: T) =>
   z.enum(Object.keys(names) as (keyof T & string)[]).transform(value => names[value] as T[keyof T]);
 
 /** An identifier, which is text in the schema also where the service sends a number. */
 export const identifier = z.union([z.string().min(1), z.int().min(0)]).transform(String);
 
-/** The content of a body whose wrapping the specification does not show: `{data}`, `{metadata, data}` or the thing itself. */
+/** The content of a body whose wrapper the specification does not show: `{data}`, `{metadata, data}` or the content itself. */
 export function unwrapped(body: unknown): unknown {
   const { data } = (body ?? {}) as { data?: unknown };
   return data ?? body;
 }
 
-/** A record of which the specification shows only a part: the known members, and all others under `attributes` (null where there are none). */
+/** A record that the specification shows only in part: the known members, and all others under `attributes` (null if there are none). */
 export function withAttributes<T extends z.ZodObject>(known: T) {
   const members = new Set(Object.keys(known.shape));
   return z.record(z.string(), z.unknown()).transform((record, context) => {

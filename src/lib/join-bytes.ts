@@ -1,16 +1,16 @@
-/** Parts as one; without a copy where there is but one. */
+/** Joins buffers. Does not copy if there is only one. */
 export function joinBytes(parts: readonly Buffer[]): Buffer {
   const [only] = parts;
   return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
 }
 
-const mostSmall = 64;
-const small = 4 * 1024;
+const maxSmallChunks = 64;
+const smallBytes = 4 * 1024;
 const blockBytes = 64 * 1024;
 
 /**
- * What a peer sends in chunks. A chunk keeps the whole buffer that brought it, and takes about 100 bytes itself, so after the first `mostSmall`
- * chunks those of less than `small` bytes are copied into blocks.
+ * Collects what a peer sends in chunks. A chunk retains the whole buffer that it is a slice of, and about 100 bytes of its own, so after the first
+ * `maxSmallChunks` chunks, those smaller than `smallBytes` are copied into blocks.
  */
 export class Chunks {
   readonly parts: Buffer[] = [];
@@ -18,7 +18,7 @@ export class Chunks {
 
   add(chunk: Buffer): void {
     const { parts } = this;
-    if (parts.length < mostSmall || chunk.length >= small) {
+    if (parts.length < maxSmallChunks || chunk.length >= smallBytes) {
       parts.push(chunk);
       return;
     }

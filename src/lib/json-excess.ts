@@ -6,13 +6,13 @@ export interface JsonBounds {
   readonly text: number;
   /** Values in all lists and objects together. */
   readonly items: number;
-  /** Members of all objects together. Names that are new cost the parser the most. */
+  /** Members of all objects together. New names cost the parser the most. */
   readonly members: number;
-  /** Lists and objects inside of each other. */
+  /** Nesting depth of lists and objects. */
   readonly levels: number;
 }
 
-/** A measure that is out of its bound, and how far the text had come to it. */
+/** A measure that exceeds its bound, and the value at which the scan stopped. */
 export interface JsonExcess {
   readonly measure: keyof JsonBounds;
   readonly value: number;
@@ -20,7 +20,7 @@ export interface JsonExcess {
 
 /**
  * Finds what a JSON text holds too much of, before it is parsed: a megabyte of members takes the parser seventy times as long as a megabyte of
- * text. Looks at each character outside of strings once, and is done at the first excess. Whether it is JSON at all is for the parser to say.
+ * text. Looks at each character outside strings once, and stops at the first excess. The parser decides whether the text is JSON.
  */
 export function jsonExcess(json: string, bounds: JsonBounds): JsonExcess | undefined {
   if (isSmall(json, bounds)) return undefined;
@@ -48,7 +48,7 @@ export function jsonExcess(json: string, bounds: JsonBounds): JsonExcess | undef
   return undefined;
 }
 
-/** Whether a text is too short, and has too few brackets, to be out of any bound. Of most bodies that is true, and told in a fraction of the time. */
+/** Whether a text is too short, and has too few brackets, to exceed any bound. This holds for most bodies and is a much faster check. */
 function isSmall(json: string, { text, items, members, levels }: JsonBounds): boolean {
   if (json.length > Math.min(text, items, members)) return false;
   let brackets = 0;
@@ -61,7 +61,7 @@ function isSmall(json: string, { text, items, members, levels }: JsonBounds): bo
   return true;
 }
 
-/** Where the quote stands that closes a string; the end of the text where none does. */
+/** The index of the quote that closes a string, or the end of the text if none does. */
 function endOfString(json: string, opening: number): number {
   let end = json.indexOf('"', opening + 1);
   while (end !== -1 && isEscaped(json, end)) end = json.indexOf('"', end + 1);

@@ -1,17 +1,17 @@
 import { backslash, brace, bracket, closingBracket, colon, otherSpaces, quote, space } from '../../lib/json-bytes.js';
 
-/** How the few members that hold vectors stand in a body. */
+/** The quoted names, in bytes, of the few members that hold vectors. */
 const members = new Map<string, Buffer>();
 
 interface Found {
-  /** Where the `[` stands, and its `]`. */
+  /** The index of the `[`, and of its `]`. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * The text of a body, with every flat array under a member of this name replaced by null, so that numbers nobody asked for are never
- * parsed. Anything else under the name stays as it is. The body must be JSON in UTF-8.
+ * The text of a body, with every flat array under a member of this name replaced by null, so that unwanted numbers are never parsed. Any
+ * other value of the member stays as it is. The body must be JSON in UTF-8.
  */
 export function cutNumberArrays(body: Buffer, member: string): string {
   let text = '';
@@ -25,13 +25,13 @@ export function cutNumberArrays(body: Buffer, member: string): string {
 
 /**
  * The text of a body, with every flat array under a member of this name turned into a string of its own text, `[1, 2]` into `"1, 2"`, which
- * is parsed at the speed of copying. Works in place: the body given is changed.
+ * is parsed at the speed of copying. Changes the body in place.
  */
 export function quoteNumberArrays(body: Buffer, member: string): string {
   for (const { from, to } of flatArrays(body, member)) {
     body[from] = quote;
     body[to] = quote;
-    // Between numbers these are white space; inside a string they are not allowed.
+    // Between numbers these are white space; JSON does not allow them inside a string.
     const inside = body.subarray(from + 1, to);
     for (const other of otherSpaces) {
       for (let at = inside.indexOf(other); at !== -1; at = inside.indexOf(other, at)) inside[at] = space;
@@ -48,7 +48,7 @@ function flatArrays(body: Buffer, member: string): readonly Found[] {
     const value = valueAfter(body, at, at + key.length);
     at += key.length;
     if (value === undefined || body[value] !== bracket) continue;
-    // The one found before is still the first: looking for it again each time would take the square of the body's length.
+    // The bracket found before may still be the next one. Searching again each time would make this quadratic.
     if (to <= value) to = body.indexOf(closingBracket, value + 1);
     if (to === -1) break;
     const inside = body.subarray(value + 1, to);
@@ -67,7 +67,7 @@ function quoted(member: string): Buffer {
   return bytes;
 }
 
-/** Where the value of a key begins; undefined where the quotes found are no key: escaped ones, or a value's. */
+/** Where the value of a key begins; undefined if the quotes do not belong to a key, but are escaped or belong to a value. */
 function valueAfter(body: Buffer, start: number, end: number): number | undefined {
   let slashes = 0;
   while (body[start - 1 - slashes] === backslash) slashes += 1;

@@ -95,11 +95,12 @@ test('a filter with long lists takes one pass over the companies', () => {
   for (const given of longest) {
     const selection = companySelection(given, 'filter');
     const tries = [1, 2, 3].map(() => {
-      const startedAt = performance.now();
+      const before = process.cpuUsage();
       expect(selection.from(all)).toEqual([]);
-      return performance.now() - startedAt;
+      return process.cpuUsage(before).user;
     });
-    expect(Math.min(...tries)).toBeLessThan(20);
+    // 20 ms of processor time, which other processes on the machine do not add to.
+    expect(Math.min(...tries)).toBeLessThan(20_000);
   }
 });
 

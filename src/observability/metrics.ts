@@ -116,7 +116,7 @@ export function createMetrics(): Metrics {
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
         calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
       lookup: (family, source) => lookups.inc({ family, source }),
-      keptAnswer: tier => cachedResponses.inc({ tier }),
+      responseCacheHit: tier => cachedResponses.inc({ tier }),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
       rateLimitUnenforced: () => rateLimitUnenforced.inc(),

@@ -24,7 +24,7 @@ export interface Telemetry {
   /** A read of an endpoint family, and where its answer came from. */
   lookup(family: string, source: Source): void;
   /** A request that was answered from the response cache, or with the response to an equal request that was already running. */
-  keptAnswer(tier: 'memory' | 'redis' | 'flight'): void;
+  responseCacheHit(tier: 'memory' | 'redis' | 'flight'): void;
   /** One field or record of the service that does not match its specification: `Event.lastUpdated`. */
   drift(name: string): void;
   /** A Redis command failed, or was not tried. @param error from Redis or its client; the log describes it. */

@@ -6,7 +6,7 @@ import { type FastifyInstance, fastify } from 'fastify';
 import type { Scope } from '../../src/auth/credentials.js';
 import { toApolloRequest } from '../../src/http/graphql/apollo-adapter.js';
 import { parseReadBodies, readBody } from '../../src/http/request-body.js';
-import { answerKey } from '../../src/http/response-cache/response-cache.js';
+import { responseKey } from '../../src/http/response-cache/response-cache.js';
 import { andThen } from '../../src/lib/maybe-promise.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';
@@ -26,7 +26,7 @@ beforeAll(async () => {
     serverFactory: handler =>
       createServer((incoming, response) => {
         const keyed = (body: Buffer | undefined) => {
-          key = answerKey(scope, incoming, body);
+          key = responseKey(scope, incoming, body);
           handler(incoming, response);
         };
         if (incoming.method === 'GET') keyed(undefined);

@@ -6,7 +6,7 @@ export const silentTelemetry: Telemetry = {
   request() {},
   forgetOperation() {},
   lookup() {},
-  keptAnswer() {},
+  responseCacheHit() {},
   drift() {},
   redisFault() {},
   rateLimitUnenforced() {},

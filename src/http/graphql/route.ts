@@ -17,7 +17,7 @@ import type { RequestTelemetry } from '../../observability/request-telemetry.js'
 import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
 import type { ResponseCache } from '../response-cache/response-cache.js';
-import { sendParts } from '../response-cache/send-parts.js';
+import { sendParts } from '../response-cache/response-cache.js';
 import { keepResult, resultOf, serveApollo } from './apollo-adapter.js';
 import { createApolloPlugin } from './apollo-plugin.js';
 import { createDocumentStore } from './document-store.js';

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../auth/credentials.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { Attached } from '../../lib/attached.js';
-import { BriefMap } from '../../lib/brief-map.js';
 import { earlyHeadersOf, type HeaderList } from '../../lib/early-headers.js';
+import { joinBytes } from '../../lib/join-bytes.js';
 import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/path.js';
@@ -14,56 +15,54 @@ import type { RequestTelemetry } from '../../observability/request-telemetry.js'
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { readBody } from '../request-body.js';
-import { type Answer, represent } from './answer.js';
-import { sendParts } from './send-parts.js';
+import { type CachedResponse, represent } from './cached-response.js';
 import type { ResponseCacheStore } from './store.js';
 
-/** Headers besides the body and the credential that shape an answer, or whether it is given. */
-const shaping = ['accept', 'content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
+/** Headers that decide, besides the body and the credential, what the response is. */
+const keyHeaders = ['accept', 'content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
 
-/** Of the body, in bytes: what is longer costs more to find than it is likely to come again. */
+/** In bytes. A longer body is not looked up: that costs more than it is likely to save. */
 const longestKey = 64 * 1024;
 
-/** Whole answers, found again before anything is parsed. */
+/** A cache of whole responses, used before a request is parsed. */
 export interface ResponseCache {
-  /** Answers what is kept, shares what is under way, and passes everything else on. */
+  /** Sends a cached response, or the response of an equal request in flight; passes every other request on. */
   readonly stage: Stage;
-  /** Sends the answer of an execution, and keeps it for as long as its metadata allows. */
+  /** Sends the response of an execution, and stores it for as long as its metadata allows. */
   finish(
     request: FastifyRequest,
     reply: FastifyReply,
-    answer: ResponseBytes,
+    bytes: ResponseBytes,
     metadata: ResponseMetadata,
   ): Promise<FastifyReply>;
 }
 
-/** What kept answers need. */
 export interface ResponseCacheDeps {
   readonly store: ResponseCacheStore;
-  readonly telemetry: Pick<Telemetry, 'keptAnswer'>;
+  readonly telemetry: Pick<Telemetry, 'responseCacheHit'>;
   readonly requestTelemetry: Pick<RequestTelemetry, 'of' | 'accept'>;
   readonly budget: MemoryBudget;
-  /** Whose answer it would be; undefined: it is not to be found here. @throws anything, for a request that is to be refused later. */
+  /** The scope of a request; undefined: it is not cached. @throws anything, for a request that a later stage refuses. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
   /** In bytes. */
   readonly largestBody: number;
 }
 
-/** An execution under way, which equal requests of its scope may wait for. */
+/** An execution in flight. Equal requests of its scope may wait for its result. */
 interface InFlight {
   readonly scope: Scope;
   readonly key: ScopedKey;
-  readonly landing: Promise<Answer | undefined>;
-  land(answer: Answer | undefined): void;
+  readonly result: Promise<CachedResponse | undefined>;
+  settle(response: CachedResponse | undefined): void;
 }
 
-/** An answer on its way to some who asked the same: in memory once, and counted once. */
+/** A response that is being sent to several clients: it is in memory once, and counted once. */
 interface Sending {
   readonly claim: Claim;
   count: number;
 }
 
-/** Keeps answers at `/graphql`. */
+/** The response cache of `/graphql`. */
 export function createResponseCache({
   store,
   telemetry,
@@ -72,39 +71,39 @@ export function createResponseCache({
   scopeOf,
   largestBody,
 }: ResponseCacheDeps): ResponseCache {
-  const flights = new BriefMap<ScopedKey, InFlight>();
-  const flightOf = new Attached<InFlight>();
+  const inFlight = new Map<ScopedKey, InFlight>();
+  const startedBy = new Attached<InFlight>();
 
-  const sendings = new WeakMap<Answer, Sending>();
+  const sendings = new WeakMap<CachedResponse, Sending>();
 
-  /** Counts an answer until its response is over. @throws Overloaded, RateLimited */
-  function hold(answer: Answer, scope: Scope, response: ServerResponse): void {
-    // A response that is over already tells nobody any more.
-    if (answer.length < worthCounting || response.destroyed) return;
-    const sending = sendings.get(answer) ?? { claim: budget.claim(scope), count: 0 };
-    if (sending.count === 0) sending.claim.wrote(answer.length);
+  /** Counts the bytes until they are sent. @throws Overloaded, RateLimited */
+  function claimMemory(cached: CachedResponse, scope: Scope, response: ServerResponse): void {
+    // A destroyed response does not emit `close` again.
+    if (cached.length < worthCounting || response.destroyed) return;
+    const sending = sendings.get(cached) ?? { claim: budget.claim(scope), count: 0 };
+    if (sending.count === 0) sending.claim.wrote(cached.length);
     sending.count += 1;
-    sendings.set(answer, sending);
+    sendings.set(cached, sending);
     response.once('close', () => {
       sending.count -= 1;
       if (sending.count === 0) sending.claim.set(0);
     });
   }
 
-  function deliver(
-    answer: Answer,
+  function sendCached(
+    cached: CachedResponse,
     scope: Scope,
     request: IncomingMessage,
     response: ServerResponse,
   ): MaybePromise<true> {
-    hold(answer, scope, response);
-    const trail = requestTelemetry.of(request);
-    trail.name = answer.operation;
-    trail.outcome = answer.outcome;
-    return andThen(represent(answer, request.headers), ({ status, headers, body }): true => {
+    claimMemory(cached, scope, response);
+    const operation = requestTelemetry.of(request);
+    operation.name = cached.operation;
+    operation.outcome = cached.outcome;
+    return andThen(represent(cached, request.headers), ({ status, headers, body }): true => {
       headers.push(...earlyHeadersOf(request));
       response.writeHead(status, headers);
-      // As one write, however many parts.
+      // All parts in one write.
       if (body.length > 1) response.cork();
       for (const part of body.slice(0, -1)) response.write(part);
       response.end(body.at(-1));
@@ -112,40 +111,44 @@ export function createResponseCache({
     });
   }
 
-  /** Whether it was answered: by what is kept, or by what comes of an equal request. Else it is one that others may wait for. */
-  function answered(
+  /** Returns whether it sent a response: a cached one, or that of an equal request. If not, equal requests may wait for this one. */
+  function respond(
     scope: Scope,
     request: IncomingMessage,
     response: ServerResponse,
     body: Buffer | undefined,
   ): MaybePromise<boolean> {
-    const key = answerKey(scope, request, body);
-    return andThen(store.get(key), kept => {
+    const key = responseKey(scope, request, body);
+    return andThen(store.get(key), cached => {
       requestTelemetry.of(request).scope = scope;
-      if (kept !== undefined) {
-        // What is kept was read from the upstream under this credential.
+      if (cached !== undefined) {
+        // The service accepted this credential when the response was created.
         requestTelemetry.accept(scope);
-        return deliver(kept, scope, request, response);
+        return sendCached(cached, scope, request, response);
       }
-      const underWay = flights.get(key);
-      if (underWay !== undefined && onlyReads(request.url ?? '', body)) return shared(underWay, request, response);
-      const flight = departing(scope, key);
-      flightOf.set(request, flight);
-      if (underWay === undefined) {
-        flights.set(key, flight);
-        void flight.landing.then(() => flights.delete(key));
+      const earlier = inFlight.get(key);
+      if (earlier !== undefined && onlyReads(request.url ?? '', body)) return shareResult(earlier, request, response);
+      const started = startFlight(scope, key);
+      startedBy.set(request, started);
+      if (earlier === undefined) {
+        inFlight.set(key, started);
+        void started.result.then(() => inFlight.delete(key));
       }
-      response.on('close', () => flight.land(undefined));
+      response.on('close', () => started.settle(undefined));
       return false;
     });
   }
 
-  async function shared(flight: InFlight, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const landed = await flight.landing;
-    // What failed, or was overtaken by a write, is for everybody to find out anew.
-    if (landed === undefined || !(await store.holds(landed))) return false;
-    telemetry.keptAnswer('flight');
-    return deliver(landed, flight.scope, request, response);
+  async function shareResult(
+    { result, scope }: InFlight,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    const cached = await result;
+    // If the execution failed, or a write made its result stale, each request is executed.
+    if (cached === undefined || !(await store.isValid(cached))) return false;
+    telemetry.responseCacheHit('flight');
+    return sendCached(cached, scope, request, response);
   }
 
   return {
@@ -157,63 +160,63 @@ export function createResponseCache({
         undefinedIfRefused(() => scopeOf(request)),
         scope => {
           if (scope === undefined) return next(request, response);
-          if (request.method === 'GET') return orNext(() => answered(scope, request, response, undefined));
+          if (request.method === 'GET') return orNext(() => respond(scope, request, response, undefined));
           return andThen(readBody(request, largestBody), body => {
             const isKey = !(body instanceof Error) && body.length <= longestKey;
-            return orNext(() => isKey && answered(scope, request, response, body));
+            return orNext(() => isKey && respond(scope, request, response, body));
           });
         },
       );
     },
 
-    async finish(request, reply, written, metadata) {
-      const flight = flightOf.get(request.raw);
-      const keepable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
-      if (flight === undefined || !keepable) return sendParts(reply, written);
-      const answer: Answer = {
-        headers: headersFor(reply),
-        body: written.parts,
-        length: written.length,
+    async finish(request, reply, bytes, metadata) {
+      const started = startedBy.get(request.raw);
+      const isCacheable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
+      if (started === undefined || !isCacheable) return sendParts(reply, bytes);
+      const cached: CachedResponse = {
+        headers: headersToStore(reply),
+        body: bytes.parts,
+        length: bytes.length,
         gzipped: undefined,
-        etag: `"${written.digest}"`,
+        etag: `"${bytes.digest}"`,
         operation: metadata.operation.name,
         outcome: metadata.operation.outcome,
         keepUntil: Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
         generations: [...metadata.generations],
       };
-      if (answer.keepUntil > Date.now()) store.put(flight.key, answer);
-      flight.land(answer);
-      // It is counted as an answer from now on.
+      if (cached.keepUntil > Date.now()) store.put(started.key, cached);
+      started.settle(cached);
+      // From now on `claimMemory` counts it.
       metadata.claim?.release();
       reply.hijack();
-      await deliver(answer, flight.scope, request.raw, reply.raw);
+      await sendCached(cached, started.scope, request.raw, reply.raw);
       return reply;
     },
   };
 }
 
-/** By everything of the request that shapes its answer. */
-export function answerKey(
+/** The key of a response: everything in the request that decides what the response is. */
+export function responseKey(
   scope: Scope,
   { method, url = '', headers }: IncomingMessage,
   body: Buffer | undefined,
 ): ScopedKey {
   let key = `${method} ${withoutSessionIds(url)}\n`;
-  for (const name of shaping) key += `${headers[name] ?? ''}\n`;
+  for (const name of keyHeaders) key += `${headers[name] ?? ''}\n`;
   return scopedKey(scope, key + (body?.toString('latin1') ?? ''));
 }
 
 const plainMembers = new Set(['query', 'variables', 'operationName', 'sessionId']);
 
-/** Whether it is certain that a request writes nothing: its document is there in clear, and has no word for writing in it. */
+/** Whether a request certainly writes nothing: it contains its document, and the document contains neither keyword. */
 function onlyReads(url: string, body: Buffer | undefined): boolean {
   try {
-    const asked: Record<string, unknown> =
+    const parameters: Record<string, unknown> =
       body === undefined
         ? Object.fromEntries(new URL(url, 'http://any').searchParams)
         : { ...JSON.parse(body.toString()) };
-    const isPlain = Object.keys(asked).every(member => plainMembers.has(member));
-    return isPlain && typeof asked.query === 'string' && !/mutation|subscription/.test(asked.query);
+    const isPlain = Object.keys(parameters).every(member => plainMembers.has(member));
+    return isPlain && typeof parameters.query === 'string' && !/mutation|subscription/.test(parameters.query);
   } catch {
     return false;
   }
@@ -226,11 +229,11 @@ function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
   return method === 'POST' && headers['content-type']?.startsWith('application/json') === true;
 }
 
-/** Headers that a kept answer has of its own. */
+/** Headers that are set for each client. */
 const replaced = new Set(['vary', 'cache-control', 'etag', 'content-length']);
 
-/** What stands in the head already was put there for this one request. */
-function headersFor(reply: FastifyReply): HeaderList {
+/** The headers to store. Those that are set on the raw response belong to this one request. */
+function headersToStore(reply: FastifyReply): HeaderList {
   const list: HeaderList = [];
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined && !replaced.has(name) && !reply.raw.hasHeader(name)) list.push(name, value);
@@ -238,10 +241,19 @@ function headersFor(reply: FastifyReply): HeaderList {
   return list;
 }
 
-function departing(scope: Scope, key: ScopedKey): InFlight {
-  let land: InFlight['land'] = () => {};
-  const landing = new Promise<Answer | undefined>(resolve => {
-    land = resolve;
+function startFlight(scope: Scope, key: ScopedKey): InFlight {
+  let settle: InFlight['settle'] = () => {};
+  const result = new Promise<CachedResponse | undefined>(resolve => {
+    settle = resolve;
   });
-  return { scope, key, landing, land };
+  return { scope, key, result, settle };
+}
+
+/** In bytes. A shorter response is sent in one piece. */
+const worthStreaming = 64 * 1024;
+
+/** Sends a response that is not cached. The parts of a long one are sent one after another, as the client reads them. */
+export function sendParts(reply: FastifyReply, { parts, length }: ResponseBytes): FastifyReply {
+  if (parts.length === 1 || length < worthStreaming) return reply.send(joinBytes(parts));
+  return reply.header('content-length', length).send(Readable.from(parts, { objectMode: false }));
 }

@@ -9,34 +9,33 @@ import { createRedisGuard } from '../../data/redis.js';
 import { pairsOf } from '../../lib/early-headers.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import type { Answer } from './answer.js';
+import type { CachedResponse } from './cached-response.js';
 
-/** Where answers are kept, by whose they are and to what: the most recent ones in this process, and all of them in Redis where there is one. */
+/** Stores responses by scope and request: the most recent ones in this process, and all of them in Redis if it is configured. */
 export interface ResponseCacheStore {
-  /** The answer, if it still holds. */
-  get(key: ScopedKey): MaybePromise<Answer | undefined>;
-  put(key: ScopedKey, answer: Answer): void;
-  /** Whether an answer is still as good as a new one: in its time, and of today's generations. */
-  holds(answer: Answer): MaybePromise<boolean>;
+  /** The response, if it is still valid. */
+  get(key: ScopedKey): MaybePromise<CachedResponse | undefined>;
+  put(key: ScopedKey, response: CachedResponse): void;
+  /** Whether a response has not expired, and the generations it depends on are current. */
+  isValid(response: CachedResponse): MaybePromise<boolean>;
 }
 
-/** What a store is made of. */
 export interface ResponseCacheStoreDeps {
   /** The bound of the memory tier. */
   readonly bytes: number;
-  /** Undefined: answers are kept in this process alone. */
+  /** Undefined: responses are stored in this process only. */
   readonly shared: SharedStore | undefined;
-  /** A hash of everything but the request that shapes an answer: a gateway with another schema, or other settings, answers otherwise. */
+  /** A hash of everything but the request that determines a response, such as the schema and the settings. */
   readonly version: string;
   readonly generations: Generations;
   readonly telemetry: Telemetry;
 }
 
-/** What an answer costs besides its bodies. */
+/** What a response costs besides its bodies. */
 const overheadBytes = 1_500;
-/** Of the memory tier, what one answer may take at most. */
+/** The largest share of the memory tier for one response. */
 const largestShare = 1 / 8;
-/** How much larger an answer is with its compressed copy. */
+/** How much larger a response is with its compressed copy. */
 const withCompressed = 1.3;
 
 export function createResponseCacheStore({
@@ -47,76 +46,76 @@ export function createResponseCacheStore({
   telemetry,
 }: ResponseCacheStoreDeps): ResponseCacheStore {
   const guarded = createRedisGuard(telemetry);
-  const memory = new LRUCache<ScopedKey, Answer>({ maxSize: bytes, maxEntrySize: bytes * largestShare });
-  const remember = (key: ScopedKey, answer: Answer) => {
-    const size = Math.ceil(answer.length * withCompressed) + key.length + overheadBytes;
-    memory.set(key, answer, { size });
+  const memory = new LRUCache<ScopedKey, CachedResponse>({ maxSize: bytes, maxEntrySize: bytes * largestShare });
+  const storeInMemory = (key: ScopedKey, response: CachedResponse) => {
+    const size = Math.ceil(response.length * withCompressed) + key.length + overheadBytes;
+    memory.set(key, response, { size });
   };
 
-  function nameIn({ namespace }: SharedStore, key: ScopedKey): string {
-    const [scope, asked] = partsOf(key);
-    const hash = createHash('sha256').update(asked).digest('base64url');
+  function redisKey({ namespace }: SharedStore, key: ScopedKey): string {
+    const [scope, rest] = partsOf(key);
+    const hash = createHash('sha256').update(rest).digest('base64url');
     return `mig:answer:${namespace}.${version}:${scope}:${hash}`;
   }
 
-  async function inRedis(key: ScopedKey, store: SharedStore): Promise<Answer | undefined> {
-    const name = nameIn(store, key);
+  async function readRedis(key: ScopedKey, store: SharedStore): Promise<CachedResponse | undefined> {
+    const name = redisKey(store, key);
     const found = await guarded('GET', () => store.redis.getBuffer(name));
     if (found == null) return undefined;
     try {
-      return unpacked(store.signer.open(name, found) ?? nothing);
+      return unpack(store.signer.open(name, found) ?? nothing);
     } catch {
       telemetry.malformed('answer');
       return undefined;
     }
   }
 
-  /** An answer with markets in it holds as long as none of them was written to; that cannot be known without asking. */
-  function holds(answer: Answer): MaybePromise<boolean> {
-    if (answer.keepUntil <= Date.now()) return false;
-    if (answer.generations.length === 0) return true;
+  /** A response that contains markets is valid until one of them is written to, which only the current generations tell. */
+  function isValid(response: CachedResponse): MaybePromise<boolean> {
+    if (response.keepUntil <= Date.now()) return false;
+    if (response.generations.length === 0) return true;
     return generations
-      .current(answer.generations.map(([tag]) => tag))
-      .then(current => answer.generations.every(([tag, generation]) => current.get(tag) === generation));
+      .current(response.generations.map(([tag]) => tag))
+      .then(current => response.generations.every(([tag, generation]) => current.get(tag) === generation));
   }
 
-  async function fromRedis(key: ScopedKey, store: SharedStore): Promise<Answer | undefined> {
-    const answer = await inRedis(key, store);
-    if (answer === undefined || !(await holds(answer))) return undefined;
-    remember(key, answer);
-    telemetry.keptAnswer('redis');
-    return answer;
+  async function fromRedis(key: ScopedKey, store: SharedStore): Promise<CachedResponse | undefined> {
+    const response = await readRedis(key, store);
+    if (response === undefined || !(await isValid(response))) return undefined;
+    storeInMemory(key, response);
+    telemetry.responseCacheHit('redis');
+    return response;
   }
 
   return {
-    holds,
+    isValid,
 
     get(key) {
-      const remembered = memory.get(key);
-      return andThen(remembered !== undefined && holds(remembered), itHolds => {
-        if (!itHolds) return shared?.redis.status === 'ready' ? fromRedis(key, shared) : undefined;
-        telemetry.keptAnswer('memory');
-        return remembered;
+      const inMemory = memory.get(key);
+      return andThen(inMemory !== undefined && isValid(inMemory), valid => {
+        if (!valid) return shared?.redis.status === 'ready' ? fromRedis(key, shared) : undefined;
+        telemetry.responseCacheHit('memory');
+        return inMemory;
       });
     },
 
-    put(key, answer) {
-      // A larger one is neither kept nor copied.
-      if (answer.length > bytes * largestShare) return;
-      remember(key, answer);
-      const milliseconds = Math.floor(answer.keepUntil - Date.now());
+    put(key, response) {
+      // A larger one is neither stored nor copied.
+      if (response.length > bytes * largestShare) return;
+      storeInMemory(key, response);
+      const milliseconds = Math.floor(response.keepUntil - Date.now());
       if (shared === undefined || shared.redis.status !== 'ready' || milliseconds <= 0) return;
       const { redis, signer } = shared;
-      const name = nameIn(shared, key);
-      void guarded('SET', () => redis.set(name, packed(answer, signer, name), 'PX', milliseconds));
+      const name = redisKey(shared, key);
+      void guarded('SET', () => redis.set(name, pack(response, signer, name), 'PX', milliseconds));
     },
   };
 }
 
 const nothing = Buffer.alloc(0);
 
-/** Headers that belong to one response or one connection, or that tell where a response ends. */
-const neverKept = new Set([
+/** Headers that belong to one response or one connection, or that mark the end of a response. */
+const neverStored = new Set([
   'connection',
   'content-encoding',
   'content-length',
@@ -137,13 +136,13 @@ function isHeader([name, value]: readonly [string, number | string | readonly st
   try {
     validateHeaderName(name);
     for (const each of [value].flat()) validateHeaderValue(name, String(each));
-    return !neverKept.has(name.toLowerCase());
+    return !neverStored.has(name.toLowerCase());
   } catch {
     return false;
   }
 }
 
-/** What is kept of an answer besides its body. */
+/** What is stored of a response besides its body. */
 const head = z.strictObject({
   headers: headerList,
   etag: z.string().regex(/^"[\w-]+"$/),
@@ -154,13 +153,13 @@ const head = z.strictObject({
 });
 
 /** The signature, one line of JSON, then the body. */
-function packed({ body, gzipped: _, length: __, ...rest }: Answer, signer: Signer, name: string): Buffer {
+function pack({ body, gzipped: _, length: __, ...rest }: CachedResponse, signer: Signer, name: string): Buffer {
   const line = `${JSON.stringify(rest)}\n`;
   return Buffer.concat([Buffer.from(signer.sign(name, line, ...body) + line), ...body]);
 }
 
-/** @throws Error where the bytes are no answer. */
-function unpacked(bytes: Buffer): Answer {
+/** @throws Error if the bytes are not a response. */
+function unpack(bytes: Buffer): CachedResponse {
   const end = bytes.indexOf('\n');
   const body = bytes.subarray(end + 1);
   const { operation, outcome, ...rest } = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));

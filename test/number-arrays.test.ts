@@ -258,11 +258,15 @@ describe('the JSON of a reply', () => {
 
   test('is looked through in a time that grows with its length, whatever it holds', () => {
     const text = `${`{"${member}":[`.repeat(200_000)}]`;
-    const startedAt = performance.now();
-    expect(() => read(reply(text), { ...request, vectors: { member, wanted: false } })).toThrow(
-      UpstreamInvalidResponse,
-    );
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    const times = Array.from({ length: 3 }, () => {
+      const startedAt = performance.now();
+      expect(() => read(reply(text), { ...request, vectors: { member, wanted: false } })).toThrow(
+        UpstreamInvalidResponse,
+      );
+      return performance.now() - startedAt;
+    });
+    // The quickest of three, since a busy machine delays some.
+    expect(Math.min(...times)).toBeLessThan(1_000);
   });
 
   test.each([

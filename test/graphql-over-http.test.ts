@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('the door passes every audit of GraphQL over HTTP', async () => {
+test('the gateway passes every audit of GraphQL over HTTP', async () => {
   const results = await auditServer({ url: `${gateway.url}/graphql` });
   const not = (status: AuditResult['status']) => results.filter(result => result.status === status);
   expect(results.length).toBeGreaterThan(50);
@@ -35,14 +35,17 @@ describe('a document that cannot be run', () => {
     '{ nothing }',
     'query ($id: ID!) { observation(id: $id) { title } }',
     'query A { __typename } query B { __typename }',
-  ])('is 200 for who asks for application/json by name, and 400 for everybody else: %s', async query => {
-    expect(await send(query, json)).toEqual([200, json]);
-    expect(await send(query, '*/*')).toEqual([400, json]);
-    expect(await send(query, ofGraphql)).toEqual([400, ofGraphql]);
-    expect(await send(query, `${ofGraphql}, ${json};q=0.9`)).toEqual([400, ofGraphql]);
-  });
+  ])(
+    'is answered with 200 to a client that names application/json, and with 400 to every other client: %s',
+    async query => {
+      expect(await send(query, json)).toEqual([200, json]);
+      expect(await send(query, '*/*')).toEqual([400, json]);
+      expect(await send(query, ofGraphql)).toEqual([400, ofGraphql]);
+      expect(await send(query, `${ofGraphql}, ${json};q=0.9`)).toEqual([400, ofGraphql]);
+    },
+  );
 
-  test('is told from a request that is refused for something else', async () => {
+  test('is not confused with a request that is refused for another reason', async () => {
     const twoCredentials = { ...demoHeaders, authorization: 'Bearer token' };
     expect(await send('{ viewer { email } }', json, twoCredentials)).toEqual([400, json]);
     expect(await send('', json)).toEqual([400, json]);

@@ -49,7 +49,7 @@ describe('with as many requests in flight as there may be', () => {
     await gateway.close();
   });
 
-  test('the next is turned away at once, and told to come again', async () => {
+  test('the next request is refused at once, with a time to retry', async () => {
     const startedAt = performance.now();
     const { status, headers, errors, data } = await gateway.query(quick);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
@@ -65,7 +65,7 @@ describe('with as many requests in flight as there may be', () => {
     expect(page.status).toBe(503);
   });
 
-  test('it is alive and measured, but not ready', async () => {
+  test('the gateway reports that it is alive but not ready, and serves metrics', async () => {
     expect(await statusOf(`${gateway.url}/healthz`)).toBe(200);
     expect(await statusOf(`${gateway.url}/metrics`)).toBe(200);
     const ready = await fetch(`${gateway.url}/readyz`);
@@ -73,13 +73,13 @@ describe('with as many requests in flight as there may be', () => {
     expect(await ready.json()).toEqual({ status: 'overloaded' });
   });
 
-  test('it takes new work once they are answered', async () => {
+  test('it accepts new requests once the others are answered', async () => {
     await Promise.all(hanging);
     await until(isReady);
     expect((await gateway.query(quick)).status).toBe(200);
   });
 
-  test('it takes new work once their clients have gone', async () => {
+  test('it accepts new requests once the clients of the others have hung up', async () => {
     abort.abort();
     await until(isReady);
     expect((await gateway.query(quick)).status).toBe(200);
@@ -116,19 +116,19 @@ describe('a process', () => {
     expect(loadShedding.inFlight).toBe(0);
   });
 
-  test('is under pressure when its event loop stays slow, and no longer when it is quick again', () => {
+  test('is overloaded while its event loop stays slow', () => {
     expect(over(500, 101, 0)).toBeUndefined();
     expect(over(500, 101, 0)).toBe('event loop');
     expect(over(500, 100, 0)).toBeUndefined();
   });
 
-  test('is not under pressure for one long task', () => {
+  test('is not overloaded by one long task', () => {
     expect(over(500, 5_000, 0)).toBeUndefined();
     expect(over(500, 0, 0)).toBeUndefined();
     expect(over(500, 5_000, 0)).toBeUndefined();
   });
 
-  test('is under pressure when its heap stays full', () => {
+  test('is overloaded while its heap stays full', () => {
     expect(over(500, 0, 0.93)).toBeUndefined();
     expect(over(500, 0, 0.93)).toBe('heap');
     expect(over(500, 0, 0.5)).toBeUndefined();

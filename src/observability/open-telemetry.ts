@@ -17,17 +17,17 @@ import type { Span, Tracing } from './tracing.js';
 import { failureInWords } from './warnings.js';
 
 const serviceName = 'market-intelligence-gateway';
-/** Nobody waits longer for a collector when the gateway closes. */
+/** How long closing waits for the collector, in milliseconds. */
 const longestFlushMs = 2_000;
 
 /**
- * Tracing by OpenTelemetry, which reads its own variables (`OTEL_*`). Imported only where traces are wanted: it is large. Only the trace context is
- * passed on, and no baggage, which would carry whatever a client likes to the service.
- * @param warn is told where traces are lost or a variable of OpenTelemetry's is wrong.
+ * Tracing by OpenTelemetry, which reads its own variables (`OTEL_*`). Imported only where tracing is on, because it is large. Only the trace context
+ * is passed on, not the baggage, with which a client could send anything to the service.
+ * @param warn is called where traces are lost or a variable of OpenTelemetry is invalid.
  */
 export function startTracing(warn: Telemetry['warn']): Tracing {
   const told = (message: string, ...more: unknown[]) => {
-    // A component gives its own name first. What is quoted or in brackets may be the value of a header.
+    // A component puts its own name first. Text in quotes or brackets may be the value of a header.
     const [text = message] = [message, ...more].filter(part => typeof part === 'string' && part.includes(' '));
     const words = String(text).replace(/ *["'`({[].*/s, '');
     warn(`OpenTelemetry ${words}`, `OpenTelemetry: ${words}`);

@@ -1,20 +1,20 @@
-/** What is said of a span when it ends, by OpenTelemetry's names. */
+/** The attributes of a span, by OpenTelemetry's names. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
-/** An open part of a trace. One that is never ended is never exported. */
+/** A running span of a trace. A span that never ends is never exported. */
 export interface Span {
-  /** Headers that pass the trace on (W3C Trace Context). */
+  /** Headers that continue the trace in the service (W3C Trace Context). */
   readonly headers: Readonly<Record<string, string>>;
-  /** @param error what went wrong, where something did: a code. */
+  /** @param error the code of the error; undefined where there is none. */
   end(name: string, attributes: Attributes, error: string | undefined): void;
 }
 
-/** Traces operations, and the calls to the service that are made for them. */
+/** Traces operations and their calls to the service. */
 export interface Tracing {
-  /** @param headers of the request that it came with, where it came with one: they may continue a client's trace. */
+  /** @param headers of the operation's request, which may continue a client's trace. */
   operation(headers: Readonly<Record<string, string | string[] | undefined>>): Span;
-  /** @param parent undefined for a call that is made for no operation. */
+  /** @param parent undefined for a call outside an operation. */
   call(parent: Span | undefined): Span;
-  /** Sends what has not been sent. */
+  /** Exports the remaining spans. */
   close(): Promise<void>;
 }

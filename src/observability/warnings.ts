@@ -1,12 +1,11 @@
 import { LRUCache } from 'lru-cache';
 
-/** How long a cause is not told again, in milliseconds. */
+/** How long a warning about the same cause is suppressed, in milliseconds. */
 const quietMs = 60_000;
 const mostCauses = 100;
 
 /**
- * A function that writes one line a minute for each cause, by the monotonic clock. It remembers a hundred causes; past that, the one that was told longest ago is
- * forgotten.
+ * Writes at most one line a minute for each cause, by the monotonic clock. It remembers the hundred most recent causes.
  */
 export function createWarnOncePerMinute(write: (message: string) => void): (cause: string, message: string) => void {
   const told = new LRUCache<string, true>({ max: mostCauses, ttl: quietMs, ttlResolution: 0, perf: performance });
@@ -17,10 +16,10 @@ export function createWarnOncePerMinute(write: (message: string) => void): (caus
   };
 }
 
-/** What ioredis says where Redis took longer than `commandTimeout`. */
+/** The message of ioredis where Redis took longer than `commandTimeout`. */
 const timedOut = 'Command timed out';
 
-/** Codes of the system, of TLS, of undici and of Redis, from the special to the general. */
+/** Descriptions of the error codes of the system, TLS, undici and Redis, from the specific to the general. */
 const wordsByCode: readonly (readonly [code: RegExp, words: string])[] = [
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name cannot be resolved'],
   [/^ECONNREFUSED$/, 'connections are refused'],
@@ -49,8 +48,8 @@ const wordsByCode: readonly (readonly [code: RegExp, words: string])[] = [
 ];
 
 /**
- * What went wrong with a connection, in words and with its code: `connections are refused (ECONNREFUSED)`. It never holds the message of the error, which may
- * hold a password: Redis quotes the command that it does not understand.
+ * Describes the failure of a connection with its code: `connections are refused (ECONNREFUSED)`. It never includes the message of the error, which may
+ * contain a password: Redis quotes the command that it does not understand.
  */
 export function failureInWords(error: unknown): string {
   const code = codeOf(error);
@@ -59,7 +58,7 @@ export function failureInWords(error: unknown): string {
 }
 
 /**
- * What the log says of a Redis command that failed, or of `connect`. Undefined where the command was not sent: the warning about the connection says that.
+ * The warning for a failed Redis command, or for `connect`. Undefined where the command was not sent, because the connection has a warning of its own.
  */
 export function redisWarning(command: string, error: unknown): string | undefined {
   const words = `REDIS_URL: ${failureInWords(error)}`;
@@ -68,7 +67,7 @@ export function redisWarning(command: string, error: unknown): string | undefine
   return wasSent ? `${words}; until commands succeed again, less is shared and exports may be refused` : undefined;
 }
 
-/** The command that Redis answered with this error, in lower case; undefined where it is another error. */
+/** The Redis command that failed with this error, in lower case; undefined for other errors. */
 export function failedCommand(error: unknown): string | undefined {
   return (error as { command?: { name?: string } }).command?.name;
 }
@@ -78,12 +77,12 @@ function codeOf(error: unknown): string {
   // A Cluster whose nodes all fail has the error of the last one.
   if ('lastNodeError' in error && error.lastNodeError !== undefined) return codeOf(error.lastNodeError);
   if ('code' in error && typeof error.code === 'string') return error.code;
-  // OpenTelemetry has the status of the collector's answer there.
+  // OpenTelemetry puts the status of the collector's response there.
   if ('code' in error && typeof error.code === 'number') return `HTTP ${error.code}`;
-  // The two that ioredis makes itself have no code.
+  // The two errors of ioredis itself have no code.
   if (error.message === timedOut) return 'TIMEOUT';
   if (error.message === 'Connection is closed.') return 'CLOSED';
   if (failedCommand(error) === 'select') return 'SELECT';
-  // The first word of what Redis replies.
+  // The first word of Redis' reply.
   return (error.name === 'ReplyError' && /^[A-Z]+(?= )/.exec(error.message)?.[0]) || error.name;
 }

@@ -2,16 +2,16 @@ import type { ApolloServerOptions, BaseContext } from '@apollo/server';
 import type { DocumentNode } from 'graphql';
 import { LRUCache } from 'lru-cache';
 
-/** Where Apollo finds documents that were parsed and validated before. */
+/** Apollo's store of parsed and validated documents. */
 export type DocumentStore = NonNullable<ApolloServerOptions<BaseContext>['documentStore']>;
 
-/** The text, in characters, of the documents that a door keeps parsed. As a tree with its tokens a text takes about a hundred times its length. */
+/** The total text, in characters, of the documents that a transport keeps parsed. A parsed document takes about a hundred times its text. */
 export const mostDocumentText = 256 * 1024;
 const mostSeen = 10_000;
 
 /**
- * Keeps a document from the second time on that it is parsed, so that documents which never come back, such as those with values written
- * into them, neither take memory nor drive out those that do.
+ * Stores a document when it is parsed for the second time. Documents that are sent only once, such as those with values in their text, then neither
+ * take memory nor evict others.
  */
 export function createDocumentStore(): DocumentStore {
   const seen = new LRUCache<string, true>({ max: mostSeen });

@@ -3,40 +3,40 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { MemoryBudget } from '../../lib/memory-budget.js';
 
-/** How much this process may have on its hands before it turns new work away. */
+/** The load above which this process refuses new work. */
 export interface LoadSheddingBounds {
   readonly requestsInFlight: number;
   /** The 99th percentile of a sample, in milliseconds. */
   readonly eventLoopDelayMs: number;
 }
 
-/** What is measured, so that a test need not fill a heap. */
+/** The measurements, which a test can replace. */
 export interface Probes {
   /** The 99th percentile since the last time, in milliseconds. */
   eventLoopDelayMs(): number;
-  /** Of what it may grow to, 0 to 1. */
+  /** The used part of the largest heap, 0 to 1. */
   heapShare(): number;
   close(): void;
 }
 
-/** Whether this process has more on its hands than it can bear. */
+/** Decides whether this process is overloaded. */
 export interface LoadShedding {
-  /** Why new work is turned away at the moment; undefined: it is not. */
+  /** Why new work is refused now; undefined: it is accepted. */
   reason(): 'event loop' | 'heap' | 'answers' | 'requests in flight' | undefined;
   /** Requests in flight. */
   readonly inFlight: number;
-  /** Counts a request as in flight until its response has been sent or its client has gone. */
+  /** Counts a request as in flight until its response has been sent or its client has hung up. */
   enter(response: ServerResponse): void;
   close(): void;
 }
 
 const sampleMs = 500;
-/** One long task, such as a start or a garbage collection, is no pressure; a second sample in a row is. */
+/** One long task, such as a garbage collection, is not an overload. This many slow samples in a row are. */
 const samplesInARow = 2;
 const fullHeap = 0.92;
 const resolutionMs = 20;
 
-/** Measures twice a second; what it costs a request is a comparison of numbers. */
+/** Measures twice a second, so that a request costs only a comparison of numbers. */
 export function createLoadShedding(
   bounds: LoadSheddingBounds,
   probes: Probes = realProbes(),
@@ -78,7 +78,7 @@ function realProbes(): Probes {
   delay.enable();
   return {
     eventLoopDelayMs() {
-      // Not the mean: requests wait for the long tasks, however many short ones there are in between.
+      // Not the mean: requests wait for the long tasks, no matter how many short ones run in between.
       const late = delay.percentile(99) / 1_000_000 - resolutionMs;
       delay.reset();
       return late;

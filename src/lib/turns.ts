@@ -11,7 +11,7 @@ const waiting: (() => void)[] = [];
  * Does a piece of computation: at once, unless such pieces have taken 10 ms of this turn of the event loop already; else in one of the next
  * turns, so that between many pieces other requests have theirs. A piece itself must be short.
  */
-export function inTurn<T>(work: () => T): MaybePromise<T> {
+export function runYielding<T>(work: () => T): MaybePromise<T> {
   if (spentMs < longestMs && waiting.length === 0) return timed(work);
   return new Promise((resolve, reject) => {
     waiting.push(() => {

@@ -1,7 +1,7 @@
 import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
-import { inTurn } from '../../lib/turns.js';
+import { runYielding } from '../../lib/turns.js';
 import { companiesRead, esgRead } from './client.js';
 import { type CompanyConditions, companiesByDomain, companySelection } from './filter.js';
 import type { CompanyRecord } from './model.js';
@@ -32,7 +32,7 @@ export function createCompaniesLoaders(reader: Reader, lifetimes: Readonly<Recor
       const key = `${marketId} ${selection.key}`;
       let found = selected.get(key);
       if (found === undefined) {
-        found = andThen(all(marketId), companies => inTurn(() => selection.from(companies)));
+        found = andThen(all(marketId), companies => runYielding(() => selection.from(companies)));
         selected.set(key, found);
       }
       return found;

@@ -40,7 +40,7 @@ export async function openFileStore(folder: string, warn: Telemetry['warn']): Pr
     teams = changed;
   }
 
-  function inTurn<T>(run: () => Promise<T>): Promise<T> {
+  function serialize<T>(run: () => Promise<T>): Promise<T> {
     const result = queue.then(run).catch(unavailable);
     queue = result.catch(() => {});
     return result;
@@ -55,17 +55,17 @@ export async function openFileStore(folder: string, warn: Telemetry['warn']): Pr
 
   return {
     seals: () =>
-      inTurn(async () => {
+      serialize(async () => {
         await refresh();
         return [...teams.values()].flatMap(sealsIn);
       }),
     read: team =>
-      inTurn(async () => {
+      serialize(async () => {
         await refresh();
         return teams.get(team) ?? emptyTeam;
       }),
     change: (team, change) =>
-      inTurn(async () => {
+      serialize(async () => {
         await refresh();
         const { state, result } = change(teams.get(team) ?? emptyTeam);
         if (state !== undefined) await write(new Map(teams).set(team, state));

@@ -328,6 +328,35 @@ describe('The protocol', () => {
     expect(raw.messages.some(({ id }) => id === 'a')).toBe(false);
     raw.socket.close();
   });
+
+  test('an id is free as soon as its operation is completed, even while that one still runs', async () => {
+    sandbox.tell({ path: '/stage/dev/markets/3', delayMs: 300 });
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    raw.send(subscribe('a', { query: '{ market(id: 3) { name } }' }));
+    raw.send({ id: 'a', type: 'complete' });
+    raw.send(subscribe('a', { query: '{ viewer { authentication } }' }));
+    await until(() => raw.messages.some(({ type }) => type === 'complete'));
+    await sleep(500);
+    expect(raw.messages.filter(({ id }) => id === 'a')).toEqual([
+      { id: 'a', type: 'next', payload: { data: { viewer: { authentication: 'API_KEY' } } } },
+      { id: 'a', type: 'complete' },
+    ]);
+    raw.socket.close();
+  });
+
+  test('a document that cannot run has one error message, and its id is free again', async () => {
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    for (const round of [1, 2]) {
+      raw.send(subscribe('a', { query: '{ nothing }' }));
+      await until(() => raw.messages.filter(({ type }) => type === 'error').length === round);
+    }
+    raw.send(subscribe('b', { query: '{ __typename }' }));
+    await until(() => raw.messages.some(({ type }) => type === 'complete'));
+    expect(raw.messages.filter(({ id }) => id === 'a').map(({ type }) => type)).toEqual(['error', 'error']);
+    raw.socket.close();
+  });
 });
 
 test('who sends a subscription as a plain request is told where it is to be had', async () => {

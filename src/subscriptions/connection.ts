@@ -1,22 +1,27 @@
 import type { WebSocket } from 'ws';
 import type { RawCredentials } from '../auth/credentials.js';
 import { Bulkhead } from '../data/upstream/bulkhead.js';
-import { Abandoned, RateLimited } from '../errors.js';
+import { Abandoned } from '../errors.js';
+import { responseFrames } from '../graphql/response-text.js';
 import type { Handshake, Identity } from '../http/authentication.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
+import { EncodedResult, messageParts, OperationResults } from './operation-results.js';
 import type { Operation } from './operations.js';
 import {
   closeCodes,
   closeFor,
   closeReason,
-  type Message,
   messageIn,
   type OperationRequest,
+  type ProtocolConnection,
+  type ProtocolContext,
+  type ProtocolServer,
+  protocol,
   rawCredentialsIn,
 } from './protocol.js';
-import { type ClientConnection, type Frame, type FrameEncoder, inParts, Subscriber, slowBytes } from './subscriber.js';
+import { type ClientConnection, FailedOperation, Subscriber, slowBytes } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** Timeouts of the subscription transports, in milliseconds. */
@@ -33,22 +38,10 @@ export interface SubscriptionTimes {
 export interface ConnectionDeps {
   readonly subscriptions: Subscriptions;
   readonly times: SubscriptionTimes;
+  readonly server: ProtocolServer;
   /** Identifies the client by its handshake and the payload of `connection_init`. @throws as `Authentication.authenticate` does. */
   authenticate(handshake: Handshake, rawCredentials: RawCredentials): Promise<Identity>;
 }
-
-/** A running operation. */
-interface Running {
-  /** True for a query or a mutation: a draining connection waits for its response. */
-  readonly isSingle: boolean;
-  stop(): void;
-}
-
-type Phase =
-  | { readonly name: 'expected'; readonly handshake: Handshake; readonly timer: NodeJS.Timeout }
-  | { readonly name: 'admitting' }
-  | { readonly name: 'admitted'; readonly identity: Identity; readonly leave: () => void }
-  | { readonly name: 'closed' };
 
 /** How long the client may take to close its side. */
 const closingMs = 2_000;
@@ -59,16 +52,17 @@ const mostUnsent = 1024 * 1024;
 /** In bytes. More than a well-behaved client sends in pings and pongs between two heartbeats. */
 const controlBytesPerBeat = 16 * 1024;
 
-/** One WebSocket that speaks graphql-transport-ws, and the operations that run on it. */
-export class Connection implements ClientConnection {
+/** One WebSocket, as graphql-ws sees it: its limits, its memory, and the operations that run on it. */
+export class Connection implements ClientConnection, ProtocolConnection {
+  readonly protocol = protocol;
   readonly #socket: WebSocket;
   readonly #id: string;
+  readonly #handshake: Handshake;
   readonly #deps: ConnectionDeps;
-  /** Running operations by id. */
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Set<OperationResults>();
   /** Bounds how many operations are executed at a time; the others wait in order. */
   readonly #executions: Bulkhead;
-  /** Callbacks that wait until the send buffer is below `mostUnsent`. */
+  /** Callbacks that wait until the client has taken something. */
   readonly #waiting = new Set<() => void>();
   /** Counts bytes that are queued or sent and not yet taken by the client. */
   #unsentClaim: Claim;
@@ -76,7 +70,10 @@ export class Connection implements ClientConnection {
   /** Counts the bytes of a message that has not arrived completely. */
   readonly #unfinishedClaim: Claim;
   #unfinished = 0;
-  #phase: Phase;
+  /** The context of an acknowledged connection, and what ends its count. */
+  #admitted: { readonly context: ProtocolContext; readonly identity: Identity; readonly leave: () => void } | undefined;
+  #isClosed = false;
+  readonly #closed: () => Promise<void>;
   #alive = true;
   /** The send buffer at the last heartbeat, in bytes. */
   #unsent = 0;
@@ -88,25 +85,35 @@ export class Connection implements ClientConnection {
   constructor(socket: WebSocket, id: string, handshake: Handshake, deps: ConnectionDeps) {
     this.#socket = socket;
     this.#id = id;
+    this.#handshake = handshake;
     this.#deps = deps;
     this.#executions = new Bulkhead(deps.subscriptions.limits.executions, deps.subscriptions.limits.operations);
     this.#unsentClaim = deps.subscriptions.claimOf(handshake.address);
     this.#unfinishedClaim = deps.subscriptions.claimOf(networkOf(handshake.address));
-    const late = () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout');
-    this.#phase = { name: 'expected', handshake, timer: setTimeout(late, deps.times.initMs) };
-    socket.on('message', (data, isBinary) => {
+    this.#closed = deps.server.opened(this, this);
+    socket.on('pong', () => {
+      this.#alive = true;
+    });
+    socket.on('error', () => socket.terminate());
+  }
+
+  onMessage(receive: (message: string) => Promise<void>): void {
+    this.#socket.on('message', async (data, isBinary) => {
       this.#countUnfinished(0);
+      this.#alive = true;
+      if (this.#isClosed) return;
+      const message = isBinary ? undefined : messageIn(data as Buffer);
+      if (message === undefined) return this.close(closeCodes.badRequest, 'Invalid message received');
+      // The client repeats the operation after it has reconnected.
+      if (message.type === 'subscribe' && this.#isDraining) return;
       try {
-        this.#receive(isBinary ? undefined : messageIn(data as Buffer));
+        // graphql-ws also takes a message that is parsed already.
+        await receive(message as never);
       } catch (error) {
         // A bad message must not affect other connections.
         this.close(...closeFor(error));
       }
     });
-    socket.on('pong', () => {
-      this.#alive = true;
-    });
-    socket.on('error', () => socket.terminate());
   }
 
   /** How many operations have been started so far. */
@@ -143,17 +150,19 @@ export class Connection implements ClientConnection {
     this.#unfinishedClaim.received(bytes);
   }
 
-  send(frame: string, whenSent?: () => void): void {
+  /** Sends one message of graphql-ws, with the result that belongs into it. */
+  send(message: string): void {
+    const { parts, needsRoom } = messageParts(message);
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
     const isSlow = this.buffered > slowBytes;
     if (this.buffered > mostUnsent) socket.pause();
-    socket.send(frame, error => {
-      this.#onSent();
-      if (error == null) whenSent?.();
-    });
+    const last = parts.length - 1;
+    for (const [index, part] of parts.entries()) {
+      socket.send(part, { binary: false, fin: index === last }, index === last ? () => this.#onSent() : undefined);
+    }
     // A slow reader must not fill the memory of the process.
-    if (!this.#count() && isSlow) socket.terminate();
+    if (!this.#count() && isSlow && needsRoom) socket.terminate();
   }
 
   queue(by: number): boolean {
@@ -161,15 +170,8 @@ export class Connection implements ClientConnection {
     return this.#count();
   }
 
-  /** Sends parts as one message. */
-  #sendParts(deps: readonly Frame[]): void {
-    const socket = this.#socket;
-    if (socket.readyState !== socket.OPEN) return;
-    const last = deps.length - 1;
-    for (const [index, part] of deps.entries()) {
-      socket.send(part, { binary: false, fin: index === last }, index === last ? () => this.#onSent() : undefined);
-    }
-    this.#count();
+  whenTaken(callback: () => void): void {
+    this.#waiting.add(callback);
   }
 
   /** Counts the unsent bytes. Returns whether the memory budget has room for them. */
@@ -181,8 +183,7 @@ export class Connection implements ClientConnection {
   /** The client has taken some bytes. */
   #onSent(): void {
     this.#count();
-    if (this.buffered > mostUnsent) return;
-    if (this.#socket.isPaused) this.#socket.resume();
+    if (this.#socket.isPaused && this.buffered <= mostUnsent) this.#socket.resume();
     if (this.#waiting.size > 0) this.#goOn();
   }
 
@@ -194,7 +195,7 @@ export class Connection implements ClientConnection {
 
   /** Waits until the send buffer is below `mostUnsent`, or the connection is closed. */
   async #room(): Promise<void> {
-    while (this.#phase.name === 'admitted' && this.buffered > mostUnsent) {
+    while (!this.#isClosed && this.buffered > mostUnsent) {
       await new Promise<void>(resolve => this.#waiting.add(resolve));
     }
   }
@@ -211,8 +212,14 @@ export class Connection implements ClientConnection {
   /** Drains the connection: ends subscriptions, starts nothing new, and closes when every running query and mutation has its response. */
   leave(): void {
     this.#isDraining = true;
-    for (const [id, { isSingle }] of [...this.#running]) if (!isSingle) this.#stop(id);
+    for (const results of [...this.#running]) if (!results.isSingle) this.#drop(results);
     this.#closeWhenDone();
+  }
+
+  /** Ends results without a `complete`, which the client would take for the end of its subscription. */
+  #drop(results: OperationResults): void {
+    if (this.#admitted !== undefined) delete this.#admitted.context.subscriptions[results.id];
+    void results.return();
   }
 
   #closeWhenDone(): void {
@@ -237,192 +244,134 @@ export class Connection implements ClientConnection {
 
   /** Stops all operations; called when the socket is gone. */
   end(): void {
-    const phase = this.#phase;
-    this.#phase = { name: 'closed' };
-    if (phase.name === 'expected') clearTimeout(phase.timer);
-    if (phase.name === 'admitted') phase.leave();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#admitted?.leave();
     this.#goOn();
-    const running = [...this.#running.values()];
-    this.#running.clear();
-    for (const each of running) each.stop();
+    void this.#closed();
     this.#unsentClaim.release();
     this.#unfinishedClaim.release();
   }
 
-  #receive(message: Message | undefined): void {
-    this.#alive = true;
-    if (this.#phase.name === 'closed') return;
-    switch (message?.type) {
-      case undefined:
-        this.close(closeCodes.badRequest, 'Invalid message received');
-        break;
-      case 'connection_init':
-        if (this.#phase.name !== 'expected') this.close(closeCodes.tooMany, 'Too many initialisation requests');
-        else void this.#acknowledge(this.#phase.handshake, this.#phase.timer, message.payload ?? {});
-        break;
-      case 'ping':
-        this.send(JSON.stringify({ type: 'pong', ...(message.payload != null && { payload: message.payload }) }));
-        break;
-      case 'pong':
-        break;
-      case 'subscribe':
-        if (this.#phase.name !== 'admitted')
-          this.close(closeCodes.unauthorized, 'UNAUTHENTICATED: connection_init comes first');
-        // The client repeats an ignored operation after it has reconnected.
-        else if (!this.#isDraining) this.#start(message.id, message.payload, this.#phase.identity);
-        break;
-      case 'complete':
-        this.#stop(message.id);
-        break;
-    }
+  /** Identifies the client. @throws GatewayError if the connection may not be opened. */
+  async acknowledge(context: ProtocolContext): Promise<void> {
+    const { subscriptions, authenticate } = this.#deps;
+    const identity = await authenticate(this.#handshake, rawCredentialsIn(context.connectionParams ?? {}));
+    // The client may have disconnected in the meantime.
+    if (this.#isClosed) return;
+    const leave = subscriptions.enter(identity);
+    if (leave === undefined)
+      return this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
+    this.#admitted = { context, identity, leave };
+    this.#unsentClaim.release();
+    this.#unsentClaim = subscriptions.claim(identity);
   }
 
-  async #acknowledge(handshake: Handshake, timer: NodeJS.Timeout, payload: Record<string, unknown>): Promise<void> {
-    clearTimeout(timer);
-    this.#phase = { name: 'admitting' };
-    try {
-      const identity = await this.#deps.authenticate(handshake, rawCredentialsIn(payload));
-      // The client may have disconnected in the meantime.
-      if (this.#phase.name !== 'admitting') return;
-      const leave = this.#deps.subscriptions.enter(identity);
-      if (leave === undefined)
-        this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
-      else {
-        this.#phase = { name: 'admitted', identity, leave };
-        this.#unsentClaim.release();
-        this.#unsentClaim = this.#deps.subscriptions.claim(identity);
-        this.send('{"type":"connection_ack"}');
-      }
-    } catch (error) {
-      this.close(...closeFor(error));
-    }
-  }
-
-  #start(id: string, operationRequest: OperationRequest, identity: Identity): void {
-    const { subscriptions } = this.#deps;
-    if (this.#running.has(id)) {
-      this.close(closeCodes.subscriberExists, `Subscriber for ${id} already exists`);
-      return;
-    }
-    if (this.#running.size >= subscriptions.limits.operations) {
+  /** Starts an operation. @throws Abandoned if it closes the connection. */
+  start(id: string, request: OperationRequest): OperationResults {
+    const identity = this.#admitted?.identity;
+    if (identity === undefined || this.#running.size >= this.#deps.subscriptions.limits.operations) {
       this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
-      return;
+      throw new Abandoned('The connection is closed');
     }
-    void this.#run(id, operationRequest, identity);
+    const results = new OperationResults(
+      id,
+      self => this.#run(self, request, identity),
+      self => {
+        this.#running.delete(self);
+        // By then graphql-ws has sent the message that completes the operation.
+        if (this.#isDraining) setImmediate(() => this.#closeWhenDone());
+      },
+    );
+    this.#running.add(results);
+    return results;
   }
 
-  /** Never rejects. */
-  async #run(id: string, operationRequest: OperationRequest, identity: Identity): Promise<void> {
+  async *#run(
+    results: OperationResults,
+    request: OperationRequest,
+    identity: Identity,
+  ): AsyncGenerator<EncodedResult, undefined> {
     const { subscriptions } = this.#deps;
-    // The client may complete the operation while it waits for its turn or for the rate limit.
-    let isOver = false;
-    let withdraw = () => {};
-    const giveUp = () => {
-      isOver = true;
-      withdraw();
-    };
-    this.#running.set(id, { isSingle: true, stop: giveUp });
+    const { signal } = results;
     this.#operationsStarted += 1;
     this.#idleSince = performance.now();
     const operationInfo = subscriptions.requestTelemetry.startOperation(`${this.#id}/${this.#operationsStarted}`);
-    const isNext = await new Promise<boolean>(resolve => {
-      const waiter = { start: () => resolve(true) };
-      withdraw = () => this.#executions.withdraw(waiter) && resolve(false);
-      this.#executions.enter(waiter);
-    });
-    if (!isNext) return subscriptions.requestTelemetry.endOperation(abandoned(operationInfo), undefined);
+    let executedAt: number | undefined;
+    let subscriber: Subscriber | undefined;
     try {
-      await this.#room();
-      if (!isOver) await subscriptions.count(identity);
-      if (isOver) return subscriptions.requestTelemetry.endOperation(abandoned(operationInfo), undefined);
-      const operation = subscriptions.read(operationRequest, operationInfo);
-      if (operation.type === 'subscription') this.#listen(id, operation, identity, operationInfo);
-      else await this.#answer(id, operation, identity, operationInfo);
+      const isNext = await new Promise<boolean>(resolve => {
+        const waiter = { start: () => resolve(true) };
+        signal.addEventListener('abort', () => this.#executions.withdraw(waiter) && resolve(false), { once: true });
+        this.#executions.enter(waiter);
+      });
+      if (!isNext) return;
+      try {
+        await this.#room();
+        if (!signal.aborted) await subscriptions.count(identity);
+        if (signal.aborted) return;
+        const operation = subscriptions.read(request, operationInfo);
+        if (operation.type !== 'subscription') {
+          executedAt = performance.now();
+          yield await this.#answer(operation, identity, signal, operationInfo);
+          return;
+        }
+        results.isSingle = false;
+        if (this.#isDraining) {
+          this.#drop(results);
+          return;
+        }
+        subscriber = this.#listen(operation, identity, signal, operationInfo);
+      } finally {
+        this.#executions.leave();
+      }
+      for (let text = await subscriber.take(); text !== undefined; text = await subscriber.take()) {
+        yield new EncodedResult([text], true);
+      }
     } catch (error) {
-      const errors = subscriptions.formatErrors(error, operationInfo);
-      subscriptions.requestTelemetry.endOperation(operationInfo, undefined);
-      if (isOver) return;
-      this.#sendParts([encoderFor(id).fail(errors)]);
-      this.#forget(id);
+      if (error instanceof FailedOperation) {
+        operationInfo.outcome = outcomeOfErrors(JSON.parse(error.errors));
+        throw error;
+      }
+      throw new FailedOperation(subscriptions.formatErrors(error, operationInfo));
     } finally {
-      this.#executions.leave();
+      if (signal.aborted && results.isSingle) operationInfo.outcome = 'ABANDONED';
+      const tookMs = executedAt === undefined ? undefined : performance.now() - executedAt;
+      subscriptions.requestTelemetry.endOperation(operationInfo, tookMs);
     }
   }
 
-  #listen(id: string, operation: Operation, identity: Identity, operationInfo: OperationInfo): void {
+  /** Subscribes until the operation ends. */
+  #listen(operation: Operation, identity: Identity, signal: AbortSignal, operationInfo: OperationInfo): Subscriber {
     const { subscriptions } = this.#deps;
-    const subscriber = new Subscriber(this, encoderFor(id), (tooSlow, told) => {
-      if (told !== undefined) operationInfo.outcome = outcomeOfErrors(JSON.parse(told));
-      const errors = tooSlow
-        ? subscriptions.formatErrors(new RateLimited('Too slow a reader'), operationInfo)
-        : undefined;
-      this.#stop(id);
-      if (errors !== undefined) this.send(encoderFor(id).fail(errors));
-    });
+    const subscriber = new Subscriber(this);
     subscriptions.telemetry.listeners('websocket', 1);
     const leave = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
-    const stop = () => {
+    signal.addEventListener('abort', () => {
       leave();
       subscriber.stop();
       subscriptions.telemetry.listeners('websocket', -1);
-      subscriptions.requestTelemetry.endOperation(operationInfo, undefined);
-    };
-    this.#running.set(id, { isSingle: false, stop });
-    if (this.#isDraining) this.#stop(id);
+    });
+    return subscriber;
   }
 
-  async #answer(id: string, operation: Operation, identity: Identity, operationInfo: OperationInfo): Promise<void> {
+  /** @throws FailedOperation if the operation was not executed. */
+  async #answer(
+    operation: Operation,
+    identity: Identity,
+    signal: AbortSignal,
+    operationInfo: OperationInfo,
+  ): Promise<EncodedResult> {
     const { subscriptions } = this.#deps;
-    const startedAt = performance.now();
-    const stopping = new AbortController();
-    const stop = () => stopping.abort(new Abandoned('The client has gone'));
-    const running: Running = { isSingle: true, stop };
-    this.#running.set(id, running);
-    const isWanted = () => this.#running.get(id) === running;
-    const encoder = encoderFor(id);
     const claim = subscriptions.claim(identity);
-    const messages: (readonly Frame[])[] = [];
     try {
-      const outcome = await subscriptions.single(operation, identity, stopping.signal, operationInfo, claim);
+      const outcome = await subscriptions.single(operation, identity, signal, operationInfo, claim);
       await this.#room();
-      if ('errors' in outcome) messages.push([encoder.fail(JSON.stringify(outcome.errors))]);
-      else if (isWanted()) messages.push(inParts(outcome.answer, encoder, claim), [encoder.complete()]);
-    } catch (error) {
-      messages.push([encoder.fail(subscriptions.formatErrors(error, operationInfo))]);
+      if ('errors' in outcome) throw new FailedOperation(JSON.stringify(outcome.errors));
+      if (signal.aborted) throw signal.reason;
+      return new EncodedResult(responseFrames(outcome.answer, claim), false);
+    } finally {
+      claim.release();
     }
-    claim.release();
-    subscriptions.requestTelemetry.endOperation(
-      isWanted() ? operationInfo : abandoned(operationInfo),
-      performance.now() - startedAt,
-    );
-    if (!isWanted()) return;
-    for (const deps of messages) this.#sendParts(deps);
-    this.#forget(id);
   }
-
-  #stop(id: string): void {
-    const running = this.#running.get(id);
-    this.#forget(id);
-    running?.stop();
-  }
-
-  #forget(id: string): void {
-    this.#running.delete(id);
-    this.#closeWhenDone();
-  }
-}
-
-function abandoned(operationInfo: OperationInfo): OperationInfo {
-  operationInfo.outcome = 'ABANDONED';
-  return operationInfo;
-}
-
-function encoderFor(id: string): FrameEncoder {
-  const ending = `"id":${JSON.stringify(id)}`;
-  return {
-    around: [`{${ending},"type":"next","payload":`, '}'],
-    next: text => `{${ending},"type":"next","payload":${text}}`,
-    fail: errors => `{${ending},"type":"error","payload":${errors}}`,
-    complete: () => `{${ending},"type":"complete"}`,
-  };
 }

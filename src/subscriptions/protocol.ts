@@ -1,10 +1,50 @@
+import { buildSchema, type ExecutionArgs, type FormattedExecutionResult, parse } from 'graphql';
+import { type Context, makeServer, type Server, type SubscribePayload, type WebSocket } from 'graphql-ws';
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
 import { checkJson } from '../graphql/limits/bounds.js';
+import type { OperationResults } from './operation-results.js';
+import { FailedOperation } from './shared-execution.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */
 export const protocol = 'graphql-transport-ws';
+
+/** What graphql-ws keeps of a connection. */
+export type ProtocolContext = Context<Record<string, unknown>, ProtocolConnection>;
+
+/** The protocol of graphql-ws, for all connections. */
+export type ProtocolServer = Server<ProtocolConnection>;
+
+/** A connection, as graphql-ws uses it. */
+export interface ProtocolConnection extends WebSocket {
+  /** Identifies the client. @throws GatewayError if the connection may not be opened. */
+  acknowledge(context: ProtocolContext): Promise<void>;
+  /** Starts an operation. @throws Abandoned if the connection is closed instead. */
+  start(id: string, request: OperationRequest): OperationResults;
+}
+
+/** graphql-ws demands an operation before it asks for results. Ours is parsed later, when its turn has come. */
+const placeholderSchema = buildSchema('type Query { placeholder: Boolean }');
+const placeholderDocument = parse('{ placeholder }');
+
+/** The protocol of graphql-ws. @param initMs how long a client may take to send `connection_init`, in milliseconds. */
+export function createProtocolServer(initMs: number): ProtocolServer {
+  return makeServer<Record<string, unknown>, ProtocolConnection>({
+    connectionInitWaitTimeout: initMs,
+    onConnect: context => context.extra.acknowledge(context),
+    // Nothing may wait before there is an iterator: `complete` cannot stop an operation that has none.
+    onSubscribe: ({ extra }, id, payload): ExecutionArgs => ({
+      schema: placeholderSchema,
+      document: placeholderDocument,
+      contextValue: extra.start(id, (payload as RequestHolder).request),
+    }),
+    execute: ({ contextValue }) => contextValue as OperationResults,
+    onNext: (_, __, ___, ____, result) => result as FormattedExecutionResult,
+    onError: (_, __, ___, [error]) =>
+      error?.originalError instanceof FailedOperation ? JSON.parse(error.originalError.errors) : undefined,
+  });
+}
 
 const members = z.record(z.string(), z.unknown()).nullish();
 
@@ -20,6 +60,11 @@ export const operationRequest = z.object({
 /** The operation that a client wants executed. It has no `query` if a hash names the document. */
 export type OperationRequest = z.output<typeof operationRequest>;
 
+/** What graphql-ws sees as the payload of `subscribe`. It demands a `query`, which a trusted document need not have. */
+interface RequestHolder extends SubscribePayload {
+  readonly request: OperationRequest;
+}
+
 /** Bounded, because it is kept while its operation runs and repeated in each of its frames. */
 const id = z.string().min(1).max(256);
 
@@ -27,14 +72,18 @@ const message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('connection_init'), payload: members }),
   z.object({ type: z.literal('ping'), payload: members }),
   z.object({ type: z.literal('pong'), payload: members }),
-  z.object({ type: z.literal('subscribe'), id, payload: operationRequest }),
+  z.object({
+    type: z.literal('subscribe'),
+    id,
+    payload: operationRequest.transform((request): RequestHolder => ({ query: '', request })),
+  }),
   z.object({ type: z.literal('complete'), id }),
 ]);
 
 /** A message from a client. */
-export type Message = z.output<typeof message>;
+type Message = z.output<typeof message>;
 
-/** Reads one message. Undefined if it is not a message of the protocol, or has more members or levels than any message needs. */
+/** Reads one message. Undefined if no client may send it, or if it has more members or levels than any message needs. */
 export function messageIn(bytes: Buffer): Message | undefined {
   try {
     checkJson(bytes);

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TopicSubscription } from '../data/polling/topic.js';
-import { Abandoned } from '../errors.js';
-import { inSlices } from './pacing.js';
+import { Abandoned, RateLimited } from '../errors.js';
 
 /** One client's subscription. */
 export interface Listener {
@@ -131,5 +130,123 @@ export class SharedExecution {
     if (member.received >= order || !this.#members.has(member)) return;
     member.received = order;
     member.listener.next(text, replaces);
+  }
+}
+
+const sliceSize = 200;
+
+/** Visits all items in order, and yields to the event loop after every 200. */
+export async function inSlices<T>(items: readonly T[], visit: (item: T) => void): Promise<void> {
+  for (const [index, item] of items.entries()) {
+    visit(item);
+    if (index % sliceSize === sliceSize - 1) await nextTurn();
+  }
+}
+
+/** A connection to one client. */
+export interface ClientConnection {
+  /** How many bytes were sent and not yet taken by the client. */
+  readonly buffered: number;
+  /** Calls back once, when the client has taken some of them. */
+  whenTaken(callback: () => void): void;
+  /** Counts bytes that wait to be sent, or no longer do (`by` below 0). Returns whether the memory budget has room for them. */
+  queue(by: number): boolean;
+}
+
+/** The masked errors with which a subscription or an operation ends, as JSON. */
+export class FailedOperation extends Error {
+  override readonly name = 'FailedOperation';
+  readonly errors: string;
+
+  constructor(errors: string) {
+    super('The operation failed');
+    this.errors = errors;
+  }
+}
+
+/** In bytes. Above this send buffer a client is slow: it gets nothing more until it has taken what was sent. */
+export const slowBytes = 64 * 1024;
+const mostWaiting = 1_000;
+/** In bytes. */
+const mostWaitingBytes = 1024 * 1024;
+
+/**
+ * One subscription of one client, from which the transport takes one result after another. For a slow client only the newest state waits;
+ * where every value counts, a bounded queue.
+ */
+export class Subscriber implements Listener {
+  readonly #connection: ClientConnection;
+  readonly #waiting: string[] = [];
+  #waitingBytes = 0;
+  #end: { readonly error: unknown } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(connection: ClientConnection) {
+    this.#connection = connection;
+  }
+
+  next(text: string, replaces: boolean): void {
+    if (this.#end !== undefined) return;
+    if (replaces) this.#clear();
+    this.#waiting.push(text);
+    this.#waitingBytes += text.length;
+    const isTooMuch = this.#waiting.length > mostWaiting || (!replaces && this.#waitingBytes > mostWaitingBytes);
+    if (this.#connection.queue(text.length) && !isTooMuch) this.#wake?.();
+    else {
+      this.#clear();
+      this.#endWith(new RateLimited('Too slow a reader'));
+    }
+  }
+
+  fail(errors: string): void {
+    this.#endWith(new FailedOperation(errors));
+  }
+
+  complete(): void {
+    this.#endWith(undefined);
+  }
+
+  /** Ends the subscription and drops what waits. */
+  stop(): void {
+    this.#clear();
+    this.#endWith(undefined);
+  }
+
+  /**
+   * The next result as JSON, once the client is not slow; undefined at the end.
+   * @throws FailedOperation if the subscription ended with errors, RateLimited if the client was too slow.
+   */
+  async take(): Promise<string | undefined> {
+    for (;;) {
+      const isSlow = this.#connection.buffered > slowBytes;
+      if (this.#waiting.length === 0 && this.#end !== undefined) {
+        if (this.#end.error !== undefined) throw this.#end.error;
+        return undefined;
+      }
+      const text = isSlow ? undefined : this.#waiting.shift();
+      if (text !== undefined) {
+        this.#count(-text.length);
+        return text;
+      }
+      await new Promise<void>(resolve => {
+        this.#wake = resolve;
+        if (isSlow) this.#connection.whenTaken(resolve);
+      });
+    }
+  }
+
+  #clear(): void {
+    this.#waiting.length = 0;
+    this.#count(-this.#waitingBytes);
+  }
+
+  #count(by: number): void {
+    this.#waitingBytes += by;
+    this.#connection.queue(by);
+  }
+
+  #endWith(error: unknown): void {
+    this.#end ??= { error };
+    this.#wake?.();
   }
 }

@@ -1,21 +1,18 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned, BadUserInput, RateLimited } from '../errors.js';
+import { responseFrames } from '../graphql/response-text.js';
 import type { Authentication, Identity } from '../http/authentication.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
 import type { Operation } from './operations.js';
-import { drainGradually } from './pacing.js';
 import { type OperationRequest, operationRequest } from './protocol.js';
-import { type ClientConnection, type FrameEncoder, inParts, Subscriber, slowBytes } from './subscriber.js';
+import { type ClientConnection, FailedOperation, Subscriber, slowBytes } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
-const encoder: FrameEncoder = {
-  around: ['event: next\ndata: ', '\n\n'],
-  next: text => `event: next\ndata: ${text}\n\n`,
-  fail: errors => `${encoder.next(`{"errors":${errors}}`)}${encoder.complete()}`,
-  complete: () => 'event: complete\ndata: \n\n',
-};
+const complete = 'event: complete\ndata: \n\n';
+const next = (result: string) => `event: next\ndata: ${result}\n\n`;
+const failure = (errors: string) => `${next(`{"errors":${errors}}`)}${complete}`;
 
 const head = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -28,7 +25,7 @@ const head = {
 
 /**
  * Serves GraphQL over Server-Sent Events (distinct connections mode) at `path`: POST, and GET for queries and subscriptions.
- * @returns a function that ends all streams, spread over a time in milliseconds.
+ * @returns a function that lists the open streams, so that they can be drained.
  */
 export function registerSse(
   app: FastifyInstance,
@@ -36,7 +33,7 @@ export function registerSse(
   subscriptions: Subscriptions,
   authentication: Authentication,
   heartbeatMs: number,
-): (spreadMs: number) => Promise<void> {
+): () => readonly Stream[] {
   const open = new Set<Stream>();
 
   app.route({
@@ -77,7 +74,7 @@ export function registerSse(
     for (const stream of open) stream.heartbeat();
   }, heartbeatMs);
   app.addHook('onClose', () => clearInterval(heartbeat));
-  return spreadMs => drainGradually([...open], spreadMs, stream => stream.depart());
+  return () => [...open];
 }
 
 /** One event stream. */
@@ -87,6 +84,8 @@ class Stream implements ClientConnection {
   /** Counts the unsent bytes, or the response that is being made. */
   readonly #claim: Claim;
   #queued = 0;
+  /** Callbacks that wait until the client has taken something. */
+  readonly #waiting = new Set<() => void>();
   /** The send buffer at the last heartbeat, in bytes. */
   #unsent = 0;
   #stop = () => {};
@@ -108,12 +107,18 @@ class Stream implements ClientConnection {
     return this.#response.writableLength;
   }
 
-  send(frame: string, whenSent?: () => void): void {
+  whenTaken(callback: () => void): void {
+    this.#waiting.add(callback);
+  }
+
+  send(frame: string): void {
     if (this.#over) return;
     const isSlow = this.buffered > slowBytes;
-    this.#response.write(frame, error => {
+    this.#response.write(frame, () => {
       this.#count();
-      if (error == null) whenSent?.();
+      const waiting = [...this.#waiting];
+      this.#waiting.clear();
+      for (const each of waiting) each();
     });
     // A slow reader must not fill the memory of the process.
     if (!this.#count() && isSlow) this.#response.destroy();
@@ -145,7 +150,7 @@ class Stream implements ClientConnection {
   }
 
   /** Ends a subscription; a query or a mutation ends with its response. */
-  depart(): void {
+  leave(): void {
     if (!this.#isSingle) this.end();
   }
 
@@ -168,26 +173,40 @@ class Stream implements ClientConnection {
     try {
       const operation = subscriptions.read(read(), operationInfo);
       if (isGet && operation.type === 'mutation') throw new BadUserInput('query', 'send a mutation with POST');
-      if (operation.type === 'subscription') this.#listen(operation, identity, subscriptions, operationInfo);
+      if (operation.type === 'subscription') void this.#listen(operation, identity, subscriptions, operationInfo);
       else void this.#answer(operation, identity, subscriptions, operationInfo);
     } catch (error) {
-      this.send(encoder.fail(subscriptions.formatErrors(error, operationInfo)));
+      this.send(failure(subscriptions.formatErrors(error, operationInfo)));
       this.end();
     }
   }
 
-  #listen(operation: Operation, identity: Identity, subscriptions: Subscriptions, operationInfo: OperationInfo): void {
-    const subscriber = new Subscriber(this, encoder, (_, errors) => {
-      if (errors !== undefined) operationInfo.outcome = outcomeOfErrors(JSON.parse(errors));
-      this.end();
-    });
-    const disconnect = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
+  async #listen(
+    operation: Operation,
+    identity: Identity,
+    subscriptions: Subscriptions,
+    operationInfo: OperationInfo,
+  ): Promise<void> {
+    const subscriber = new Subscriber(this);
+    const leave = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
     subscriptions.telemetry.listeners('sse', 1);
     this.#stop = () => {
-      disconnect();
+      leave();
       subscriber.stop();
       subscriptions.telemetry.listeners('sse', -1);
     };
+    try {
+      for (let text = await subscriber.take(); text !== undefined; text = await subscriber.take())
+        this.send(next(text));
+      this.send(complete);
+    } catch (error) {
+      // A client that is too slow is disconnected without a word.
+      if (error instanceof FailedOperation) {
+        operationInfo.outcome = outcomeOfErrors(JSON.parse(error.errors));
+        this.send(failure(error.errors));
+      }
+    }
+    this.end();
   }
 
   async #answer(
@@ -201,13 +220,15 @@ class Stream implements ClientConnection {
     this.#stop = () => stopping.abort(new Abandoned('The client has gone'));
     try {
       const outcome = await subscriptions.single(operation, identity, stopping.signal, operationInfo, this.#claim);
-      if ('errors' in outcome) this.send(encoder.fail(JSON.stringify(outcome.errors)));
+      if ('errors' in outcome) this.send(failure(JSON.stringify(outcome.errors)));
       else if (!this.#over) {
-        const parts = inParts(outcome.answer, encoder, this.#claim);
-        for (const part of [...parts, encoder.complete()]) this.#response.write(part);
+        const parts = responseFrames(outcome.answer, this.#claim);
+        const [only] = parts;
+        const frames = typeof only === 'string' ? [next(only)] : ['event: next\ndata: ', ...parts, '\n\n'];
+        for (const frame of [...frames, complete]) this.#response.write(frame);
       }
     } catch (error) {
-      this.send(encoder.fail(subscriptions.formatErrors(error, operationInfo)));
+      this.send(failure(subscriptions.formatErrors(error, operationInfo)));
     }
     this.end();
   }

@@ -8,11 +8,9 @@ import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
 import { type OperationInfo, operationName, outcomeOfErrors } from '../observability/operation-info.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import type { Executor, Outcome } from './executor.js';
-import { type Operation, RefusedOperation } from './operations.js';
+import { type Executor, type Operation, type Outcome, RefusedOperation } from './operations.js';
 import type { OperationRequest } from './protocol.js';
-import { SharedExecution } from './shared-execution.js';
-import type { Subscriber } from './subscriber.js';
+import { SharedExecution, type Subscriber } from './shared-execution.js';
 
 /** How much one client may have open at a time. */
 export interface SubscriptionLimits {

@@ -1,10 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/route.js';
 import type { RequestLimits } from '../http/rate-limit/request-limits.js';
 import type { SubscriptionTimes } from './connection.js';
-import { createExecutor, type ExecutorDeps } from './executor.js';
-import { createOperationReader } from './operations.js';
+import { createExecutor, createOperationReader, type ExecutorDeps } from './operations.js';
 import { registerSse } from './sse.js';
 import { createSubscriptions, type SubscriptionLimits } from './subscriptions.js';
 import { registerWebsocket } from './websocket.js';
@@ -56,12 +56,27 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
     budget: options.budget,
     scopeOf: services.scopeOf,
   });
-  const drainGradually = [
+  const connectionsOf = [
     registerWebsocket(app, '/graphql', options.connections, subscriptions, authentication, bounds),
     registerSse(app, '/graphql/stream', subscriptions, authentication, bounds.heartbeatMs),
   ];
   app.addHook('preClose', async () => {
     const spreadMs = Math.min(subscriptions.open * drain.eachMs, drain.mostMs);
-    await Promise.all(drainGradually.map(part => part(spreadMs)));
+    const open = connectionsOf.map(list => list());
+    await Promise.all(open.map(connections => drainGradually(connections, spreadMs)));
   });
+}
+
+const tickMs = 50;
+
+/** Lets all connections end in order, evenly spread over `overMs` milliseconds; the first one at once. */
+async function drainGradually(connections: readonly { leave(): void }[], overMs: number): Promise<void> {
+  const { length } = connections;
+  const ticks = Math.max(Math.min(length, Math.floor(overMs / tickMs)), 1);
+  for (let tick = 0; tick < ticks; tick += 1) {
+    if (tick > 0) await sleep(overMs / ticks);
+    const from = Math.floor((length * tick) / ticks);
+    const to = Math.floor((length * (tick + 1)) / ticks);
+    for (const connection of connections.slice(from, to)) connection.leave();
+  }
 }

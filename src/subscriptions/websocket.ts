@@ -8,8 +8,8 @@ import { errorBody, safeHeaders } from '../http/web-safety.js';
 import { pathOf } from '../lib/path.js';
 import type { ConnectionTelemetry } from '../observability/request-telemetry.js';
 import { Connection, type SubscriptionTimes } from './connection.js';
-import { drainGradually, inSlices } from './pacing.js';
-import { protocol } from './protocol.js';
+import { createProtocolServer, protocol } from './protocol.js';
+import { inSlices } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 interface Upgrade {
@@ -33,7 +33,7 @@ const lingerMs = 1_000;
 /**
  * Serves GraphQL over WebSocket (`graphql-transport-ws`) at `path`. An upgrade request goes through the hooks of the server like any other
  * request, up to the handler.
- * @returns a function that drains all connections, spread over a time in milliseconds.
+ * @returns a function that lists the open connections, so that they can be drained.
  */
 export function registerWebsocket(
   app: FastifyInstance,
@@ -42,17 +42,20 @@ export function registerWebsocket(
   subscriptions: Subscriptions,
   authentication: Authentication,
   times: SubscriptionTimes,
-): (spreadMs: number) => Promise<void> {
+): () => readonly Connection[] {
   const upgrades = new WeakMap<IncomingMessage, Upgrade>();
   const connections = new Set<Connection>();
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
+    // One message in each turn of the event loop: graphql-ws ends an operation before its id may be used again.
+    allowSynchronousEvents: false,
     maxPayload: largestMessage,
     maxFragments: mostFragments,
     maxBufferedChunks: mostChunks,
     handleProtocols: offered => (offered.has(protocol) ? protocol : false),
   });
+  const protocolServer = createProtocolServer(times.initMs);
   server.on('headers', (headers, request) => {
     const id = upgrades.get(request)?.telemetry.id;
     if (id !== undefined) headers.push(`x-request-id: ${id}`);
@@ -97,7 +100,12 @@ export function registerWebsocket(
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
       // Otherwise the response would keep the whole request alive as long as the socket.
       response.detachSocket(upgrade.socket);
-      const connection = new Connection(socket, telemetry.id, handshake, { subscriptions, times, authenticate });
+      const connection = new Connection(socket, telemetry.id, handshake, {
+        subscriptions,
+        times,
+        authenticate,
+        server: protocolServer,
+      });
       connections.add(connection);
       // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
       upgrade.socket.prependListener('data', chunk => connection.arrived(chunk.length, mostUnfinished));
@@ -118,7 +126,7 @@ export function registerWebsocket(
   }, times.heartbeatMs);
   app.addHook('onClose', () => clearInterval(heartbeat));
 
-  return spreadMs => drainGradually([...connections], spreadMs, connection => connection.leave());
+  return () => [...connections];
 }
 
 const offers = (header: string | undefined) => (header ?? '').split(',').some(name => name.trim() === protocol);

@@ -67,6 +67,11 @@ const tooLarge: readonly { measure: string; limit: number; query: string; variab
     limit: bounds.selections,
     query: `{ ${repeated(40, i => `a${i} { ...F }`)} } fragment F on Query { ${repeated(40, i => `b${i}`)} }`,
   },
+  {
+    measure: 'mutations',
+    limit: bounds.mutations,
+    query: `mutation { ${repeated(bounds.mutations, i => `a${i}: signOut `)} ...F } fragment F on Mutation { signOut }`,
+  },
   { measure: 'aliases', limit: bounds.aliases, query: `{ ${repeated(bounds.aliases + 1, i => `a${i}: viewer`)} }` },
   { measure: 'directives', limit: bounds.directives, query: `{ viewer ${'@a '.repeat(bounds.directives + 1)} }` },
   { measure: 'repetitions', limit: bounds.repetitions, query: `{ ${'viewer '.repeat(bounds.repetitions + 1)} }` },

@@ -18,6 +18,8 @@ export const bounds = {
   depth: 20,
   /** Fields and fragments of one operation; a fragment counts each time it is spread. */
   selections: 1_000,
+  /** Root fields of one mutation, which run one after the other. Each may carry long lists. */
+  mutations: 20,
   /** Of one operation. */
   aliases: 100,
   /** Of one operation. */

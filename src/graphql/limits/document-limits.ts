@@ -3,6 +3,7 @@ import {
   type FragmentDefinitionNode,
   Kind,
   type OperationDefinitionNode,
+  OperationTypeNode,
   type SelectionSetNode,
   type ValueNode,
 } from 'graphql';
@@ -38,7 +39,8 @@ function checkDefinition(
   root: OperationDefinitionNode | FragmentDefinitionNode,
   fragments: ReadonlyMap<string, FragmentDefinitionNode>,
 ): void {
-  const counts = { selections: 0, aliases: 0, directives: 0, literals: 0, __schema: 0, __type: 0 };
+  const counts = { selections: 0, mutations: 0, aliases: 0, directives: 0, literals: 0, __schema: 0, __type: 0 };
+  const isMutation = root.kind === Kind.OPERATION_DEFINITION && root.operation === OperationTypeNode.MUTATION;
   const add = (measure: keyof typeof counts, more: number) => {
     counts[measure] += more;
     checkBound(measure, counts[measure]);
@@ -56,6 +58,7 @@ function checkDefinition(
           siblings.set(name, times);
           checkBound('repetitions', times);
           checkBound('depth', depth);
+          if (isMutation && depth === 1) add('mutations', 1);
           if (selection.alias !== undefined) add('aliases', 1);
           if (selection.name.value === '__schema' || selection.name.value === '__type') add(selection.name.value, 1);
           for (const { value } of selection.arguments ?? []) checkLiteral(value, 0, () => add('literals', 1));

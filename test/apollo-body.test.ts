@@ -1,6 +1,6 @@
 import { ApolloServer, HeaderMap } from '@apollo/server';
 import { expect, test } from '@jest/globals';
-import { keepResult, resultOf } from '../src/http/graphql/apollo-adapter.js';
+import { keepResult, keptResult } from '../src/http/graphql/apollo-adapter.js';
 
 test.each([
   ['a result', '{ word }', { data: { word: 'hello' } }],
@@ -22,9 +22,9 @@ test.each([
     context: async () => ({}),
   });
   await apollo.stop();
-  expect(body.kind === 'complete' && resultOf(body.string)).toEqual(expected);
+  expect(body.kind === 'complete' && keptResult(body.string)).toEqual(expected);
 });
 
 test('a body that Apollo turned into text is an error', () => {
-  expect(() => resultOf('{"data":{}}')).toThrow('Apollo did not keep the result');
+  expect(() => keptResult('{"data":{}}')).toThrow('Apollo did not keep the result');
 });

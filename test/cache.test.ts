@@ -35,12 +35,12 @@ afterEach(async () => {
 /** A look-up before it is known for whom. */
 interface Wanted<T, H> extends Omit<Lookup<T, H>, 'keys'> {
   readonly key: string;
-  readonly heavy: boolean;
+  readonly embeddings: boolean;
 }
 
 const loadMany = <T, H>(cache: Cache, scope: Scope, wanted: readonly Wanted<T, H>[], signal: AbortSignal) =>
   cache.loadMany(
-    wanted.map(({ key, heavy, ...lookup }): Lookup<T, H> => ({ ...lookup, keys: keysOf(scope, key, heavy) })),
+    wanted.map(({ key, embeddings, ...lookup }): Lookup<T, H> => ({ ...lookup, keys: keysOf(scope, key, embeddings) })),
     signal,
   );
 
@@ -100,19 +100,19 @@ interface Found {
 type Change = Partial<Wanted<Found, string>>;
 
 /** A source that counts how often it is asked, and for what. */
-function sourceOf(heavyText = 'numbers') {
+function sourceOf(embeddingsText = 'numbers') {
   const asked: string[] = [];
   const lookup = (key: string, change: Change = {}): Wanted<Found, string> => ({
     key,
     family: 'things',
-    heavy: false,
+    embeddings: false,
     lifetime,
     async load(): Promise<Loaded<Found, string>> {
       asked.push(key);
       return {
         value: { id: `${key} #${asked.length}` },
         bytes: 20,
-        heavy: change.heavy ? { value: heavyText, bytes: heavyText.length } : undefined,
+        embeddings: change.embeddings ? { value: embeddingsText, bytes: embeddingsText.length } : undefined,
         noStore: false,
       };
     },
@@ -159,7 +159,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   test('asks the source once, and then answers by itself', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const first = await getOrLoad(cache, scope, lookup('a'), never);
-    expect(first).toMatchObject({ value: { id: 'a #1' }, heavy: undefined, source: 'network', stale: false });
+    expect(first).toMatchObject({ value: { id: 'a #1' }, embeddings: undefined, source: 'network', stale: false });
     expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ ...first, source: 'memory' });
     expect(asked).toEqual(['a']);
     expect(lookedUp).toEqual(['network', 'memory']);
@@ -263,9 +263,9 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const absence = new NotFound('Gone', { status: 404, errorCode: 'NOT_FOUND' });
     await expect(getOrLoad(cache, scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
-    for (const heavy of [false, true]) {
-      const again = getOrLoad(cache, scope, lookup('a', { heavy }), never);
-      if (heavy) expect(await again).toMatchObject({ source: 'network' });
+    for (const embeddings of [false, true]) {
+      const again = getOrLoad(cache, scope, lookup('a', { embeddings }), never);
+      if (embeddings) expect(await again).toMatchObject({ source: 'network' });
       else await expect(again).rejects.toMatchObject({ code: 'NOT_FOUND', upstream: absence.upstream });
     }
     expect(asked).toEqual(['a']);
@@ -301,17 +301,17 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     });
   });
 
-  test('keeps the heavy part apart, for who wants it', async () => {
+  test('keeps the embeddings apart, for who wants it', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('a'), never);
-    const heavy = await getOrLoad(cache, scope, lookup('a', { heavy: true }), never);
-    expect(heavy).toMatchObject({ value: { id: 'a #2' }, heavy: 'numbers', source: 'network', stale: false });
-    expect(await getOrLoad(cache, scope, lookup('a', { heavy: true }), never)).toMatchObject({
-      ...heavy,
+    const embeddings = await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never);
+    expect(embeddings).toMatchObject({ value: { id: 'a #2' }, embeddings: 'numbers', source: 'network', stale: false });
+    expect(await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never)).toMatchObject({
+      ...embeddings,
       source: 'memory',
     });
     const light = await getOrLoad(cache, scope, lookup('a'), never);
-    expect(light).toMatchObject({ ...heavy, heavy: undefined, bytes: expect.any(Number), source: 'memory' });
+    expect(light).toMatchObject({ ...embeddings, embeddings: undefined, bytes: expect.any(Number), source: 'memory' });
     expect(asked).toHaveLength(2);
   });
 
@@ -482,13 +482,13 @@ describe('Redis', () => {
   test('lets another process answer with what this one was given', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
-    await loadMany(cache, scope, [lookup('a', { heavy: true }), lookup('b')], never);
+    await loadMany(cache, scope, [lookup('a', { embeddings: true }), lookup('b')], never);
     await writesOf(admin, 3);
     const elsewhere = cacheOver(redis);
-    const answers = await loadMany(elsewhere, scope, [lookup('a', { heavy: true }), lookup('b')], never);
+    const answers = await loadMany(elsewhere, scope, [lookup('a', { embeddings: true }), lookup('b')], never);
     expect(answers).toMatchObject([
-      { value: { id: 'a #1' }, heavy: 'numbers', source: 'redis', stale: false },
-      { value: { id: 'b #2' }, heavy: undefined, source: 'redis', stale: false },
+      { value: { id: 'a #1' }, embeddings: 'numbers', source: 'redis', stale: false },
+      { value: { id: 'b #2' }, embeddings: undefined, source: 'redis', stale: false },
     ]);
     expect(await getOrLoad(elsewhere, scope, lookup('a'), never)).toMatchObject({ source: 'memory' });
     expect(await getOrLoad(elsewhere, someScope(), lookup('a'), never)).toMatchObject({ source: 'network' });
@@ -511,7 +511,7 @@ describe('Redis', () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { asked, lookup }] = [someScope(), sourceOf()];
     const pipelines = jest.spyOn(redis, 'pipeline');
-    const lookups = Array.from({ length: size }, (_, index) => lookup(`${index}`, { heavy: index % 2 === 1 }));
+    const lookups = Array.from({ length: size }, (_, index) => lookup(`${index}`, { embeddings: index % 2 === 1 }));
     await loadMany(cache, scope, lookups, never);
     const keys = size + Math.floor(size / 2);
     await writesOf(admin, keys);
@@ -524,15 +524,15 @@ describe('Redis', () => {
     expect(asked).toHaveLength(size);
   });
 
-  test('is not asked for the heavy parts that nobody wants', async () => {
+  test('is not asked for the embeddingss that nobody wants', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf('1,2,3')];
-    await getOrLoad(cache, scope, lookup('a', { heavy: true }), never);
+    await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never);
     await writesOf(admin, 2);
     const keys = await admin.keys('*');
-    const heavyKey = keys.find(key => key.endsWith(' heavy')) ?? '';
-    const [record, heavy] = [keys.find(key => key !== heavyKey) ?? '', await admin.get(heavyKey)];
-    expect(heavy).toContain('1,2,3');
+    const embeddingsKey = keys.find(key => key.endsWith(' embeddings')) ?? '';
+    const [record, embeddings] = [keys.find(key => key !== embeddingsKey) ?? '', await admin.get(embeddingsKey)];
+    expect(embeddings).toContain('1,2,3');
     expect(await admin.get(record)).not.toContain('1,2,3');
     const reads = jest.spyOn(redis, 'mget');
     await getOrLoad(cacheOver(redis), scope, lookup('a'), never);

@@ -21,7 +21,7 @@ function list() {
       return {
         events: found.slice((page - 1) * largestPage, page * largestPage),
         totalItems: found.length,
-        leftOut: 0,
+        skipped: 0,
       };
     }) as ReadBetween,
   };

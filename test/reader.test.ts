@@ -37,11 +37,11 @@ test('a value from memory is not parsed again, and still names the records that 
     const value = await createReader({ upstream, cache, telemetry }, auth).read(read, lifetime);
     return {
       value,
-      leftOut: metadata.skipped.map(({ record }) => record),
+      skipped: metadata.skipped.map(({ record }) => record),
       sources: metadata.upstreamCalls.map(line => line.source),
     };
   };
-  const answer = { value: [{ id: 't-1' }, null], leftOut: ['Thing'] };
+  const answer = { value: [{ id: 't-1' }, null], skipped: ['Thing'] };
 
   expect(await ask()).toEqual({ ...answer, sources: [] });
   for (let time = 0; time < 2; time += 1) expect(await ask()).toEqual({ ...answer, sources: ['memory'] });

@@ -13,10 +13,10 @@ import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/requ
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 
-/** What a body means. The heavy part counts only where the request wanted vectors. */
+/** What a body means. The embeddings are stored only if the request wanted vectors. */
 export interface Parsed<T, H> {
   readonly value: T;
-  readonly heavy?: { readonly value: H; readonly bytes: number } | undefined;
+  readonly embeddings?: { readonly value: H; readonly bytes: number } | undefined;
 }
 
 /** One read of the service, as a value: which request to send, and how to parse the reply. */
@@ -31,8 +31,8 @@ export interface Read<T, H = undefined> {
    * values are concatenated. Without it the body is parsed at once.
    */
   pieces?(body: unknown): readonly unknown[];
-  /** The value with its heavy part, where that was wanted. */
-  join?(value: T, heavy: H): T;
+  /** The value with its embeddings, if they were wanted. */
+  join?(value: T, embeddings: H): T;
 }
 
 /** Reads for one request, and lives as long as that request. */
@@ -95,7 +95,7 @@ async function fetchRead(
     const text = replyText(reply, request);
     auth.metadata.claim?.parses(text.length);
     const body = parseReply(text);
-    const { value, heavy } =
+    const { value, embeddings } =
       pieces === undefined
         ? parseLenient(() => parse(body), schemaDrift)
         : await parsePieces(read, pieces(body), schemaDrift);
@@ -103,7 +103,7 @@ async function fetchRead(
     return {
       value: { value, skipped: schemaDrift.skipped },
       bytes: text.length,
-      heavy: request.vectors?.wanted ? heavy : undefined,
+      embeddings: request.vectors?.wanted ? embeddings : undefined,
       noStore: forbidsCaching(reply),
     };
   } catch (error) {
@@ -112,8 +112,8 @@ async function fetchRead(
   }
 }
 
-function withHeavy({ join }: AnyRead, value: unknown, heavy: unknown): unknown {
-  return heavy === undefined || join === undefined ? value : join(value, heavy);
+function withEmbeddings({ join }: AnyRead, value: unknown, embeddings: unknown): unknown {
+  return embeddings === undefined || join === undefined ? value : join(value, embeddings);
 }
 
 /**
@@ -125,8 +125,8 @@ export async function readUncached<T, H>(
   read: Read<T, H>,
   auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[] }> {
-  const { value, heavy } = await fetchRead(deps, read as AnyRead, auth, auth.until.signal);
-  return { value: withHeavy(read as AnyRead, value.value, heavy?.value) as T, skipped: value.skipped };
+  const { value, embeddings } = await fetchRead(deps, read as AnyRead, auth, auth.until.signal);
+  return { value: withEmbeddings(read as AnyRead, value.value, embeddings?.value) as T, skipped: value.skipped };
 }
 
 /** Creates the reader of one request: memory at once, otherwise a DataLoader over the cache over the service. */
@@ -147,7 +147,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     answer: LookupResult<CachedValue, unknown>,
     milliseconds: number,
   ): unknown {
-    const { source, value, heavy, stale, freshUntil, generation, bytes } = answer;
+    const { source, value, embeddings, stale, freshUntil, generation, bytes } = answer;
     metadata.claim?.uses(bytes);
     if (source === 'redis') metadata.claim?.parses(bytes);
     if (source !== 'network') {
@@ -164,7 +164,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
     if (lookup.tag !== undefined && generation !== undefined) metadata.generations.set(lookup.tag, generation);
     if (value.skipped.length > 0) metadata.skipped.push(...value.skipped);
-    return withHeavy(read, value.value, heavy);
+    return withEmbeddings(read, value.value, embeddings);
   }
 
   async function readMany(pending: readonly PendingRead[]): Promise<unknown[]> {

@@ -5,7 +5,7 @@ export function pathOf(url: string): string {
   return path.startsWith('/') && !path.includes('%') ? path : decoded(path);
 }
 
-/** The same for a log: an encoded question mark may begin a query, too, for whoever wrote it. */
+/** The same for a log: an encoded question mark is treated as the beginning of a query, too. */
 export function loggedPathOf(url: string): string {
   return pathOf(url).split('?', 1)[0] ?? '';
 }

@@ -103,7 +103,7 @@ export class Credentials {
 
   /** The rights of the client. Throws UNAUTHORISED if the credential is missing, unknown, revoked or expired. */
   identify(request: FastifyRequest): Rights {
-    const { kind, value } = presented(request);
+    const { kind, value } = credentialOf(request);
     if (kind === 'none') throw new Problem('UNAUTHORISED', 'API key missing');
     const rights = this.#rightsOf(kind, value);
     if (!rights)
@@ -113,7 +113,7 @@ export class Credentials {
 
   /** Tokens for the API key of the request. Throws UNAUTHORISED for any other credential. */
   createSession(request: FastifyRequest): SessionTokens {
-    const { kind, value } = presented(request);
+    const { kind, value } = credentialOf(request);
     if (kind !== 'apiKey' || !this.#rightsOf(kind, value))
       throw new Problem('UNAUTHORISED', 'API key missing or invalid');
     const [idToken, accessToken, refreshToken] = [this.#token(), this.#token(), this.#token()];
@@ -154,7 +154,7 @@ export class Credentials {
 }
 
 /** The credential of a request: the first of key, bearer token, session id and cookie. */
-export function presented(request: FastifyRequest): { kind: CredentialKind; value: string } {
+export function credentialOf(request: FastifyRequest): { kind: CredentialKind; value: string } {
   const key = request.headers['x-api-key'];
   if (typeof key === 'string') return { kind: 'apiKey', value: key };
   const bearer = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '');

@@ -1,7 +1,7 @@
 import cookie from '@fastify/cookie';
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
 import { type Call, CallLog } from './calls.js';
-import { DEMO_KEYS, DEMO_TEAM, DEMO_USERS, type DemoKey, type DemoUser, presented } from './credentials.js';
+import { credentialOf, DEMO_KEYS, DEMO_TEAM, DEMO_USERS, type DemoKey, type DemoUser } from './credentials.js';
 import { EVENTS_SEARCH_PARAM } from './event-query.js';
 import { errorCodeOf, Problem, problemBody } from './problem.js';
 import type { Company, EsgRecord, MarketEvent, MarketRecord, Observation, Topic } from './resources.js';
@@ -125,7 +125,7 @@ function watchCalls(app: FastifyInstance, calls: CallLog, rules: Rules, now: () 
   app.addHook('onRequest', async (request, reply) => {
     const path = request.url.split('?')[0] ?? '';
     if (path.startsWith(`${CONTROL_PREFIX}/`)) return;
-    const { kind: credential } = presented(request);
+    const { kind: credential } = credentialOf(request);
     const call: Call = {
       method: request.method,
       path: request.url,

@@ -135,7 +135,7 @@ export class SharedExecution {
 
 const sliceSize = 200;
 
-/** Visits all items in order, and yields to the event loop after every 200. */
+/** Calls `visit` with all items in order, and yields to the event loop after every 200. */
 export async function inSlices<T>(items: readonly T[], visit: (item: T) => void): Promise<void> {
   for (const [index, item] of items.entries()) {
     visit(item);

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Generations } from './generations.js';
 import { inGeneration, type Keys, lastOf, type ScopedKey } from './keys.js';
-import { allFresh, type Entry, type Loaded, type Lookup, type LookupResult, resultOf } from './lookup.js';
+import { allFresh, type Entry, type Loaded, type Lookup, type LookupResult, lookupResult } from './lookup.js';
 import type { MemoryTier } from './memory-tier.js';
 import type { RedisTier, RedisWrite } from './redis-tier.js';
 import { type InFlight, SingleFlight } from './single-flight.js';
@@ -48,7 +48,7 @@ export class Cache {
     const fresh = allFresh(this.#inMemory(lookup), generation, 'freshUntil');
     if (fresh === undefined) return undefined;
     this.#telemetry.lookup(lookup.family, 'memory');
-    return resultOf(fresh, 'memory') as LookupResult<T, H>;
+    return lookupResult(fresh, 'memory') as LookupResult<T, H>;
   }
 
   /**
@@ -101,16 +101,16 @@ const asShared = (result: AnyResult | Error) =>
 
 function resultOrError(entries: readonly Entry[]): AnyResult | Error {
   try {
-    return resultOf(entries, 'memory');
+    return lookupResult(entries, 'memory');
   } catch (error) {
     return error as Error;
   }
 }
 
 async function loadUncached(lookup: Lookup<unknown, unknown>, signal: AbortSignal): Promise<AnyResult> {
-  const { value, heavy, bytes } = await lookup.load(signal);
-  const uncached = { stale: false, freshUntil: 0, generation: undefined, bytes: bytes + (heavy?.bytes ?? 0) };
-  return { value, heavy: heavy?.value, source: 'network', ...uncached };
+  const { value, embeddings, bytes } = await lookup.load(signal);
+  const uncached = { stale: false, freshUntil: 0, generation: undefined, bytes: bytes + (embeddings?.bytes ?? 0) };
+  return { value, embeddings: embeddings?.value, source: 'network', ...uncached };
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -176,7 +176,7 @@ class Batch {
         const entry = fresh[index];
         if (entry !== undefined) this.#tiers.memory.set(key, entry);
       }
-      return resultOf(fresh, 'redis');
+      return lookupResult(fresh, 'redis');
     } finally {
       this.#pending -= 1;
       if (this.#pending === 0 && this.#writes.length > 0) void redis.setMany(this.#writes);
@@ -191,21 +191,21 @@ class Batch {
   ): Promise<AnyResult> {
     return lookup.load(signal).then(
       loaded => {
-        const { value, heavy, noStore } = loaded;
-        const bytes = loaded.bytes + (heavy?.bytes ?? 0);
+        const { value, embeddings, noStore } = loaded;
+        const bytes = loaded.bytes + (embeddings?.bytes ?? 0);
         const freshUntil = noStore ? 0 : Date.now() + lookup.lifetime.maxAge;
         if (!noStore) this.#store(lookup, generation, loaded, freshUntil);
-        return { value, heavy: heavy?.value, source: 'network', stale: false, freshUntil, generation, bytes };
+        return { value, embeddings: embeddings?.value, source: 'network', stale: false, freshUntil, generation, bytes };
       },
       error => {
         if (error instanceof NotFound) this.#storeRefusal(lookup, generation, lookup.lifetime.absent, error.upstream);
         if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(lookup, generation, 0);
         if (!(error instanceof UpstreamFailure)) throw error;
         const olderInRedis = allFresh(shared, generation, 'usableUntil');
-        if (olderInRedis !== undefined) return resultOf(olderInRedis, 'redis', true);
+        if (olderInRedis !== undefined) return lookupResult(olderInRedis, 'redis', true);
         const olderInMemory = allFresh(inMemory, generation, 'usableUntil');
         if (olderInMemory === undefined) throw error;
-        return resultOf(olderInMemory, 'memory', true);
+        return lookupResult(olderInMemory, 'memory', true);
       },
     );
   }
@@ -220,13 +220,13 @@ class Batch {
   #store(
     lookup: Lookup<unknown, unknown>,
     generation: string | undefined,
-    { value, bytes, heavy }: Loaded<unknown, unknown>,
+    { value, bytes, embeddings }: Loaded<unknown, unknown>,
     freshUntil: number,
   ): void {
     const times = { freshUntil, usableUntil: freshUntil + lookup.lifetime.grace, generation };
-    const [recordKey, heavyKey] = lookup.keys;
+    const [recordKey, embeddingsKey] = lookup.keys;
     this.#set(recordKey, { value, bytes, ...times });
-    if (heavyKey !== undefined && heavy !== undefined) this.#set(heavyKey, { ...heavy, ...times });
+    if (embeddingsKey !== undefined && embeddings !== undefined) this.#set(embeddingsKey, { ...embeddings, ...times });
   }
 
   /** Replaces the entries after a refusal, so that an older value is not used any more. @param milliseconds how long to remember it. */

@@ -46,8 +46,8 @@ export function localGenerations(): Generations {
 }
 
 /**
- * The generations of a fleet. They are read anew for each batch of look-ups, and not announced: only so does the next query through
- * any process see a write for certain. Gateways with other models share them: what one of them writes voids what the others keep.
+ * The generations of a fleet. They are read again for each batch of look-ups, not announced: only then does the next query through
+ * any process certainly see a write. Gateways with other models share them: a write of one invalidates the entries of the others.
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   const keyOf = (tag: string) => `mig:generation:${namespace}:${tag}`;

@@ -20,13 +20,13 @@ export function scopedKey(scope: Scope, key: string): ScopedKey {
   return `{${scope}}:${key}` as ScopedKey;
 }
 
-/** The keys of the entries that a look-up needs: the record, and its heavy part if that is wanted. */
-export type Keys = readonly [record: ScopedKey, ...heavy: ScopedKey[]];
+/** The keys of the entries that a look-up needs: the record, and its embeddings if they are wanted. */
+export type Keys = readonly [record: ScopedKey, ...embeddings: ScopedKey[]];
 
 /** @param key of the record, without the scope: `base GET /v2/events-monitor/observation/o-1`. */
-export function keysOf(scope: Scope, key: string, heavy: boolean): Keys {
+export function keysOf(scope: Scope, key: string, embeddings: boolean): Keys {
   const record = scopedKey(scope, key);
-  return heavy ? [record, `${record} heavy` as ScopedKey] : [record];
+  return embeddings ? [record, `${record} embeddings` as ScopedKey] : [record];
 }
 
 /** The key that distinguishes a look-up from every other. */

@@ -48,11 +48,11 @@ export interface Lifetime {
   readonly absent: number;
 }
 
-/** What the service returned: a value, possibly a heavy part stored apart from it, and the sizes of their texts. */
+/** What the service returned: a value, its embeddings if they are stored separately, and the sizes of their texts. */
 export interface Loaded<T, H> {
   readonly value: T;
   readonly bytes: number;
-  readonly heavy?: { readonly value: H; readonly bytes: number } | undefined;
+  readonly embeddings?: { readonly value: H; readonly bytes: number } | undefined;
   /** Whether the service forbids storing it. */
   readonly noStore: boolean;
 }
@@ -72,7 +72,7 @@ export interface Lookup<T, H> {
 /** The result of a look-up, and where it came from. */
 export interface LookupResult<T, H> {
   readonly value: T;
-  readonly heavy: H | undefined;
+  readonly embeddings: H | undefined;
   readonly source: Source;
   /** Whether the service failed and an older entry was used. */
   readonly stale: boolean;
@@ -85,17 +85,17 @@ export interface LookupResult<T, H> {
 }
 
 /** The result that the entries of a look-up stand for. @throws NotFound if they say that there is nothing. */
-export function resultOf(
-  [record, heavy]: readonly Entry[],
+export function lookupResult(
+  [record, embeddings]: readonly Entry[],
   source: Source,
   stale = false,
 ): LookupResult<unknown, unknown> {
   if (record?.absent !== undefined) throw new NotFound('The service knows no such thing', record.absent);
-  const freshUntil = stale ? 0 : Math.min(record?.freshUntil ?? 0, heavy?.freshUntil ?? Number.POSITIVE_INFINITY);
-  const bytes = (record?.bytes ?? 0) + (heavy?.bytes ?? 0);
+  const freshUntil = stale ? 0 : Math.min(record?.freshUntil ?? 0, embeddings?.freshUntil ?? Number.POSITIVE_INFINITY);
+  const bytes = (record?.bytes ?? 0) + (embeddings?.bytes ?? 0);
   return {
     value: record?.value,
-    heavy: heavy?.value,
+    embeddings: embeddings?.value,
     source,
     stale,
     freshUntil,

@@ -16,7 +16,7 @@ export interface Lease {
 export interface LeaseAttempt {
   /** Undefined if another holder has the lease. */
   readonly lease: Lease | undefined;
-  /** The fencing token of the current lease, whoever holds it. Messages with a smaller token are outdated. */
+  /** The fencing token of the current lease, held by any gateway. Messages with a smaller token are outdated. */
   readonly fence: number;
   readonly stored: StoredMessage | undefined;
 }

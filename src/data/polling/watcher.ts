@@ -217,7 +217,7 @@ export class Watcher {
     const seq = this.#message?.fence === fence ? this.#message.seq + 1 : 1;
     const message: StateMessage<unknown> = { ...outcome, fence, seq };
     if (lease === undefined) return this.#accept(message, true);
-    // Undefined if the store is unavailable: nobody else received it, and this watcher may have been stopped meanwhile.
+    // Undefined if the store is unavailable: no other gateway received it, and this watcher may have been stopped meanwhile.
     const published = await this.#deps.leases.publish(this.#name, lease, message).catch(() => undefined);
     if (published === undefined && signal.aborted) return;
     if (published ?? performance.now() < lease.until) this.#accept(message, published === undefined);

@@ -15,7 +15,7 @@ export interface JobProgress {
   readonly phase: JobPhase;
   readonly jobs: readonly Job[];
   /** Jobs that could not be parsed. */
-  readonly leftOut: readonly SkippedRecord[];
+  readonly skipped: readonly SkippedRecord[];
   /** No change can follow: there are jobs, all of them were parsed, and each has ended. */
   readonly finished: boolean;
 }
@@ -38,11 +38,11 @@ export function createDiscoveryFeed(
     signal: AbortSignal,
   ): Promise<JobProgress> {
     const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
-    const { value: jobs, skipped: leftOut } = await readUncached(deps, jobsRead(marketId, phase), auth);
-    const finished = jobs.length > 0 && leftOut.length === 0 && jobs.every(job => job.finished);
+    const { value: jobs, skipped } = await readUncached(deps, jobsRead(marketId, phase), auth);
+    const finished = jobs.length > 0 && skipped.length === 0 && jobs.every(job => job.finished);
     // Jobs change their market, so its cached data becomes stale when the last one has ended.
     if (finished && last?.finished === false) await deps.cache.renew(marketTag(marketId));
-    return { marketId, phase, jobs, leftOut, finished };
+    return { marketId, phase, jobs, skipped, finished };
   }
 
   return {

@@ -14,7 +14,7 @@ export const discoveryResolvers: Resolvers = {
       subscribe: (_, { marketId: id, phase }, { feeds }) =>
         feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
       resolve: ({ state, observedAt }: Observed<JobProgress>, _: unknown, { metadata }: Context) => {
-        metadata.skipped.push(...state.leftOut);
+        metadata.skipped.push(...state.skipped);
         return { ...state, observedAt: new Date(observedAt).toISOString() };
       },
     },

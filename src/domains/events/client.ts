@@ -78,7 +78,7 @@ function parsedPage(body: unknown): Parsed<EventPage, Vectors> {
   const found = page.events.flatMap(event =>
     event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
   );
-  return { value: { ...page, events: page.events.map(event => withVector(event, null)) }, heavy: apart(found) };
+  return { value: { ...page, events: page.events.map(event => withVector(event, null)) }, embeddings: apart(found) };
 }
 
 function joinedPage(page: EventPage, vectors: Vectors): EventPage {
@@ -88,8 +88,8 @@ function joinedPage(page: EventPage, vectors: Vectors): EventPage {
 function parsedObservation(body: unknown): Parsed<Observation, Vectors> {
   const record = observation.parse(body);
   const { id, textEmbedding } = record;
-  if (textEmbedding === null) return { value: record, heavy: noVectors };
-  return { value: { ...record, textEmbedding: null }, heavy: apart([[id, textEmbedding]]) };
+  if (textEmbedding === null) return { value: record, embeddings: noVectors };
+  return { value: { ...record, textEmbedding: null }, embeddings: apart([[id, textEmbedding]]) };
 }
 
 function joinedObservation(record: Observation, vectors: Vectors): Observation {

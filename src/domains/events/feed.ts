@@ -29,7 +29,7 @@ export function createEventsFeed(
       const { value } = await readUncached(deps, read, auth);
       const { events, totalItems } = value;
       const readable = events.filter(event => event !== null);
-      return { events: readable, totalItems, leftOut: events.length - readable.length };
+      return { events: readable, totalItems, skipped: events.length - readable.length };
     };
   };
 

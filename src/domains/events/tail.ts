@@ -31,11 +31,11 @@ function withVector(event: Event): Event {
   return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: new Vector(embeddings) } };
 }
 
-/** One page of a range of the list. `leftOut` is the number of records that could not be parsed. */
+/** One page of a range of the list. `skipped` is the number of records that could not be parsed. */
 export interface TailPage {
   readonly events: readonly Event[];
   readonly totalItems: number;
-  readonly leftOut: number;
+  readonly skipped: number;
 }
 
 /** Reads one page of the events between two times, inclusive. */
@@ -100,10 +100,10 @@ async function readAll(read: ReadBetween, from: string, to: string) {
   let unreadable = 0;
   let isStable = true;
   for (let page = 1; page === 1 || (page - 1) * largestPage < total; page += 1) {
-    const { events: pageEvents, totalItems, leftOut } = await read(page, from, to);
+    const { events: pageEvents, totalItems, skipped } = await read(page, from, to);
     isStable &&= page === 1 || total === totalItems;
     total = totalItems;
-    unreadable += leftOut;
+    unreadable += skipped;
     // Assumes that the list is newest first: of two versions of an event, the first is the newer.
     for (const event of pageEvents) if (!events.has(event.id)) events.set(event.id, event);
   }

@@ -37,7 +37,7 @@ function wordsFor({ code, reason, message }) {
 }
 
 // GraphiQL takes the first tab's query from the tabs, but its variables and headers only from options that would also
-// overwrite what an earlier visit left, or belong to another query than the address bears.
+// overwrite what an earlier session left, or belong to another query than the address bears.
 function firstTabEditors() {
   const [first] = options.defaultTabs;
   const isRestored = localStorage.getItem('graphiql:tabState') !== null;

@@ -40,7 +40,7 @@ function wantsGraphiql(request: FastifyRequest): boolean {
 }
 
 /**
- * Serves GraphiQL at `options.path`, before the route that answers GraphQL there, to whoever `wantsGraphiql`, and its
+ * Serves GraphiQL at `options.path`, before the route that answers GraphQL there, to clients that `wantsGraphiql` accepts, and its
  * files below `<path>/assets/`. All of it comes from the gateway; the files are loaded when the page is first opened.
  */
 export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {

@@ -140,7 +140,7 @@ function statusFor(
 export const keepResult = (result: unknown): string => result as string;
 
 /** Takes the result that `keepResult` left in the body of Apollo's response. @throws Error where Apollo has turned it into text. */
-export function resultOf(body: string): unknown {
+export function keptResult(body: string): unknown {
   if (typeof body === 'string') throw new Error('Apollo did not keep the result of stringifyResult in the body');
   return body;
 }

@@ -74,8 +74,8 @@ export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<C
 }
 
 /**
- * Drops the stacks from the errors of a document before Apollo wraps them. Formatting a stack costs as much as a small query, and nobody would
- * see it.
+ * Drops the stacks from the errors of a document before Apollo wraps them. Formatting a stack costs as much as a small query, and no client
+ * sees it.
  */
 async function dropStacks(errors: readonly Error[] = []): Promise<void> {
   for (const error of errors) error.stack = '';

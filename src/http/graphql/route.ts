@@ -18,7 +18,7 @@ import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
 import type { ResponseCache } from '../response-cache/response-cache.js';
 import { sendParts } from '../response-cache/response-cache.js';
-import { keepResult, resultOf, serveApollo } from './apollo-adapter.js';
+import { keepResult, keptResult, serveApollo } from './apollo-adapter.js';
 import { createApolloPlugin } from './apollo-plugin.js';
 import { createDocumentStore } from './document-store.js';
 
@@ -105,7 +105,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       return createContext(services, identity, abortController(reply, deps.deadlineMs, claim), operation, claim);
     },
     send(request, reply, body, context) {
-      const bytes = responseBytes(resultOf(body), context?.metadata.claim);
+      const bytes = responseBytes(keptResult(body), context?.metadata.claim);
       return context === undefined || responseCache === undefined
         ? sendParts(reply, bytes)
         : responseCache.finish(request, reply, bytes, context.metadata);

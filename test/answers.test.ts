@@ -58,7 +58,7 @@ async function isKept(at: TestGateway, query: string, headers: Record<string, st
 }
 
 let size = 5;
-/** A query that nobody has asked yet. */
+/** A query that no one has asked yet. */
 const fresh = () => `{ events(first: ${++size}) { totalCount nodes { title summary } } }`;
 
 /** A gateway by the number of its place. */
@@ -104,7 +104,7 @@ describe.each([
     }
   });
 
-  test('it is given to nobody else', async () => {
+  test('it is given to no one else', async () => {
     const query = fresh();
     await post(at(), query);
     const { body } = await post(at(), query, { 'x-api-key': 'demo-key-markets-only' });
@@ -221,7 +221,7 @@ test('a client is told to ask again for what a write may change and for what cam
   expect(await cachingOf(fresh(), { cookie })).toBe('private, no-cache');
 });
 
-test('a browser shows nobody what it kept for another credential', async () => {
+test('a browser shows no one what it kept for another credential', async () => {
   const browser = await launchChromium();
   try {
     const page = await browser.newPage();

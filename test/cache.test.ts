@@ -165,7 +165,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(lookedUp).toEqual(['network', 'memory']);
   });
 
-  test('answers nobody with what another scope was given', async () => {
+  test('answers no one with what another scope was given', async () => {
     const [cache, { asked, lookup }] = [await cacheHere(), sourceOf()];
     const [mine, yours] = [someScope(), someScope()];
     await getOrLoad(cache, mine, lookup('a'), never);
@@ -315,7 +315,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(asked).toHaveLength(2);
   });
 
-  test('has one flight for a key, whoever asks and whenever', async () => {
+  test('has one load in flight for a key', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, signals, finish } = slowLoad();
     const first = getOrLoad(cache, scope, lookup('a', { load }), never);
@@ -329,7 +329,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(asked).toHaveLength(1);
   });
 
-  test('tells all passengers of a flight that failed, and lets the next one try', async () => {
+  test('fails for all waiters when a load fails, and lets the next one try', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const down = new UpstreamUnavailable('Down');
     const calls = [1, 2].map(() => getOrLoad(cache, scope, lookup('a', failing(down)), never));
@@ -337,7 +337,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
-  test('lets a passenger go at once without ending the flight of the others, even the one who began it', async () => {
+  test('lets a waiter leave at once without ending the load of the others, even the one who started it', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, signals, finish } = slowLoad();
     const leaving = new AbortController();
@@ -353,7 +353,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(asked).toEqual([]);
   });
 
-  test('ends the flight that the last passenger left, and begins another for the next', async () => {
+  test('ends a load when its last waiter leaves, and starts another for the next', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, signals } = slowLoad();
     const leaving = [new AbortController(), new AbortController()] as const;
@@ -405,7 +405,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     await expect(getOrLoad(cache, scope, lookup('a', { tag, ...failing(down) }), never)).rejects.toBe(down);
   });
 
-  test('gives nobody after a write what was asked for before it', async () => {
+  test('gives no one after a write what was asked for before it', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;
     const { load, signals, finish } = slowLoad({ id: 'before the write' });
@@ -524,7 +524,7 @@ describe('Redis', () => {
     expect(asked).toHaveLength(size);
   });
 
-  test('is not asked for the embeddingss that nobody wants', async () => {
+  test('is not asked for the embeddings that no one wants', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf('1,2,3')];
     await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never);
@@ -692,7 +692,7 @@ describe('Redis', () => {
     await until(() => redis.status === 'ready');
   });
 
-  test('that is not there yet keeps nobody waiting', async () => {
+  test('that is not there yet keeps no one waiting', async () => {
     const redis = connection('redis://127.0.0.1:1');
     await answersInTime(cacheOver(redis), someScope());
   });

@@ -19,14 +19,14 @@ afterAll(async () => {
 
 /** The calls since the last time, without what their addresses and identifiers are. */
 function tallied(): Tally {
-  const tally: Record<string, number> = {};
+  const counts: Record<string, number> = {};
   for (const { method, path } of sandbox.calls.list()) {
     const pattern = path.replace(/\?.*/, '').replace(/^\/(api|stage)/, '');
     const call = `${method} ${pattern.replace(/\/(\d+|[0-9a-f]{24}|nobody)(?=\/|$)/g, '/{id}')}`;
-    tally[call] = (tally[call] ?? 0) + 1;
+    counts[call] = (counts[call] ?? 0) + 1;
   }
   sandbox.calls.clear();
-  return tally;
+  return counts;
 }
 
 const send = (gateway: TestGateway, { query, variables, clients = 1 }: CallsRow) =>
@@ -164,7 +164,7 @@ describe('a window over the event list', () => {
   });
 });
 
-/** Repeats what depends on a write to Redis that nobody waits for. */
+/** Repeats what depends on a write to Redis that no one waits for. */
 async function eventually<T>(attempt: () => Promise<{ done: boolean; value: T }>): Promise<T> {
   for (let tries = 0; tries < 20; tries += 1) {
     const { done, value } = await attempt();

@@ -81,7 +81,7 @@ test('every variable that is set is read', () => {
     PERSISTED_DOCUMENTS: '/etc/documents.json',
     PERSISTED_DOCUMENTS_MODE: 'only',
     NODE_ENV: 'production',
-    SOMETHING_ELSE: 'that is none of ours',
+    SOMETHING_ELSE: 'that is not ours',
   });
   expect(config).toMatchObject({
     host: '0.0.0.0',

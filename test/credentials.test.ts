@@ -115,14 +115,14 @@ describe('an explicit credential outranks the cookie', () => {
 describe('who sends no credential', () => {
   const everything = '{ viewer { authentication } events { totalCount } market(id: 1) { name } }';
 
-  test('is nobody where a service is configured', async () => {
+  test('is no one where a service is configured', async () => {
     const { data, errors } = await gateway.query(everything, {}, {});
     expect(data).toEqual({ viewer: null, events: null, market: { name: null } });
     expect(new Set(errors?.map(({ extensions }) => extensions.code))).toEqual(new Set(['UNAUTHENTICATED']));
     expect(service.calls).toEqual([]);
   });
 
-  test('is the demo key where the embedded sandbox runs, and nobody else is', async () => {
+  test('is the demo key where the embedded sandbox runs, and no one else is', async () => {
     const embedded = await startGateway();
     try {
       const { data, errors } = await embedded.query(everything, {}, {});

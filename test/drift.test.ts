@@ -109,7 +109,7 @@ describe('one bad field', () => {
 
   test.each<[string, object, string, unknown, string]>([
     ['title of a wrong type', event({ title: 7 }), 'title', { title: null }, 'Event.title'],
-    ['a time that is none', event({ lastUpdated: 'soon' }), 'lastUpdated', { lastUpdated: null }, 'Event.lastUpdated'],
+    ['an invalid time', event({ lastUpdated: 'soon' }), 'lastUpdated', { lastUpdated: null }, 'Event.lastUpdated'],
     [
       'times that are a list',
       event({ timestamps: [] }),

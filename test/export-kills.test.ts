@@ -45,17 +45,17 @@ const startService = () =>
 
 /** A client's endpoint that counts what arrives by Idempotency-Key, and fails now and then. */
 async function startEndpoint() {
-  const arrivals = new Map<string, number>();
+  const received = new Map<string, number>();
   const url = await serve((request, response) => {
     const key = String(request.headers['idempotency-key']);
-    arrivals.set(key, (arrivals.get(key) ?? 0) + 1);
+    received.set(key, (received.get(key) ?? 0) + 1);
     const chance = Math.random();
     const answer = () =>
       response.writeHead(chance < 0.2 ? 503 : 200).end('{"title":"T","message":"M","redirectUrl":null}');
     if (chance < 0.3) setTimeout(answer, 30);
     else answer();
   });
-  return { url, arrivals };
+  return { url, received };
 }
 
 const registerMutation = `mutation ($name: String!, $url: String!) {
@@ -95,7 +95,7 @@ async function askPatiently(...question: Parameters<typeof ask>) {
   }
 }
 
-/** Registers, deletes and exports, each without a pause, until nobody answers any more; notes what is confirmed. */
+/** Registers, deletes and exports, each without a pause, until no one answers any more; notes what is confirmed. */
 async function work(
   address: string,
   headers: Record<string, string>,
@@ -200,13 +200,13 @@ test.each(Object.entries(storages))(
         for (const [key, id] of exported) {
           expect(records.get(key)).toMatchObject({ id, outcome: expect.stringMatching(/DELIVERED|FAILED/) });
         }
-        for (const [id, calls] of endpoint.arrivals) {
+        for (const [id, calls] of endpoint.received) {
           const record = exports.nodes.find((node: ShownExport) => node.id === id);
           expect(record?.attempts.length).toBeGreaterThanOrEqual(calls);
         }
-        const sent = new Map(endpoint.arrivals);
+        const sent = new Map(endpoint.received);
 
-        // Who asks again with the same key gets the first outcome, or is told that it is not known.
+        // A repeated request with the same key gets the first outcome, or learns that it is unknown.
         for (const key of asked.filter(each => !exported.has(each))) {
           const record = records.get(key);
           const { data, errors } = await askPatiently(address, exportMutation, { key }, headers);
@@ -217,7 +217,7 @@ test.each(Object.entries(storages))(
             continue;
           }
           totals.cutOff++;
-          expect(endpoint.arrivals.get(record.id)).toBe(sent.get(record.id));
+          expect(endpoint.received.get(record.id)).toBe(sent.get(record.id));
           if (record.outcome === 'RUNNING') expect(errors?.[0].extensions.code).toBe('CONFLICT');
           else expect(data.exportMarketToEndpoint.exportId).toBe(record.id);
           if (storage === 'one file') expect(record.outcome).not.toBe('RUNNING');
@@ -226,7 +226,7 @@ test.each(Object.entries(storages))(
         expect(new Set(after).size).toBe(after.length);
         totals.registered += registered.size;
         totals.exported += exported.size;
-        endpoint.arrivals.clear();
+        endpoint.received.clear();
       }
     } finally {
       await gateway.kill();

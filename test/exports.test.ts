@@ -91,7 +91,7 @@ async function gatewayWith(
   return started;
 }
 
-interface Handshake {
+interface ReceivedCall {
   readonly method: string | undefined;
   readonly url: string | undefined;
   readonly headers: IncomingHttpHeaders;
@@ -103,18 +103,18 @@ type Answer = (response: ServerResponse, request: IncomingMessage, count: number
 
 /** A client's endpoint that notes what arrives and answers as it is told. */
 async function startEndpoint(answer: Answer) {
-  const arrivals: Handshake[] = [];
+  const received: ReceivedCall[] = [];
   const server = createServer(async (request, response) => {
     const { method, url, headers } = request;
-    arrivals.push({ method, url, headers, body: JSON.parse(await text(request)) });
-    answer(response, request, arrivals.length);
+    received.push({ method, url, headers, body: JSON.parse(await text(request)) });
+    answer(response, request, received.length);
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   cleanups.push(() => {
     server.close();
     server.closeAllConnections();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, arrivals };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
 }
 
 const json =
@@ -293,7 +293,7 @@ describe('registered endpoints', () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url, { headers: [{ name: 'X-Token', value: 'very secret' }] });
     await send();
-    expect(endpoint.arrivals[0]?.headers['x-token']).toBe('very secret');
+    expect(endpoint.received[0]?.headers['x-token']).toBe('very secret');
     expect(await readFile(join(folder, 'data', 'exports.json'), 'utf8')).not.toMatch(/very secret/);
     const refused = await register(endpoint.url, { name: 'b', headers: [{ name: 'X-Token', value: 'very\nsecret' }] });
     expect(JSON.stringify(refused)).not.toMatch(/very\\+nsecret/);
@@ -306,14 +306,14 @@ describe('registered endpoints', () => {
     const [old, fresh] = ['x'.repeat(32), 'y'.repeat(32)];
     const rotated = await gatewayWith({ SESSION_SECRET: `${fresh},${old}` });
     expect((await send({}, admin, rotated)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
-    // They were sealed anew with that.
+    // That sealed them again.
     const rotatedOut = await gatewayWith({ SESSION_SECRET: fresh });
     expect((await send({}, admin, rotatedOut)).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
     const lost = await gatewayWith({ SESSION_SECRET: 'z'.repeat(32) });
     const answer = await send({}, admin, lost);
     expect(fault(answer)).toBe('CONFLICT');
     expect(answer.errors?.[0].message).toMatch(/SESSION_SECRET/);
-    expect(endpoint.arrivals).toHaveLength(2);
+    expect(endpoint.received).toHaveLength(2);
   });
 
   test('decrypt headers only for their own endpoint', async () => {
@@ -323,7 +323,7 @@ describe('registered endpoints', () => {
     const file = join(folder, 'data', 'exports.json');
     await writeFile(file, (await readFile(file, 'utf8')).replace(theirs.url, other.url));
     expect(fault(await send())).toBe('CONFLICT');
-    expect(other.arrivals).toEqual([]);
+    expect(other.received).toEqual([]);
   });
 });
 
@@ -332,24 +332,25 @@ describe('an export', () => {
   beforeEach(() => {
     companies = marketOne()?.companies ?? [];
   });
-  const domainsOf = (arrival: Handshake | undefined) => arrival?.body.data.map(({ domain }: Company) => domain);
+  const domainsOf = (receivedCall: ReceivedCall | undefined) =>
+    receivedCall?.body.data.map(({ domain }: Company) => domain);
   const byScore = (list: readonly Company[]) => list.toSorted((one, other) => other.score - one.score);
 
   test('is a POST with the fixed headers, those of the endpoint, and the body from the specification', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(`${endpoint.url}/in/?a=1`, { headers: [{ name: 'Authorization', value: 'Basic abc' }] });
     const { data } = await sendAll();
-    const [arrival] = endpoint.arrivals;
-    expect(arrival).toMatchObject({ method: 'POST', url: '/in/?a=1' });
-    expect(arrival?.headers).toMatchObject({
+    const [receivedCall] = endpoint.received;
+    expect(receivedCall).toMatchObject({ method: 'POST', url: '/in/?a=1' });
+    expect(receivedCall?.headers).toMatchObject({
       'content-type': 'application/json',
       'idempotency-key': data.exportMarketToEndpoint.exportId,
       authorization: 'Basic abc',
     });
-    expect(arrival?.headers['idempotency-key']).toMatch(
+    expect(receivedCall?.headers['idempotency-key']).toMatch(
       /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
     );
-    const { meta, market, data: records, ...rest } = arrival?.body ?? {};
+    const { meta, market, data: records, ...rest } = receivedCall?.body ?? {};
     expect(rest).toEqual({});
     expect(meta).toEqual({ totalItems: companies.length });
     expect(market).toEqual({ id: 1, name: marketOne()?.record.name });
@@ -367,12 +368,12 @@ describe('an export', () => {
     await register(endpoint.url);
     await sendAll();
     expect(companies.length).toBeGreaterThan(500);
-    expect(domainsOf(endpoint.arrivals[0])).toEqual(
+    expect(domainsOf(endpoint.received[0])).toEqual(
       byScore(companies)
         .slice(0, 500)
         .map(({ domain }) => domain),
     );
-    expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(companies.length);
+    expect(endpoint.received[0]?.body.meta.totalItems).toBe(companies.length);
     expect((await listed()).nodes[0]).toMatchObject({ selected: companies.length, sent: 500 });
   });
 
@@ -384,7 +385,7 @@ describe('an export', () => {
     const data = scores.map((score, index) => ({ ...companies[0], domain: `c${index}.example`, score }));
     sandbox.tell({ path: '/v2/markets/1/companies', body: JSON.stringify({ data }), status: 200 });
     await sendAll({}, member);
-    expect(domainsOf(endpoint.arrivals[0])).toEqual([2, 5, 0, 3, 1, 4].map(index => `c${index}.example`));
+    expect(domainsOf(endpoint.received[0])).toEqual([2, 5, 0, 3, 1, 4].map(index => `c${index}.example`));
   });
 
   test('sends the page that Market.companies returns', async () => {
@@ -395,10 +396,10 @@ describe('an export', () => {
     const after = first.pageInfo.endCursor;
     const second = (await gateway.query(page, { after }, admin)).data.market.companies;
     await sendAll({ companies: { visible: { first: 7, after } } });
-    expect(domainsOf(endpoint.arrivals[0]).sort()).toEqual(second.nodes.map(({ domain }: Company) => domain).sort());
-    expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(7);
+    expect(domainsOf(endpoint.received[0]).sort()).toEqual(second.nodes.map(({ domain }: Company) => domain).sort());
+    expect(endpoint.received[0]?.body.meta.totalItems).toBe(7);
     await sendAll({ companies: { visible: {} } });
-    expect(endpoint.arrivals[1]?.body.meta.totalItems).toBe(10);
+    expect(endpoint.received[1]?.body.meta.totalItems).toBe(10);
   });
 
   test('sends the filtered page of the explorer, and no other company', async () => {
@@ -413,8 +414,8 @@ describe('an export', () => {
     expect(second.nodes).toHaveLength(7);
     expect(second.totalCount).toBeLessThan(companies.length);
     await sendAll({ companies: { visible: { first: 7, after, filter } } });
-    expect(domainsOf(endpoint.arrivals[0]).sort()).toEqual(second.nodes.map(({ domain }: Company) => domain).sort());
-    expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(7);
+    expect(domainsOf(endpoint.received[0]).sort()).toEqual(second.nodes.map(({ domain }: Company) => domain).sort());
+    expect(endpoint.received[0]?.body.meta.totalItems).toBe(7);
   });
 
   test('counts as a repetition only if the filter is the same', async () => {
@@ -426,7 +427,7 @@ describe('an export', () => {
     expect(fault(await filtered(one ?? ''))).toBeUndefined();
     expect(fault(await filtered(one ?? ''))).toBeUndefined();
     expect(fault(await filtered(two ?? ''))).toBe('CONFLICT');
-    expect(endpoint.arrivals).toHaveLength(1);
+    expect(endpoint.received).toHaveLength(1);
   });
 
   test('with an invalid filter sends nothing and makes no upstream call', async () => {
@@ -437,7 +438,7 @@ describe('an export', () => {
     const wrong = await sendAll({ companies: { visible: { filter: { search: ' ' } } } });
     expect(fault(wrong)).toBe('BAD_USER_INPUT input.companies.visible.filter.search');
     expect(sandbox.calls.list()).toEqual([]);
-    expect(endpoint.arrivals).toEqual([]);
+    expect(endpoint.received).toEqual([]);
   });
 
   test('sends the companies with the given domains, each once, ignoring case', async () => {
@@ -445,8 +446,8 @@ describe('an export', () => {
     await register(endpoint.url);
     const [one, two] = companies.map(({ domain }) => domain);
     await sendAll({ companies: { domains: [one?.toUpperCase(), two, one] } });
-    expect(domainsOf(endpoint.arrivals[0]).sort()).toEqual([one, two].sort());
-    expect(endpoint.arrivals[0]?.body.meta.totalItems).toBe(2);
+    expect(domainsOf(endpoint.received[0]).sort()).toEqual([one, two].sort());
+    expect(endpoint.received[0]?.body.meta.totalItems).toBe(2);
   });
 
   test.each<[string, object]>([
@@ -474,7 +475,7 @@ describe('an export', () => {
     await register(endpoint.url);
     const before = await listed();
     expect(fault(await sendAll(change))).toBe(expected);
-    expect(endpoint.arrivals).toEqual([]);
+    expect(endpoint.received).toEqual([]);
     expect(await listed()).toEqual(before);
   });
 
@@ -490,7 +491,7 @@ describe('an export', () => {
       body: JSON.stringify({ id: 1, name: 'M', review_status: 'draft' }),
     });
     expect(fault(await sendAll({}, member))).toBe('CONFLICT');
-    expect(endpoint.arrivals).toEqual([]);
+    expect(endpoint.received).toEqual([]);
   });
 
   test('uses the percent-encoded user from onBehalfOf for an API key', async () => {
@@ -498,7 +499,7 @@ describe('an export', () => {
     await register(`${endpoint.url}/u/{user.name}/?e={user.email}&n={user.name}`);
     const onBehalfOf = { name: 'Zoë / ?a=b&c#d%2e', email: 'zoë+1@team.example' };
     await sendAll({ onBehalfOf });
-    const [path, query] = (endpoint.arrivals[0]?.url ?? '').split('?');
+    const [path, query] = (endpoint.received[0]?.url ?? '').split('?');
     expect(path).toBe(`/u/${encodeURIComponent(onBehalfOf.name)}/`);
     expect(Object.fromEntries(new URLSearchParams(query))).toEqual({ e: onBehalfOf.email, n: onBehalfOf.name });
     expect((await listed()).nodes[0]).toMatchObject({
@@ -512,7 +513,7 @@ describe('an export', () => {
     await register(`${endpoint.url}/?e={user.email}&n={user.name}`);
     const ben = await signedIn('ben@team.example', 'sandbox-ben');
     await sendAll({ onBehalfOf: { name: 'Mallory', email: 'mallory@evil.example' } }, ben);
-    const query = new URLSearchParams((endpoint.arrivals[0]?.url ?? '').split('?')[1]);
+    const query = new URLSearchParams((endpoint.received[0]?.url ?? '').split('?')[1]);
     expect(Object.fromEntries(query)).toEqual({ e: 'ben@team.example', n: 'Ben Okafor' });
     expect((await listed()).nodes[0]).toMatchObject({ by: 'ben@team.example', user: 'ben@team.example' });
   });
@@ -527,7 +528,7 @@ describe('an export', () => {
     const endpoint = await startEndpoint(thanks);
     await register(`${endpoint.url}/{user.name}`);
     expect(fault(await sendAll(change))).toBe(`BAD_USER_INPUT ${argument}`);
-    expect(endpoint.arrivals).toEqual([]);
+    expect(endpoint.received).toEqual([]);
   });
 });
 
@@ -693,11 +694,11 @@ describe('the response of an endpoint', () => {
     await register(endpoint.url);
     const result = (await send()).data.exportMarketToEndpoint;
     expect(result).toMatchObject(expected);
-    expect(endpoint.arrivals).toHaveLength(calls);
+    expect(endpoint.received).toHaveLength(calls);
     expect(result.attempts).toHaveLength(calls);
-    const keys = new Set(endpoint.arrivals.map(({ headers }) => headers['idempotency-key']));
+    const keys = new Set(endpoint.received.map(({ headers }) => headers['idempotency-key']));
     expect([...keys]).toEqual([result.exportId]);
-    const bodies = new Set(endpoint.arrivals.map(({ body }) => JSON.stringify(body)));
+    const bodies = new Set(endpoint.received.map(({ body }) => JSON.stringify(body)));
     expect(bodies.size).toBe(1);
     const [record] = (await listed()).nodes;
     expect(record).toMatchObject({
@@ -721,10 +722,10 @@ describe('the response of an endpoint', () => {
     expect(result).toMatchObject(failed);
     expect(timer.set).toEqual([15_000, 15_000, 15_000, 15_000]);
     expect(result.attempts.map((attempt: { fault: string }) => attempt.fault)).toEqual(Array(4).fill('TIMEOUT'));
-    expect(new Set(endpoint.arrivals.map(({ headers }) => headers['idempotency-key']))).toEqual(
+    expect(new Set(endpoint.received.map(({ headers }) => headers['idempotency-key']))).toEqual(
       new Set([result.exportId]),
     );
-    expect(endpoint.arrivals).toHaveLength(4);
+    expect(endpoint.received).toHaveLength(4);
   });
 
   test('no response within 15 seconds, then one', async () => {
@@ -751,7 +752,7 @@ describe('the response of an endpoint', () => {
     gateway = await gatewayWith({}, { seams: { startTimer: timer.startTimer } });
     await register(endpoint.url);
     expect((await send()).data.exportMarketToEndpoint).toMatchObject(failed);
-    expect(endpoint.arrivals).toHaveLength(4);
+    expect(endpoint.received).toHaveLength(4);
   });
 
   test('endless 1xx responses', async () => {
@@ -847,7 +848,7 @@ describe('an export to an internal address', () => {
       attempts: [{ status: null, fault: 'ADDRESS_REFUSED' }],
     });
     expect(result.message).toMatch(/nothing was sent/);
-    expect(endpoint.arrivals).toEqual([]);
+    expect(endpoint.received).toEqual([]);
   });
 
   test('is refused if the name resolves there only since the registration', async () => {
@@ -860,7 +861,7 @@ describe('an export to an internal address', () => {
     const port = new URL(endpoint.url).port;
     expect(fault(await register(`http://rebinding.example:${port}/`))).toBeUndefined();
     expect((await send()).data.exportMarketToEndpoint.attempts).toMatchObject([{ fault: 'ADDRESS_REFUSED' }]);
-    expect(endpoint.arrivals).toEqual([]);
+    expect(endpoint.received).toEqual([]);
   });
 
   test('is refused in production without https', async () => {
@@ -868,7 +869,7 @@ describe('an export to an internal address', () => {
     await register(endpoint.url);
     gateway = await gatewayWith({ NODE_ENV: 'production' });
     expect(fault(await send())).toBe('BAD_USER_INPUT input.endpoint');
-    expect(endpoint.arrivals).toEqual([]);
+    expect(endpoint.received).toEqual([]);
   });
 });
 
@@ -885,10 +886,10 @@ describe('the record of exports', () => {
     const calls = sandbox.calls.list().length;
     expect((await send({ idempotencyKey }, member)).data).toEqual(first.data);
     expect((await send({ idempotencyKey }, admin, await gatewayWith())).data).toEqual(first.data);
-    expect(endpoint.arrivals).toHaveLength(1);
+    expect(endpoint.received).toHaveLength(1);
     expect(sandbox.calls.list()).toHaveLength(calls);
     await send();
-    expect(endpoint.arrivals).toHaveLength(2);
+    expect(endpoint.received).toHaveLength(2);
     expect((await listed()).totalCount).toBe(2);
   });
 
@@ -910,7 +911,7 @@ describe('the record of exports', () => {
     const first = await send({ idempotencyKey });
     expect(first.data.exportMarketToEndpoint.__typename).toBe('ExportRejected');
     expect((await send({ idempotencyKey })).data).toEqual(first.data);
-    expect(endpoint.arrivals).toHaveLength(1);
+    expect(endpoint.received).toHaveLength(1);
   });
 
   test.each<object>([
@@ -924,7 +925,7 @@ describe('the record of exports', () => {
     await register(endpoint.url, { name: 'other' });
     await send({ idempotencyKey });
     expect(fault(await send({ idempotencyKey, ...change }))).toBe('CONFLICT');
-    expect(endpoint.arrivals).toHaveLength(1);
+    expect(endpoint.received).toHaveLength(1);
   });
 
   test('is counted in the metrics by outcome, each export once', async () => {
@@ -952,7 +953,7 @@ describe('the record of exports', () => {
     );
     await register(endpoint.url);
     const answers = await Promise.all(Array.from({ length: 8 }, () => send({ idempotencyKey })));
-    expect(endpoint.arrivals).toHaveLength(1);
+    expect(endpoint.received).toHaveLength(1);
     expect(answers.filter(({ errors }) => errors === undefined)).toHaveLength(1);
     expect(new Set(answers.map(fault))).toEqual(new Set([undefined, 'CONFLICT']));
   });
@@ -1007,13 +1008,13 @@ describe('the record of exports', () => {
     const { data, errors } = await send();
     expect(data.exportMarketToEndpoint).toBeNull();
     expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', retryable: false });
-    expect(endpoint.arrivals).toHaveLength(1);
+    expect(endpoint.received).toHaveLength(1);
   }, 20_000);
 
   test('contains the outcome of an export whose client disconnected', async () => {
     let answer = () => {};
     let arrived = () => {};
-    const arrival = new Promise<void>(resolve => {
+    const receivedCall = new Promise<void>(resolve => {
       arrived = resolve;
     });
     const endpoint = await startEndpoint((response, request, count) => {
@@ -1028,7 +1029,7 @@ describe('the record of exports', () => {
       body: JSON.stringify({ query: exportMutation, variables: { input: order() } }),
       signal: client.signal,
     });
-    await arrival;
+    await receivedCall;
     client.abort();
     await expect(request).rejects.toThrow();
     answer();
@@ -1048,7 +1049,7 @@ describe('the record of exports', () => {
     const { startedAt, finishedAt, ...rest } = page.nodes[0];
     expect(startedAt >= since && finishedAt >= startedAt).toBe(true);
     expect(rest).toEqual({
-      id: endpoint.arrivals[2]?.headers['idempotency-key'],
+      id: endpoint.received[2]?.headers['idempotency-key'],
       by: expect.stringMatching(/^API key [\da-f]{8}$/),
       user: null,
       endpoint: crm,
@@ -1103,7 +1104,7 @@ describe('the record of exports', () => {
       outcome: 'UNKNOWN',
       message: expect.stringMatching(/not known whether/),
     });
-    expect(endpoint.arrivals).toHaveLength(1);
+    expect(endpoint.received).toHaveLength(1);
   });
 });
 

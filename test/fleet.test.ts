@@ -116,7 +116,7 @@ async function holderOf(candidates: readonly Running[]): Promise<Running> {
     found = candidates[taken.indexOf(true)];
     return found !== undefined;
   });
-  if (found === undefined) throw new Error('Nobody polls');
+  if (found === undefined) throw new Error('No gateway polls');
   return found;
 }
 

@@ -77,7 +77,7 @@ describe.each(redisPlaces)('over %s, after a write through one gateway', (_, sta
     expect(sandbox.calls.count(/\/dev\/markets\/1$/)).toBe(0);
   });
 
-  test('a read that was under way answers those who asked before, and nobody after', async () => {
+  test('a read that was under way answers those who asked before, and no one after', async () => {
     await one.query(publish);
     sandbox.calls.clear();
     sandbox.tell({ path: /\/dev\/markets/, delayMs: 400, times: 1 });

@@ -103,7 +103,7 @@ test('only a browser that opens an address gets the page', async () => {
   expect(posted.json()).toEqual({ data: { greeting: 'Good day, Ada' } });
 });
 
-test('the page may run its own files alone, cannot be framed and tells nobody where it is', async () => {
+test('the page may run its own files alone, cannot be framed and tells no one where it is', async () => {
   const { headers, body } = await app.inject({ url: '/graphql', headers: { accept: browserAccept } });
   const policy = Object.fromEntries(
     String(headers['content-security-policy'])

@@ -61,14 +61,14 @@ const everyRead = `{
 }`;
 
 describe('over a service that tells everybody something else', () => {
-  interface RequestIdentity {
+  interface Client {
     readonly name: string;
     readonly headers: Readonly<Record<string, string>>;
     /** Behind the gateway's address. */
     readonly search: string;
     /** What goes upstream. */
     readonly secret: string;
-    /** The number that the service puts into all that it answers this visitor. */
+    /** The number that the service puts into all that it answers this client. */
     readonly mark: string;
   }
 
@@ -78,7 +78,7 @@ describe('over a service that tells everybody something else', () => {
   };
 
   let service: FakeWire;
-  let visitors: readonly RequestIdentity[];
+  let clients: readonly Client[];
   let gateways: TestGateway[] = [];
 
   beforeAll(async () => {
@@ -100,12 +100,12 @@ describe('over a service that tells everybody something else', () => {
       const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';');
       return { name: 'cookie', headers: { cookie }, search: '', secret: `svc=${secret}` };
     });
-    visitors = [...explicit, ...(await Promise.all(signedIn))].map(visitor => ({
-      ...visitor,
-      mark: markOf(visitor.name, visitor.secret),
+    clients = [...explicit, ...(await Promise.all(signedIn))].map(client => ({
+      ...client,
+      mark: markOf(client.name, client.secret),
     }));
     await gateway.close();
-    expect(new Set(visitors.map(({ mark }) => mark)).size).toBe(8);
+    expect(new Set(clients.map(({ mark }) => mark)).size).toBe(8);
   });
   beforeEach(() => {
     service.calls.length = 0;
@@ -173,15 +173,15 @@ describe('over a service that tells everybody something else', () => {
     return gateway;
   }
 
-  const visit = (gateway: TestGateway, { headers, search }: RequestIdentity) =>
+  const requestAs = (gateway: TestGateway, { headers, search }: Client) =>
     ask(`${gateway.url}/graphql${search}`, everyRead, {}, { ...headers, 'x-explain': '1' });
 
-  /** The answer is whole, and everything in it is the visitor's own. */
-  function expectOwn({ data, errors }: GraphqlAnswer, visitor: RequestIdentity): void {
+  /** The answer is whole, and everything in it is the client's own. */
+  function expectOwn({ data, errors }: GraphqlAnswer, client: Client): void {
     expect(errors).toBeUndefined();
     const marks = JSON.stringify(data).match(/\d{11}/g) ?? [];
     expect(marks.length).toBe(18);
-    expect([visitor.name, ...new Set(marks)]).toEqual([visitor.name, visitor.mark]);
+    expect([client.name, ...new Set(marks)]).toEqual([client.name, client.mark]);
     expect(JSON.stringify(data)).not.toContain(':null');
   }
 
@@ -189,70 +189,70 @@ describe('over a service that tells everybody something else', () => {
   const callsOfOne = 12;
 
   describe.each(tiers)('with %s', (_, tier) => {
-    test('nobody sees what another was told, whoever came first', async () => {
-      for (let first = 0; first < visitors.length; first += 3) {
+    test('no client sees the response of another, in any order', async () => {
+      for (let first = 0; first < clients.length; first += 3) {
         await forgetAll();
         const gateway = await start(tier);
-        const order = [...visitors.slice(first), ...visitors.slice(0, first)];
-        for (const visitor of order) expectOwn(await visit(gateway, visitor), visitor);
-        expect(service.calls).toHaveLength(callsOfOne * visitors.length);
-        for (const visitor of order.toReversed()) expectOwn(await visit(gateway, visitor), visitor);
-        expect(service.calls).toHaveLength(callsOfOne * visitors.length);
+        const order = [...clients.slice(first), ...clients.slice(0, first)];
+        for (const client of order) expectOwn(await requestAs(gateway, client), client);
+        expect(service.calls).toHaveLength(callsOfOne * clients.length);
+        for (const client of order.toReversed()) expectOwn(await requestAs(gateway, client), client);
+        expect(service.calls).toHaveLength(callsOfOne * clients.length);
       }
     });
 
-    test('nobody boards the flight of another when all come at once', async () => {
+    test('no client joins a load of another when all come at once', async () => {
       const slow = fakeWire(answer, 250);
       const gateway = await start(tier, slow);
-      const crowd = Array.from({ length: 5 }, () => visitors).flat();
-      const answers = await Promise.all(crowd.map(visitor => visit(gateway, visitor)));
-      for (const [index, answer] of answers.entries()) expectOwn(answer, crowd[index] as RequestIdentity);
-      expect(slow.calls).toHaveLength(callsOfOne * visitors.length);
+      const crowd = Array.from({ length: 5 }, () => clients).flat();
+      const answers = await Promise.all(crowd.map(client => requestAs(gateway, client)));
+      for (const [index, answer] of answers.entries()) expectOwn(answer, crowd[index] as Client);
+      expect(slow.calls).toHaveLength(callsOfOne * clients.length);
       const sources = answers.flatMap(({ extensions }) =>
         extensions.explain.map((line: { source: string }) => line.source),
       );
       expect(sources).toContain('flight');
     });
 
-    test('nobody is given what is kept for another when the service fails', async () => {
+    test('no client gets a cached response of another when the service fails', async () => {
       const failing = fakeWire(call =>
         call.headers['x-api-key'] === 'bravo-1d5e8b' ? { status: 500, body: {} } : answer(call),
       );
       const gateway = await startGateway({ wire: failing.wire, ...over(tier) });
       gateways.push(gateway);
-      const [alpha, , , bravo] = visitors as [RequestIdentity, RequestIdentity, RequestIdentity, RequestIdentity];
-      expectOwn(await visit(gateway, alpha), alpha);
-      const { data, errors } = await visit(gateway, bravo);
+      const [alpha, , , bravo] = clients as [Client, Client, Client, Client];
+      expectOwn(await requestAs(gateway, alpha), alpha);
+      const { data, errors } = await requestAs(gateway, bravo);
       expect(JSON.stringify(data)).not.toMatch(/\d{11}/);
       expect(new Set(errors?.map(({ extensions }) => extensions.code))).toEqual(new Set(['UPSTREAM_UNAVAILABLE']));
     });
   });
 
   test.each(sharedTiers)(
-    'through %s a second gateway gives each visitor what is theirs, without a call',
+    'through %s a second gateway gives each client what is theirs, without a call',
     async (_, tier) => {
       const one = await start(tier);
-      for (const visitor of visitors) expectOwn(await visit(one, visitor), visitor);
+      for (const client of clients) expectOwn(await requestAs(one, client), client);
       await untilStill();
       const two = await start(tier);
-      const answers = await Promise.all(visitors.map(visitor => visit(two, visitor)));
-      for (const [index, answer] of answers.entries()) expectOwn(answer, visitors[index] as RequestIdentity);
+      const answers = await Promise.all(clients.map(client => requestAs(two, client)));
+      for (const [index, answer] of answers.entries()) expectOwn(answer, clients[index] as Client);
       expect(service.calls).toEqual([]);
     },
   );
 
   test.each(sharedTiers)('a gateway with another secret finds nothing in the same %s', async (_, tier) => {
-    const [visitor] = visitors as [RequestIdentity];
-    expectOwn(await visit(await start(tier), visitor), visitor);
+    const [client] = clients as [Client];
+    expectOwn(await requestAs(await start(tier), client), client);
     await untilStill();
     service.calls.length = 0;
     const other = await startGateway({ wire: service.wire, ...over(tier) });
     gateways.push(other);
-    expectOwn(await visit(other, visitor), visitor);
+    expectOwn(await requestAs(other, client), client);
     expect(service.calls).toHaveLength(callsOfOne);
   });
 
-  /** Nobody waits for writes to Redis. */
+  /** No one waits for writes to Redis. */
   async function untilStill(): Promise<void> {
     const sizeNow = async () =>
       (await Promise.all(stores.map(store => store.dbsize()))).reduce((sum, size) => sum + size, 0);
@@ -393,7 +393,7 @@ describe('over the sandbox', () => {
     for (const secret of [...secrets, session.idToken, session.accessToken, 'svc_session']) {
       expect([secret, everywhere.split(secret).length - 1]).toEqual([secret, 0]);
     }
-    // The sealed cookie is for the browser that it was given to, and for nobody else.
+    // The sealed cookie is for the browser that it was given to, and for no one else.
     expect([kept, stdout, stderr].join('\n')).not.toContain(own);
     expect(told.slice(1).join('\n')).not.toContain(sandbox.origin);
   });

@@ -141,7 +141,7 @@ describe('A topic', () => {
     expect(await reading.next()).toEqual({ value: undefined, done: true });
   });
 
-  test('gives nobody a value that is of the past for them, be it of another topic', async () => {
+  test('gives no one a value that is of the past for them, be it of another topic', async () => {
     const [one, other] = [numbers(), numbers()];
     const reading = one.subscribe(new AbortController().signal);
     one.publish(3);
@@ -231,9 +231,9 @@ describe('The beat of a poller', () => {
   });
 });
 
-describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A board %s', place => {
+describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A lease store %s', place => {
   let server: RedisPlace | undefined;
-  let boards: () => [LeaseStore, LeaseStore];
+  let leaseStores: () => [LeaseStore, LeaseStore];
   let closing: (() => void)[] = [];
 
   beforeAll(async () => {
@@ -248,7 +248,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   });
 
   function beforeEachBoards() {
-    boards = () => {
+    leaseStores = () => {
       if (place === 'of one process') {
         const leases = localLeaseStore(times);
         return [leases, leases];
@@ -275,7 +275,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   });
 
   async function readyBoards(): Promise<[LeaseStore, LeaseStore]> {
-    const [one, other] = boards();
+    const [one, other] = leaseStores();
     for (const leases of [one, other]) {
       await until(() => leases.take(randomUUID(), 'nobody').then(Boolean, () => false));
     }
@@ -299,7 +299,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     expect((await one.take(topic, 'a')).lease).toBeUndefined();
   });
 
-  test('lets a lease run out, and takes no word of whoever had it', async () => {
+  test('lets a lease run out, and ignores messages of its former holder', async () => {
     const [one, other] = await readyBoards();
     const topic = randomUUID();
     const heard: StateMessage<unknown>[] = [];
@@ -428,7 +428,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     expect(counted.pollers).toBe(0);
   });
 
-  test('tells nobody who comes after a write what was before it, be it the end or not', async () => {
+  test('tells no one who comes after a write what was before it, be it the end or not', async () => {
     const { first, second, close } = await readyFleet();
     for (const former of [100, 7]) {
       const whose = scope();
@@ -466,7 +466,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     expect(counted.pollers).toBe(0);
   });
 
-  test('tells nobody what was being asked for when a write came', async () => {
+  test('tells no one what was being asked for when a write came', async () => {
     const { first, close } = await readyFleet();
     const from = source(7);
     from.delayMs = 400;
@@ -582,7 +582,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   });
 });
 
-describe('A board in a Redis that fails', () => {
+describe('A lease store in a failing Redis', () => {
   let server: RedisServer;
   const redises: Redis[] = [];
   beforeAll(async () => {
@@ -640,13 +640,13 @@ describe('A board in a Redis that fails', () => {
   });
 });
 
-test('Nobody hears what was asked for before what they have, after their process had to ask alone', async () => {
+test('A listener gets nothing older than what it has, after its process had to poll alone', async () => {
   const leases = localLeaseStore(times);
   let isAway = true;
   const reached =
     <A extends unknown[], R>(call: (...values: A) => Promise<R>) =>
     (...values: A) =>
-      isAway ? Promise.reject(new Error('The board is away')) : call(...values);
+      isAway ? Promise.reject(new Error('The lease store is away')) : call(...values);
   const cutOff: LeaseStore = {
     ...leases,
     read: reached(leases.read),

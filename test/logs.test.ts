@@ -51,7 +51,7 @@ beforeEach(() => {
 const key = 'key-that-nobody-may-see';
 const query = 'query Newest($first: Int) { events(first: $first) { totalCount } }';
 let size = 0;
-/** Asks what nobody has asked yet. */
+/** Asks what no one has asked yet. */
 const askAnew = (headers: Record<string, string> = {}) =>
   ask(`${running.url}/graphql`, query, { first: ++size }, { 'x-api-key': key, ...headers });
 
@@ -106,7 +106,7 @@ test.each(['', 'two words', '"quoted"', '<tag>', 'x'.repeat(129)])('but not as %
   expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
 });
 
-test('what is answered with a kept answer has an id and a line of its own', async () => {
+test('a cached response has a request id and a log line of its own', async () => {
   await askAnew({ 'x-request-id': 'first' });
   size -= 1;
   const { headers } = await askAnew({ 'x-request-id': 'second' });
@@ -174,15 +174,15 @@ test('a WebSocket that is refused is told its id, and has a line as any request'
 });
 
 test.each(['http', 'websocket'])(
-  'a fault of the gateway over %s is logged with the id of its request, and told to nobody',
-  async door => {
-    const id = `fault-over-${door}`;
+  'a fault of the gateway over %s is logged with the id of its request, and not shown to the client',
+  async transport => {
+    const id = `fault-over-${transport}`;
     const mutation = `mutation {
     registerExportEndpoint(input: { name: "a", url: "https://fault.example/", description: "d", headers: [] }) { name } }`;
-    const told = await errorsOver(door, id, mutation);
+    const told = await errorsOver(transport, id, mutation);
     expect(told).toMatchObject([{ message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR' } }]);
     expect(JSON.stringify(told)).not.toContain('a fault');
-    const requestId = door === 'http' ? id : `${id}/1`;
+    const requestId = transport === 'http' ? id : `${id}/1`;
     await until(() => lines().filter(line => line.requestId === requestId).length === 2);
     expect(lines().filter(line => line.requestId === requestId)).toEqual(
       expect.arrayContaining([
@@ -197,9 +197,9 @@ test.each(['http', 'websocket'])(
   },
 );
 
-async function errorsOver(door: string, id: string, document: string): Promise<unknown> {
+async function errorsOver(transport: string, id: string, document: string): Promise<unknown> {
   const headers = { 'x-request-id': id, 'x-api-key': key };
-  if (door === 'http') return (await ask(`${running.url}/graphql`, document, {}, headers)).errors;
+  if (transport === 'http') return (await ask(`${running.url}/graphql`, document, {}, headers)).errors;
   const { ended, results } = overWebsocket(running.url, { query: document }, { headers, params: {} });
   await ended;
   return results[0].errors;

@@ -100,7 +100,7 @@ test('Messages and states that no gateway wrote are counted and ignored, and lis
   expect(heard.results.at(-1)).toMatchObject({ data: { jobProgress: { finished: true } } });
 });
 
-test('A whole state that no gateway signed for its topic is told to nobody', async () => {
+test('A complete state without a valid signature for its topic reaches no client', async () => {
   sandbox.reset();
   await startDiscovery(sandbox.origin, '6');
   heard = overSse(gateway.url, {

@@ -115,7 +115,7 @@ test('a process that has much in memory turns everybody away, is not ready, and 
   expect((await gateway.query(viewer)).status).toBe(200);
 });
 
-test('an answer that is larger than any may be is refused at each door before it is written', async () => {
+test('a response above the size limit is refused by each transport before it is written', async () => {
   await start({ total: 100 * mebibyte, perOwner: 50 * mebibyte, perAnswer: 4 * mebibyte });
   const query = `{ market(id: 1) { a: esg b: esg } }`;
   const overHttp = await gateway.query(query);
@@ -132,7 +132,7 @@ test('an answer that is larger than any may be is refused at each door before it
   await until(async () => (await held()) === 0);
 });
 
-test('a long answer is the same at each door', async () => {
+test('a long response is the same over each transport', async () => {
   await start(undefined);
   const query = esgAnew();
   for (const { results, ended } of [overWebsocket(gateway.url, { query }), overSse(gateway.url, { query })]) {

@@ -17,7 +17,7 @@ afterAll(() => gateway.close());
 
 test('reads are counted by endpoint family and by who answered them', async () => {
   const reads = (family: string, source: string) => counted(gateway.url, 'gateway_lookups_total', { family, source });
-  // An explained answer is made anew each time, of what is kept.
+  // A response with `explain` is made again each time, from cached records.
   const explained = { ...demoHeaders, 'x-explain': '1' };
   await gateway.query('{ events(first: 3) { totalCount } }', {}, explained);
   expect([await reads('events', 'network'), await reads('events', 'memory')]).toEqual([1, 0]);
@@ -131,14 +131,14 @@ describe('operations are counted', () => {
 
   test('under the names of successes of accepted credentials alone, the hundred most recent', async () => {
     const crowded = await startGateway();
-    const nobody = { 'x-api-key': 'nobody' };
+    const unknownKey = { 'x-api-key': 'nobody' };
     const names = async () => {
       const text = await (await fetch(`${crowded.url}/metrics`)).text();
       return new Set([...text.matchAll(/^gateway_request.*operation="(\w+)"/gm)].map(([, name]) => name));
     };
     try {
       for (let number = 0; number < 120; number += 1) {
-        await crowded.query(`query Anybody${number} { __typename }`, {}, nobody);
+        await crowded.query(`query Anybody${number} { __typename }`, {}, unknownKey);
       }
       await until(async () => (await answered({ operation: 'other' }, crowded)) === 120);
       expect([...(await names())]).toEqual(['other']);
@@ -151,13 +151,13 @@ describe('operations are counted', () => {
       expect([...(await names())].sort()).toEqual([...expected, 'other'].sort());
       expect(await counted(crowded.url, 'gateway_request_seconds_count', { operation: 'Q19' })).toBe(0);
 
-      // A name that is used keeps its place, and one that comes again takes one anew.
+      // A name in use keeps its place; a name that returns takes a new one.
       await crowded.query('query Q20 { viewer { team } }');
       await crowded.query('query Q0 { viewer { team } }');
       await until(async () => (await answered({ operation: 'Q0' }, crowded)) === 1);
       expect(await answered({ operation: 'Q20' }, crowded)).toBe(2);
       expect(await answered({ operation: 'Q21' }, crowded)).toBe(0);
-      await crowded.query('query Q20 { __typename }', {}, nobody);
+      await crowded.query('query Q20 { __typename }', {}, unknownKey);
       await until(async () => (await answered({ operation: 'Q20' }, crowded)) === 3);
       expect((await names()).size).toBe(101);
     } finally {

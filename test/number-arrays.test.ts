@@ -15,7 +15,7 @@ type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 3 });
 const joined = (...parts: fc.Arbitrary<string>[]) => fc.tuple(...parts).map(texts => texts.join(''));
 
-/** Text that looks like the member, or like the ends of arrays and strings, to whoever does not look closely. */
+/** Text that looks like the member, or like the ends of arrays and strings, at a quick look. */
 const trap = fc.constantFrom(
   member,
   `"${member}"`,
@@ -219,7 +219,7 @@ describe('the JSON of a reply', () => {
   const request = { family: 'f', address: 'base', method: 'GET', path: '/', safe: true } as const;
   const read = (reply: Reply, asked: UpstreamRequest) => parseReply(replyText(reply, asked));
 
-  test('has vectors as text where they are wanted, null where not, and numbers where nobody said what they are', () => {
+  test('has vectors as text where they are wanted, null where not, and numbers where no one said what they are', () => {
     const text = '{"embeddings":[1,2]}';
     expect(read(reply(text), { ...request, vectors: { member, wanted: true } })).toEqual({ embeddings: '1,2' });
     expect(read(reply(text), { ...request, vectors: { member, wanted: false } })).toEqual({ embeddings: null });
@@ -295,13 +295,13 @@ describe('the JSON of a reply', () => {
     expect(read(reply(''), request)).toBeUndefined();
   });
 
-  test('has a text without what nobody wanted', () => {
+  test('has a text without what no one wanted', () => {
     const text = `{"embeddings":[${'1,'.repeat(500)}1]}`;
     expect(replyText(reply(text), request)).toBe(text);
     expect(replyText(reply(text), { ...request, vectors: { member, wanted: false } })).toBe('{"embeddings":null}');
   });
 
-  test.each(['<html>', '{', '[1,]', '{"embeddings":[1,'])('that is none is UPSTREAM_INVALID_RESPONSE: %j', text => {
+  test.each(['<html>', '{', '[1,]', '{"embeddings":[1,'])('that is not JSON is UPSTREAM_INVALID_RESPONSE: %j', text => {
     for (const wanted of [true, false]) {
       expect(() => read(reply(text), { ...request, vectors: { member, wanted } })).toThrow(UpstreamInvalidResponse);
     }

@@ -139,7 +139,7 @@ test('rotating SESSION_SECRET in three phases under load keeps all sessions and 
   await moreLoad();
   await phase(`${old},${next}`);
   await phase(`${next},${old}`);
-  // What was used is sealed anew; what was not is still counted.
+  // What was used is sealed again; what was not is still counted.
   await until(async () => (await underOld('endpoint')).every(count => count === 1));
   await exportTo('idle');
   await until(async () => (await underOld('endpoint')).every(count => count === 0), 20_000);

@@ -326,7 +326,7 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
       expect(answer.errors).toBeUndefined();
       return sandbox.calls.count();
     };
-    // Nobody waits for the connection to Redis, nor for writes to it.
+    // No one waits for the connection to Redis, nor for writes to it.
     await until(async () => {
       size += 1;
       expect(await callsOf(one, cookie)).toBe(1);

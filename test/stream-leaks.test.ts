@@ -50,7 +50,7 @@ afterAll(async () => {
   await Promise.all([sandbox?.close(), redis?.stop()]);
 });
 
-/** Market 4 has ended, 5 goes on, and nobody can read 999. */
+/** Market 4 has ended, 5 goes on, and no one can read 999. */
 const subscriptions = [
   'subscription { jobProgress(marketId: 5) { finished observedAt } }',
   'subscription { jobProgress(marketId: 4) { finished jobs { progress } } }',

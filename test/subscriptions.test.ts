@@ -20,7 +20,7 @@ const updates = { query: 'subscription { eventUpdates { id title lastUpdated } }
 let sandbox: Sandbox;
 let gateway: TestGateway;
 const open: Heard[] = [];
-const doors = { 'a WebSocket': overWebsocket, 'Server-Sent Events': overSse };
+const transports = { 'a WebSocket': overWebsocket, 'Server-Sent Events': overSse };
 
 beforeAll(async () => {
   sandbox = await startSandbox({ discoveryMs: 2_000 });
@@ -47,7 +47,7 @@ const kept = <T extends Heard>(heard: T): T => {
   return heard;
 };
 
-describe.each(Object.entries(doors))('Over %s', (_, listen) => {
+describe.each(Object.entries(transports))('Over %s', (_, listen) => {
   test('jobProgress tells the state at once, each change, and completes when every job has ended', async () => {
     await startDiscovery(sandbox.origin, market);
     const { results, ended } = kept(listen(gateway.url, progress));
@@ -388,7 +388,7 @@ describe('Limits', () => {
     await until(async () => (await metric('gateway_live_listeners', strict.url)) === 0);
   });
 
-  test('too many connections of one credential are refused at both doors, until one has gone', async () => {
+  test('too many connections of one credential are refused by both transports until one connection is closed', async () => {
     const raws = [rawSocket(strict.url), rawSocket(strict.url)];
     for (const raw of raws) await raw.introduce();
     const third = rawSocket(strict.url);
@@ -562,7 +562,7 @@ test.each(redisPlaces)(
     };
     const listen = (gateways: readonly TestGateway[]) =>
       gateways.flatMap(({ url }) =>
-        Object.values(doors).map(door => kept(door(url, { ...progress, variables: { id: '5' } }))),
+        Object.values(transports).map(transport => kept(transport(url, { ...progress, variables: { id: '5' } }))),
       );
     const jobsIn = ({ results }: Heard) => results.map(({ data }) => data.jobProgress.jobs.at(-1)?.id);
     try {

@@ -82,7 +82,7 @@ test('an operation’s span has the name that its client gave it, however many n
   expect(spans.map(({ name }) => name)).toContain('Name109');
 });
 
-test('a kept answer is a span without a call', async () => {
+test('a cached response is a span without a call', async () => {
   await askFor(++size);
   await until(() => spans.length === 2);
   await askFor(size);
@@ -122,7 +122,7 @@ test('a subscription is a span from its beginning to its end, and what is asked 
   expect(spans[1]?.traceId).not.toBe(spans[0]?.traceId);
 });
 
-test('no credential is in a trace, and what is none of an operation is no span', async () => {
+test('no credential is in a trace, and a request without an operation has no span', async () => {
   await fetch(`${running.url}/healthz`);
   await askFor(++size);
   await until(() => spans.length === 2);

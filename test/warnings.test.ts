@@ -165,7 +165,7 @@ test('each address of the service that cannot be reached is one warning with its
   ]);
 });
 
-test('a service that answers and fails is one warning for each cause, and a body that nobody understands is counted', async () => {
+test('a service that answers and fails is one warning for each cause, and a body that no one understands is counted', async () => {
   const maintenance = await startStubService((_, response) => reply(response, 503, { message: 'at https://inside' }));
   const redirecting = await startStubService((_, response) => reply(response, 302, {}));
   const login = await startStubService((_, response) => response.end('<html>Welcome'));

@@ -194,7 +194,7 @@ describe('a stream', () => {
 describe('every answer', () => {
   test.each([
     ['an answer', () => post({})],
-    ['a kept answer', () => post({})],
+    ['a cached response', () => post({})],
     ['an error', () => post({}, '{ broken')],
     ['a stream', () => stream()],
     ['a page that is not there', () => fetch(`${gateway.url}/nowhere`)],
@@ -228,12 +228,12 @@ describe('every answer', () => {
 const refusedRequests: [string, string][] = [
   ['a path with a broken escape', request('GET /graphql%zz?sessionId=a-secret')],
   ['a path of broken UTF-8', request('GET /%ff%c0?sessionId=a-secret')],
-  ['an absolute address that is none', request('GET http://[::/graphql?sessionId=a-secret')],
+  ['an invalid absolute address', request('GET http://[::/graphql?sessionId=a-secret')],
   ['an address without a slash', request('GET graphql?sessionId=a-secret')],
   ['a path that is not there', request('GET /nowhere?sessionId=a-secret')],
   ['a method that no path has', request('PROPFIND /graphql?sessionId=a-secret')],
   ['a method that this path does not have', request('DELETE /graphql?sessionId=a-secret')],
-  ['a method that is none', request('HELLO /graphql?sessionId=a-secret')],
+  ['an unknown method', request('HELLO /graphql?sessionId=a-secret')],
   ['no host', 'GET /graphql?sessionId=a-secret HTTP/1.1\r\nConnection: close\r\n\r\n'],
   ['no method', '/graphql?sessionId=a-secret\r\n\r\n'],
   ['another protocol', 'GET /graphql?sessionId=a-secret SIP/2.0\r\n\r\n'],
@@ -244,7 +244,7 @@ const refusedRequests: [string, string][] = [
     'a length and chunks',
     request('POST /graphql?sessionId=a-secret', 'Content-Length: 1', 'Transfer-Encoding: chunked'),
   ],
-  ['a length that is none', request('POST /graphql?sessionId=a-secret', 'Content-Length: x')],
+  ['an invalid length', request('POST /graphql?sessionId=a-secret', 'Content-Length: x')],
   ['a header with a control character', request('GET /graphql?sessionId=a-secret', 'x-api-key: a\x01b')],
   ['headers that are too large', request('GET /graphql?sessionId=a-secret', `x-large: ${'a'.repeat(20_000)}`)],
   ['an address that is too large', request(`GET /graphql?sessionId=a-secret&a=${'a'.repeat(20_000)}`)],
@@ -404,7 +404,7 @@ describe('an error', () => {
     }
   });
 
-  test('shows no address where nobody answers', async () => {
+  test('shows no address where no one answers', async () => {
     const gone = await startSandbox();
     const faulty = await startGateway({ sandbox: gone });
     await gone.close();
@@ -441,7 +441,7 @@ describe('an error', () => {
         body: '{"query": "query ($f: Int!) { events(first: $f) { totalCount } }", "variables": {"f": "x"}}',
       },
     ],
-    ['a method that is none of its', '', { method: 'DELETE' }],
+    ['a method that it does not have', '', { method: 'DELETE' }],
     ['a path that is broken', '/%ff%c0/..%2f..%2fetc', {}],
     ['a query that is given twice', '?query={a}&query={b}', {}],
     ['variables that are broken', '?query={a}&variables={', {}],

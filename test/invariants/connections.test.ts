@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 let names = 0;
-/** A query that waits for the service, and that nobody else has asked. */
+/** A query that waits for the service, and that no one else has asked. */
 const slow = () => {
   names += 1;
   return `query Slow { market(id: ${names}) { topics { id } } }`;

@@ -131,7 +131,7 @@ describe.each(redisPlaces)('over %s', (placeName, startPlace) => {
     expect(written.errors).toBeUndefined();
     for (const fleet of order) await expectOwn(fleet, query, fleet === writer ? 1 : 0);
 
-    // Each fleet polls for its own listeners, who hear of nobody else's states.
+    // Each fleet polls for its own listeners, who hear of no one else's states.
     const subscriptions = [
       `subscription { jobProgress(marketId: ${id}) { jobs { workflowName progress } } }`,
       `subscription { eventUpdates(filter: { impactedEntities: ["c${id}"] }) { id title } }`,

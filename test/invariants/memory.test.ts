@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
-import { type Asker, doors, esgOf, startLargeService } from '../support/large-answers.js';
+import { esgOf, type LargeClient, startLargeService, transports } from '../support/large-answers.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import type { StubService } from '../support/stub-service.js';
@@ -37,8 +37,8 @@ afterEach(async () => {
 const metric = (name: string) => counted(gateway.url, name);
 
 /** Until it has done what it can: those who read have been answered, and nothing is worked on for those who do not. */
-async function settled(askers: readonly Asker[]): Promise<string[]> {
-  const outcomes = await Promise.all(askers.map(({ outcome }) => outcome));
+async function settled(clients: readonly LargeClient[]): Promise<string[]> {
+  const outcomes = await Promise.all(clients.map(({ outcome }) => outcome));
   let last = '';
   let calm = 0;
   await until(async () => {
@@ -51,7 +51,7 @@ async function settled(askers: readonly Asker[]): Promise<string[]> {
 }
 
 /** Lets some ask for much, and go. What came of it, and the most bytes that the process was resident with. */
-async function ask(askers: readonly Asker[]): Promise<{ outcomes: readonly string[]; resident: number }> {
+async function ask(clients: readonly LargeClient[]): Promise<{ outcomes: readonly string[]; resident: number }> {
   let resident = 0;
   const look = async () => {
     resident = Math.max(resident, await metric('process_resident_memory_bytes'));
@@ -61,12 +61,12 @@ async function ask(askers: readonly Asker[]): Promise<{ outcomes: readonly strin
     const died = gateway.ended.then(({ stderr }) => {
       throw new Error(`The process died: ${stderr.slice(-2_000)}`);
     });
-    const outcomes = await Promise.race([settled(askers), died]);
+    const outcomes = await Promise.race([settled(clients), died]);
     await look();
     return { outcomes, resident };
   } finally {
     clearInterval(watch);
-    for (const each of askers) each.leave();
+    for (const each of clients) each.leave();
   }
 }
 
@@ -74,7 +74,7 @@ let markets = 0;
 const fresh = () => ++markets;
 const times = (count: number, market: () => number) => Array.from({ length: count }, market);
 
-/** Nothing is held any more, and whoever asks is answered. */
+/** No memory is held any more, and a new request is answered. */
 async function recovered(): Promise<void> {
   await until(async () => (await metric('gateway_held_bytes')) === 0);
   const response = await fetch(`${gateway.url}/graphql`, {
@@ -88,8 +88,8 @@ async function recovered(): Promise<void> {
 
 const known = new Set(['whole', 'refused']);
 
-async function holds(askers: readonly Asker[]): Promise<readonly string[]> {
-  const { outcomes, resident } = await ask(askers);
+async function holds(clients: readonly LargeClient[]): Promise<readonly string[]> {
+  const { outcomes, resident } = await ask(clients);
   expect(outcomes.filter(outcome => !known.has(outcome))).toEqual([]);
   expect(resident).toBeLessThan(mostResident);
   await recovered();
@@ -99,7 +99,7 @@ async function holds(askers: readonly Asker[]): Promise<readonly string[]> {
 test('a socket that does not read and asks for a hundred answers of 8 MB', async () => {
   const market = fresh();
   await holds([
-    doors.WebSocket(
+    transports.WebSocket(
       gateway.url,
       'key',
       times(100, () => market),
@@ -111,7 +111,7 @@ test('a socket that does not read and asks for a hundred answers of 8 MB', async
 test('a socket that reads and asks for sixty answers of 8 MB', async () => {
   const market = fresh();
   const outcomes = await holds([
-    doors.WebSocket(
+    transports.WebSocket(
       gateway.url,
       'key',
       times(60, () => market),
@@ -125,7 +125,7 @@ test('a socket that reads and asks for sixty answers of 8 MB', async () => {
 test('sixty streams that are not read, of 8 MB each', async () => {
   const market = fresh();
   await holds([
-    doors.SSE(
+    transports.SSE(
       gateway.url,
       'key',
       times(60, () => market),
@@ -139,22 +139,22 @@ test('refuses bodies of the service that arrive at once beyond what the heap all
     response.writeHead(200, { 'content-type': 'application/json' });
     response.write(Buffer.alloc(8_000_000, ' '));
   };
-  const requests = times(20, fresh).map(market => doors.HTTP(gateway.url, 'key', [market], true));
+  const requests = times(20, fresh).map(market => transports.HTTP(gateway.url, 'key', [market], true));
   expect(await Promise.race(requests.map(({ outcome }) => outcome))).toEqual(['refused']);
   for (const request of requests) request.leave();
   await until(async () => (await metric('gateway_held_bytes')) === 0);
 });
 
-test('however many ask for 8 MB at any door, and take it or not, the process lives within its memory and refuses what is too much', async () => {
+test('the process stays within its memory, and refuses what is too much, however many clients request 8 MB over any transport', async () => {
   await fuzz(async draw => {
-    const askers = Object.values(doors).flatMap(door =>
+    const clients = Object.values(transports).flatMap(transport =>
       [true, false].flatMap(reads => {
         const one = fresh();
         const asked = times(5 + draw.below(15), draw.chance(0.5) ? fresh : () => one);
         const keys = draw.chance(0.5) ? ['one'] : ['one', 'two', 'three'];
-        return keys.map(key => door(gateway.url, key, asked, reads));
+        return keys.map(key => transport(gateway.url, key, asked, reads));
       }),
     );
-    await holds(askers);
+    await holds(clients);
   });
 });

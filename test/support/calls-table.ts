@@ -176,8 +176,8 @@ export const callsTable: readonly CallsRow[] = [
 
 /** The table as Markdown, for docs/cost.md. */
 export function callsTableAsMarkdown(rows: readonly CallsRow[] = callsTable): string {
-  const cell = (tally: Tally) =>
-    Object.entries(tally)
+  const cell = (counts: Tally) =>
+    Object.entries(counts)
       .map(([call, times]) => `${times} × \`${call}\``)
       .join('<br>') || 'none';
   return [

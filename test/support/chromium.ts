@@ -2,7 +2,7 @@ import { type Browser, chromium } from 'playwright-core';
 
 /**
  * Starts a headless Chromium (the one that `CHROME_PATH` names, which the global setup sets to Debian's where it is not
- * given) with a temporary profile of its own, that speaks to nobody unasked. The test closes it.
+ * given) with a temporary profile of its own, that speaks to no one unasked. The test closes it.
  */
 export function launchChromium(): Promise<Browser> {
   const executablePath = process.env.CHROME_PATH;

@@ -44,7 +44,7 @@ const answers: Readonly<Record<string, string>> = {
 type When = 'any' | 'now' | 'late';
 
 /**
- * The same for the same seed, whoever asks: values, nulls, errors, promises that settle after some turns, and values of wrong types.
+ * The same for the same seed: values, nulls, errors, promises that settle after some turns, and values of wrong types.
  * @param trouble how likely a value is to be at fault.
  */
 export function faultyContext(schema: GraphQLSchema, seed: string, trouble: number): FaultyContext {
@@ -67,7 +67,7 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
   }
 
   function listOf(item: GraphQLOutputType, draw: Draw, when: When): unknown[] {
-    const inside = when !== 'any' ? when : asksNobody(item) && draw.chance(0.5) ? 'now' : 'late';
+    const inside = when !== 'any' ? when : needsNoResolver(item) && draw.chance(0.5) ? 'now' : 'late';
     return Array.from({ length: draw.below(3) }, () => drawn(item, draw, inside));
   }
 
@@ -127,10 +127,10 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
 }
 
 /** Whether everything below a type comes with it. */
-function asksNobody(type: GraphQLOutputType): boolean {
+function needsNoResolver(type: GraphQLOutputType): boolean {
   const named = getNamedType(type);
   if (!isObjectType(named)) return true;
-  return Object.values(named.getFields()).every(field => field.resolve === undefined && asksNobody(field.type));
+  return Object.values(named.getFields()).every(field => field.resolve === undefined && needsNoResolver(field.type));
 }
 
 /** What is made after some turns; what that throws, it rejects with. */
@@ -140,7 +140,7 @@ function late(make: () => unknown, draw: Draw): Promise<unknown> {
     for (let turn = 0; turn < turns; turn += 1) await undefined;
     return make();
   })();
-  // Nobody may ask for it.
+  // No one may ask for it.
   value.catch(() => {});
   return value;
 }
@@ -150,7 +150,7 @@ function fault(draw: Draw): unknown {
     case 0:
       throw new UpstreamTimeout('The service took too long');
     case 1:
-      throw new NotFound('There is none');
+      throw new NotFound('Not found');
     case 2:
       throw 'no error at all';
     case 3:

@@ -25,15 +25,15 @@ export const startLargeService = (): Promise<StubService> =>
 /** Asks for 8 MB. Each market is read apart; the same one again may be known already. */
 export const esgOf = (market: number) => `query Esg${market} { market(id: ${market}) { esg } }`;
 
-/** Somebody who asks for much. */
-export interface Asker {
+/** A client that requests a large response. */
+export interface LargeClient {
   /** What came back, once it has: `whole`, `refused`, or what else it was. Nothing for who does not read. */
   readonly outcome: Promise<readonly string[]>;
   /** Goes. */
   leave(): void;
 }
 
-type Transport = (url: string, key: string, markets: readonly number[], reads: boolean) => Asker;
+type Transport = (url: string, key: string, markets: readonly number[], reads: boolean) => LargeClient;
 
 /** One request for each market, on connections of their own. */
 const overRequests =
@@ -108,7 +108,7 @@ const overSocket: Transport = (url, key, markets, reads) => {
   };
 };
 
-export const doors = {
+export const transports = {
   HTTP: overRequests('/graphql', 'application/json'),
   SSE: overRequests('/graphql/stream', 'text/event-stream'),
   WebSocket: overSocket,

@@ -1,5 +1,5 @@
 /**
- * What a run of the tests says of all gateways: `RESPONSE_CACHE=false npm test` runs every suite without kept answers. No gateway sheds for the
+ * What a run of the tests says of all gateways: `RESPONSE_CACHE=false npm test` runs every suite without the response cache. No gateway sheds for the
  * delay of its event loop, which here it shares with tests, other gateways and a busy machine.
  */
 export const ofTheRun: Record<string, string> = {

@@ -48,7 +48,7 @@ export interface Program {
 const startScript: string = JSON.parse(readFileSync('package.json', 'utf8')).scripts.start;
 const flags = startScript.split(/\s+/).filter(word => word.startsWith('--'));
 
-/** Builds the program, where no other test file of this run has, into the folder that the global setup made for it. Nobody writes there. */
+/** Builds the program, where no other test file of this run has, into the folder that the global setup made for it. No one writes there. */
 export async function buildProgram(): Promise<Program> {
   const folder = process.env.TEST_PROGRAM_FOLDER;
   if (!folder) throw new Error('TEST_PROGRAM_FOLDER is not set: the global setup of Jest did not run');
@@ -104,7 +104,7 @@ export async function buildProgram(): Promise<Program> {
   };
 }
 
-/** Two files that build at the same time do so apart; whoever is second throws its own away. */
+/** Two files that build at the same time build separately; the second one discards its result. */
 async function buildInto(built: string, folder: string): Promise<void> {
   const own = await mkdtemp(join(folder, 'building-'));
   await symlink(resolve('schema'), join(own, 'schema'));

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Something that is known of a request or of a socket, kept with it: what a WeakMap does at a fraction of the cost, for what every request
- * has.
+ * Stores a value on a request or a socket under a private symbol. It works like a WeakMap and costs much less, which matters for values that
+ * every request has.
  */
 export class Attached<T, Holder extends object = IncomingMessage> {
   readonly #key = Symbol();

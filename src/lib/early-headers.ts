@@ -6,17 +6,17 @@ export type HeaderList = OutgoingHttpHeader[];
 
 const lists = new Attached<HeaderList>();
 
-/** A header that is settled before it is known who answers: the request's id, its rate limit. Written with the rest of the head at once, or set. */
+/** Adds a header before it is known which stage will respond, such as the id of the request or its rate limit. */
 export function addEarlyHeader(request: IncomingMessage, name: string, value: OutgoingHttpHeader): void {
   const list = lists.get(request);
   if (list === undefined) lists.set(request, [name, value]);
   else list.push(name, value);
 }
 
-/** For who writes the whole head at once, which costs a quarter of setting one header after the other. */
+/** For a stage that calls `writeHead` itself, which costs a quarter of `setHeader` for each header. */
 export const earlyHeadersOf = (request: IncomingMessage): HeaderList => lists.get(request) ?? [];
 
-/** For who does not. */
+/** Copies the early headers to a response that is written with `setHeader`. */
 export function setEarlyHeaders(request: IncomingMessage, response: ServerResponse): void {
   for (const [name, value] of pairsOf(earlyHeadersOf(request))) response.setHeader(name, value);
 }

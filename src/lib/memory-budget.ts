@@ -9,13 +9,13 @@ export interface MemoryBounds {
 }
 
 const mebibyte = 1024 * 1024;
-/** Beyond this an owner, or the process, begins nothing new: what has begun already needs the rest. */
+/** Above this part of its limit, an owner or the process starts nothing new: running operations need the rest. */
 const nearlyFull = 0.75;
-/** Parsed, and checked against its model, a record takes about so many times the bytes of its text. */
+/** A parsed record takes about this many times the bytes of its text. */
 const bytesPerByteRead = 3;
-/** In bytes. Whatever read less cannot have an answer so large that it must be measured before it is written. */
+/** In bytes. An operation that read less cannot have a large response, so its response is not measured in advance. */
 const worthMeasuring = 256 * 1024;
-/** In bytes. A smaller answer is not counted: the number of requests in flight bounds how many there are. */
+/** In bytes. A smaller response is not counted: the number of requests in flight bounds how many there are. */
 export const worthCounting = 16 * 1024;
 
 /** @param heapLimit the most that V8 lets the heap grow to, in bytes. */
@@ -76,7 +76,7 @@ export class MemoryBudget {
 }
 
 const tooMuch = () =>
-  new RateLimited('Too much is being sent with this credential; take it, and try again in a moment');
+  new RateLimited('Responses for this credential are waiting to be read; read them, then try again');
 
 /** What one operation, answer or connection takes of a budget, until it is released. */
 export class Claim {

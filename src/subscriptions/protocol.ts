@@ -33,7 +33,7 @@ export function createProtocolServer(initMs: number): ProtocolServer {
   return makeServer<Record<string, unknown>, ProtocolConnection>({
     connectionInitWaitTimeout: initMs,
     onConnect: context => context.extra.acknowledge(context),
-    // Nothing may wait before there is an iterator: `complete` cannot stop an operation that has none.
+    // Returns synchronously: graphql-ws can stop an operation only once it has its iterator.
     onSubscribe: ({ extra }, id, payload): ExecutionArgs => ({
       schema: placeholderSchema,
       document: placeholderDocument,

@@ -49,7 +49,7 @@ export class SharedExecution {
     this.#onOver = onOver;
   }
 
-  /** Where its values are states, waits until the newest includes everything that has happened so far. The execution may have ended by then. Never rejects. */
+  /** If the source delivers states, waits until the newest state is up to date. Does nothing for other sources. The execution may have ended by then. Never rejects. */
   async refresh(): Promise<void> {
     await this.#opening?.catch(() => {});
     if (this.#states === undefined) return;

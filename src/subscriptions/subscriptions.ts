@@ -37,7 +37,7 @@ export interface Subscriptions {
   claim(identity: Identity): Claim;
   /** The same for a client that is not authenticated yet. */
   claimOf(address: string): Claim;
-  /** @throws Refused */
+  /** @throws RefusedOperation */
   read(operationRequest: OperationRequest, operationInfo: OperationInfo): Operation;
   /** Executes a query or a mutation. */
   single(

@@ -27,8 +27,8 @@ export type SubscriptionOptions = Pick<
     readonly bounds?: Partial<SubscriptionLimits & SubscriptionTimes> | undefined;
   };
 
-/** The API key of an application may have many users behind it, each with a connection. */
 const defaults: SubscriptionLimits & SubscriptionTimes = {
+  // The API key of an application may have many users behind it, each with a connection.
   connections: 20_000,
   operations: 100,
   executions: 16,

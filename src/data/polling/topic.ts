@@ -110,7 +110,7 @@ export class Topic<T> {
     return this.#newest?.value;
   }
 
-  /** Replaces the value for later listeners; those of now do not get it. */
+  /** Replaces the value for later listeners; current listeners do not get it. */
   replace(value: T): void {
     if (this.#newest === undefined || !this.isOutdated(value, this.#newest.value)) this.#newest = { value };
   }

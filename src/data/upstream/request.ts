@@ -11,7 +11,7 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly query?: URLSearchParams;
   readonly body?: unknown;
-  /** The argument of the schema whose values the service may turn down: `filter`. Left out: it is given none. */
+  /** The GraphQL argument to name when the service rejects its values, such as `filter`. Omitted if the call has no arguments. */
   readonly argument?: string;
   /** Members of that argument, as paths within it, which an error names where the service's text does. */
   readonly members?: readonly string[];

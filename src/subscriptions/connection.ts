@@ -21,7 +21,7 @@ import {
   protocol,
   rawCredentialsIn,
 } from './protocol.js';
-import { type ClientConnection, FailedOperation, Subscriber, slowBytes } from './shared-execution.js';
+import { FailedOperation, SendBuffer, Subscriber } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** Timeouts of the subscription transports, in milliseconds. */
@@ -53,7 +53,7 @@ const mostUnsent = 1024 * 1024;
 const controlBytesPerBeat = 16 * 1024;
 
 /** One WebSocket, as graphql-ws sees it: its limits, its memory, and the operations that run on it. */
-export class Connection implements ClientConnection, ProtocolConnection {
+export class Connection implements ProtocolConnection {
   readonly protocol = protocol;
   readonly #socket: WebSocket;
   readonly #id: string;
@@ -62,11 +62,7 @@ export class Connection implements ClientConnection, ProtocolConnection {
   readonly #running = new Set<OperationResults>();
   /** Bounds how many operations are executed at a time; the others wait in order. */
   readonly #executions: Bulkhead;
-  /** Callbacks that wait until the client has taken something. */
-  readonly #waiting = new Set<() => void>();
-  /** Counts bytes that are queued or sent and not yet taken by the client. */
-  #unsentClaim: Claim;
-  #queued = 0;
+  readonly #buffer: SendBuffer;
   /** Counts the bytes of a message that has not arrived completely. */
   readonly #unfinishedClaim: Claim;
   #unfinished = 0;
@@ -88,7 +84,7 @@ export class Connection implements ClientConnection, ProtocolConnection {
     this.#handshake = handshake;
     this.#deps = deps;
     this.#executions = new Bulkhead(deps.subscriptions.limits.executions, deps.subscriptions.limits.operations);
-    this.#unsentClaim = deps.subscriptions.claimOf(handshake.address);
+    this.#buffer = new SendBuffer(() => socket.bufferedAmount, deps.subscriptions.claimOf(handshake.address));
     this.#unfinishedClaim = deps.subscriptions.claimOf(networkOf(handshake.address));
     this.#closed = deps.server.opened(this, this);
     socket.on('pong', () => {
@@ -121,10 +117,6 @@ export class Connection implements ClientConnection, ProtocolConnection {
     return this.#operationsStarted;
   }
 
-  get buffered(): number {
-    return this.#socket.bufferedAmount;
-  }
-
   /**
    * Counts bytes that arrived on the socket. Closes the connection if more than `most` bytes came without a complete message, or if the memory
    * budget has no room for them.
@@ -155,48 +147,26 @@ export class Connection implements ClientConnection, ProtocolConnection {
     const { parts, needsRoom } = messageParts(message);
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
-    const isSlow = this.buffered > slowBytes;
-    if (this.buffered > mostUnsent) socket.pause();
+    const { isSlow } = this.#buffer;
+    if (socket.bufferedAmount > mostUnsent) socket.pause();
     const last = parts.length - 1;
     for (const [index, part] of parts.entries()) {
       socket.send(part, { binary: false, fin: index === last }, index === last ? () => this.#onSent() : undefined);
     }
     // A slow reader must not fill the memory of the process.
-    if (!this.#count() && isSlow && needsRoom) socket.terminate();
-  }
-
-  queue(by: number): boolean {
-    this.#queued += by;
-    return this.#count();
-  }
-
-  whenTaken(callback: () => void): void {
-    this.#waiting.add(callback);
-  }
-
-  /** Counts the unsent bytes. Returns whether the memory budget has room for them. */
-  #count(): boolean {
-    const { buffered } = this;
-    return this.#unsentClaim.set((buffered > slowBytes ? buffered : 0) + this.#queued);
+    if (!this.#buffer.count() && isSlow && needsRoom) socket.terminate();
   }
 
   /** The client has taken some bytes. */
   #onSent(): void {
-    this.#count();
-    if (this.#socket.isPaused && this.buffered <= mostUnsent) this.#socket.resume();
-    if (this.#waiting.size > 0) this.#goOn();
-  }
-
-  #goOn(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const each of waiting) each();
+    if (this.#socket.isPaused && this.#socket.bufferedAmount <= mostUnsent) this.#socket.resume();
+    this.#buffer.taken();
   }
 
   /** Waits until the send buffer is below `mostUnsent`, or the connection is closed. */
   async #room(): Promise<void> {
-    while (!this.#isClosed && this.buffered > mostUnsent) {
-      await new Promise<void>(resolve => this.#waiting.add(resolve));
+    while (!this.#isClosed && this.#socket.bufferedAmount > mostUnsent) {
+      await new Promise<void>(resolve => this.#buffer.whenTaken(resolve));
     }
   }
 
@@ -228,7 +198,7 @@ export class Connection implements ClientConnection, ProtocolConnection {
 
   /** One heartbeat. Terminates a client that neither answered the last one nor took any bytes since, and closes an idle connection. */
   heartbeat(): void {
-    const { buffered } = this;
+    const buffered = this.#socket.bufferedAmount;
     // Pings and pongs do not complete a message.
     this.#countUnfinished(Math.max(this.#unfinished - controlBytesPerBeat, 0));
     if (!this.#alive && buffered >= this.#unsent) {
@@ -247,9 +217,8 @@ export class Connection implements ClientConnection, ProtocolConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#admitted?.leave();
-    this.#goOn();
+    this.#buffer.release();
     void this.#closed();
-    this.#unsentClaim.release();
     this.#unfinishedClaim.release();
   }
 
@@ -263,8 +232,7 @@ export class Connection implements ClientConnection, ProtocolConnection {
     if (leave === undefined)
       return this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
     this.#admitted = { context, identity, leave };
-    this.#unsentClaim.release();
-    this.#unsentClaim = subscriptions.claim(identity);
+    this.#buffer.chargeTo(subscriptions.claim(identity));
   }
 
   /** Starts an operation. @throws Abandoned if it closes the connection. */
@@ -344,7 +312,7 @@ export class Connection implements ClientConnection, ProtocolConnection {
   /** Subscribes until the operation ends. */
   #listen(operation: Operation, identity: Identity, signal: AbortSignal, operationInfo: OperationInfo): Subscriber {
     const { subscriptions } = this.#deps;
-    const subscriber = new Subscriber(this);
+    const subscriber = new Subscriber(this.#buffer);
     subscriptions.telemetry.listeners('websocket', 1);
     const leave = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
     signal.addEventListener('abort', () => {

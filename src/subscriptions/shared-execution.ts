@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TopicSubscription } from '../data/polling/topic.js';
 import { Abandoned, RateLimited } from '../errors.js';
+import type { Claim } from '../lib/memory-budget.js';
 
 /** One client's subscription. */
 export interface Listener {
@@ -143,14 +144,66 @@ export async function inSlices<T>(items: readonly T[], visit: (item: T) => void)
   }
 }
 
-/** A connection to one client. */
-export interface ClientConnection {
-  /** How many bytes were sent and not yet taken by the client. */
-  readonly buffered: number;
-  /** Calls back once, when the client has taken some of them. */
-  whenTaken(callback: () => void): void;
+/** In bytes. Above this send buffer a client is slow: it gets nothing more until it has taken what was sent. */
+const slowBytes = 64 * 1024;
+
+/** Counts what is queued for one client, or sent and not yet taken, against the memory budget. */
+export class SendBuffer {
+  readonly #sent: () => number;
+  #claim: Claim;
+  #queued = 0;
+  /** Callbacks that wait until the client has taken something. */
+  readonly #waiting = new Set<() => void>();
+
+  /** @param sent returns how many bytes were sent and not yet taken by the client. */
+  constructor(sent: () => number, claim: Claim) {
+    this.#sent = sent;
+    this.#claim = claim;
+  }
+
+  get isSlow(): boolean {
+    return this.#sent() > slowBytes;
+  }
+
+  /** Calls back once, when the client has taken some of what was sent, or when the connection has ended. */
+  whenTaken(callback: () => void): void {
+    this.#waiting.add(callback);
+  }
+
   /** Counts bytes that wait to be sent, or no longer do (`by` below 0). Returns whether the memory budget has room for them. */
-  queue(by: number): boolean;
+  queue(by: number): boolean {
+    this.#queued += by;
+    return this.count();
+  }
+
+  /** Counts the unsent bytes. Returns whether the memory budget has room for them. */
+  count(): boolean {
+    return this.#claim.set((this.isSlow ? this.#sent() : 0) + this.#queued);
+  }
+
+  /** The client has taken some bytes. */
+  taken(): void {
+    this.count();
+    this.#wake();
+  }
+
+  /** Counts against another claim from now on. */
+  chargeTo(claim: Claim): void {
+    this.#claim.release();
+    this.#claim = claim;
+  }
+
+  /** The connection has ended: counts nothing any more. */
+  release(): void {
+    this.#wake();
+    this.#claim.release();
+  }
+
+  #wake(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const each of waiting) each();
+  }
 }
 
 /** The masked errors with which a subscription or an operation ends, as JSON. */
@@ -164,8 +217,6 @@ export class FailedOperation extends Error {
   }
 }
 
-/** In bytes. Above this send buffer a client is slow: it gets nothing more until it has taken what was sent. */
-export const slowBytes = 64 * 1024;
 const mostWaiting = 1_000;
 /** In bytes. */
 const mostWaitingBytes = 1024 * 1024;
@@ -175,14 +226,14 @@ const mostWaitingBytes = 1024 * 1024;
  * where every value counts, a bounded queue.
  */
 export class Subscriber implements Listener {
-  readonly #connection: ClientConnection;
+  readonly #buffer: SendBuffer;
   readonly #waiting: string[] = [];
   #waitingBytes = 0;
   #end: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(connection: ClientConnection) {
-    this.#connection = connection;
+  constructor(buffer: SendBuffer) {
+    this.#buffer = buffer;
   }
 
   next(text: string, replaces: boolean): void {
@@ -191,7 +242,7 @@ export class Subscriber implements Listener {
     this.#waiting.push(text);
     this.#waitingBytes += text.length;
     const isTooMuch = this.#waiting.length > mostWaiting || (!replaces && this.#waitingBytes > mostWaitingBytes);
-    if (this.#connection.queue(text.length) && !isTooMuch) this.#wake?.();
+    if (this.#buffer.queue(text.length) && !isTooMuch) this.#wake?.();
     else {
       this.#clear();
       this.#endWith(new RateLimited('Too slow a reader'));
@@ -218,7 +269,7 @@ export class Subscriber implements Listener {
    */
   async take(): Promise<string | undefined> {
     for (;;) {
-      const isSlow = this.#connection.buffered > slowBytes;
+      const isSlow = this.#buffer.isSlow;
       if (this.#waiting.length === 0 && this.#end !== undefined) {
         if (this.#end.error !== undefined) throw this.#end.error;
         return undefined;
@@ -230,7 +281,7 @@ export class Subscriber implements Listener {
       }
       await new Promise<void>(resolve => {
         this.#wake = resolve;
-        if (isSlow) this.#connection.whenTaken(resolve);
+        if (isSlow) this.#buffer.whenTaken(resolve);
       });
     }
   }
@@ -242,7 +293,7 @@ export class Subscriber implements Listener {
 
   #count(by: number): void {
     this.#waitingBytes += by;
-    this.#connection.queue(by);
+    this.#buffer.queue(by);
   }
 
   #endWith(error: unknown): void {

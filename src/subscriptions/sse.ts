@@ -7,7 +7,7 @@ import type { Claim } from '../lib/memory-budget.js';
 import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
 import type { Operation } from './operations.js';
 import { type OperationRequest, operationRequest } from './protocol.js';
-import { type ClientConnection, FailedOperation, Subscriber, slowBytes } from './shared-execution.js';
+import { FailedOperation, SendBuffer, Subscriber } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 const complete = 'event: complete\ndata: \n\n';
@@ -78,14 +78,12 @@ export function registerSse(
 }
 
 /** One event stream. */
-class Stream implements ClientConnection {
+class Stream {
   readonly #response: ServerResponse;
   readonly #disconnect: () => void;
-  /** Counts the unsent bytes, or the response that is being made. */
+  /** Counts the unsent bytes of a subscription (`#buffer`), or a single response as a whole until it is sent. */
   readonly #claim: Claim;
-  #queued = 0;
-  /** Callbacks that wait until the client has taken something. */
-  readonly #waiting = new Set<() => void>();
+  readonly #buffer: SendBuffer;
   /** The send buffer at the last heartbeat, in bytes. */
   #unsent = 0;
   #stop = () => {};
@@ -97,47 +95,26 @@ class Stream implements ClientConnection {
     this.#response = response;
     this.#disconnect = disconnect;
     this.#claim = claim;
+    this.#buffer = new SendBuffer(() => response.writableLength, claim);
     response.on('error', () => response.destroy());
     response.socket?.setKeepAlive(true);
     response.writeHead(200, headers);
     response.write(':\n\n');
   }
 
-  get buffered(): number {
-    return this.#response.writableLength;
-  }
-
-  whenTaken(callback: () => void): void {
-    this.#waiting.add(callback);
-  }
-
   send(frame: string): void {
     if (this.#over) return;
-    const isSlow = this.buffered > slowBytes;
+    const { isSlow } = this.#buffer;
     this.#response.write(frame, () => {
-      this.#count();
-      const waiting = [...this.#waiting];
-      this.#waiting.clear();
-      for (const each of waiting) each();
+      if (!this.#isSingle) this.#buffer.taken();
     });
     // A slow reader must not fill the memory of the process.
-    if (!this.#count() && isSlow) this.#response.destroy();
-  }
-
-  queue(by: number): boolean {
-    this.#queued += by;
-    return this.#count();
-  }
-
-  /** Counts the unsent bytes. Returns whether the memory budget has room for them. A single response is counted as a whole until it is sent. */
-  #count(): boolean {
-    const { buffered } = this;
-    return this.#isSingle || this.#claim.set((buffered > slowBytes ? buffered : 0) + this.#queued);
+    if (!this.#isSingle && !this.#buffer.count() && isSlow) this.#response.destroy();
   }
 
   /** Sends a comment, so that proxies keep the connection open. Destroys a stream whose client took nothing since the last heartbeat. */
   heartbeat(): void {
-    const { buffered } = this;
+    const buffered = this.#response.writableLength;
     if (this.#response.writableNeedDrain && buffered >= this.#unsent) this.#response.destroy();
     else if (!this.#response.writableNeedDrain) this.send(':\n\n');
     this.#unsent = buffered;
@@ -146,7 +123,7 @@ class Stream implements ClientConnection {
   /** Called when the connection is closed. */
   closed(): void {
     this.end();
-    this.#claim.release();
+    this.#buffer.release();
   }
 
   /** Ends a subscription; a query or a mutation ends with its response. */
@@ -187,7 +164,7 @@ class Stream implements ClientConnection {
     subscriptions: Subscriptions,
     operationInfo: OperationInfo,
   ): Promise<void> {
-    const subscriber = new Subscriber(this);
+    const subscriber = new Subscriber(this.#buffer);
     const leave = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
     subscriptions.telemetry.listeners('sse', 1);
     this.#stop = () => {

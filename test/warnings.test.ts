@@ -90,13 +90,11 @@ test.each([
   expect(gateway.stderr()).not.toContain('a-password');
 });
 
-test.each([
-  ['is full', ['config', 'set', 'maxmemory', '1'], 'Redis is full and can evict nothing (OOM)'],
-  ['is a replica', ['replicaof', '127.0.0.1', '1'], 'this Redis is a replica and takes no writes (READONLY)'],
-])('a Redis that %s is one warning', async (_, command, words) => {
+/** A gateway without rate limits over a Redis of its own and a service that always sends `body`. */
+async function startedOverRedis(body: object) {
   const redis = await startRedis();
   cleanups.push(() => redis.stop());
-  const service = await startStubService((_, response) => reply(response, 200, {}));
+  const service = await startStubService((_, response) => reply(response, 200, body));
   cleanups.push(() => service.close());
   const gateway = await started({
     UPSTREAM_BASE_URL: service.origin,
@@ -104,6 +102,14 @@ test.each([
     RATE_LIMIT_PER_ADDRESS: '0',
     RATE_LIMIT_PER_CREDENTIAL: '0',
   });
+  return { redis, gateway };
+}
+
+test.each([
+  ['is full', ['config', 'set', 'maxmemory', '1'], 'Redis is full and can evict nothing (OOM)'],
+  ['is a replica', ['replicaof', '127.0.0.1', '1'], 'this Redis is a replica and takes no writes (READONLY)'],
+])('a Redis that %s is one warning', async (_, command, words) => {
+  const { redis, gateway } = await startedOverRedis({});
   const client = new Redis(redis.url);
   cleanups.push(() => client.disconnect());
   await client.call(...(command as [string, ...string[]]));
@@ -117,17 +123,8 @@ test.each([
 });
 
 test('a Redis that is silent is one warning, and no request waits for it but the first', async () => {
-  const redis = await startRedis();
-  cleanups.push(() => redis.stop());
+  const { redis, gateway } = await startedOverRedis({ meta: { totalItems: 0 }, data: [] });
   cleanups.push(() => redis.resume());
-  const service = await startStubService((_, response) => reply(response, 200, { meta: { totalItems: 0 }, data: [] }));
-  cleanups.push(() => service.close());
-  const gateway = await started({
-    UPSTREAM_BASE_URL: service.origin,
-    REDIS_URL: redis.url,
-    RATE_LIMIT_PER_ADDRESS: '0',
-    RATE_LIMIT_PER_CREDENTIAL: '0',
-  });
   redis.pause();
   const times: number[] = [];
   for (let first = 1; first <= 12; first += 1) {

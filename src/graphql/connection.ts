@@ -1,4 +1,50 @@
 import { BadUserInput } from '../errors.js';
+import { pageSize } from './input.js';
+
+/** The arguments of a connection, as a client sends them. */
+export interface PageArguments {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+  readonly last?: number | null | undefined;
+  readonly before?: string | null | undefined;
+}
+
+/** The page that a client asks for, checked. It needs no knowledge of the list. */
+export interface PageRequest {
+  /** The index that follows `after`; 0 without it. */
+  readonly start: number;
+  /** The index of `before`; infinite without it. */
+  readonly end: number;
+  /** The most items that the page holds. */
+  readonly size: number;
+  /** Whether the page is at the end of the range (`last`) or at its start (`first`). */
+  readonly isLast: boolean;
+}
+
+/**
+ * Checks the arguments of a connection. Without `first` and `last`, the page holds the first 10 items.
+ * @param path of the object that holds the arguments, with a dot at its end: `input.companies.visible.`
+ * @throws BadUserInput for a size outside 1 to 100, a cursor that the gateway did not issue, or `first` together with `last`.
+ */
+export function pageRequest({ first, after, last, before }: PageArguments, path = ''): PageRequest {
+  if (first != null && last != null) throw new BadUserInput(`${path}last`, 'cannot be combined with first');
+  const isLast = last != null;
+  return {
+    start: offsetAfter(after, `${path}after`),
+    end: before == null ? Number.POSITIVE_INFINITY : offsetAfter(before, `${path}before`) - 1,
+    size: pageSize(isLast ? last : first, `${path}${isLast ? 'last' : 'first'}`),
+    isLast,
+  };
+}
+
+/** The window of a list that a page shows: the items from index `start` up to, but not including, index `end`. */
+export function windowOf(page: PageRequest, length: number): { readonly start: number; readonly end: number } {
+  const start = Math.min(page.start, length);
+  const end = Math.max(start, Math.min(page.end, length));
+  return page.isLast
+    ? { start: Math.max(start, end - page.size), end }
+    : { start, end: Math.min(start + page.size, end) };
+}
 
 /** One page of a list as a Relay connection. */
 interface RelayConnection<T> {

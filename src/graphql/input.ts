@@ -6,12 +6,14 @@ import { boundedList, type ListCoordinate } from './limits/list-bounds.js';
 const smallestPage = 1;
 /** The most items of one page, here and in the service (docs/upstream-api.md: GET events). */
 export const largestPage = 100;
+/** The number of items of a page if the client does not say how many. */
+export const defaultPage = 10;
 const longestText = 1_000;
 const domainName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
 
 /** The size of a page. @throws BadUserInput outside 1 to 100. */
 export function pageSize(first: number | null | undefined, argument = 'first'): number {
-  const size = first ?? 10;
+  const size = first ?? defaultPage;
   if (size < smallestPage || size > largestPage) {
     throw new BadUserInput(argument, `must be between ${smallestPage} and ${largestPage}`);
   }

@@ -23,7 +23,7 @@ import {
   type ValueNode,
 } from 'graphql';
 import { oncePerValue } from '../../lib/once-per-value.js';
-import { largestPage } from '../input.js';
+import { defaultPage, largestPage } from '../input.js';
 import { type CountedArguments, callTable, type FieldCost, introspectionTable, listLength } from './call-table.js';
 
 /** The most that an operation can cost. */
@@ -125,7 +125,7 @@ export function estimateCost(
 
     const isList = isListType(getNullableType(field.type));
     // The lists of a connection are as long as its page, which `objects` of the target counts already.
-    const length = counted.first ?? cost.objects ?? (isList && !target.isPage ? listLength : 1);
+    const length = counted.size ?? cost.objects ?? (isList && !target.isPage ? listLength : 1);
     const value = cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1);
     values += target.times * (value * (isList ? length : 1) + argumentValue * sizeOfArguments(node));
 
@@ -138,7 +138,7 @@ export function estimateCost(
       name: isSameObject ? target.name : path,
       objects,
       times: isList ? objects : target.times,
-      isPage: counted.first !== undefined,
+      isPage: counted.size !== undefined,
       market: target.market,
     };
     walk(node.selectionSet, below, below.name === 'Market' ? { ...child, market: child } : child);
@@ -167,9 +167,8 @@ function countedArguments(node: FieldNode, field: GraphQLField<unknown, unknown>
   };
   const first = field.args.find(({ name }) => name === 'first');
   return {
-    first: first && countedSize(valueFor('first') ?? first.defaultValue),
-    after: valueFor('after') != null,
-    filter: valueFor('filter') != null,
+    size: first && countedSize(valueFor('first') ?? valueFor('last') ?? first.defaultValue ?? defaultPage),
+    has: name => valueFor(name) != null,
   };
 }
 

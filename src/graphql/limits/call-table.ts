@@ -2,12 +2,10 @@ import { type GraphQLSchema, isEnumType, isInputObjectType, isInterfaceType, isO
 
 /** The arguments of a field that its cost depends on. */
 export interface CountedArguments {
-  /** The size of the page, 0 to 100; undefined if the field has no such argument. */
-  readonly first: number | undefined;
-  /** Whether the page begins after a cursor. */
-  readonly after: boolean;
-  /** Whether there is a filter. */
-  readonly filter: boolean;
+  /** The size of the page, 0 to 100; undefined if the field is not paginated. */
+  readonly size: number | undefined;
+  /** Whether the client gives this argument, and not as null. */
+  readonly has: (name: string) => boolean;
 }
 
 /** The most that a field costs, upstream and in the gateway itself. */
@@ -50,7 +48,7 @@ const call: FieldCost = { calls: 1, values: lookUp };
  */
 export const callTable: Readonly<Record<string, FieldCost>> = {
   // The window lies on one page of the service, or on two adjacent ones.
-  'Query.events': { calls: ({ after }) => (after ? 2 : 1) },
+  'Query.events': { calls: ({ has }) => (has('after') ? 2 : 1) },
   'Query.observation': call,
   'Query.suggestMarkets': call,
   'Event.references': { calls: 0, objects: referencesPerEvent },
@@ -63,7 +61,7 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
   'Market.headerImageUrl': record,
   'Market.reviewStatus': record,
   'Market.topics': call,
-  'Market.companies': { ...companies, records: ({ filter }) => (filter ? companiesPerMarket : 0) },
+  'Market.companies': { ...companies, records: ({ has }) => (has('filter') ? companiesPerMarket : 0) },
   'Market.company': companies,
   'Market.esg': { calls: 1, shares: 'esg', values: 2 * companiesPerMarket },
   'Company.esg': { calls: 1, shares: 'esg', per: 'Market', values: json },

@@ -1,0 +1,81 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { connectionOf, type PageArguments, pageRequest, windowOf } from '../src/graphql/connection.js';
+import { cursorOf } from './support/calls-table.js';
+
+/** The page of a list as the Relay specification describes it: first the cursors cut the list, then `first` or `last` cuts the rest. */
+function relayPage(list: readonly number[], { first, after, last, before }: PageArguments): readonly number[] {
+  const isInRange = (item: number) =>
+    list.every(other => cursorOf(other) !== after || item > other) &&
+    list.every(other => cursorOf(other) !== before || item < other);
+  const range = list.filter(isInRange);
+  return last == null ? range.slice(0, first ?? 10) : range.slice(-last);
+}
+
+const size = fc.integer({ min: 1, max: 100 });
+const cursor = fc.option(fc.nat(130), { nil: undefined });
+
+describe('the window of a page', () => {
+  test('is what the Relay specification says, for any cursors and sizes', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(130),
+        fc.option(size),
+        fc.boolean(),
+        cursor,
+        cursor,
+        (length, count, isLast, after, before) => {
+          const list = Array.from({ length }, (_, index) => index);
+          // Indexes beyond the list belong to a list that has become shorter.
+          const ends = {
+            after: after === undefined ? null : cursorOf(after),
+            before: before === undefined ? null : cursorOf(before),
+          };
+          const page = { ...(isLast ? { last: count } : { first: count }), ...ends };
+          const expected = after !== undefined && after >= length ? [] : relayPage(list, page);
+          const { start, end } = windowOf(pageRequest(page), length);
+          expect(list.slice(start, end)).toEqual(expected);
+          const { pageInfo, nodes } = connectionOf(list.slice(start, end), start, length);
+          expect(nodes).toEqual(expected);
+          const [head, tail] = [expected[0], expected.at(-1)];
+          if (head === undefined || tail === undefined) return;
+          expect(pageInfo).toEqual({
+            hasPreviousPage: head > 0,
+            hasNextPage: tail < length - 1,
+            startCursor: cursorOf(head),
+            endCursor: cursorOf(tail),
+          });
+        },
+      ),
+      { seed: 20, numRuns: 2_000 },
+    );
+  });
+
+  test('visits each item once, forward and backward', () => {
+    const length = 57;
+    for (const size of [1, 7, 10, 57, 100]) {
+      const seen: number[] = [];
+      let last: string | null = null;
+      for (let more = true; more; ) {
+        const { start, end } = windowOf(pageRequest({ last: size, before: last }), length);
+        const indexes = Array.from({ length: end - start }, (_, index) => start + index);
+        const { pageInfo } = connectionOf(indexes, start, length);
+        seen.unshift(...indexes);
+        [more, last] = [pageInfo.hasPreviousPage, pageInfo.startCursor];
+      }
+      expect(seen).toEqual(Array.from({ length }, (_, index) => index));
+    }
+  });
+
+  test.each<[PageArguments, string]>([
+    [{ first: 0 }, 'in.first'],
+    [{ first: 101 }, 'in.first'],
+    [{ last: 0 }, 'in.last'],
+    [{ last: 101 }, 'in.last'],
+    [{ first: 3, last: 3 }, 'in.last'],
+    [{ after: 'x' }, 'in.after'],
+    [{ before: cursorOf(1_000_000_000) }, 'in.before'],
+  ])('is refused for %j', (page, argument) => {
+    expect(() => pageRequest(page, 'in.')).toThrow(expect.objectContaining({ argument }));
+  });
+});

@@ -23,6 +23,7 @@ const config: CodegenConfig = {
           Observation: '../domains/events/model.js#Observation',
           SearchCriteria: '../domains/discovery/model.js#SearchCriteria',
           Topic: '../domains/markets/model.js#MarketTopic',
+          TopicGroup: '../domains/markets/model.js#MarketTopicGroup',
         },
         scalars: {
           ID: { input: 'string', output: 'string' },

@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'CONFLICT'
   | 'RATE_LIMITED'
   | 'QUERY_TOO_COMPLEX'
+  | 'NOT_REFETCHABLE'
   | 'UPSTREAM_TIMEOUT'
   | 'UPSTREAM_UNAVAILABLE'
   | 'UPSTREAM_INVALID_RESPONSE'
@@ -75,6 +76,16 @@ export class QueryTooComplex extends GatewayError {
 
   override get extensions() {
     return { code: this.code, measure: this.measure, value: this.value, limit: this.limit };
+  }
+}
+
+/** The service has no endpoint for one object of this type, so that `node` cannot read it again. */
+export class NotRefetchable extends GatewayError {
+  readonly code = 'NOT_REFETCHABLE';
+  readonly httpStatus = 400;
+
+  constructor(type: string) {
+    super(`The service has no endpoint for a single object of type ${type}; read the list that contains it`);
   }
 }
 

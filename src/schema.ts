@@ -2,11 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import type { GraphQLSchema } from 'graphql';
 import { companiesResolvers } from './domains/companies/resolvers.js';
-import { discoveryResolvers } from './domains/discovery/resolvers.js';
+import { discoveryNodes, discoveryResolvers } from './domains/discovery/resolvers.js';
 import { eventsResolvers } from './domains/events/resolvers.js';
 import { exportsResolvers } from './domains/exports/resolvers.js';
-import { marketsResolvers } from './domains/markets/resolvers.js';
+import { marketsNodes, marketsResolvers } from './domains/markets/resolvers.js';
 import { sessionsResolvers } from './domains/sessions/resolvers.js';
+import { createNodeResolvers } from './graphql/node.js';
 import { scalars } from './graphql/scalars.js';
 
 const directory = new URL('../schema/', import.meta.url);
@@ -29,6 +30,7 @@ export function createSchema(): GraphQLSchema {
       discoveryResolvers,
       sessionsResolvers,
       exportsResolvers,
+      createNodeResolvers({ ...marketsNodes, ...discoveryNodes }),
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });

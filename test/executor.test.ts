@@ -168,12 +168,12 @@ async function runs(text: string, operationName: string | undefined, times: numb
   return plans;
 }
 
-/** Whether no plan is expected. A union's type is known only with its values; `Export.result` is the one that a query can select. */
+/** Whether no plan is expected. */
 function isForGraphqlJs({ document, operationName, variables }: Run): boolean {
   const operation = getOperationAST(document, operationName);
   if (operation?.operation !== OperationTypeNode.QUERY) return true;
   const { errors, coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables);
-  if (errors !== undefined || /\bresult\b/.test(print(document))) return true;
+  if (errors !== undefined) return true;
   const conditions = [...print(document).matchAll(/@(?:skip|include)\(if: \$(\w+)\)/g)].map(([, name = '']) => name);
   return conditions.some(name => typeof coerced[name] !== 'boolean');
 }

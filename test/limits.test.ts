@@ -329,6 +329,10 @@ describe('the estimated calls of a query', () => {
       3,
     ],
     ['mutation { signOut }', 0],
+    ['{ node(nodeId: "a") { nodeId ... on Market { name subtitle esg } } }', 2],
+    ['{ node(nodeId: "a") { nodeId ...F } } fragment F on Node { ... on Market { name } ... on Topic { label } }', 1],
+    ['{ nodes(nodeIds: ["a", "b", "c"]) { nodeId ... on Market { name companies { nodes { esg } } } } }', 9],
+    ['query ($ids: [ID!]! = ["a", "b"]) { nodes(nodeIds: $ids) { ... on Market { name } } }', 2],
   ])('of %s are %d', (query, calls) => {
     expect(callsOf(query)).toBe(calls);
   });

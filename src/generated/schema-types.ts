@@ -4,7 +4,7 @@ import type { Company as CompanyModel } from '../domains/companies/loaders.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
 import type { ExportRecord as ExportRecordModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
-import type { Market as MarketModel, MarketTopic as MarketTopicModel } from '../domains/markets/model.js';
+import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
 import type { Context } from '../context.js';
 export type Maybe<T> = T | null;
 export type InputMaybe<T> = Maybe<T>;
@@ -608,7 +608,7 @@ export type ImpactedEntity = {
 };
 
 /** A background job of the service. */
-export type Job = {
+export type Job = Node & {
   readonly __typename?: 'Job';
   /** When the job ended. Null while it runs. */
   readonly endTime?: Maybe<Scalars['DateTime']['output']>;
@@ -616,6 +616,8 @@ export type Job = {
   readonly finished: Scalars['Boolean']['output'];
   /** Job identifier. */
   readonly id: Scalars['ID']['output'];
+  /** Identifier across all types. */
+  readonly nodeId: Scalars['ID']['output'];
   /** Progress as reported by the service. The scale is not documented. */
   readonly progress?: Maybe<Scalars['Float']['output']>;
   /** When the job started. */
@@ -649,7 +651,7 @@ export type JobProgress = {
 };
 
 /** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
-export type Market = {
+export type Market = Node & {
   readonly __typename?: 'Market';
   /** Companies of a published market. Upstream: one `GET /v2/markets/{id}/companies`, however many pages you read. */
   readonly companies?: Maybe<CompanyConnection>;
@@ -671,6 +673,8 @@ export type Market = {
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
   /** Main title. Upstream: `GET /dev/markets/{id}`, one call for this and the other fields of the market record. */
   readonly name?: Maybe<Scalars['String']['output']>;
+  /** Identifier across all types. */
+  readonly nodeId: Scalars['ID']['output'];
   /** Review status of the market. */
   readonly reviewStatus?: Maybe<MarketReviewStatus>;
   /** Search criteria that the discovery of this market used. Upstream: `GET /v2/discovery/{id}/search-criteria`. */
@@ -846,6 +850,12 @@ export type NaicsCode = {
   readonly name?: Maybe<Scalars['String']['output']>;
 };
 
+/** An object with an identifier that is unique across all types of this schema. */
+export type Node = {
+  /** Identifier of the object across all types. Its content is not part of this schema: pass it back as it is. */
+  readonly nodeId: Scalars['ID']['output'];
+};
+
 /** A collected piece of information, such as a news article. */
 export type Observation = {
   readonly __typename?: 'Observation';
@@ -944,6 +954,13 @@ export type Query = {
   /** A market by its identifier. This field makes no upstream call, so it does not check that the market exists. */
   readonly market?: Maybe<Market>;
   /**
+   * An object by its `nodeId`. The gateway makes the calls that the selected fields need. An `Event`, `Topic`, `TopicGroup` or `Job` cannot be
+   * read by itself: `NOT_REFETCHABLE`. Null if the object does not exist.
+   */
+  readonly node?: Maybe<Node>;
+  /** Several objects, in the order of their identifiers. Each is null, with an error, if `node` would fail for it. */
+  readonly nodes: ReadonlyArray<Maybe<Node>>;
+  /**
    * One observation. Fails with `NOT_FOUND` if the identifier is unknown. Upstream: `GET /v2/events-monitor/observation/{id}`, one call for each
    * distinct identifier in the query.
    */
@@ -973,6 +990,18 @@ export type QueryExportsArgs = {
 /** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryMarketArgs = {
   id: Scalars['ID']['input'];
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QueryNodeArgs = {
+  nodeId: Scalars['ID']['input'];
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QueryNodesArgs = {
+  nodeIds: ReadonlyArray<Scalars['ID']['input']>;
 };
 
 
@@ -1211,7 +1240,7 @@ export type SuggestKeywordsInput = {
 };
 
 /** A topic with its groups. */
-export type Topic = {
+export type Topic = Node & {
   readonly __typename?: 'Topic';
   /** Groups within the topic. */
   readonly groups: ReadonlyArray<TopicGroup>;
@@ -1219,15 +1248,19 @@ export type Topic = {
   readonly id: Scalars['ID']['output'];
   /** Label of the topic. */
   readonly label: Scalars['String']['output'];
+  /** Identifier across all types. */
+  readonly nodeId: Scalars['ID']['output'];
 };
 
 /** A group within a topic. */
-export type TopicGroup = {
+export type TopicGroup = Node & {
   readonly __typename?: 'TopicGroup';
   /** Group identifier. */
   readonly id: Scalars['ID']['output'];
   /** Label of the group. */
   readonly label: Scalars['String']['output'];
+  /** Identifier across all types. */
+  readonly nodeId: Scalars['ID']['output'];
 };
 
 /** Sort order of topics. */
@@ -1344,6 +1377,15 @@ export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
   ;
 };
 
+/** Mapping of interface types */
+export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = {
+  Node:
+    | ( JobModel )
+    | ( MarketModel )
+    | ( MarketTopicModel )
+    | ( MarketTopicGroupModel )
+  ;
+};
 
 /** Mapping between all available schema types and the resolvers types */
 export type ResolversTypes = {
@@ -1405,6 +1447,7 @@ export type ResolversTypes = {
   MarketReviewStatus: MarketReviewStatus;
   Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>;
   NaicsCode: ResolverTypeWrapper<NaicsCode>;
+  Node: ResolverTypeWrapper<ResolversInterfaceTypes<ResolversTypes>['Node']>;
   Observation: ResolverTypeWrapper<ObservationModel>;
   PageInfo: ResolverTypeWrapper<PageInfo>;
   PublishMarketInput: PublishMarketInput;
@@ -1431,7 +1474,7 @@ export type ResolversTypes = {
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
   SuggestKeywordsInput: SuggestKeywordsInput;
   Topic: ResolverTypeWrapper<MarketTopicModel>;
-  TopicGroup: ResolverTypeWrapper<TopicGroup>;
+  TopicGroup: ResolverTypeWrapper<MarketTopicGroupModel>;
   TopicSort: TopicSort;
   Vector: ResolverTypeWrapper<Scalars['Vector']['output']>;
   VectorIndex: ResolverTypeWrapper<VectorIndex>;
@@ -1490,6 +1533,7 @@ export type ResolversParentTypes = {
   Market: MarketModel;
   Mutation: Record<PropertyKey, never>;
   NaicsCode: NaicsCode;
+  Node: ResolversInterfaceTypes<ResolversParentTypes>['Node'];
   Observation: ObservationModel;
   PageInfo: PageInfo;
   PublishMarketInput: PublishMarketInput;
@@ -1514,7 +1558,7 @@ export type ResolversParentTypes = {
   Subscription: Record<PropertyKey, never>;
   SuggestKeywordsInput: SuggestKeywordsInput;
   Topic: MarketTopicModel;
-  TopicGroup: TopicGroup;
+  TopicGroup: MarketTopicGroupModel;
   Vector: Scalars['Vector']['output'];
   VectorIndex: VectorIndex;
   Viewer: Viewer;
@@ -1756,10 +1800,12 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   endTime?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   finished?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   progress?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   startTime?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   status?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   workflowName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type JobProgressResolvers<ContextType = Context, ParentType extends ResolversParentTypes['JobProgress'] = ResolversParentTypes['JobProgress']> = {
@@ -1781,11 +1827,13 @@ export type MarketResolvers<ContextType = Context, ParentType extends ResolversP
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType, RequireFields<MarketJobsArgs, 'phase'>>;
   name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   reviewStatus?: Resolver<Maybe<ResolversTypes['MarketReviewStatus']>, ParentType, ContextType>;
   searchCriteria?: Resolver<Maybe<ResolversTypes['SearchCriteria']>, ParentType, ContextType>;
   searchCriteriaHistory?: Resolver<Maybe<ReadonlyArray<ResolversTypes['SearchCriteria']>>, ParentType, ContextType>;
   subtitle?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   topics?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Topic']>>, ParentType, ContextType, Partial<MarketTopicsArgs>>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type MutationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Mutation'] = ResolversParentTypes['Mutation']> = {
@@ -1808,6 +1856,10 @@ export type NaicsCodeResolvers<ContextType = Context, ParentType extends Resolve
   isPrimary?: Resolver<Maybe<ResolversTypes['Boolean']>, ParentType, ContextType>;
   level?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type NodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Node'] = ResolversParentTypes['Node']> = {
+  __resolveType: TypeResolveFn<'Job' | 'Market' | 'Topic' | 'TopicGroup', ParentType, ContextType>;
 };
 
 export type ObservationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Observation'] = ResolversParentTypes['Observation']> = {
@@ -1847,6 +1899,8 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
   exportEndpoints?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ExportEndpoint']>>, ParentType, ContextType>;
   exports?: Resolver<Maybe<ResolversTypes['ExportConnection']>, ParentType, ContextType, RequireFields<QueryExportsArgs, 'first'>>;
   market?: Resolver<Maybe<ResolversTypes['Market']>, ParentType, ContextType, RequireFields<QueryMarketArgs, 'id'>>;
+  node?: Resolver<Maybe<ResolversTypes['Node']>, ParentType, ContextType, RequireFields<QueryNodeArgs, 'nodeId'>>;
+  nodes?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Node']>>, ParentType, ContextType, RequireFields<QueryNodesArgs, 'nodeIds'>>;
   observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<QueryObservationArgs, 'id'>>;
   suggestMarkets?: Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType, RequireFields<QuerySuggestMarketsArgs, 'keyword'>>;
   viewer?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType>;
@@ -1902,11 +1956,15 @@ export type TopicResolvers<ContextType = Context, ParentType extends ResolversPa
   groups?: Resolver<ReadonlyArray<ResolversTypes['TopicGroup']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   label?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type TopicGroupResolvers<ContextType = Context, ParentType extends ResolversParentTypes['TopicGroup'] = ResolversParentTypes['TopicGroup']> = {
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   label?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export interface VectorScalarConfig extends GraphQLScalarTypeConfig<ResolversTypes['Vector'], any> {
@@ -1963,6 +2021,7 @@ export type Resolvers<ContextType = Context> = {
   Market?: MarketResolvers<ContextType>;
   Mutation?: MutationResolvers<ContextType>;
   NaicsCode?: NaicsCodeResolvers<ContextType>;
+  Node?: NodeResolvers<ContextType>;
   Observation?: ObservationResolvers<ContextType>;
   PageInfo?: PageInfoResolvers<ContextType>;
   PublishMarketResult?: PublishMarketResultResolvers<ContextType>;

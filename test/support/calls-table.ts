@@ -1,3 +1,4 @@
+import { nodeId } from '../../src/graphql/node.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 
 /** How often each call is made: `GET /v2/markets/{id}/esg` to a number. */
@@ -69,6 +70,13 @@ export const callsTable: readonly CallsRow[] = [
     what: 'The records of three markets',
     query: '{ a: market(id: 1) { name } b: market(id: 2) { name } c: market(id: 3) { name } }',
     cold: { [record]: 3 },
+    warm: {},
+  },
+  {
+    what: 'Markets by their node ids: `nodes(nodeIds:)`',
+    query: 'query ($ids: [ID!]!) { nodes(nodeIds: $ids) { nodeId ... on Market { name reviewStatus } } }',
+    variables: { ids: ['1', '2', '1'].map(id => nodeId('Market', [id])) },
+    cold: { [record]: 2 },
     warm: {},
   },
   {

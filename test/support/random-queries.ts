@@ -9,6 +9,7 @@ import {
   isAbstractType,
   isEnumType,
   isInputObjectType,
+  isInterfaceType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -17,6 +18,7 @@ import {
   type OperationDefinitionNode,
   typeFromAST,
 } from 'graphql';
+import { nodeId } from '../../src/graphql/node.js';
 import type { Draw } from './seeded.js';
 
 /** A valid document, and which of its operations is meant. */
@@ -88,7 +90,8 @@ export function randomQuery(schema: GraphQLSchema, draw: Draw): RandomQuery {
     const head = `${alias}${name}${given === '' ? '' : `(${given})`}`;
     const below = getNamedType(type);
     if (isLeafType(below)) return `${head}${directives()}`;
-    const once = () => `${head}${directives()} ${isObjectType(below) ? selections(below, depth - 1) : members(below)}`;
+    const once = () =>
+      `${head}${directives()} ${isObjectType(below) ? selections(below, depth - 1) : members(below, depth - 1)}`;
     return draw.chance(0.08) ? `${once()} ${once()}` : once();
   }
 
@@ -99,17 +102,23 @@ export function randomQuery(schema: GraphQLSchema, draw: Draw): RandomQuery {
     if (parts.length === 0 || draw.chance(0.1)) parts.push('__typename');
     if (draw.chance(0.06))
       parts.push(`...${draw.chance(0.5) ? ` on ${type}` : ''}${directives()} ${selections(type, depth)}`);
+    if (draw.chance(0.06))
+      for (const each of type.getInterfaces()) parts.push(`... on ${each}${directives()} ${members(each, 0)}`);
     if (draw.chance(0.08)) parts.push(`...${fragment(type, depth)}${directives()}`);
     return `{ ${parts.join(' ')} }`;
   }
 
-  function members(type: GraphQLNamedType): string {
-    const possible = isAbstractType(type) ? schema.getPossibleTypes(type) : [];
-    return `{ __typename ${possible.map(each => `... on ${each} { ${newName('a')}: ${leaf(each)} }`).join(' ')} }`;
-  }
-
-  function leaf(type: GraphQLObjectType): string {
-    return draw.pick(Object.values(type.getFields()).filter(each => isLeafType(getNamedType(each.type)))).name;
+  /** Its fields have other types on other members of a union, so each fragment is a field of its own. */
+  function members(type: GraphQLNamedType, depth: number): string {
+    const own = isInterfaceType(type) ? Object.keys(type.getFields()).filter(() => draw.chance(0.5)) : [];
+    const possible = (isAbstractType(type) ? schema.getPossibleTypes(type) : []).filter(() => draw.chance(0.5));
+    const fragments = possible.map(each => {
+      const fields = Object.values(each.getFields()).filter(
+        ({ type: of }) => depth > 0 || isLeafType(getNamedType(of)),
+      );
+      return `... on ${each}${directives()} { ${newName('a')}: ${field(draw.pick(fields), depth).replace(/^a\d+: /, '')} }`;
+    });
+    return `{ __typename ${[...own, ...fragments].join(' ')} }`;
   }
 
   function fragment(type: GraphQLObjectType, depth: number): string {
@@ -190,7 +199,7 @@ function drawn(type: GraphQLInputType, draw: Draw, nullable = true): unknown {
     case 'Boolean':
       return draw.chance(0.5);
     case 'ID':
-      return draw.pick(['1', '2', 'o-1', '', 'not/an/id']);
+      return draw.pick(['1', '2', 'o-1', '', 'not/an/id', nodeId('Market', ['1']), nodeId('Topic', ['1', '2'])]);
     default:
       return draw.pick(texts);
   }

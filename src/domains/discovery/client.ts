@@ -4,15 +4,13 @@ import type { Write } from '../../data/writer.js';
 import {
   criteriaMembers,
   type Job,
+  type JobPhase,
   jobList,
   type SearchCriteria,
   searchCriteria,
   searchCriteriaHistory,
   suggestedKeywords,
 } from './model.js';
-
-/** A phase of a market, which has jobs of its own. */
-export type JobPhase = 'DISCOVERY' | 'PUBLISH';
 
 const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const;
 
@@ -22,8 +20,12 @@ export function jobsRead(marketId: string, phase: JobPhase): Read<readonly Job[]
   return {
     request: { family: 'jobs', address: 'base', method: 'GET', path, argument: 'id', safe: true },
     market: marketId,
-    parse: body => ({ value: jobList.parse(body) }),
+    parse: body => ({ value: jobsIn(body, marketId, phase) }),
   };
+}
+
+function jobsIn(body: unknown, marketId: string, phase: JobPhase): readonly Job[] {
+  return jobList.parse(body).map(job => ({ ...job, marketId, phase }));
 }
 
 /** GET /v2/discovery/{id}/search-criteria. */
@@ -69,7 +71,7 @@ export function startWrite(marketId: string, criteria: object, skipDiscoveryRevi
     request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, body), members: criteriaPaths },
     market: marketId,
     begins: jobsTag(marketId),
-    parse: body => jobList.parse(body()),
+    parse: body => jobsIn(body(), marketId, 'DISCOVERY'),
   };
 }
 
@@ -97,7 +99,7 @@ export function publishWrite(marketId: string): Write<readonly Job[]> {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,
     begins: jobsTag(marketId),
-    parse: body => jobList.parse(body()),
+    parse: body => jobsIn(body(), marketId, 'PUBLISH'),
   };
 }
 

@@ -6,8 +6,8 @@ import type { TopicSubscription } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/request-auth.js';
 import { ResponseMetadata, type SkippedRecord } from '../../observability/response-metadata.js';
-import { type JobPhase, jobsRead } from './client.js';
-import type { Job } from './model.js';
+import { jobsRead } from './client.js';
+import type { Job, JobPhase } from './model.js';
 
 /** State of the jobs in one phase of a market. */
 export interface JobProgress {

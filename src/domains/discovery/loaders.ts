@@ -1,6 +1,7 @@
 import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
-import { type JobPhase, jobsRead, searchCriteriaHistoryRead, searchCriteriaRead } from './client.js';
+import { jobsRead, searchCriteriaHistoryRead, searchCriteriaRead } from './client.js';
+import type { JobPhase } from './model.js';
 
 /** The reads of the discovery domain for one request. */
 export type DiscoveryLoaders = ReturnType<typeof createDiscoveryLoaders>;

@@ -28,8 +28,11 @@ const job = z
     ...endTime,
   }));
 
+/** A phase of a market, which has jobs of its own. */
+export type JobPhase = 'DISCOVERY' | 'PUBLISH';
+
 /** A job of a discovery or of a publication (docs/upstream-api.md: Discovery job). */
-export type Job = z.output<typeof job>;
+export type Job = z.output<typeof job> & { readonly marketId: string; readonly phase: JobPhase };
 
 /** The jobs of a market: `{metadata, data}`. */
 export const jobList = z.object({ data: requiredRecords('Job', job) }).transform(({ data }) => data);

@@ -3,9 +3,11 @@ import type { Observed } from '../../data/polling/state-message.js';
 import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers, ReviewTarget } from '../../generated/schema-types.js';
 import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
+import type { NodeTypes } from '../../graphql/node.js';
 import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
 import { checkedPrompt, criteriaBody } from './criteria-input.js';
 import type { JobProgress } from './feed.js';
+import type { Job } from './model.js';
 
 /** The fields of a market's discovery, and the steps of the discovery workflow. */
 export const discoveryResolvers: Resolvers = {
@@ -63,6 +65,11 @@ export const discoveryResolvers: Resolvers = {
     jobs: ({ marketId: id }, _, { loaders }) => loaders.discovery.jobs(id, 'DISCOVERY'),
   },
 };
+
+/** How jobs are identified. */
+export const discoveryNodes = {
+  Job: { parts: ({ marketId, phase, id }: Job) => [marketId, phase, id] },
+} satisfies NodeTypes<Context>;
 
 function reviewedCompanies(target: ReviewTarget) {
   if (target.domains != null) {

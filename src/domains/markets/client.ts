@@ -24,7 +24,13 @@ export function topicsRead(id: string, sorted: boolean): Read<readonly MarketTop
       safe: true,
     },
     market: id,
-    parse: body => ({ value: topics.parse(body) }),
+    parse: body => ({
+      value: topics.parse(body).map(topic => ({
+        ...topic,
+        marketId: id,
+        groups: topic.groups.map(group => ({ ...group, marketId: id })),
+      })),
+    }),
   };
 }
 

@@ -41,7 +41,14 @@ const topic = z
 /** The topics of a market (docs/upstream-api.md: Markets interface). */
 export const topics = z.object({ data: requiredRecords('Topic', topic) }).transform(({ data }) => data);
 
-export type MarketTopic = z.output<typeof topic>;
+/** A group within a topic of a market. */
+export type MarketTopicGroup = z.output<typeof topicGroup> & { readonly marketId: string };
+
+/** A topic of a market. Other markets may have topics with the same identifier. */
+export type MarketTopic = Omit<z.output<typeof topic>, 'groups'> & {
+  readonly marketId: string;
+  readonly groups: readonly MarketTopicGroup[];
+};
 
 /** Names of markets that match a keyword (docs/upstream-api.md: Markets interface). */
 export const suggestions = z

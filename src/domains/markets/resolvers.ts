@@ -1,8 +1,9 @@
 import type { Context } from '../../context.js';
 import type { Resolvers } from '../../generated/schema-types.js';
 import { marketId, plainText } from '../../graphql/input.js';
+import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/maybe-promise.js';
-import type { Market } from './model.js';
+import type { Market, MarketTopic, MarketTopicGroup } from './model.js';
 
 /** The market record, read once for all fields that need it. */
 const recordOf = ({ id }: Market, { loaders }: Context) => loaders.markets.record(id);
@@ -24,3 +25,10 @@ export const marketsResolvers: Resolvers = {
     topics: ({ id }, { sort }, { loaders }) => loaders.markets.topics(id, sort === 'LABEL_ASC'),
   },
 };
+
+/** How markets, their topics and the groups of these are identified. */
+export const marketsNodes = {
+  Market: { parts: ({ id }: Market) => [id], find: ([id = '']) => ({ id: marketId(id) }) },
+  Topic: { parts: ({ marketId, id }: MarketTopic) => [marketId, id] },
+  TopicGroup: { parts: ({ marketId, id }: MarketTopicGroup) => [marketId, id] },
+} satisfies NodeTypes<Context>;

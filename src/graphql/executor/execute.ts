@@ -49,7 +49,7 @@ const unplannable: OperationState = { kind: 'unplannable' };
 
 /**
  * The compiled executor. It plans queries whose document was executed before, and large queries at once. It leaves to graphql-js: mutations,
- * subscriptions, small new documents, invalid variables, and queries on interfaces and unions. A response about the schema is computed once for
+ * subscriptions, small new documents, and invalid variables. A response about the schema is computed once for
  * each document.
  * @param options.isLarge whether a plan pays for an operation even if it is executed only once.
  */

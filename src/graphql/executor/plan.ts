@@ -1,6 +1,7 @@
 import {
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLAbstractType,
   type GraphQLField,
   type GraphQLFieldResolver,
   GraphQLID,
@@ -13,6 +14,7 @@ import {
   GraphQLString,
   getDirectiveValues,
   type InlineFragmentNode,
+  isAbstractType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -54,6 +56,12 @@ export type ValuePlan = { readonly nonNull: boolean } & (
   | { readonly kind: 'leaf'; readonly type: GraphQLLeafType }
   | { readonly kind: 'list'; readonly item: ValuePlan }
   | { readonly kind: 'object'; readonly object: ObjectPlan }
+  | {
+      readonly kind: 'abstract';
+      readonly type: GraphQLAbstractType;
+      /** By the name of the object's type. */
+      readonly objects: ReadonlyMap<string, ObjectPlan>;
+    }
 );
 
 /** An operation of a valid document, and what it is executed with. */
@@ -74,7 +82,7 @@ export interface OperationPlan {
 
 /**
  * Works out once what graphql-js works out for each object: which fields to execute, and how to complete their values.
- * @returns undefined where that depends on values, as it does for interfaces and unions.
+ * @returns undefined where that depends on values.
  */
 export function planOperation({
   schema,
@@ -131,8 +139,8 @@ export function planOperation({
 
   function applies({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode, type: GraphQLObjectType): boolean {
     if (typeCondition === undefined || typeCondition.name.value === type.name) return true;
-    if (!isObjectType(schema.getType(typeCondition.name.value))) throw new Unplannable();
-    return false;
+    const condition = schema.getType(typeCondition.name.value);
+    return isAbstractType(condition) && schema.isSubType(condition, type);
   }
 
   function planField(parentType: GraphQLObjectType, key: string, nodes: FieldPlan['nodes']): FieldPlan {
@@ -158,9 +166,10 @@ export function planOperation({
     if (isNonNullType(type)) return planValue(type.ofType, nodes, true);
     if (isListType(type)) return { kind: 'list', nonNull, item: planValue(type.ofType, nodes) };
     if (isLeafType(type)) return { kind: 'leaf', nonNull, type };
-    if (!isObjectType(type)) throw new Unplannable();
     const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
-    return { kind: 'object', nonNull, object: planObject(type, sets) };
+    if (isObjectType(type)) return { kind: 'object', nonNull, object: planObject(type, sets) };
+    const objects = schema.getPossibleTypes(type).map(each => [each.name, planObject(each, sets)] as const);
+    return { kind: 'abstract', nonNull, type, objects: new Map(objects) };
   }
 
   try {

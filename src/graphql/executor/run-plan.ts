@@ -1,4 +1,5 @@
 import {
+  defaultTypeResolver,
   type ExecutionResult,
   GraphQLError,
   type GraphQLResolveInfo,
@@ -183,6 +184,12 @@ class PlanExecution {
         return this.#list(field, plan.item, at, value);
       case 'object':
         return this.#object(plan.object, value, at);
+      case 'abstract': {
+        const resolveType = plan.type.resolveType ?? defaultTypeResolver;
+        const object = plan.objects.get(`${resolveType(value, this.#input.context, this.#info(field, at), plan.type)}`);
+        if (object === undefined) throw new Error(`Unknown type for abstract field ${coordinateOf(field)}.`);
+        return this.#object(object, value, at);
+      }
     }
   }
 

@@ -13,6 +13,7 @@ import {
   isListType,
   isObjectType,
   Kind,
+  type ListValueNode,
   type OperationDefinitionNode,
   print,
   SchemaMetaFieldDef,
@@ -24,7 +25,14 @@ import {
 } from 'graphql';
 import { oncePerValue } from '../../lib/once-per-value.js';
 import { defaultPage, largestPage } from '../input.js';
-import { type CountedArguments, callTable, type FieldCost, introspectionTable, listLength } from './call-table.js';
+import {
+  type CountedArguments,
+  callTable,
+  type FieldCost,
+  introspectionTable,
+  listLength,
+  nodeTable,
+} from './call-table.js';
 
 /** The most that an operation can cost. */
 export interface OperationCost {
@@ -97,8 +105,15 @@ export function estimateCost(
       const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
       if (fragment === undefined) continue;
       const condition = fragment.typeCondition?.name.value;
-      walk(fragment.selectionSet, (condition !== undefined && schema.getType(condition)) || type, target);
+      const narrowed = (condition !== undefined && schema.getType(condition)) || type;
+      walk(fragment.selectionSet, narrowed, narrowed === type ? target : narrowTo(narrowed, target));
     }
+  }
+
+  /** The target of a fragment on one of the possible types of a node. */
+  function narrowTo({ name }: GraphQLNamedType, target: Target): Target {
+    charges.set(`${target.name}/... on ${name}`, (nodeTable[name] ?? 0) * target.objects);
+    return name === 'Market' ? { ...target, market: target } : target;
   }
 
   function walkField(
@@ -125,7 +140,7 @@ export function estimateCost(
 
     const isList = isListType(getNullableType(field.type));
     // The lists of a connection are as long as its page, which `objects` of the target counts already.
-    const length = counted.size ?? cost.objects ?? (isList && !target.isPage ? listLength : 1);
+    const length = counted.size ?? counted.ids ?? cost.objects ?? (isList && !target.isPage ? listLength : 1);
     const value = cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1);
     values += target.times * (value * (isList ? length : 1) + argumentValue * sizeOfArguments(node));
 
@@ -166,10 +181,18 @@ function countedArguments(node: FieldNode, field: GraphQLField<unknown, unknown>
     return given && read(given.value);
   };
   const first = field.args.find(({ name }) => name === 'first');
+  const idsArgument = field.args.find(({ name }) => name === 'ids' || name === 'nodeIds');
   return {
     size: first && countedSize(valueFor('first') ?? valueFor('last') ?? first.defaultValue ?? defaultPage),
     has: name => valueFor(name) != null,
+    ids: idsArgument && countedList(valueFor(idsArgument.name)),
   };
+}
+
+/** The length of a list that a variable holds or the document contains. */
+function countedList(value: unknown): number {
+  if (Array.isArray(value)) return value.length;
+  return (value as ValueNode | undefined)?.kind === Kind.LIST ? (value as ListValueNode).values.length : 1;
 }
 
 /** An invalid size counts as the largest; the field itself rejects it later. */

@@ -6,6 +6,8 @@ export interface CountedArguments {
   readonly size: number | undefined;
   /** Whether the client gives this argument, and not as null. */
   readonly has: (name: string) => boolean;
+  /** The number of identifiers; undefined if the field takes no list of them. */
+  readonly ids: number | undefined;
 }
 
 /** The most that a field costs, upstream and in the gateway itself. */
@@ -37,6 +39,8 @@ export const companiesPerMarket = 5_000;
 const lookUp = 5;
 /** A JSON object of unknown size. */
 const json = 10;
+/** An item of a list that the client identifies. Each may have an error of its own, which takes as long as this many properties. */
+const identified = 200;
 
 const record: FieldCost = { calls: 1, shares: 'record' };
 const companies: FieldCost = { calls: 1, shares: 'companies', values: lookUp };
@@ -51,6 +55,7 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
   'Query.events': { calls: ({ has }) => (has('after') ? 2 : 1) },
   'Query.observation': call,
   'Query.suggestMarkets': call,
+  'Query.nodes': { calls: 0, values: identified },
   'Event.references': { calls: 0, objects: referencesPerEvent },
   'EventReference.observation': call,
   'Market.name': record,
@@ -78,6 +83,9 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
   // The market, its companies, and four attempts at the client's endpoint.
   'Mutation.exportMarketToEndpoint': { calls: 6 },
 };
+
+/** The calls that find a node of a type for `node` and `nodes`. A fragment on the type causes them. A type that is not in the table needs none. */
+export const nodeTable: Readonly<Record<string, number>> = {};
 
 /** The cost of introspection. The lists of `__Schema` have their real length, those of its types and fields the average length. */
 export function introspectionTable(schema: GraphQLSchema): Readonly<Record<string, FieldCost>> {

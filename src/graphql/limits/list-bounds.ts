@@ -4,7 +4,7 @@ const mostDomains = 10_000;
 const mostWords = 1_000;
 const mostNames = 100;
 
-/** The maximum length of each list in the schema's inputs, by the coordinate of its input field. A test checks that no list is missing. */
+/** The maximum length of each list in the schema's inputs, by the coordinate of its input field or argument. A test checks that no list is missing. */
 export const listBounds = {
   'CompanyFilter.domains': mostDomains,
   'CompanyFilter.operatesIn': 300,
@@ -14,6 +14,7 @@ export const listBounds = {
   'EventFilter.impactedEntities': mostNames,
   'ExportCompaniesInput.domains': mostDomains,
   'ExportMarketCsvInput.domains': mostDomains,
+  'Query.nodes(nodeIds:)': 100,
   'RegisterExportEndpointInput.headers': 50,
   'ReviewTarget.domains': mostDomains,
   'SearchCriteriaInput.locations': 300,
@@ -24,7 +25,7 @@ export const listBounds = {
   'SearchKeywordsInput.user': mostWords,
 } as const;
 
-/** A list in the schema's inputs: `CompanyFilter.naics`. */
+/** A list in the schema's inputs: `CompanyFilter.naics`, `Query.nodes(nodeIds:)`. */
 export type ListCoordinate = keyof typeof listBounds;
 
 /** Returns a list that is not too long. @param argument the path of the list within the arguments. @throws BadUserInput */

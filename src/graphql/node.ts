@@ -1,0 +1,110 @@
+import {
+  GraphQLIncludeDirective,
+  type GraphQLResolveInfo,
+  GraphQLSkipDirective,
+  getDirectiveValues,
+  Kind,
+  type SelectionNode,
+  type SelectionSetNode,
+} from 'graphql';
+import { BadUserInput, NotRefetchable } from '../errors.js';
+import type { MaybePromise } from '../lib/maybe-promise.js';
+import { boundedList } from './limits/list-bounds.js';
+
+/** How the objects of a type that implements `Node` are identified, and read again. */
+export interface NodeType<Source extends object, Context> {
+  /** What identifies an object among those of its type. */
+  parts(source: Source): readonly string[];
+  /**
+   * Reads an object again. The parts come from the client: each can be any text, and a missing one is undefined. Omitted if the service has no
+   * endpoint for such an object. @returns null if it does not exist.
+   */
+  find?(
+    parts: readonly (string | undefined)[],
+    context: Context,
+    info: GraphQLResolveInfo,
+  ): MaybePromise<Source | null | undefined>;
+}
+
+/** The types that implement `Node`, by name. */
+// biome-ignore lint/suspicious/noExplicitAny: each type has a source of its own
+export type NodeTypes<Context> = Readonly<Record<string, NodeType<any, Context>>>;
+
+/** The identifier of an object across all types. Clients must not read it. */
+export function nodeId(type: string, parts: readonly string[]): string {
+  return Buffer.from(JSON.stringify([type, ...parts])).toString('base64url');
+}
+
+/** @returns undefined for a text that `nodeId` does not make. */
+function decode(id: string): { readonly type: string; readonly parts: readonly string[] } | undefined {
+  try {
+    const [type, ...parts]: unknown[] = JSON.parse(Buffer.from(id, 'base64url').toString());
+    if (typeof type !== 'string' || !parts.every(part => typeof part === 'string')) return undefined;
+    return nodeId(type, parts) === id ? { type, parts } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Creates the resolvers of `Node`, of `nodeId` on each type that implements it, and of the queries that read nodes again. */
+export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
+  /** What an object is that `node` or `nodes` found. Its source does not say so. */
+  const found = new WeakMap<object, { readonly type: string; readonly id: string }>();
+
+  /** @throws BadUserInput, NotRefetchable, or what reading the object throws. */
+  async function find(id: string, argument: string, context: Context, info: GraphQLResolveInfo) {
+    const invalid = new BadUserInput(argument, 'is not a valid node id');
+    const { type = '', parts = [] } = decode(id) ?? {};
+    const nodeType = Object.hasOwn(types, type) ? types[type] : undefined;
+    if (nodeType === undefined) throw invalid;
+    if (nodeType.find === undefined) throw new NotRefetchable(type);
+    let source: object | null | undefined = {};
+    // Without a fragment on its type, nothing but its identifier is selected.
+    if (typesInFragments(info).has(type)) {
+      try {
+        source = await nodeType.find(parts, context, info);
+      } catch (error) {
+        throw error instanceof BadUserInput ? invalid : error;
+      }
+      if (source == null) return null;
+      if (nodeId(type, nodeType.parts(source)) !== id) throw invalid;
+    }
+    found.set(source, { type, id });
+    return source;
+  }
+
+  const idFields = Object.entries(types).map(([type, { parts }]) => [
+    type,
+    { nodeId: (source: object) => found.get(source)?.id ?? nodeId(type, parts(source)) },
+  ]);
+  return {
+    ...Object.fromEntries(idFields),
+    Node: { __resolveType: (source: object) => found.get(source)?.type },
+    Query: {
+      node: (_: unknown, args: { nodeId: string }, context: Context, info: GraphQLResolveInfo) =>
+        find(args.nodeId, 'nodeId', context, info),
+      nodes: (_: unknown, { nodeIds }: { nodeIds: string[] }, context: Context, info: GraphQLResolveInfo) =>
+        boundedList('Query.nodes(nodeIds:)', nodeIds, 'nodeIds').map((id, index) =>
+          find(id, `nodeIds.${index}`, context, info),
+        ),
+    },
+  };
+}
+
+/** The types of the fragments in a field's selection, except those that `@skip` or `@include` leaves out. */
+function typesInFragments({ fieldNodes, fragments, variableValues }: GraphQLResolveInfo): ReadonlySet<string> {
+  const types = new Set<string>();
+  const isSkipped = (selection: SelectionNode) =>
+    getDirectiveValues(GraphQLSkipDirective, selection, variableValues)?.if === true ||
+    getDirectiveValues(GraphQLIncludeDirective, selection, variableValues)?.if === false;
+  function walk(set: SelectionSetNode | undefined): void {
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD || isSkipped(selection)) continue;
+      const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments[selection.name.value];
+      if (fragment?.typeCondition !== undefined) types.add(fragment.typeCondition.name.value);
+      walk(fragment?.selectionSet);
+    }
+  }
+  for (const { selectionSet } of fieldNodes) walk(selectionSet);
+  return types;
+}

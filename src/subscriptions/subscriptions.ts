@@ -8,19 +8,10 @@ import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
 import { type OperationInfo, operationName, outcomeOfErrors } from '../observability/operation-info.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Telemetry } from '../observability/telemetry.js';
+import { ConnectionCounts, type SubscriptionLimits } from './limits.js';
 import { type Executor, type Operation, type Outcome, RefusedOperation } from './operations.js';
 import type { OperationRequest } from './protocol.js';
 import { SharedExecution, type Subscriber } from './shared-execution.js';
-
-/** How much one client may have open at a time. */
-export interface SubscriptionLimits {
-  /** Connections that one credential may hold at a time in one process, over all transports. */
-  readonly connections: number;
-  /** Operations that may run or wait on one connection at a time. */
-  readonly operations: number;
-  /** Queries and mutations that are executed for one connection at a time. */
-  readonly executions: number;
-}
 
 /** What the WebSocket and SSE transports share. */
 export interface Subscriptions {
@@ -72,8 +63,8 @@ export function createSubscriptions(
   },
 ): Subscriptions {
   const executions = new Map<string, SharedExecution>();
-  const connections = new Map<Scope, number>();
   const { limits, telemetry, requestLimits, requestTelemetry, budget, scopeOf } = deps;
+  const connections = new ConnectionCounts(limits.connections);
   const claim = (identity: Identity) => budget.claim(scopeOf(identity.credential));
 
   function begin(key: string, operation: Operation, identity: Identity): SharedExecution {
@@ -131,19 +122,9 @@ export function createSubscriptions(
     telemetry,
     requestTelemetry,
     get open() {
-      return [...connections.values()].reduce((sum, count) => sum + count, 0);
+      return connections.open;
     },
-    enter({ credential }) {
-      const scope = scopeOf(credential);
-      const open = connections.get(scope) ?? 0;
-      if (open >= limits.connections) return undefined;
-      connections.set(scope, open + 1);
-      return () => {
-        const left = (connections.get(scope) ?? 1) - 1;
-        if (left === 0) connections.delete(scope);
-        else connections.set(scope, left);
-      };
-    },
+    enter: ({ credential }) => connections.enter(scopeOf(credential)),
     async count({ address, credential }) {
       const refusal = await requestLimits.countOperation(address, scopeOf(credential));
       if (refusal !== undefined) throw refusal;

@@ -3,10 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/route.js';
 import type { RequestLimits } from '../http/rate-limit/request-limits.js';
-import type { SubscriptionTimes } from './connection.js';
+import { defaultLimits, type SubscriptionLimits, type SubscriptionTimes } from './limits.js';
 import { createExecutor, createOperationReader, type ExecutorDeps } from './operations.js';
 import { registerSse } from './sse.js';
-import { createSubscriptions, type SubscriptionLimits } from './subscriptions.js';
+import { createSubscriptions } from './subscriptions.js';
 import { registerWebsocket } from './websocket.js';
 
 /** What the subscription transports are made with. Tests may set other limits and timeouts. */
@@ -27,23 +27,13 @@ export type SubscriptionOptions = Pick<
     readonly bounds?: Partial<SubscriptionLimits & SubscriptionTimes> | undefined;
   };
 
-const defaults: SubscriptionLimits & SubscriptionTimes = {
-  // The API key of an application may have many users behind it, each with a connection.
-  connections: 20_000,
-  operations: 100,
-  executions: 16,
-  initMs: 3_000,
-  heartbeatMs: 15_000,
-  idleMs: 300_000,
-};
-
 /** Connections are closed over at most this time, faster if there are few. */
 const drain = { mostMs: 5_000, eachMs: 20 };
 
 /** GraphQL over WebSocket at `/graphql` and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. */
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): void {
   const { schema, services, authentication, admission, requestTelemetry } = options;
-  const bounds = { ...defaults, ...options.bounds };
+  const bounds = { ...defaultLimits, ...options.bounds };
   const executor = createExecutor({
     ...options,
     report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),

@@ -7,10 +7,11 @@ import type { Connections } from '../http/connections.js';
 import { errorBody, safeHeaders } from '../http/web-safety.js';
 import { pathOf } from '../lib/path.js';
 import type { ConnectionTelemetry } from '../observability/request-telemetry.js';
-import { Connection, type SubscriptionTimes } from './connection.js';
+import type { SubscriptionTimes } from './limits.js';
 import { createProtocolServer, protocol } from './protocol.js';
 import { inSlices } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
+import { WebSocketConnection } from './websocket-connection.js';
 
 interface Upgrade {
   readonly socket: Socket;
@@ -42,9 +43,9 @@ export function registerWebsocket(
   subscriptions: Subscriptions,
   authentication: Authentication,
   times: SubscriptionTimes,
-): () => readonly Connection[] {
+): () => readonly WebSocketConnection[] {
   const upgrades = new WeakMap<IncomingMessage, Upgrade>();
-  const connections = new Set<Connection>();
+  const connections = new Set<WebSocketConnection>();
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -100,7 +101,7 @@ export function registerWebsocket(
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
       // Otherwise the response would keep the whole request alive as long as the socket.
       response.detachSocket(upgrade.socket);
-      const connection = new Connection(socket, telemetry.id, handshake, {
+      const connection = new WebSocketConnection(socket, telemetry.id, handshake, {
         subscriptions,
         times,
         authenticate,

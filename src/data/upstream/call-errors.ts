@@ -15,8 +15,8 @@ import {
   UpstreamTimeout,
   UpstreamUnavailable,
 } from '../../errors.js';
+import { BulkheadFull } from '../../lib/bulkhead.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
-import { BulkheadFull } from './bulkhead.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
 import type { Reply } from './reply.js';

@@ -1,10 +1,10 @@
 import { Abandoned, UpstreamFailure, UpstreamTimeout } from '../../errors.js';
+import type { Waiter } from '../../lib/bulkhead.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Span, Tracing } from '../../observability/tracing.js';
 import { failureInWords } from '../../observability/warnings.js';
 import type { CallAuth } from '../request-auth.js';
 import type { ScopeBreaker } from './breaker.js';
-import type { Waiter } from './bulkhead.js';
 import { callOutcome, errorOfCall, errorOfReply, isTransient, warnOfService } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener } from './exchange.js';
 import type { Origin } from './origins.js';

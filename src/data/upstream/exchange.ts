@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
+import { BulkheadFull } from '../../lib/bulkhead.js';
 import { Chunks, joinBytes } from '../../lib/join-bytes.js';
-import { BulkheadFull } from './bulkhead.js';
 import { bodyTooLarge, type Reply } from './reply.js';
 
 /** An exchange that ended without a reply. `sent` says whether the service may have received the request. */

@@ -1,12 +1,13 @@
 import type { WebSocket } from 'ws';
 import type { RawCredentials } from '../auth/credentials.js';
-import { Bulkhead } from '../data/upstream/bulkhead.js';
 import { Abandoned } from '../errors.js';
 import { responseFrames } from '../graphql/response-text.js';
 import type { Handshake, Identity } from '../http/authentication.js';
+import { Bulkhead } from '../lib/bulkhead.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
+import type { SubscriptionTimes } from './limits.js';
 import { EncodedResult, messageParts, OperationResults } from './operation-results.js';
 import type { Operation } from './operations.js';
 import {
@@ -23,16 +24,6 @@ import {
 } from './protocol.js';
 import { FailedOperation, SendBuffer, Subscriber } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
-
-/** Timeouts of the subscription transports, in milliseconds. */
-export interface SubscriptionTimes {
-  /** How long a client may take to send `connection_init`. */
-  readonly initMs: number;
-  /** Between two heartbeats. A client that does not answer one before the next is disconnected. */
-  readonly heartbeatMs: number;
-  /** How long a connection may have no operation. */
-  readonly idleMs: number;
-}
 
 /** What a connection is made with. */
 export interface ConnectionDeps {
@@ -53,7 +44,7 @@ const mostUnsent = 1024 * 1024;
 const controlBytesPerBeat = 16 * 1024;
 
 /** One WebSocket, as graphql-ws sees it: its limits, its memory, and the operations that run on it. */
-export class Connection implements ProtocolConnection {
+export class WebSocketConnection implements ProtocolConnection {
   readonly protocol = protocol;
   readonly #socket: WebSocket;
   readonly #id: string;

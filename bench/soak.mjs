@@ -20,7 +20,7 @@ const jobs = 'subscription { jobProgress(marketId: 5) { finished observedAt jobs
 const review =
   'mutation { reviewCompanies(input: { marketId: 3, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }';
 const signIn =
-  'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { authentication email } }';
+  'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { viewer { authentication email } } }';
 
 const ask = (query, headers = key) => post('/graphql', JSON.stringify({ query }), headers);
 /** A second of the past year that no request had before, so that the gateway must call the service. */

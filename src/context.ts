@@ -72,7 +72,7 @@ export interface Context {
   readonly writer: Writer;
   /** Signs the browser in and out. */
   readonly session: {
-    /** @throws Unauthenticated, RateLimited */
+    /** @throws SignInFailed, RateLimited */
     begin(email: string, password: string): Promise<Credential>;
     end(): Promise<void>;
     /** Clears the session cookie after the service has rejected its session; does nothing if the request's credential is not the cookie. */

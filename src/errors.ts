@@ -1,6 +1,7 @@
 /** The codes of the gateway's own errors in `extensions.code`. GraphQL and HTTP have further codes, see `http/mask-error.ts`. */
 export type ErrorCode =
   | 'BAD_USER_INPUT'
+  | 'SIGN_IN_FAILED'
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
   | 'NOT_FOUND'
@@ -121,6 +122,16 @@ export class Unauthenticated extends UpstreamError {
   readonly code = 'UNAUTHENTICATED';
   readonly httpStatus = 401;
   readonly retryable = false;
+}
+
+/** The service refuses to sign a user in. The error does not say whether the e-mail address or the password is wrong. */
+export class SignInFailed extends GatewayError {
+  readonly code = 'SIGN_IN_FAILED';
+  readonly httpStatus = 401;
+
+  constructor() {
+    super('Wrong e-mail address or password');
+  }
 }
 
 /** The credential lacks a permission or a subscription (docs/upstream-api.md: Errors). */

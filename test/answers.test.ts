@@ -166,7 +166,7 @@ describe.each([
 
   test.each([
     ['errors', () => `{ observation(id: "nobody${++size}") { title } }`],
-    ['a mutation', () => 'mutation { signOut }'],
+    ['a mutation', () => 'mutation { signOut { __typename } }'],
     ['nothing that was read', () => '{ viewer { authentication } }'],
   ])('an answer with %s is not kept', async (__, query) => {
     expect(await isKept(at(), query())).toBe(false);
@@ -211,13 +211,13 @@ test('a client is told to ask again for what a write may change and for what cam
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
-      query: 'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { team } }',
+      query: 'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { viewer { team } } }',
     }),
   });
   const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
   expect(await cachingOf(fresh(), key)).toMatch(/^private, max-age=\d+$/);
   expect(await cachingOf('{ market(id: 1) { name } }', key)).toBe('private, no-cache');
-  expect(await cachingOf('mutation { createEmbedSession { accessToken } }', key)).toBe('no-store');
+  expect(await cachingOf('mutation { createEmbedSession { session { accessToken } } }', key)).toBe('no-store');
   expect(await cachingOf(fresh(), { cookie })).toBe('private, no-cache');
 });
 
@@ -250,8 +250,8 @@ test('a browser shows no one what it kept for another credential', async () => {
 }, 60_000);
 
 test('a session id in the address shapes the scope alone', async () => {
-  const made = await alone.query('mutation { createEmbedSession { accessToken } }');
-  const { accessToken } = made.data.createEmbedSession;
+  const made = await alone.query('mutation { createEmbedSession { session { accessToken } } }');
+  const { accessToken } = made.data.createEmbedSession.session;
   const { statusCode } = await request(`${alone.url}/graphql?sessionId=${accessToken}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

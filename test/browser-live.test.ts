@@ -140,7 +140,9 @@ async function ask(query: string): Promise<void> {
 
 const signIn = () => {
   const [user] = sandbox.demo.users;
-  return ask(`mutation { signIn(input: { email: "${user?.email}", password: "${user?.password}" }) { email } }`);
+  return ask(
+    `mutation { signIn(input: { email: "${user?.email}", password: "${user?.password}" }) { viewer { email } } }`,
+  );
 };
 
 /** Of what happens from now on, the page hears once it listens. */
@@ -166,7 +168,7 @@ test('live updates of a page come back after each sign-in, and after each accide
   await inPage('reconnect()');
   await hearsOfEvents();
 
-  await ask('mutation { signOut }');
+  await ask('mutation { signOut { __typename } }');
   await inPage('session.isOver = false');
   await inPage('reconnect()');
   await until(() => inPage<boolean>('session.isOver'));

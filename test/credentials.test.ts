@@ -13,7 +13,7 @@ let cookie: string;
 beforeAll(async () => {
   gateway = await startGateway({ wire: service.wire });
   const { headers } = await gateway.query(
-    'mutation { signIn(input: { email: "ada@team.example", password: "p" }) { email } }',
+    'mutation { signIn(input: { email: "ada@team.example", password: "p" }) { viewer { email } } }',
     {},
     {},
   );

@@ -153,7 +153,7 @@ const fault = ({ errors }: { errors: { extensions: { code: string; argument?: st
 /** Signs a user of the sandbox in and gives the headers of the session. */
 async function signedIn(email: string, password: string): Promise<Headers> {
   const answer = await gateway.query(
-    'mutation ($input: SignInInput!) { signIn(input: $input) { email } }',
+    'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }',
     { input: { email, password } },
     {},
   );

@@ -93,7 +93,7 @@ describe('over a service that tells everybody something else', () => {
     ]);
     const signedIn = values.map(async secret => {
       const { headers } = await gateway.query(
-        'mutation ($input: SignInInput!) { signIn(input: $input) { email } }',
+        'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }',
         { input: { email: `${secret}@team.example`, password: 'p' } },
         {},
       );
@@ -327,7 +327,7 @@ describe('over the sandbox', () => {
     const address = `${running.url}/graphql`;
     const signedIn = await ask(
       address,
-      'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { email } }',
+      'mutation { signIn(input: { email: "ada@team.example", password: "sandbox-ada" }) { viewer { email } } }',
       {},
       {},
     );

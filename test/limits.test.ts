@@ -70,7 +70,7 @@ const tooLarge: readonly { measure: string; limit: number; query: string; variab
   {
     measure: 'mutations',
     limit: bounds.mutations,
-    query: `mutation { ${repeated(bounds.mutations, i => `a${i}: signOut `)} ...F } fragment F on Mutation { signOut }`,
+    query: `mutation { ${repeated(bounds.mutations, i => `a${i}: signOut { __typename } `)} ...F } fragment F on Mutation { signOut { __typename } }`,
   },
   { measure: 'aliases', limit: bounds.aliases, query: `{ ${repeated(bounds.aliases + 1, i => `a${i}: viewer`)} }` },
   { measure: 'directives', limit: bounds.directives, query: `{ viewer ${'@a '.repeat(bounds.directives + 1)} }` },
@@ -328,7 +328,7 @@ describe('the estimated calls of a query', () => {
       'mutation { reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: { all: true } }) { market { name companies { totalCount } } } }',
       3,
     ],
-    ['mutation { signOut }', 0],
+    ['mutation { signOut { __typename } }', 0],
     ['{ node(nodeId: "a") { nodeId ... on Market { name subtitle esg } } }', 2],
     ['{ node(nodeId: "a") { nodeId ...F } } fragment F on Node { ... on Market { name } ... on Topic { label } }', 1],
     ['{ nodes(nodeIds: ["a", "b", "c"]) { nodeId ... on Market { name companies { nodes { esg } } } } }', 9],

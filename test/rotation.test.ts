@@ -84,7 +84,7 @@ test('rotating SESSION_SECRET in three phases under load keeps all sessions and 
 
   async function user() {
     const input = { email: 'ada@team.example', password: 'sandbox-ada' };
-    const signIn = 'mutation ($input: SignInInput!) { signIn(input: $input) { email } }';
+    const signIn = 'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }';
     let cookie = '';
     const send = (document: string, variables = {}) =>
       fleet.send(async at => {

@@ -11,7 +11,8 @@ import { until } from './support/until.js';
 
 const secret = (letter: string) => letter.repeat(40);
 const ada = { email: 'ada@team.example', password: 'sandbox-ada' };
-const signInDocument = 'mutation ($input: SignInInput!) { signIn(input: $input) { authentication email name team } }';
+const signInDocument =
+  'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { authentication email name team } } }';
 const eventsDocument = '{ events(first: 1) { totalCount } }';
 
 let sandbox: Sandbox;
@@ -52,7 +53,7 @@ async function withGateway<T>(env: Record<string, string>, use: (at: TestGateway
 describe('signing in', () => {
   test('sets one encrypted HttpOnly cookie that lives no longer than the cookies of the service', async () => {
     const answer = await signIn(gateway);
-    expect(answer.data.signIn).toMatchObject({ authentication: 'COOKIE', email: ada.email });
+    expect(answer.data.signIn.viewer).toMatchObject({ authentication: 'COOKIE', email: ada.email });
     expect(answer.headers.getSetCookie()).toHaveLength(1);
     const [cookie = '', ...attributes] = setCookie(answer).split('; ');
     expect(cookie).toMatch(/^mig_session=Fe26/);
@@ -105,19 +106,22 @@ describe('signing in', () => {
     const wrong = await timed({ email: ada.email, password: 'wrong' });
     sandbox.tell({ path: '/v2/auth/sign-in', status: 404, errorCode: 'NOT_FOUND', delayMs: 200 });
     const unknown = await timed({ email: 'nobody@team.example', password: 'wrong' });
-    expect(wrong.errors?.[0].extensions).toEqual({ code: 'UNAUTHENTICATED' });
+    expect(wrong.errors?.[0].extensions).toEqual({ code: 'SIGN_IN_FAILED' });
     expect(unknown.errors).toEqual(wrong.errors);
     expect(Math.min(wrong.milliseconds, unknown.milliseconds)).toBeGreaterThanOrEqual(495);
   });
 
   test('is limited per e-mail address, and each attempt in one document counts', async () => {
     await withGateway({}, async other => {
-      const attempts = Array.from({ length: 12 }, (_, index) => `a${index}: signIn(input: $input) { email }`);
+      const attempts = Array.from(
+        { length: 12 },
+        (_, index) => `a${index}: signIn(input: $input) { viewer { email } }`,
+      );
       const document = `mutation ($input: SignInInput!) { ${attempts.join(' ')} }`;
       const input = { email: 'eve@team.example', password: 'guess' };
       const { errors } = await ask(`${other.url}/graphql`, document, { input }, {});
       const codes = errors?.map(({ extensions }) => extensions.code) ?? [];
-      expect(codes.filter(code => code === 'UNAUTHENTICATED')).toHaveLength(10);
+      expect(codes.filter(code => code === 'SIGN_IN_FAILED')).toHaveLength(10);
       expect(codes.filter(code => code === 'RATE_LIMITED')).toHaveLength(2);
       expect(sandbox.calls.count('/v2/auth/sign-in')).toBe(10);
     });
@@ -159,14 +163,14 @@ describe('signing in', () => {
 describe('a session', () => {
   test('ends with signOut', async () => {
     const cookie = await cookieFrom(gateway);
-    const answer = await gateway.query('mutation { signOut }', {}, { cookie });
-    expect(answer.data).toEqual({ signOut: true });
+    const answer = await gateway.query('mutation { signOut { viewer { email } } }', {}, { cookie });
+    expect(answer.data).toEqual({ signOut: { viewer: null } });
     expect(setCookie(answer)).toMatch(/^mig_session=; .*Expires=Thu, 01 Jan 1970/);
   });
 
   test('ends with signOut for every copy of its cookie, and for no other session', async () => {
     const [cookie, another] = [await cookieFrom(gateway), await cookieFrom(gateway)];
-    await gateway.query('mutation { signOut }', {}, { cookie, 'x-api-key': 'demo-key-subscribed' });
+    await gateway.query('mutation { signOut { __typename } }', {}, { cookie, 'x-api-key': 'demo-key-subscribed' });
     const answer = await readWith(gateway, cookie);
     expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
     expect(setCookie(answer)).toMatch(/^mig_session=;/);
@@ -179,7 +183,7 @@ describe('a session', () => {
       const renewed = setCookie(await readWith(other, old)).split(';')[0] ?? '';
       expect(renewed).toMatch(/^mig_session=Fe26/);
       expect((await readWith(other, renewed)).errors).toBeUndefined();
-      await other.query('mutation { signOut }', {}, { cookie: renewed });
+      await other.query('mutation { signOut { __typename } }', {}, { cookie: renewed });
       for (const cookie of [old, renewed]) {
         expect((await readWith(other, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
       }
@@ -338,7 +342,7 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
   test('accept no session that was signed out on the other', async () => {
     const cookie = await cookieFrom(one);
     expect((await readWith(other, cookie)).errors).toBeUndefined();
-    await one.query('mutation { signOut }', {}, { cookie });
+    await one.query('mutation { signOut { __typename } }', {}, { cookie });
     expect((await readWith(one, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
     // The other may go by what Redis said a second ago.
     await until(async () => (await readWith(other, cookie)).errors?.[0].extensions.code === 'UNAUTHENTICATED', 2_000);
@@ -350,7 +354,7 @@ describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {
       return errors?.[0].extensions.code;
     };
     const codes = await Promise.all(Array.from({ length: 9 }, (_each, index) => guess(index % 2 === 0 ? one : other)));
-    expect(new Set(codes)).toEqual(new Set(['UNAUTHENTICATED']));
+    expect(new Set(codes)).toEqual(new Set(['SIGN_IN_FAILED']));
     expect((await signIn(one)).errors).toBeUndefined();
     const more = await Promise.all(Array.from({ length: 12 }, (_each, index) => guess(index % 2 === 0 ? one : other)));
     expect(more.filter(code => code === 'RATE_LIMITED')).toHaveLength(2);
@@ -364,7 +368,9 @@ test('while Redis is unavailable, sessions continue, and sign-outs are saved whe
   try {
     const [cookie, another] = [await cookieFrom(one), await cookieFrom(one)];
     await redis.kill();
-    expect((await one.query('mutation { signOut }', {}, { cookie })).data).toEqual({ signOut: true });
+    expect((await one.query('mutation { signOut { __typename } }', {}, { cookie })).data).toEqual({
+      signOut: { __typename: 'SignOutPayload' },
+    });
     expect((await readWith(one, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
     for (const at of [one, other]) expect((await readWith(at, another)).errors).toBeUndefined();
     await redis.restart();
@@ -379,12 +385,12 @@ test('while Redis is unavailable, sessions continue, and sign-outs are saved whe
 });
 
 describe('an embedded session', () => {
-  const make = 'mutation { createEmbedSession { idToken accessToken refreshToken expiresIn checksum } }';
+  const make = 'mutation { createEmbedSession { session { idToken accessToken refreshToken expiresIn checksum } } }';
 
   test('is created with an API key and works as `sessionId` in the URL', async () => {
     const { data } = await gateway.query(make);
-    const { accessToken } = data.createEmbedSession;
-    expect(data.createEmbedSession).toMatchObject({ expiresIn: 3600, idToken: expect.any(String) });
+    const { accessToken } = data.createEmbedSession.session;
+    expect(data.createEmbedSession.session).toMatchObject({ expiresIn: 3600, idToken: expect.any(String) });
     sandbox.calls.clear();
     const answer = await ask(`${gateway.url}/graphql?sessionId=${accessToken}`, eventsDocument, {}, {});
     expect(answer.data.events.totalCount).toBeGreaterThan(0);

@@ -172,7 +172,7 @@ describe('a stream', () => {
     'that a page asks for with the cookie and no origin is answered by where the page is: %s',
     async (site, expected) => {
       const input = { email: 'ada@team.example', password: 'sandbox-ada' };
-      const signIn = 'mutation ($input: SignInInput!) { signIn(input: $input) { email } }';
+      const signIn = 'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { email } } }';
       const signedIn = await gateway.query(signIn, { input }, {});
       const headers = { accept: 'text/event-stream', 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors' };
       const [cookie = ''] = signedIn.headers.getSetCookie().map(line => line.split(';')[0] ?? '');
@@ -383,8 +383,8 @@ describe('an error', () => {
       for (const query of [
         everything,
         'mutation { publishMarket(input: { marketId: 1 }) { marketId } }',
-        'mutation { signIn(input: { email: "a@b.example", password: "a-password" }) { team } }',
-        'mutation { createEmbedSession { idToken } }',
+        'mutation { signIn(input: { email: "a@b.example", password: "a-password" }) { viewer { team } } }',
+        'mutation { createEmbedSession { session { idToken } } }',
       ]) {
         const { status, errors } = await faulty.query(query, {}, { 'x-api-key': key });
         expect(status).toBe(200);

@@ -32,8 +32,8 @@ const jobsOf = `query ($id: ID!, $phase: JobPhase!) { market(id: $id) { jobs(pha
 const start = `mutation ($input: StartDiscoveryInput!) {
   startDiscovery(input: $input) {
     __typename
-    ... on DiscoveryStarted { marketId jobs { id workflowName } }
-    ... on DiscoveryAlreadyRunning { marketId jobs { id finished } }
+    ... on DiscoveryStarted { marketId market { id } jobs { id workflowName } }
+    ... on DiscoveryAlreadyRunning { marketId market { id } jobs { id finished } }
   }
 }`;
 
@@ -41,11 +41,11 @@ async function signedIn(): Promise<Record<string, string>> {
   const [user] = sandbox.demo.users;
   const answer = await ask(
     `${gateway.url}/graphql`,
-    'mutation ($input: SignInInput!) { signIn(input: $input) { authentication email } }',
+    'mutation ($input: SignInInput!) { signIn(input: $input) { viewer { authentication email } } }',
     { input: { email: user?.email, password: user?.password } },
     {},
   );
-  expect(answer.data.signIn).toEqual({ authentication: 'COOKIE', email: user?.email });
+  expect(answer.data.signIn.viewer).toEqual({ authentication: 'COOKIE', email: user?.email });
   return {
     cookie: answer.headers
       .getSetCookie()
@@ -76,24 +76,32 @@ describe.each([
 
     const question = { searchInput: 'Who makes sealed bearings in Germany?' };
     const made = await run(
-      `mutation ($input: CreateSearchCriteriaInput!) { createSearchCriteria(input: $input) ${criteria} }`,
+      `mutation ($input: CreateSearchCriteriaInput!) { createSearchCriteria(input: $input) { searchCriteria ${criteria} } }`,
       question,
     );
-    const searchCriteria = { ...made.data.createSearchCriteria, count: 30, performSearch: true };
+    const searchCriteria = { ...made.data.createSearchCriteria.searchCriteria, count: 30, performSearch: true };
     expect(searchCriteria.userPrompt).toBe(question.searchInput);
 
-    const words = await run('mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }', {
-      searchCriteria,
-    });
-    expect(words.data.suggestKeywords.length).toBeGreaterThan(0);
+    const words = await run(
+      'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }',
+      {
+        searchCriteria,
+      },
+    );
+    expect(words.data.suggestKeywords.keywords.length).toBeGreaterThan(0);
 
     const started = await run(start, { marketId: market, searchCriteria });
     expect(started.errors).toBeUndefined();
-    expect(started.data.startDiscovery).toMatchObject({ __typename: 'DiscoveryStarted', marketId: market });
+    expect(started.data.startDiscovery).toMatchObject({
+      __typename: 'DiscoveryStarted',
+      marketId: market,
+      market: { id: market },
+    });
     const again = await run(start, { marketId: market, searchCriteria });
     expect(again.data.startDiscovery).toEqual({
       __typename: 'DiscoveryAlreadyRunning',
       marketId: market,
+      market: { id: market },
       jobs: [{ id: started.data.startDiscovery.jobs[0].id, finished: false }],
     });
 
@@ -109,17 +117,19 @@ describe.each([
 
     const found = sandbox.data.markets.find(({ record }) => String(record.id) === market)?.companies ?? [];
     const [out = '', kept = '', also = ''] = found.map(({ domain }) => domain);
-    const review = 'mutation ($input: ReviewCompaniesInput!) { reviewCompanies(input: $input) { marketId } }';
+    const review =
+      'mutation ($input: ReviewCompaniesInput!) { reviewCompanies(input: $input) { marketId market { id } } }';
     await run(review, { marketId: market, reviewStatus: 'INCLUDE', target: { all: true } });
     const reviewed = await run(review, { marketId: market, reviewStatus: 'EXCLUDE', target: { domains: [out] } });
-    expect(reviewed.data.reviewCompanies).toEqual({ marketId: market });
+    expect(reviewed.data.reviewCompanies).toEqual({ marketId: market, market: { id: market } });
 
     const published = await run(
-      'mutation ($input: PublishMarketInput!) { publishMarket(input: $input) { jobs { workflowName } } }',
+      'mutation ($input: PublishMarketInput!) { publishMarket(input: $input) { marketId market { id } jobs { workflowName } } }',
       {
         marketId: market,
       },
     );
+    expect(published.data.publishMarket).toMatchObject({ marketId: market, market: { id: market } });
     expect(published.data.publishMarket.jobs.map((job: { workflowName: string }) => job.workflowName).sort()).toEqual([
       'enrichment',
       'scrape',
@@ -184,8 +194,8 @@ describe('each step', () => {
     ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: ['a.example'] }, /export-csv$/],
   ];
   const selections: Record<string, string> = {
-    createSearchCriteria: '{ userPrompt }',
-    suggestKeywords: '',
+    createSearchCriteria: '{ searchCriteria { userPrompt } }',
+    suggestKeywords: '{ keywords }',
     startDiscovery: '{ __typename }',
     reviewCompanies: '{ marketId }',
     publishMarket: '{ marketId }',
@@ -239,24 +249,31 @@ describe('each step', () => {
     expect([data, errors]).toEqual([{ reviewCompanies: { marketId: market } }, undefined]);
   });
 
-  test.each<[string, unknown, string[] | null]>([
-    ['a list', ['a', { keyword: 'b' }], ['a', 'b']],
-    ['a list under data', { data: ['a'] }, ['a']],
-    ['a list under any name', { suggestions: ['a'] }, ['a']],
+  const noWords = { features: [], user: [], synonyms: [], irrelevant: [], attributes: null };
+  test.each<[string, unknown, { keywords: string[]; suggested: object | null } | null]>([
+    ['a list', ['a', { keyword: 'b' }], { keywords: ['a', 'b'], suggested: null }],
+    ['a list under data', { data: ['a'] }, { keywords: ['a'], suggested: null }],
+    ['a list under any name', { suggestions: ['a'] }, { keywords: ['a'], suggested: null }],
     [
       'keywords of criteria',
-      { keywords: { features: ['a'], user: [], synonyms: ['b'], irrelevant: ['c'] } },
-      ['a', 'b'],
+      { keywords: { features: ['a'], user: [], synonyms: [{ keyword: 'b' }], irrelevant: ['c'] } },
+      { keywords: ['a', 'b'], suggested: { ...noWords, features: ['a'], synonyms: ['b'], irrelevant: ['c'] } },
+    ],
+    [
+      'categories without a wrapper',
+      { irrelevant: ['c'], novel: ['d'] },
+      { keywords: [], suggested: { ...noWords, irrelevant: ['c'], attributes: { novel: ['d'] } } },
     ],
     [
       'criteria',
       { searchCriteria: { userPrompt: 'x', keywords: { features: ['a'] }, seedDomains: ['d.example'] } },
-      ['a'],
+      { keywords: ['a'], suggested: { ...noWords, features: ['a'] } },
     ],
     ['no list at all', { message: 'none' }, null],
   ])('suggested keywords are read from %s', async (_, body, expected) => {
     sandbox.tell({ path: /keywords$/, status: 200, body: JSON.stringify(body) });
-    const suggest = 'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }';
+    const suggest =
+      'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords suggested { features user synonyms irrelevant attributes } } }';
     const { data, errors } = await gateway.query(suggest, { input: { searchCriteria: { userPrompt: 'x' } } });
     expect(data.suggestKeywords).toEqual(expected);
     expect(errors?.[0].extensions.code).toBe(expected === null ? 'UPSTREAM_INVALID_RESPONSE' : undefined);
@@ -272,18 +289,21 @@ describe('each step', () => {
 
 describe('search criteria that were read', () => {
   const all = `{
-    userPrompt marketName marketType marketRole keywords { features user synonyms irrelevant } seedDomains projectKind
-    locations { countryCode countryName } count performSearch attributes
+    userPrompt marketName marketType marketRole keywords { features user synonyms irrelevant attributes } seedDomains projectKind
+    locations { countryCode countryName attributes } count performSearch attributes
   }`;
-  const create = `mutation { createSearchCriteria(input: { searchInput: "Who makes sealed bearings in Germany?" }) ${all} }`;
+  const create = `mutation { createSearchCriteria(input: { searchInput: "Who makes sealed bearings in Germany?" }) { searchCriteria ${all} } }`;
 
   test('start a discovery unchanged, even without the count that new criteria lack', async () => {
     const { data } = await gateway.query(create);
-    const searchCriteria = data.createSearchCriteria;
+    const searchCriteria = data.createSearchCriteria.searchCriteria;
     expect(searchCriteria).toMatchObject({ count: null, performSearch: null, attributes: null });
-    const words = await gateway.query('mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }', {
-      input: { searchCriteria },
-    });
+    const words = await gateway.query(
+      'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }',
+      {
+        input: { searchCriteria },
+      },
+    );
     expect(words.errors).toBeUndefined();
     const { data: started, errors } = await gateway.query(start, { input: { marketId: market, searchCriteria } });
     expect([started.startDiscovery?.__typename, errors]).toEqual(['DiscoveryStarted', undefined]);
@@ -293,7 +313,7 @@ describe('search criteria that were read', () => {
     const { searchCriteria: last, searchCriteriaHistory } = again.data.market;
     for (const earlier of [last, ...searchCriteriaHistory]) {
       const { errors } = await gateway.query(
-        'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) }',
+        'mutation ($input: SuggestKeywordsInput!) { suggestKeywords(input: $input) { keywords } }',
         { input: { searchCriteria: earlier } },
       );
       expect(errors).toBeUndefined();
@@ -306,21 +326,27 @@ describe('search criteria that were read', () => {
     const words = fc.array(text, { maxLength: 3 });
     // A request body with a member of this name is refused (test/web-safety.test.ts).
     const value = fc.jsonValue({ maxDepth: 2 }).filter(json => !JSON.stringify(json).includes('"__proto__":'));
-    const criteria = fc.record({
-      userPrompt: orNothing(text),
-      marketName: orNothing(text),
-      marketType: orNothing(text),
-      marketRole: orNothing(text),
-      keywords: orNothing(fc.record({ features: words, user: words, synonyms: words, irrelevant: words })),
-      seedDomains: fc.uniqueArray(fc.domain(), { maxLength: 3 }),
-      projectKind: orNothing(text),
-      locations: fc.array(fc.record({ countryCode: fc.constantFrom('DE', 'fr'), countryName: orNothing(text) }), {
-        maxLength: 3,
+    // Members that the specification does not name.
+    const more = fc.dictionary(fc.constantFrom('novel', 'another member', '', 'Features'), value, { maxKeys: 2 });
+    const withMore = (known: fc.Arbitrary<object>) =>
+      fc.tuple(more, known).map(([others, its]) => ({ ...others, ...its }));
+    const criteria = withMore(
+      fc.record({
+        userPrompt: orNothing(text),
+        marketName: orNothing(text),
+        marketType: orNothing(text),
+        marketRole: orNothing(text),
+        keywords: orNothing(withMore(fc.record({ features: words, user: words, synonyms: words, irrelevant: words }))),
+        seedDomains: fc.array(fc.oneof(fc.domain(), text), { maxLength: 3 }),
+        projectKind: orNothing(text),
+        locations: fc.array(
+          withMore(fc.record({ countryCode: fc.constantFrom('DE', 'fr'), countryName: orNothing(text) })),
+          { maxLength: 3 },
+        ),
+        count: orNothing(fc.integer({ min: 1, max: 10_000 })),
+        performSearch: orNothing(fc.boolean()),
       }),
-      count: orNothing(fc.integer({ min: 1, max: 10_000 })),
-      performSearch: orNothing(fc.boolean()),
-      'another member': orNothing(value),
-    });
+    );
     let made: object = {};
     const service = fakeWire(({ url }) => ({
       body: url.pathname.endsWith('/start') ? { data: [] } : { searchCriteria: made },
@@ -331,7 +357,7 @@ describe('search criteria that were read', () => {
         fc.asyncProperty(criteria, async generated => {
           made = JSON.parse(JSON.stringify(generated));
           const { data } = await own.query(create);
-          const input = { marketId: '1', searchCriteria: data.createSearchCriteria };
+          const input = { marketId: '1', searchCriteria: data.createSearchCriteria.searchCriteria };
           const { errors } = await own.query(start, { input });
           expect(errors).toBeUndefined();
           const sent = JSON.parse(service.calls.at(-1)?.body ?? '{}').searchCriteria;
@@ -350,7 +376,7 @@ describe('search criteria that were read', () => {
       return errors?.[0];
     };
     const { data } = await gateway.query(create);
-    const { keywords: _, ...rest } = data.createSearchCriteria;
+    const { keywords: _, ...rest } = data.createSearchCriteria.searchCriteria;
     const error = await refused(rest);
     expect(error.extensions).toMatchObject({ code: 'BAD_USER_INPUT', argument: 'input.searchCriteria.keywords' });
     expect(error.message).toMatch(/searchCriteria\.keywords$/);
@@ -383,7 +409,7 @@ describe('invalid input is refused before any call', () => {
     [
       'startDiscovery',
       'StartDiscoveryInput',
-      { marketId: '1', searchCriteria: { seedDomains: ['example.com', 'http://x.y/'] } },
+      { marketId: '1', searchCriteria: { seedDomains: ['example.com', 'x'.repeat(10_001)] } },
       'input.searchCriteria.seedDomains.1',
     ],
     [
@@ -391,6 +417,18 @@ describe('invalid input is refused before any call', () => {
       'StartDiscoveryInput',
       { marketId: '1', searchCriteria: { attributes: { count: 'many' } } },
       'input.searchCriteria.attributes',
+    ],
+    [
+      'startDiscovery',
+      'StartDiscoveryInput',
+      { marketId: '1', searchCriteria: { keywords: { attributes: { user: ['a'] } } } },
+      'input.searchCriteria.keywords.attributes',
+    ],
+    [
+      'startDiscovery',
+      'StartDiscoveryInput',
+      { marketId: '1', searchCriteria: { locations: [{ countryCode: 'DE', attributes: { countryName: 'x' } }] } },
+      'input.searchCriteria.locations.0.attributes',
     ],
     ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: [] }, 'input.domains'],
     ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: ['-.com'] }, 'input.domains.0'],
@@ -415,7 +453,10 @@ describe('invalid input is refused before any call', () => {
     ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: ' ' }, 'input.searchInput'],
     ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x'.repeat(10_001) }, 'input.searchInput'],
   ];
-  const selection = { exportMarketCsv: 'downloadLink', createSearchCriteria: 'userPrompt' } as Record<string, string>;
+  const selection = {
+    exportMarketCsv: 'downloadLink',
+    createSearchCriteria: 'searchCriteria { userPrompt }',
+  } as Record<string, string>;
 
   test.each(rows)('%s %#', async (name, type, input, argument) => {
     const document = `mutation ($input: ${type}!) { ${name}(input: $input) { ${selection[name] ?? '__typename'} } }`;
@@ -425,12 +466,15 @@ describe('invalid input is refused before any call', () => {
   });
 
   test('a mutation by GET is refused, and so is a POST that another site could send', async () => {
-    const document = encodeURIComponent('mutation { signOut }');
+    const document = encodeURIComponent('mutation { signOut { __typename } }');
     const byGet = await fetch(`${gateway.url}/graphql?query=${document}`, {
       headers: { 'x-apollo-operation-name': 'x' },
     });
     expect(byGet.status).toBe(405);
-    const simple = await fetch(`${gateway.url}/graphql`, { method: 'POST', body: '{"query":"mutation { signOut }"}' });
+    const simple = await fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      body: '{"query":"mutation { signOut { __typename } }"}',
+    });
     expect(simple.status).toBeGreaterThanOrEqual(400);
     expect(sandbox.calls.list()).toEqual([]);
   });

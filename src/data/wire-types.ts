@@ -38,6 +38,12 @@ export function unwrapped(body: unknown): unknown {
   return data ?? body;
 }
 
+/** The list in such a body: the content itself, or a member of it. */
+export function listIn(body: unknown, member: string): unknown {
+  const content = unwrapped(body) as Readonly<Record<string, unknown>> | null | undefined;
+  return Array.isArray(content) ? content : content?.[member];
+}
+
 /** A record that the specification shows only in part: the known members, and all others under `attributes` (null if there are none). */
 export function withAttributes<T extends z.ZodObject>(known: T) {
   const members = new Set(Object.keys(known.shape));

@@ -160,12 +160,26 @@ export type CompanyReviewStatus =
   /** Include the company in the market. */
   | 'INCLUDE';
 
+/** Result of creating an embedded session. */
+export type CreateEmbedSessionPayload = {
+  readonly __typename?: 'CreateEmbedSessionPayload';
+  /** The new session. */
+  readonly session: EmbedSession;
+};
+
 /** A question to turn into search criteria. */
 export type CreateSearchCriteriaInput = {
   /** Question in natural language, 1 to 10,000 characters. */
   readonly searchInput: Scalars['String']['input'];
   /** Type of search, 1 to 1,000 characters. Value seen: `marketSearch`. */
   readonly searchType: Scalars['String']['input'];
+};
+
+/** Result of turning a question into search criteria. */
+export type CreateSearchCriteriaPayload = {
+  readonly __typename?: 'CreateSearchCriteriaPayload';
+  /** The search criteria. */
+  readonly searchCriteria: SearchCriteria;
 };
 
 /** An endpoint to delete. */
@@ -190,6 +204,8 @@ export type DiscoveryAlreadyRunning = {
   readonly __typename?: 'DiscoveryAlreadyRunning';
   /** The jobs of the market's discovery. Upstream: `GET /v2/discovery/{id}/jobs`. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
+  /** The market. */
+  readonly market: Market;
   /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
@@ -199,6 +215,8 @@ export type DiscoveryStarted = {
   readonly __typename?: 'DiscoveryStarted';
   /** The jobs that were started. Nullable, so that you can select `jobs` on both types of the union. */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
+  /** The market. */
+  readonly market: Market;
   /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
@@ -642,6 +660,8 @@ export type JobProgress = {
   readonly finished: Scalars['Boolean']['output'];
   /** The jobs. Empty if the phase has not started. */
   readonly jobs: ReadonlyArray<Job>;
+  /** The market. */
+  readonly market: Market;
   /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
   /** When the gateway read this state from the service. If polling fails for three intervals, the last state is sent again with its original time. */
@@ -729,9 +749,9 @@ export type Mutation = {
    * Creates a session that an embedded page can use instead of the API key. The request must carry an API key, otherwise the error is
    * `FORBIDDEN`. Upstream: `GET /v2/auth/session`.
    */
-  readonly createEmbedSession?: Maybe<EmbedSession>;
+  readonly createEmbedSession?: Maybe<CreateEmbedSessionPayload>;
   /** Turns a question into search criteria. Upstream: `POST /v2/discovery/search-criteria`. */
-  readonly createSearchCriteria?: Maybe<SearchCriteria>;
+  readonly createSearchCriteria?: Maybe<CreateSearchCriteriaPayload>;
   /**
    * Deletes an endpoint of the client's team and returns it. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
    * `NOT_FOUND` if the team has no such endpoint. No upstream call.
@@ -748,25 +768,25 @@ export type Mutation = {
    */
   readonly exportMarketToEndpoint?: Maybe<ExportResult>;
   /** Publishes a market, which starts its enrichment. Fails with `CONFLICT` while its discovery is running. Upstream: `POST /v2/discovery/{id}/publish`. */
-  readonly publishMarket?: Maybe<PublishMarketResult>;
+  readonly publishMarket?: Maybe<PublishMarketPayload>;
   /**
    * Registers an endpoint for the client's team. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
    * `CONFLICT` if the team already has an endpoint with this name, or has 100 endpoints. No upstream call.
    */
   readonly registerExportEndpoint?: Maybe<ExportEndpoint>;
   /** Includes or excludes discovered companies. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`. */
-  readonly reviewCompanies?: Maybe<ReviewCompaniesResult>;
+  readonly reviewCompanies?: Maybe<ReviewCompaniesPayload>;
   /**
    * Signs a user in and sets the gateway's session cookie. Only available over HTTP. A wrong password and an unknown user cause the same
-   * error, `UNAUTHENTICATED`. Too many attempts for one e-mail address or from one network address cause `RATE_LIMITED`. Upstream:
+   * error, `SIGN_IN_FAILED`. Too many attempts for one e-mail address or from one network address cause `RATE_LIMITED`. Upstream:
    * `POST /v2/auth/sign-in`.
    */
-  readonly signIn?: Maybe<Viewer>;
+  readonly signIn?: Maybe<SignInPayload>;
   /**
    * Signs the user out and clears the session cookie. The session ends at once, for every copy of the cookie; other instances of the gateway
    * may accept a copy for up to one second more. Open connections stay open. No upstream call.
    */
-  readonly signOut: Scalars['Boolean']['output'];
+  readonly signOut?: Maybe<SignOutPayload>;
   /**
    * Starts the discovery of a market's companies, which typically takes 10 to 15 minutes. If the service rejects the search criteria, the
    * error is `BAD_USER_INPUT`. If it says which members it rejects, the message lists all of them and `argument` is the first. Upstream:
@@ -774,7 +794,7 @@ export type Mutation = {
    */
   readonly startDiscovery?: Maybe<StartDiscoveryResult>;
   /** Suggests keywords for search criteria. Fails with `NOT_CONFIGURED` if this deployment has not set `KEYWORD_SUGGESTION_PATH`. */
-  readonly suggestKeywords?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
+  readonly suggestKeywords?: Maybe<SuggestKeywordsPayload>;
 };
 
 
@@ -903,10 +923,12 @@ export type PublishMarketInput = {
 };
 
 /** Result of publishing a market. */
-export type PublishMarketResult = {
-  readonly __typename?: 'PublishMarketResult';
+export type PublishMarketPayload = {
+  readonly __typename?: 'PublishMarketPayload';
   /** The jobs that were started. */
   readonly jobs: ReadonlyArray<Job>;
+  /** The market. */
+  readonly market: Market;
   /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
 };
@@ -1067,9 +1089,9 @@ export type ReviewCompaniesInput = {
 };
 
 /** Result of a review. */
-export type ReviewCompaniesResult = {
-  readonly __typename?: 'ReviewCompaniesResult';
-  /** The market, to read its data after the review. */
+export type ReviewCompaniesPayload = {
+  readonly __typename?: 'ReviewCompaniesPayload';
+  /** The market. */
   readonly market: Market;
   /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
@@ -1132,15 +1154,17 @@ export type SearchCriteriaInput = {
   readonly performSearch?: InputMaybe<Scalars['Boolean']['input']>;
   /** Kind of project, at most 10,000 characters. Value seen: `first_pass`. */
   readonly projectKind?: InputMaybe<Scalars['String']['input']>;
-  /** Internet domains that the search starts from, at most 10,000. */
+  /** Internet domains that the search starts from, at most 10,000 of at most 10,000 characters each. */
   readonly seedDomains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Question in natural language, at most 10,000 characters. */
   readonly userPrompt?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** Keywords of search criteria, in four lists. */
+/** Keywords in four lists. */
 export type SearchKeywords = {
   readonly __typename?: 'SearchKeywords';
+  /** Additional fields that the service sends but does not document. Null if there are none. */
+  readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
   /** Keywords in the list `features`. */
   readonly features: ReadonlyArray<Scalars['String']['output']>;
   /** Keywords that are irrelevant to the search. */
@@ -1153,6 +1177,8 @@ export type SearchKeywords = {
 
 /** Keywords of search criteria, in four lists. Each keyword has at most 10,000 characters. */
 export type SearchKeywordsInput = {
+  /** Additional fields, sent to the service as they are. Must not contain the name of another member. */
+  readonly attributes?: InputMaybe<Scalars['JSONObject']['input']>;
   /** Keywords for the list `features`, at most 1,000. */
   readonly features: ReadonlyArray<Scalars['String']['input']>;
   /** Keywords that are irrelevant to the search, at most 1,000. */
@@ -1166,6 +1192,8 @@ export type SearchKeywordsInput = {
 /** A country to search in. */
 export type SearchLocation = {
   readonly __typename?: 'SearchLocation';
+  /** Additional fields that the service sends but does not document. Null if there are none. */
+  readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
   /** Two-letter country code. */
   readonly countryCode: Scalars['String']['output'];
   /** Name of the country. */
@@ -1174,6 +1202,8 @@ export type SearchLocation = {
 
 /** A country to search in. */
 export type SearchLocationInput = {
+  /** Additional fields, sent to the service as they are. Must not contain the name of another member. */
+  readonly attributes?: InputMaybe<Scalars['JSONObject']['input']>;
   /** Two-letter country code. */
   readonly countryCode: Scalars['String']['input'];
   /** Name of the country, at most 10,000 characters. */
@@ -1186,6 +1216,20 @@ export type SignInInput = {
   readonly email: Scalars['String']['input'];
   /** Password, at most 1,024 characters. */
   readonly password: Scalars['String']['input'];
+};
+
+/** Result of signing in. */
+export type SignInPayload = {
+  readonly __typename?: 'SignInPayload';
+  /** The client as the signed-in user. */
+  readonly viewer: Viewer;
+};
+
+/** Result of signing out. */
+export type SignOutPayload = {
+  readonly __typename?: 'SignOutPayload';
+  /** Always null: no user is signed in. */
+  readonly viewer?: Maybe<Viewer>;
 };
 
 /** A discovery to start. */
@@ -1237,6 +1281,15 @@ export type SubscriptionJobProgressArgs = {
 export type SuggestKeywordsInput = {
   /** The search criteria. */
   readonly searchCriteria: SearchCriteriaInput;
+};
+
+/** Result of suggesting keywords. */
+export type SuggestKeywordsPayload = {
+  readonly __typename?: 'SuggestKeywordsPayload';
+  /** The suggested keywords in one list, without those that are irrelevant to the search. */
+  readonly keywords: ReadonlyArray<Scalars['String']['output']>;
+  /** The suggested keywords in four lists. Null if the service answered with a single list. */
+  readonly suggested?: Maybe<SearchKeywords>;
 };
 
 /** A topic with its groups. */
@@ -1373,7 +1426,7 @@ export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
   ;
   StartDiscoveryResult:
     | ( DiscoveryAlreadyRunningModel )
-    | ( Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<_RefType['Job']>> } )
+    | ( Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<_RefType['Job']>>, market: _RefType['Market'] } )
   ;
 };
 
@@ -1399,13 +1452,15 @@ export type ResolversTypes = {
   CompanyEdge: ResolverTypeWrapper<Omit<CompanyEdge, 'node'> & { node: ResolversTypes['Company'] }>;
   CompanyFilter: CompanyFilter;
   CompanyReviewStatus: CompanyReviewStatus;
+  CreateEmbedSessionPayload: ResolverTypeWrapper<CreateEmbedSessionPayload>;
   CreateSearchCriteriaInput: CreateSearchCriteriaInput;
+  CreateSearchCriteriaPayload: ResolverTypeWrapper<Omit<CreateSearchCriteriaPayload, 'searchCriteria'> & { searchCriteria: ResolversTypes['SearchCriteria'] }>;
   DateOrDateTime: ResolverTypeWrapper<Scalars['DateOrDateTime']['output']>;
   DateTime: ResolverTypeWrapper<Scalars['DateTime']['output']>;
   DeleteExportEndpointInput: DeleteExportEndpointInput;
   Direction: Direction;
   DiscoveryAlreadyRunning: ResolverTypeWrapper<DiscoveryAlreadyRunningModel>;
-  DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<ResolversTypes['Job']>> }>;
+  DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<ResolversTypes['Job']>>, market: ResolversTypes['Market'] }>;
   EmbedSession: ResolverTypeWrapper<EmbedSession>;
   Event: ResolverTypeWrapper<EventModel>;
   EventConnection: ResolverTypeWrapper<Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['EventEdge']>, nodes: ReadonlyArray<ResolversTypes['Event']> }>;
@@ -1442,7 +1497,7 @@ export type ResolversTypes = {
   JSONObject: ResolverTypeWrapper<Scalars['JSONObject']['output']>;
   Job: ResolverTypeWrapper<JobModel>;
   JobPhase: JobPhase;
-  JobProgress: ResolverTypeWrapper<Omit<JobProgress, 'jobs'> & { jobs: ReadonlyArray<ResolversTypes['Job']> }>;
+  JobProgress: ResolverTypeWrapper<Omit<JobProgress, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversTypes['Job']>, market: ResolversTypes['Market'] }>;
   Market: ResolverTypeWrapper<MarketModel>;
   MarketReviewStatus: MarketReviewStatus;
   Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>;
@@ -1451,7 +1506,7 @@ export type ResolversTypes = {
   Observation: ResolverTypeWrapper<ObservationModel>;
   PageInfo: ResolverTypeWrapper<PageInfo>;
   PublishMarketInput: PublishMarketInput;
-  PublishMarketResult: ResolverTypeWrapper<Omit<PublishMarketResult, 'jobs'> & { jobs: ReadonlyArray<ResolversTypes['Job']> }>;
+  PublishMarketPayload: ResolverTypeWrapper<Omit<PublishMarketPayload, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversTypes['Job']>, market: ResolversTypes['Market'] }>;
   Quantity: ResolverTypeWrapper<Quantity>;
   QuantityOperator: QuantityOperator;
   Query: ResolverTypeWrapper<Record<PropertyKey, never>>;
@@ -1459,7 +1514,7 @@ export type ResolversTypes = {
   RelevantEntity: ResolverTypeWrapper<RelevantEntity>;
   RelevantEntityType: RelevantEntityType;
   ReviewCompaniesInput: ReviewCompaniesInput;
-  ReviewCompaniesResult: ResolverTypeWrapper<Omit<ReviewCompaniesResult, 'market'> & { market: ResolversTypes['Market'] }>;
+  ReviewCompaniesPayload: ResolverTypeWrapper<Omit<ReviewCompaniesPayload, 'market'> & { market: ResolversTypes['Market'] }>;
   ReviewTarget: ReviewTarget;
   SearchCriteria: ResolverTypeWrapper<SearchCriteriaModel>;
   SearchCriteriaInput: SearchCriteriaInput;
@@ -1468,11 +1523,14 @@ export type ResolversTypes = {
   SearchLocation: ResolverTypeWrapper<SearchLocation>;
   SearchLocationInput: SearchLocationInput;
   SignInInput: SignInInput;
+  SignInPayload: ResolverTypeWrapper<SignInPayload>;
+  SignOutPayload: ResolverTypeWrapper<SignOutPayload>;
   StartDiscoveryInput: StartDiscoveryInput;
   StartDiscoveryResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['StartDiscoveryResult']>;
   String: ResolverTypeWrapper<Scalars['String']['output']>;
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
   SuggestKeywordsInput: SuggestKeywordsInput;
+  SuggestKeywordsPayload: ResolverTypeWrapper<SuggestKeywordsPayload>;
   Topic: ResolverTypeWrapper<MarketTopicModel>;
   TopicGroup: ResolverTypeWrapper<MarketTopicGroupModel>;
   TopicSort: TopicSort;
@@ -1491,12 +1549,14 @@ export type ResolversParentTypes = {
   CompanyConnection: Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Company']> };
   CompanyEdge: Omit<CompanyEdge, 'node'> & { node: ResolversParentTypes['Company'] };
   CompanyFilter: CompanyFilter;
+  CreateEmbedSessionPayload: CreateEmbedSessionPayload;
   CreateSearchCriteriaInput: CreateSearchCriteriaInput;
+  CreateSearchCriteriaPayload: Omit<CreateSearchCriteriaPayload, 'searchCriteria'> & { searchCriteria: ResolversParentTypes['SearchCriteria'] };
   DateOrDateTime: Scalars['DateOrDateTime']['output'];
   DateTime: Scalars['DateTime']['output'];
   DeleteExportEndpointInput: DeleteExportEndpointInput;
   DiscoveryAlreadyRunning: DiscoveryAlreadyRunningModel;
-  DiscoveryStarted: Omit<DiscoveryStarted, 'jobs'> & { jobs?: Maybe<ReadonlyArray<ResolversParentTypes['Job']>> };
+  DiscoveryStarted: Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<ResolversParentTypes['Job']>>, market: ResolversParentTypes['Market'] };
   EmbedSession: EmbedSession;
   Event: EventModel;
   EventConnection: Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['EventEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Event']> };
@@ -1529,7 +1589,7 @@ export type ResolversParentTypes = {
   Int: Scalars['Int']['output'];
   JSONObject: Scalars['JSONObject']['output'];
   Job: JobModel;
-  JobProgress: Omit<JobProgress, 'jobs'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']> };
+  JobProgress: Omit<JobProgress, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']>, market: ResolversParentTypes['Market'] };
   Market: MarketModel;
   Mutation: Record<PropertyKey, never>;
   NaicsCode: NaicsCode;
@@ -1537,13 +1597,13 @@ export type ResolversParentTypes = {
   Observation: ObservationModel;
   PageInfo: PageInfo;
   PublishMarketInput: PublishMarketInput;
-  PublishMarketResult: Omit<PublishMarketResult, 'jobs'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']> };
+  PublishMarketPayload: Omit<PublishMarketPayload, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']>, market: ResolversParentTypes['Market'] };
   Quantity: Quantity;
   Query: Record<PropertyKey, never>;
   RegisterExportEndpointInput: RegisterExportEndpointInput;
   RelevantEntity: RelevantEntity;
   ReviewCompaniesInput: ReviewCompaniesInput;
-  ReviewCompaniesResult: Omit<ReviewCompaniesResult, 'market'> & { market: ResolversParentTypes['Market'] };
+  ReviewCompaniesPayload: Omit<ReviewCompaniesPayload, 'market'> & { market: ResolversParentTypes['Market'] };
   ReviewTarget: ReviewTarget;
   SearchCriteria: SearchCriteriaModel;
   SearchCriteriaInput: SearchCriteriaInput;
@@ -1552,11 +1612,14 @@ export type ResolversParentTypes = {
   SearchLocation: SearchLocation;
   SearchLocationInput: SearchLocationInput;
   SignInInput: SignInInput;
+  SignInPayload: SignInPayload;
+  SignOutPayload: SignOutPayload;
   StartDiscoveryInput: StartDiscoveryInput;
   StartDiscoveryResult: ResolversUnionTypes<ResolversParentTypes>['StartDiscoveryResult'];
   String: Scalars['String']['output'];
   Subscription: Record<PropertyKey, never>;
   SuggestKeywordsInput: SuggestKeywordsInput;
+  SuggestKeywordsPayload: SuggestKeywordsPayload;
   Topic: MarketTopicModel;
   TopicGroup: MarketTopicGroupModel;
   Vector: Scalars['Vector']['output'];
@@ -1618,6 +1681,14 @@ export type CompanyEdgeResolvers<ContextType = Context, ParentType extends Resol
   node?: Resolver<ResolversTypes['Company'], ParentType, ContextType>;
 };
 
+export type CreateEmbedSessionPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CreateEmbedSessionPayload'] = ResolversParentTypes['CreateEmbedSessionPayload']> = {
+  session?: Resolver<ResolversTypes['EmbedSession'], ParentType, ContextType>;
+};
+
+export type CreateSearchCriteriaPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CreateSearchCriteriaPayload'] = ResolversParentTypes['CreateSearchCriteriaPayload']> = {
+  searchCriteria?: Resolver<ResolversTypes['SearchCriteria'], ParentType, ContextType>;
+};
+
 export interface DateOrDateTimeScalarConfig extends GraphQLScalarTypeConfig<ResolversTypes['DateOrDateTime'], any> {
   name: 'DateOrDateTime';
 }
@@ -1628,12 +1699,14 @@ export interface DateTimeScalarConfig extends GraphQLScalarTypeConfig<ResolversT
 
 export type DiscoveryAlreadyRunningResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DiscoveryAlreadyRunning'] = ResolversParentTypes['DiscoveryAlreadyRunning']> = {
   jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType>;
+  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type DiscoveryStartedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DiscoveryStarted'] = ResolversParentTypes['DiscoveryStarted']> = {
   jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType>;
+  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
@@ -1811,6 +1884,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
 export type JobProgressResolvers<ContextType = Context, ParentType extends ResolversParentTypes['JobProgress'] = ResolversParentTypes['JobProgress']> = {
   finished?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
+  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   observedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   phase?: Resolver<ResolversTypes['JobPhase'], ParentType, ContextType>;
@@ -1837,18 +1911,18 @@ export type MarketResolvers<ContextType = Context, ParentType extends ResolversP
 };
 
 export type MutationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Mutation'] = ResolversParentTypes['Mutation']> = {
-  createEmbedSession?: Resolver<Maybe<ResolversTypes['EmbedSession']>, ParentType, ContextType>;
-  createSearchCriteria?: Resolver<Maybe<ResolversTypes['SearchCriteria']>, ParentType, ContextType, RequireFields<MutationCreateSearchCriteriaArgs, 'input'>>;
+  createEmbedSession?: Resolver<Maybe<ResolversTypes['CreateEmbedSessionPayload']>, ParentType, ContextType>;
+  createSearchCriteria?: Resolver<Maybe<ResolversTypes['CreateSearchCriteriaPayload']>, ParentType, ContextType, RequireFields<MutationCreateSearchCriteriaArgs, 'input'>>;
   deleteExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType, RequireFields<MutationDeleteExportEndpointArgs, 'input'>>;
   exportMarketCsv?: Resolver<Maybe<ResolversTypes['ExportMarketCsvResult']>, ParentType, ContextType, RequireFields<MutationExportMarketCsvArgs, 'input'>>;
   exportMarketToEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationExportMarketToEndpointArgs, 'input'>>;
-  publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketResult']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
+  publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketPayload']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
   registerExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
-  reviewCompanies?: Resolver<Maybe<ResolversTypes['ReviewCompaniesResult']>, ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
-  signIn?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
-  signOut?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  reviewCompanies?: Resolver<Maybe<ResolversTypes['ReviewCompaniesPayload']>, ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
+  signIn?: Resolver<Maybe<ResolversTypes['SignInPayload']>, ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
+  signOut?: Resolver<Maybe<ResolversTypes['SignOutPayload']>, ParentType, ContextType>;
   startDiscovery?: Resolver<Maybe<ResolversTypes['StartDiscoveryResult']>, ParentType, ContextType, RequireFields<MutationStartDiscoveryArgs, 'input'>>;
-  suggestKeywords?: Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType, RequireFields<MutationSuggestKeywordsArgs, 'input'>>;
+  suggestKeywords?: Resolver<Maybe<ResolversTypes['SuggestKeywordsPayload']>, ParentType, ContextType, RequireFields<MutationSuggestKeywordsArgs, 'input'>>;
 };
 
 export type NaicsCodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NaicsCode'] = ResolversParentTypes['NaicsCode']> = {
@@ -1883,8 +1957,9 @@ export type PageInfoResolvers<ContextType = Context, ParentType extends Resolver
   startCursor?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
-export type PublishMarketResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PublishMarketResult'] = ResolversParentTypes['PublishMarketResult']> = {
+export type PublishMarketPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PublishMarketPayload'] = ResolversParentTypes['PublishMarketPayload']> = {
   jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
+  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
 };
 
@@ -1912,7 +1987,7 @@ export type RelevantEntityResolvers<ContextType = Context, ParentType extends Re
   propertySource?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
-export type ReviewCompaniesResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReviewCompaniesResult'] = ResolversParentTypes['ReviewCompaniesResult']> = {
+export type ReviewCompaniesPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReviewCompaniesPayload'] = ResolversParentTypes['ReviewCompaniesPayload']> = {
   market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
 };
@@ -1932,6 +2007,7 @@ export type SearchCriteriaResolvers<ContextType = Context, ParentType extends Re
 };
 
 export type SearchKeywordsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchKeywords'] = ResolversParentTypes['SearchKeywords']> = {
+  attributes?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
   features?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   irrelevant?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   synonyms?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
@@ -1939,8 +2015,17 @@ export type SearchKeywordsResolvers<ContextType = Context, ParentType extends Re
 };
 
 export type SearchLocationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchLocation'] = ResolversParentTypes['SearchLocation']> = {
+  attributes?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
   countryCode?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   countryName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type SignInPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SignInPayload'] = ResolversParentTypes['SignInPayload']> = {
+  viewer?: Resolver<ResolversTypes['Viewer'], ParentType, ContextType>;
+};
+
+export type SignOutPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SignOutPayload'] = ResolversParentTypes['SignOutPayload']> = {
+  viewer?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType>;
 };
 
 export type StartDiscoveryResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['StartDiscoveryResult'] = ResolversParentTypes['StartDiscoveryResult']> = {
@@ -1950,6 +2035,11 @@ export type StartDiscoveryResultResolvers<ContextType = Context, ParentType exte
 export type SubscriptionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Subscription'] = ResolversParentTypes['Subscription']> = {
   eventUpdates?: SubscriptionResolver<Maybe<ResolversTypes['Event']>, "eventUpdates", ParentType, ContextType, Partial<SubscriptionEventUpdatesArgs>>;
   jobProgress?: SubscriptionResolver<Maybe<ResolversTypes['JobProgress']>, "jobProgress", ParentType, ContextType, RequireFields<SubscriptionJobProgressArgs, 'marketId' | 'phase'>>;
+};
+
+export type SuggestKeywordsPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SuggestKeywordsPayload'] = ResolversParentTypes['SuggestKeywordsPayload']> = {
+  keywords?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  suggested?: Resolver<Maybe<ResolversTypes['SearchKeywords']>, ParentType, ContextType>;
 };
 
 export type TopicResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Topic'] = ResolversParentTypes['Topic']> = {
@@ -1991,6 +2081,8 @@ export type Resolvers<ContextType = Context> = {
   Company?: CompanyResolvers<ContextType>;
   CompanyConnection?: CompanyConnectionResolvers<ContextType>;
   CompanyEdge?: CompanyEdgeResolvers<ContextType>;
+  CreateEmbedSessionPayload?: CreateEmbedSessionPayloadResolvers<ContextType>;
+  CreateSearchCriteriaPayload?: CreateSearchCriteriaPayloadResolvers<ContextType>;
   DateOrDateTime?: GraphQLScalarType;
   DateTime?: GraphQLScalarType;
   DiscoveryAlreadyRunning?: DiscoveryAlreadyRunningResolvers<ContextType>;
@@ -2024,16 +2116,19 @@ export type Resolvers<ContextType = Context> = {
   Node?: NodeResolvers<ContextType>;
   Observation?: ObservationResolvers<ContextType>;
   PageInfo?: PageInfoResolvers<ContextType>;
-  PublishMarketResult?: PublishMarketResultResolvers<ContextType>;
+  PublishMarketPayload?: PublishMarketPayloadResolvers<ContextType>;
   Quantity?: QuantityResolvers<ContextType>;
   Query?: QueryResolvers<ContextType>;
   RelevantEntity?: RelevantEntityResolvers<ContextType>;
-  ReviewCompaniesResult?: ReviewCompaniesResultResolvers<ContextType>;
+  ReviewCompaniesPayload?: ReviewCompaniesPayloadResolvers<ContextType>;
   SearchCriteria?: SearchCriteriaResolvers<ContextType>;
   SearchKeywords?: SearchKeywordsResolvers<ContextType>;
   SearchLocation?: SearchLocationResolvers<ContextType>;
+  SignInPayload?: SignInPayloadResolvers<ContextType>;
+  SignOutPayload?: SignOutPayloadResolvers<ContextType>;
   StartDiscoveryResult?: StartDiscoveryResultResolvers<ContextType>;
   Subscription?: SubscriptionResolvers<ContextType>;
+  SuggestKeywordsPayload?: SuggestKeywordsPayloadResolvers<ContextType>;
   Topic?: TopicResolvers<ContextType>;
   TopicGroup?: TopicGroupResolvers<ContextType>;
   Vector?: GraphQLScalarType;

@@ -106,8 +106,8 @@ const documents: readonly ((id: number) => string)[] = [
     `{ market(id: ${id}) { ${everythingOf('Market')} companies(first: 20) { ${everythingOf('CompanyConnection')} } } }`,
   id => `{ observation(id: "o-${id}") { ${everythingOf('Observation')} } suggestMarkets(keyword: "steel ${id}") }`,
   id => `mutation { a: publishMarket(input: { marketId: ${id} }) { __typename }
-    b: createSearchCriteria(input: { searchInput: "steel" }) { ${everythingOf('SearchCriteria')} }
-    c: suggestKeywords(input: { searchCriteria: ${criteria} })
+    b: createSearchCriteria(input: { searchInput: "steel" }) { searchCriteria { ${everythingOf('SearchCriteria')} } }
+    c: suggestKeywords(input: { searchCriteria: ${criteria} }) { __typename }
     d: startDiscovery(input: { marketId: ${id}, searchCriteria: ${criteria} }) { __typename }
     e: exportMarketCsv(input: { marketId: ${id}, domains: ["a.example"] }) { __typename }
     f: createEmbedSession { __typename }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
-import { unwrapped, withAttributes } from '../../data/wire-types.js';
+import { listIn, unwrapped, withAttributes } from '../../data/wire-types.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 
 const text = z.string();
@@ -31,22 +31,17 @@ const company = withAttributes(known);
 export type CompanyRecord = z.output<typeof company>;
 
 /** The companies of a market. The specification does not show the body: a list is accepted, bare or under `data` or `companies`. */
-export const companyList = z.preprocess(listIn, requiredRecords('Company', company));
+export const companyList = z.preprocess(body => listIn(body, 'companies'), requiredRecords('Company', company));
 
 const perPiece = 250;
 
 /** The same body in pieces of 250 companies. A body without a list is one piece. */
 export function companyPieces(body: unknown): readonly unknown[] {
-  const list = listIn(body);
+  const list = listIn(body, 'companies');
   if (!Array.isArray(list)) return [body];
   return Array.from({ length: Math.ceil(list.length / perPiece) }, (_, index) =>
     list.slice(index * perPiece, (index + 1) * perPiece),
   );
-}
-
-function listIn(body: unknown): unknown {
-  const content = unwrapped(body);
-  return Array.isArray(content) ? content : (content as { companies?: unknown } | null)?.companies;
 }
 
 const jsonObject = z.record(text, z.unknown());

@@ -7,6 +7,7 @@ import {
   type JobPhase,
   jobList,
   type SearchCriteria,
+  type SuggestedKeywords,
   searchCriteria,
   searchCriteriaHistory,
   suggestedKeywords,
@@ -57,7 +58,7 @@ export function createCriteriaWrite(searchType: string, searchInput: string): Wr
 }
 
 /** POST to the path of keyword suggestion, which the specification does not show. @param criteria from `criteriaBody`. */
-export function suggestKeywordsWrite(path: string, criteria: object): Write<readonly string[]> {
+export function suggestKeywordsWrite(path: string, criteria: object): Write<SuggestedKeywords> {
   return {
     request: { ...discoveryRequest('POST', path, { searchCriteria: criteria }), members: criteriaPaths },
     parse: body => suggestedKeywords.parse(body()),

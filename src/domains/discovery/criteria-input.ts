@@ -1,8 +1,8 @@
 import { BadUserInput } from '../../errors.js';
 import type { SearchCriteriaInput } from '../../generated/schema-types.js';
-import { checkedDomains, plainText } from '../../graphql/input.js';
-import { boundedList } from '../../graphql/limits/list-bounds.js';
-import { criteriaMembers } from './model.js';
+import { plainText } from '../../graphql/input.js';
+import { boundedList, type ListCoordinate } from '../../graphql/limits/list-bounds.js';
+import { criteriaMembers, keywordMembers, locationMembers } from './model.js';
 
 const longestText = 10_000;
 
@@ -16,7 +16,7 @@ export function criteriaBody(input: SearchCriteriaInput, argument: string): Reco
   const text = (member: 'userPrompt' | 'marketName' | 'marketType' | 'marketRole' | 'projectKind') =>
     input[member] == null ? undefined : checkedText(input[member], at(member));
   return {
-    ...(input.attributes != null && checkedAttributes(input.attributes, at('attributes'))),
+    ...checkedAttributes(input.attributes, criteriaMembers, at('attributes')),
     userPrompt: text('userPrompt'),
     marketName: text('marketName'),
     marketType: text('marketType'),
@@ -25,7 +25,7 @@ export function criteriaBody(input: SearchCriteriaInput, argument: string): Reco
     seedDomains:
       input.seedDomains == null
         ? undefined
-        : checkedDomains('SearchCriteriaInput.seedDomains', input.seedDomains, at('seedDomains'), 0),
+        : checkedTexts('SearchCriteriaInput.seedDomains', input.seedDomains, at('seedDomains')),
     projectKind: text('projectKind'),
     locations: input.locations == null ? undefined : checkedLocations(input.locations, at('locations')),
     count: input.count == null ? undefined : checkedCount(input.count, at('count')),
@@ -44,26 +44,34 @@ function checkedText(text: string, argument: string): string {
   return text;
 }
 
-function checkedAttributes(attributes: Record<string, unknown>, argument: string) {
-  const known = criteriaMembers.find(member => Object.hasOwn(attributes, member));
+function checkedTexts(coordinate: ListCoordinate, texts: readonly string[], argument: string): readonly string[] {
+  for (const [index, text] of boundedList(coordinate, texts, argument).entries())
+    checkedText(text, `${argument}.${index}`);
+  return texts;
+}
+
+type Attributes = SearchCriteriaInput['attributes'];
+
+function checkedAttributes(attributes: Attributes, members: readonly string[], argument: string): Attributes {
+  const known = members.find(member => attributes != null && Object.hasOwn(attributes, member));
   if (known !== undefined) throw new BadUserInput(argument, `must not contain ${known}, which has a field of its own`);
   return attributes;
 }
 
-function checkedKeywords(keywords: NonNullable<SearchCriteriaInput['keywords']>, argument: string) {
+function checkedKeywords({ attributes, ...lists }: NonNullable<SearchCriteriaInput['keywords']>, argument: string) {
   for (const member of ['features', 'user', 'synonyms', 'irrelevant'] as const) {
-    const at = `${argument}.${member}`;
-    for (const word of boundedList(`SearchKeywordsInput.${member}`, keywords[member], at)) checkedText(word, at);
+    checkedTexts(`SearchKeywordsInput.${member}`, lists[member], `${argument}.${member}`);
   }
-  return keywords;
+  return { ...checkedAttributes(attributes, keywordMembers, `${argument}.attributes`), ...lists };
 }
 
 function checkedLocations(locations: NonNullable<SearchCriteriaInput['locations']>, argument: string) {
   const bounded = boundedList('SearchCriteriaInput.locations', locations, argument);
-  return bounded.map(({ countryCode, countryName }, index) => {
+  return bounded.map(({ countryCode, countryName, attributes }, index) => {
     const at = `${argument}.${index}`;
     if (!/^[A-Za-z]{2}$/.test(countryCode)) throw new BadUserInput(`${at}.countryCode`, 'must be two letters');
     return {
+      ...checkedAttributes(attributes, locationMembers, `${at}.attributes`),
       countryCode,
       countryName: countryName == null ? undefined : checkedText(countryName, `${at}.countryName`),
     };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
-import { identifier, unwrapped, utcTime, withAttributes } from '../../data/wire-types.js';
+import { identifier, listIn, unwrapped, utcTime, withAttributes } from '../../data/wire-types.js';
 
 const text = z.string();
 
@@ -34,39 +34,43 @@ export type JobPhase = 'DISCOVERY' | 'PUBLISH';
 /** A job of a discovery or of a publication (docs/upstream-api.md: Discovery job). */
 export type Job = z.output<typeof job> & { readonly marketId: string; readonly phase: JobPhase };
 
-/** The jobs of a market: `{metadata, data}`. */
-export const jobList = z.object({ data: requiredRecords('Job', job) }).transform(({ data }) => data);
+/** The jobs of a market (docs/upstream-api.md: Discovery workflow): a list, bare or under `data` or `jobs`. */
+export const jobList = z.preprocess(body => listIn(body, 'jobs'), requiredRecords('Job', job));
 
-const words = (name: string) => records(`SearchCriteria.keywords.${name}`, text);
+const keywordLists = <T extends z.ZodType>(name: string, keyword: T) =>
+  z.object({
+    features: records(`${name}.features`, keyword),
+    user: records(`${name}.user`, keyword),
+    synonyms: records(`${name}.synonyms`, keyword),
+    irrelevant: records(`${name}.irrelevant`, keyword),
+  });
+
+const keywords = keywordLists('SearchCriteria.keywords', text);
+
+const location = z.object({
+  countryCode: text.regex(/^[A-Za-z]{2}$/),
+  countryName: tolerant('SearchCriteria.locations.countryName', text),
+});
 
 const known = z.object({
   userPrompt: tolerant('SearchCriteria.userPrompt', text),
   marketName: tolerant('SearchCriteria.marketName', text),
   marketType: tolerant('SearchCriteria.marketType', text),
   marketRole: tolerant('SearchCriteria.marketRole', text),
-  keywords: tolerant(
-    'SearchCriteria.keywords',
-    z.object({
-      features: words('features'),
-      user: words('user'),
-      synonyms: words('synonyms'),
-      irrelevant: words('irrelevant'),
-    }),
-  ),
+  keywords: tolerant('SearchCriteria.keywords', withAttributes(keywords)),
   seedDomains: records('SearchCriteria.seedDomains', text),
   projectKind: tolerant('SearchCriteria.projectKind', text),
-  locations: records(
-    'SearchCriteria.locations',
-    z.object({ countryCode: text, countryName: tolerant('SearchCriteria.locations.countryName', text) }),
-  ),
-  count: tolerant('SearchCriteria.count', z.int()),
+  locations: records('SearchCriteria.locations', withAttributes(location)),
+  count: tolerant('SearchCriteria.count', z.int32().min(1)),
   performSearch: tolerant('SearchCriteria.performSearch', z.boolean()),
 });
 
 const criteriaRecord = withAttributes(known);
 
-/** The members of search criteria that the specification names. */
+/** The members that the specification names, of search criteria and of the objects within. All others are `attributes`. */
 export const criteriaMembers = Object.keys(known.shape);
+export const keywordMembers = Object.keys(keywords.shape);
+export const locationMembers = Object.keys(location.shape);
 
 /** Search criteria (docs/upstream-api.md: Search criteria). `attributes` holds the fields that the specification does not name. */
 export type SearchCriteria = z.output<typeof criteriaRecord>;
@@ -86,9 +90,19 @@ export const searchCriteriaHistory = z.preprocess(
 /** The result of a start while a discovery is running. Its jobs are read when they are selected. */
 export interface DiscoveryAlreadyRunning {
   readonly marketId: string;
+  readonly market: { readonly id: string };
 }
 
 const suggestion = z.union([text, z.object({ keyword: text }).transform(({ keyword }) => keyword)]);
+
+/** Suggestions in categories: the lists of keywords in criteria. */
+const categories = withAttributes(keywordLists('keyword', suggestion)).transform(suggested => ({
+  keywords: [...suggested.features, ...suggested.user, ...suggested.synonyms],
+  suggested,
+}));
+
+/** Suggestions without categories. */
+const singleList = requiredRecords('keyword', suggestion).transform(keywords => ({ keywords, suggested: null }));
 
 /**
  * Suggested keywords. The specification does not show the body. Accepted are a list, bare or under any member, and several lists as in
@@ -98,14 +112,19 @@ export const suggestedKeywords = z.preprocess(
   body => {
     const content = criteriaIn(body) as { keywords?: unknown } | null;
     const words = content?.keywords ?? content ?? {};
-    if (Array.isArray(words)) return words;
-    const lists = Object.entries(words).flatMap(([name, list]) =>
-      Array.isArray(list) && name !== 'irrelevant' ? [list] : [],
-    );
+    if (
+      Array.isArray(words) ||
+      keywordMembers.some(member => Array.isArray((words as Record<string, unknown>)[member]))
+    ) {
+      return words;
+    }
+    const lists = Object.values(words).filter(Array.isArray);
     return lists.length === 0 ? undefined : lists.flat();
   },
-  requiredRecords('keyword', suggestion),
+  z.union([singleList, categories]),
 );
+
+export type SuggestedKeywords = z.output<typeof suggestedKeywords>;
 
 function criteriaIn(body: unknown): unknown {
   const content = unwrapped(body);

@@ -17,7 +17,7 @@ export const discoveryResolvers: Resolvers = {
         feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
       resolve: ({ state, observedAt }: Observed<JobProgress>, _: unknown, { metadata }: Context) => {
         metadata.skipped.push(...state.skipped);
-        return { ...state, observedAt: new Date(observedAt).toISOString() };
+        return { ...state, market: { id: state.marketId }, observedAt: new Date(observedAt).toISOString() };
       },
     },
   },
@@ -27,13 +27,11 @@ export const discoveryResolvers: Resolvers = {
     searchCriteriaHistory: ({ id }, _, { loaders }) => loaders.discovery.criteriaHistory(id),
   },
   Mutation: {
-    createSearchCriteria: (_, { input }, { writer }) =>
-      writer.write(
-        createCriteriaWrite(
-          plainText(input.searchType, 'input.searchType'),
-          checkedPrompt(input.searchInput, 'input.searchInput'),
-        ),
-      ),
+    async createSearchCriteria(_, { input }, { writer }) {
+      const searchType = plainText(input.searchType, 'input.searchType');
+      const searchInput = checkedPrompt(input.searchInput, 'input.searchInput');
+      return { searchCriteria: await writer.write(createCriteriaWrite(searchType, searchInput)) };
+    },
     async suggestKeywords(_, { input }, { writer, keywordSuggestionPath }) {
       const criteria = criteriaBody(input.searchCriteria, 'input.searchCriteria');
       if (keywordSuggestionPath === undefined) throw new NotConfigured('KEYWORD_SUGGESTION_PATH');
@@ -44,10 +42,10 @@ export const discoveryResolvers: Resolvers = {
       const criteria = criteriaBody(input.searchCriteria, 'input.searchCriteria');
       try {
         const jobs = await writer.write(startWrite(id, criteria, input.skipDiscoveryReview));
-        return { __typename: 'DiscoveryStarted', marketId: id, jobs };
+        return { __typename: 'DiscoveryStarted', marketId: id, market: { id }, jobs };
       } catch (error) {
         if (!(error instanceof Conflict)) throw error;
-        return { __typename: 'DiscoveryAlreadyRunning', marketId: id };
+        return { __typename: 'DiscoveryAlreadyRunning', marketId: id, market: { id } };
       }
     },
     async reviewCompanies(_, { input }, { writer }) {
@@ -58,7 +56,7 @@ export const discoveryResolvers: Resolvers = {
     },
     async publishMarket(_, { input }, { writer }) {
       const id = marketId(input.marketId, 'input.marketId');
-      return { marketId: id, jobs: await writer.write(publishWrite(id)) };
+      return { marketId: id, market: { id }, jobs: await writer.write(publishWrite(id)) };
     },
   },
   DiscoveryAlreadyRunning: {

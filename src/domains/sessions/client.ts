@@ -3,7 +3,14 @@ import { parseReply, type Reply, replyText } from '../../data/upstream/reply.js'
 import type { UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
-import { Forbidden, NotFound, Unauthenticated, UpstreamBadInput, UpstreamInvalidResponse } from '../../errors.js';
+import {
+  Forbidden,
+  NotFound,
+  SignInFailed,
+  Unauthenticated,
+  UpstreamBadInput,
+  UpstreamInvalidResponse,
+} from '../../errors.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import { type EmbedSession, embedSession, type Session, signedInName } from './model.js';
 
@@ -22,7 +29,7 @@ export interface SignedIn {
 
 /**
  * POST /v2/auth/sign-in.
- * @throws Unauthenticated with the same message, whatever the reason why the service refuses.
+ * @throws SignInFailed, whatever the reason why the service refuses.
  */
 export async function signIn(
   upstream: Upstream,
@@ -40,7 +47,7 @@ export async function signIn(
     safe: false,
   } as const;
   const reply = await upstream.send(request, { metadata }).catch(error => {
-    throw refuses(error) ? new Unauthenticated('Wrong e-mail address or password') : error;
+    throw refuses(error) ? new SignInFailed() : error;
   });
   const cookies = cookiesOf(reply);
   if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session', undefined, false);

@@ -20,15 +20,15 @@ export const sessionsResolvers: Resolvers = {
       if (password === '' || password.length > longestPassword) {
         throw new BadUserInput('input.password', `must be 1 to ${longestPassword} characters`);
       }
-      return viewerOf(await session.begin(email, password), teams);
+      return { viewer: viewerOf(await session.begin(email, password), teams) };
     },
     async signOut(_, __, { session }) {
       await session.end();
-      return true;
+      return { viewer: null };
     },
-    createEmbedSession(_, __, { credential, writer }) {
+    async createEmbedSession(_, __, { credential, writer }) {
       if (credential.kind !== 'apiKey') throw new Forbidden('Creating an embedded session requires an API key');
-      return writer.write(embedSessionWrite);
+      return { session: await writer.write(embedSessionWrite) };
     },
   },
 };

@@ -5,7 +5,7 @@ import type { Credential } from '../../auth/credentials.js';
 import type { Sealer } from '../../auth/seal.js';
 import { Secret } from '../../config/secret.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
-import { Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
+import { SignInFailed, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { SignInAttempts } from './attempts.js';
 import { signIn } from './client.js';
@@ -37,7 +37,7 @@ export interface OpenedSession {
 export interface Sessions {
   /**
    * Signs a user in.
-   * @throws Unauthenticated with the same message and timing for a wrong password and an unknown user; RateLimited after too many attempts;
+   * @throws SignInFailed with the same timing for a wrong password and an unknown user; RateLimited after too many attempts;
    *   UpstreamInvalidResponse if the session is too large for a cookie.
    */
   begin(email: string, password: string, address: string, metadata: ResponseMetadata): Promise<StartedSession>;
@@ -99,7 +99,7 @@ export function createSessions({ upstream, sealer, attempts, revocations, servic
         }
         return { credential: credentialOf(begun), cookie };
       } catch (error) {
-        if (error instanceof Unauthenticated) await sleep(Math.max(0, refusalMs - (performance.now() - startedAt)));
+        if (error instanceof SignInFailed) await sleep(Math.max(0, refusalMs - (performance.now() - startedAt)));
         throw error;
       }
     },

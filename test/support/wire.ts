@@ -1,5 +1,4 @@
 import { type Dispatcher, MockAgent } from 'undici';
-import { pairsOf } from '../../src/lib/early-headers.js';
 import { wireOrigin } from './gateway.js';
 
 /** A call as the fake service sees it; `path` has the query and, before it, the prefix of its address. */
@@ -44,7 +43,7 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
           method,
           path: options.path,
           url: new URL(options.path, wireOrigin),
-          headers: Object.fromEntries(pairsOf(options.headers as unknown as string[])) as Record<string, string>,
+          headers: headersOf(options.headers as unknown as string[]),
           body: typeof options.body === 'string' ? options.body : '',
         };
         calls.push(call);
@@ -65,3 +64,8 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
 export const eventPage = (events: readonly object[], totalItems = events.length): WireReply => ({
   body: { meta: { totalItems, totalPages: 1, currentPage: 1, pageSize: 10 }, data: events },
 });
+
+/** @param list names and values in turns. */
+function headersOf(list: readonly string[]): Record<string, string> {
+  return Object.fromEntries(list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? '']] : [])));
+}

@@ -1,10 +1,12 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
-import type { HeaderList } from '../../lib/early-headers.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
+
+/** Names and values in turns, as `writeHead` takes them. */
+export type HeaderList = OutgoingHttpHeader[];
 
 /** A whole response of status 200, as it is sent. */
 export interface CachedResponse {

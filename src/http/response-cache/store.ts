@@ -6,7 +6,6 @@ import type { Generations } from '../../data/cache/generations.js';
 import { partsOf, type ScopedKey, type SharedStore } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { createRedisGuard } from '../../data/redis.js';
-import { pairsOf } from '../../lib/early-headers.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { CachedResponse } from './cached-response.js';
@@ -130,9 +129,12 @@ const neverStored = new Set([
 
 const headerList = z
   .array(z.union([z.string(), z.number(), z.array(z.string())]))
-  .refine(list => list.length % 2 === 0 && [...pairsOf(list)].every(isHeader));
+  .refine(
+    list =>
+      list.length % 2 === 0 && list.every((name, at) => at % 2 === 1 || isHeader(String(name), list[at + 1] ?? '')),
+  );
 
-function isHeader([name, value]: readonly [string, number | string | readonly string[]]): boolean {
+function isHeader(name: string, value: number | string | readonly string[]): boolean {
   try {
     validateHeaderName(name);
     for (const each of [value].flat()) validateHeaderValue(name, String(each));

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 /**
  * Stores a value on a request or a socket under a private symbol. It works like a WeakMap and costs much less, which matters for values that
- * every request has.
+ * every request has (docs/decisions/0056-tricks.md). To measure without it, let the class only extend WeakMap<Holder, T>.
  */
 export class Attached<T, Holder extends object = IncomingMessage> {
   readonly #key = Symbol();

@@ -254,3 +254,21 @@ describe('over HTTP, not logged and not affected by rules,', () => {
     expect(sandbox.calls.count()).toBe(1);
   });
 });
+
+describe('a variant of what the specification leaves open', () => {
+  test('sends what belongs to a market in another envelope, until it is reset', async () => {
+    const jobs = async () => (await client.get('/v2/discovery/4/jobs')).body;
+    const { metadata, data } = await jobs();
+    expect({ metadata, data }).toEqual({ metadata: { marketId: 4 }, data: [expect.any(Object)] });
+    expect((await client.post('/_sandbox/variant', { envelope: 'data' })).status).toBe(204);
+    expect(await jobs()).toEqual({ data });
+    expect((await client.post('/_sandbox/variant', { envelope: 'none' })).status).toBe(204);
+    expect(await jobs()).toEqual(data);
+    sandbox.reset();
+    expect(await jobs()).toEqual({ metadata, data });
+  });
+
+  test('that does not exist is refused', async () => {
+    expect((await client.post('/_sandbox/variant', { envelope: 'paper' })).status).toBe(400);
+  });
+});

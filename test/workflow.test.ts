@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import fc from 'fast-check';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, startGateway, type TestGateway } from './support/gateway.js';
-import { until } from './support/until.js';
+import { overSse } from './support/streams.js';
 import { fakeWire } from './support/wire.js';
 
 const market = '4';
@@ -12,7 +12,7 @@ let gateway: TestGateway;
 
 beforeAll(async () => {
   sandbox = await startSandbox({ discoveryMs: 600, publishMs: 400 });
-  gateway = await startGateway({ sandbox });
+  gateway = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200' } });
 });
 
 afterAll(async () => {
@@ -27,7 +27,11 @@ const criteria = `{
   locations { countryCode countryName }
 }`;
 
-const jobsOf = `query ($id: ID!, $phase: JobPhase!) { market(id: $id) { jobs(phase: $phase) { id progress finished endTime } } }`;
+const job = '{ id nodeId progress finished endTime }';
+const jobsOf = `query ($id: ID!, $phase: JobPhase!) { market(id: $id) { jobs(phase: $phase) ${job} } }`;
+const progressOf = `subscription ($id: ID!, $phase: JobPhase!) {
+  jobProgress(marketId: $id, phase: $phase) { marketId market { id } finished jobs ${job} }
+}`;
 
 const start = `mutation ($input: StartDiscoveryInput!) {
   startDiscovery(input: $input) {
@@ -54,23 +58,28 @@ async function signedIn(): Promise<Record<string, string>> {
   };
 }
 
+/** Waits for the jobs of a phase, and compares them with those that a query reads. @returns their progress over time. */
 async function finished(phase: 'DISCOVERY' | 'PUBLISH', headers: Record<string, string>): Promise<number[]> {
-  const seen: number[] = [];
-  await until(async () => {
-    const { data, errors } = await gateway.query(jobsOf, { id: market, phase }, headers);
-    expect(errors).toBeUndefined();
-    const { jobs } = data.market;
-    seen.push(...jobs.map((job: { progress: number }) => job.progress));
-    return jobs.length > 0 && jobs.every((job: { finished: boolean }) => job.finished);
-  });
-  return seen;
+  const variables = { id: market, phase };
+  const { results, ended } = overSse(gateway.url, { query: progressOf, variables }, headers);
+  expect(await ended).toBeUndefined();
+  expect(results.at(-1).data.jobProgress).toMatchObject({ marketId: market, market: { id: market }, finished: true });
+  const { data, errors } = await gateway.query(jobsOf, variables, headers);
+  expect(errors).toBeUndefined();
+  expect(data.market.jobs).toEqual(results.at(-1).data.jobProgress.jobs);
+  return results.flatMap(result => result.data.jobProgress.jobs.map(({ progress }: { progress: number }) => progress));
 }
 
+const withKey = async () => ({ 'x-api-key': 'demo-key-subscribed' });
+
 describe.each([
-  ['a signed-in user', signedIn],
-  ['an API key', async () => ({ 'x-api-key': 'demo-key-subscribed' })],
-])('%s', (_, credential) => {
+  ['a signed-in user', signedIn, 'metadata'],
+  ['an API key', withKey, 'metadata'],
+  ['an API key, where the service sends no metadata,', withKey, 'data'],
+  ['an API key, where the service sends bare lists,', withKey, 'none'],
+] as const)('%s', (_, credential, envelope) => {
   test('goes from a question to the CSV file of a published market', async () => {
+    sandbox.vary({ envelope });
     const headers = await credential();
     const run = (document: string, input: object) => gateway.query(document, { input }, headers);
 

@@ -689,7 +689,10 @@ export type Market = Node & {
   readonly headerImageUrl?: Maybe<Scalars['String']['output']>;
   /** Market identifier. */
   readonly id: Scalars['ID']['output'];
-  /** Jobs of one phase. Upstream: `GET /v2/discovery/{id}/jobs` for `DISCOVERY`, `GET /v2/markets/{id}/jobs` for `PUBLISH`. */
+  /**
+   * Jobs of one phase. The gateway caches them for 10 seconds; subscribe to `jobProgress` to get each change sooner. Upstream:
+   * `GET /v2/discovery/{id}/jobs` for `DISCOVERY`, `GET /v2/markets/{id}/jobs` for `PUBLISH`.
+   */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
   /** Main title. Upstream: `GET /dev/markets/{id}`, one call for this and the other fields of the market record. */
   readonly name?: Maybe<Scalars['String']['output']>;

@@ -91,6 +91,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     calls,
     tell: rule => rules.tell(rule),
     forget: () => rules.clear(),
+    vary: variant => void Object.assign(service.variant, variant),
     revoke: credential => service.credentials.revoke(credential),
     publishEvent: (draft = {}) => service.events.publish(draft),
     touchEvent: (id, draft = {}) => service.events.touch(id, draft),

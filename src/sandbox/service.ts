@@ -15,6 +15,13 @@ export interface Service {
   /** Downloadable files by name. */
   files: Map<string, string>;
   random: Random;
+  variant: Variant;
+}
+
+/** What the specification leaves open, and how this sandbox decides it. */
+export interface Variant {
+  /** What surrounds the data in a response about a market: metadata and the data, only the data, or nothing. */
+  envelope: 'metadata' | 'data' | 'none';
 }
 
 /** The initial state of the service. `now` returns milliseconds. */
@@ -30,6 +37,7 @@ export function createService(world: World, seed: number, durations: Durations, 
     ),
     files: new Map(),
     random: random.fork('files'),
+    variant: { envelope: 'metadata' },
   };
 }
 
@@ -45,5 +53,8 @@ export function marketFor(request: FastifyRequest, marketId: string, { credentia
   return market;
 }
 
-/** The envelope of responses about a market. */
-export const about = <T>(market: Market, data: T) => ({ metadata: { marketId: market.record.id }, data });
+/** A response about a market, in its envelope. */
+export function about<T>({ variant }: Service, market: Market, data: T) {
+  if (variant.envelope === 'none') return data;
+  return variant.envelope === 'data' ? { data } : { metadata: { marketId: market.record.id }, data };
+}

@@ -5,6 +5,7 @@ import type { EventDraft } from '../event-store.js';
 import { read } from '../problem.js';
 import type { MarketEvent } from '../resources.js';
 import type { Rule } from '../rules.js';
+import type { Variant } from '../service.js';
 
 /** Control paths. They are not logged as calls, and rules do not apply to them. */
 export const CONTROL_PREFIX = '/_sandbox';
@@ -28,6 +29,8 @@ const ruleBody = z
     message: 'needs either path or pathPattern',
   });
 
+const variantBody = z.strictObject({ envelope: z.enum(['metadata', 'data', 'none']).optional() });
+
 /** An object with any fields of an event. A known `_id` updates that event. */
 const eventBody = z.record(z.string(), z.unknown());
 const revokeBody = z.object({ credential: z.string() });
@@ -39,13 +42,15 @@ export interface Controls {
   tell(rule: Rule): () => void;
   /** Removes every rule. */
   forget(): void;
+  /** Decides what the specification leaves open in another way. */
+  vary(variant: Partial<Variant>): void;
   /** Refuses a key, token or session cookie from now on. */
   revoke(credential: string): void;
   /** Adds an event that is updated now and matches the default filter, unless the draft says otherwise. */
   publishEvent(draft?: EventDraft): MarketEvent;
   /** Changes an event and sets the time of its update to now. Throws if there is no such event. */
   touchEvent(id: string, draft?: EventDraft): MarketEvent;
-  /** Resets rules, calls, credentials, events, markets and files to their initial state. */
+  /** Resets rules, variants, calls, credentials, events, markets and files to their initial state. */
   reset(): void;
 }
 
@@ -66,6 +71,11 @@ export function controlRoutes(app: FastifyInstance, sandbox: Controls, knows: (e
 
   app.delete(`${CONTROL_PREFIX}/rules`, (_, reply) => {
     sandbox.forget();
+    return reply.code(204).send();
+  });
+
+  app.post(`${CONTROL_PREFIX}/variant`, (request, reply) => {
+    sandbox.vary(read(variantBody, request.body) as Partial<Variant>);
     return reply.code(204).send();
   });
 

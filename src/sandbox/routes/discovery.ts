@@ -36,33 +36,37 @@ export function discoveryRoutes(app: FastifyInstance, service: () => Service): v
   app.post<MarketPath>('/v2/discovery/:marketId/start', request => {
     const market = marketFor(request, request.params.marketId, service());
     const { searchCriteria, pipelineChoices } = read(start, request.body);
-    return about(market, market.startDiscovery(searchCriteria, pipelineChoices.skipDiscoveryReview));
+    return about(service(), market, market.startDiscovery(searchCriteria, pipelineChoices.skipDiscoveryReview));
   });
 
   app.get<MarketPath>('/v2/discovery/:marketId/jobs', request => {
     const market = marketFor(request, request.params.marketId, service());
-    return about(market, market.discoveryJobs);
+    return about(service(), market, market.discoveryJobs);
   });
 
   app.patch<MarketPath>('/v2/discovery/:marketId/companies/reviews', request => {
     const market = marketFor(request, request.params.marketId, service());
     const { reviewStatus, target } = read(review, request.body);
-    return about(market, market.review(reviewStatus, target.mode === 'partial' ? target.domains : undefined));
+    return about(
+      service(),
+      market,
+      market.review(reviewStatus, target.mode === 'partial' ? target.domains : undefined),
+    );
   });
 
   app.get<MarketPath>('/v2/discovery/:marketId/search-criteria', request => {
     const market = marketFor(request, request.params.marketId, service());
-    return about(market, market.criteria);
+    return about(service(), market, market.criteria);
   });
 
   app.get<MarketPath>('/v2/discovery/:marketId/search-criteria/history', request => {
     const market = marketFor(request, request.params.marketId, service());
-    return about(market, market.criteriaHistory);
+    return about(service(), market, market.criteriaHistory);
   });
 
   app.post<MarketPath>('/v2/discovery/:marketId/publish', request => {
     const market = marketFor(request, request.params.marketId, service());
-    return about(market, market.publish());
+    return about(service(), market, market.publish());
   });
 }
 

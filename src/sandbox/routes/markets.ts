@@ -17,17 +17,17 @@ interface MarketPath {
 export function marketRoutes(app: FastifyInstance, service: () => Service): void {
   app.get<MarketPath>('/v2/markets/:marketId/jobs', request => {
     const market = marketFor(request, request.params.marketId, service());
-    return about(market, market.publishJobs);
+    return about(service(), market, market.publishJobs);
   });
 
   app.get<MarketPath>('/v2/markets/:marketId/companies', request => {
     const market = marketFor(request, request.params.marketId, service());
-    return about(market, market.companies);
+    return about(service(), market, market.companies);
   });
 
   app.get<MarketPath>('/v2/markets/:marketId/esg', request => {
     const market = marketFor(request, request.params.marketId, service());
-    return about(market, market.esg);
+    return about(service(), market, market.esg);
   });
 }
 

@@ -9,9 +9,10 @@ import { until } from './support/until.js';
 jest.setTimeout(90_000);
 
 const market = '4';
+const discoveryMs = 2_000;
 const progress = {
   query: `subscription Progress($id: ID!) {
-    jobProgress(marketId: $id) { marketId phase finished observedAt jobs { id workflowName progress status finished } }
+    jobProgress(marketId: $id) { marketId phase finished observedAt overallProgress estimatedEndAt jobs { id workflowName progress status finished } }
   }`,
   variables: { id: market },
 };
@@ -23,7 +24,7 @@ const open: Heard[] = [];
 const transports = { 'a WebSocket': overWebsocket, 'Server-Sent Events': overSse };
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ discoveryMs: 2_000 });
+  sandbox = await startSandbox({ discoveryMs });
   gateway = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200', CORS_ORIGINS: 'https://app.example' } });
 });
 afterAll(async () => {
@@ -59,6 +60,15 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
     const shares = states.map(({ jobs }) => jobs[0].progress);
     expect(shares).toEqual([...shares].sort((a, b) => a - b));
     for (const { observedAt } of states) expect(Math.abs(Date.now() - Date.parse(observedAt))).toBeLessThan(10_000);
+    expect(states[0].estimatedEndAt).toBeNull();
+    expect(states.at(-1)).toMatchObject({ overallProgress: 1, estimatedEndAt: null });
+    const estimates = states.slice(1, -1).filter(({ jobs: [job] }) => job.progress > shares[0] + 20);
+    expect(estimates.length).toBeGreaterThan(0);
+    for (const { overallProgress, observedAt, estimatedEndAt, jobs } of estimates) {
+      expect(overallProgress).toBe(jobs[0].progress / 100);
+      const remainingMs = Date.parse(estimatedEndAt) - Date.parse(observedAt);
+      expect(remainingMs / discoveryMs).toBeCloseTo(1 - overallProgress, 0);
+    }
   });
 
   test('eventUpdates tells each new or changed event once, the oldest update first', async () => {

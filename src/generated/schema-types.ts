@@ -656,6 +656,11 @@ export type JobPhase =
 /** State of the jobs in one phase of a market. */
 export type JobProgress = {
   readonly __typename?: 'JobProgress';
+  /**
+   * When the last job probably ends, estimated by the gateway from the progress that it has observed. Null until every running job has made
+   * progress between two observations, and if no job is running. Never before `observedAt`.
+   */
+  readonly estimatedEndAt?: Maybe<Scalars['DateTime']['output']>;
   /** True if there are jobs and all of them have ended. The subscription then completes. */
   readonly finished: Scalars['Boolean']['output'];
   /** The jobs. Empty if the phase has not started. */
@@ -666,6 +671,12 @@ export type JobProgress = {
   readonly marketId: Scalars['ID']['output'];
   /** When the gateway read this state from the service. If polling fails for three intervals, the last state is sent again with its original time. */
   readonly observedAt: Scalars['DateTime']['output'];
+  /**
+   * Mean progress of the jobs, 0 to 1, computed by the gateway. A job that has ended counts as 1. A job whose progress is missing, or cannot be read,
+   * does not count; null if there is no other. The service does not document its scale: the gateway takes values above 1 as percent, and values
+   * between 0 and 1 as shares.
+   */
+  readonly overallProgress?: Maybe<Scalars['Float']['output']>;
   /** Phase of the jobs. */
   readonly phase: JobPhase;
 };
@@ -1885,11 +1896,13 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
 };
 
 export type JobProgressResolvers<ContextType = Context, ParentType extends ResolversParentTypes['JobProgress'] = ResolversParentTypes['JobProgress']> = {
+  estimatedEndAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   finished?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
   market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   observedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  overallProgress?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   phase?: Resolver<ResolversTypes['JobPhase'], ParentType, ContextType>;
 };
 

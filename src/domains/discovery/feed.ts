@@ -7,6 +7,7 @@ import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/request-auth.js';
 import { ResponseMetadata, type SkippedRecord } from '../../observability/response-metadata.js';
 import { jobsRead } from './client.js';
+import { nextHistory, type ProgressHistory } from './estimate.js';
 import type { Job, JobPhase } from './model.js';
 
 /** State of the jobs in one phase of a market. */
@@ -18,6 +19,8 @@ export interface JobProgress {
   readonly skipped: readonly SkippedRecord[];
   /** No change can follow: there are jobs, all of them were parsed, and each has ended. */
   readonly finished: boolean;
+  /** What the estimates of progress need of earlier polls. */
+  readonly history: ProgressHistory;
 }
 
 /** The subscriptions of the discovery domain. */
@@ -42,7 +45,7 @@ export function createDiscoveryFeed(
     const finished = jobs.length > 0 && skipped.length === 0 && jobs.every(job => job.finished);
     // Jobs change their market, so its cached data becomes stale when the last one has ended.
     if (finished && last?.finished === false) await deps.cache.renew(marketTag(marketId));
-    return { marketId, phase, jobs, skipped, finished };
+    return { marketId, phase, jobs, skipped, finished, history: nextHistory(last?.history, jobs, Date.now()) };
   }
 
   return {

@@ -6,6 +6,7 @@ import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
 import { checkedPrompt, criteriaBody } from './criteria-input.js';
+import { estimatedEnd, overallProgress } from './estimate.js';
 import type { JobProgress } from './feed.js';
 import type { Job } from './model.js';
 
@@ -17,7 +18,15 @@ export const discoveryResolvers: Resolvers = {
         feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
       resolve: ({ state, observedAt }: Observed<JobProgress>, _: unknown, { metadata }: Context) => {
         metadata.skipped.push(...state.skipped);
-        return { ...state, market: { id: state.marketId }, observedAt: new Date(observedAt).toISOString() };
+        const { marketId, jobs, history } = state;
+        const end = estimatedEnd(jobs, history, observedAt);
+        return {
+          ...state,
+          market: { id: marketId },
+          overallProgress: overallProgress(jobs, history),
+          estimatedEndAt: end === null ? null : new Date(end).toISOString(),
+          observedAt: new Date(observedAt).toISOString(),
+        };
       },
     },
   },

@@ -1,0 +1,65 @@
+import type { Job } from './model.js';
+
+/** The first progress of a job that the gateways saw, and when, in milliseconds since 1970. */
+export interface FirstSeen {
+  readonly id: string;
+  readonly at: number;
+  readonly progress: number;
+}
+
+/** What an estimate needs of earlier polls. It changes only when a job appears, starts from the beginning, or shows its scale. */
+export interface ProgressHistory {
+  /** The progress of a job that is done: 1 or 100. The service does not document it, so null until a value tells. */
+  readonly scale: 1 | 100 | null;
+  readonly firstSeen: readonly FirstSeen[];
+}
+
+/** The history after a poll. @param at when the jobs were read, in milliseconds since 1970. */
+export function nextHistory(previous: ProgressHistory | undefined, jobs: readonly Job[], at: number): ProgressHistory {
+  const firstSeen = jobs.flatMap(({ id, progress }) => {
+    if (progress === null) return [];
+    const known = previous?.firstSeen.find(first => first.id === id);
+    return known !== undefined && known.progress <= progress ? [known] : [{ id, at, progress }];
+  });
+  return { scale: scaleOf(jobs, previous?.scale ?? null), firstSeen };
+}
+
+/** Mean progress of the jobs, 0 to 1, without those whose progress cannot be read. Null if none can. */
+export function overallProgress(jobs: readonly Job[], { scale }: ProgressHistory): number | null {
+  const known = jobs.map(job => shareOf(job, scale)).filter(share => share !== null);
+  return known.length === 0 ? null : known.reduce((sum, share) => sum + share, 0) / known.length;
+}
+
+/**
+ * When the last job ends if each goes on at the pace observed so far, in milliseconds since 1970. Null if no job is running, and until every
+ * running job has been seen to make progress.
+ * @param at when the jobs were read. The estimate is never earlier.
+ */
+export function estimatedEnd(jobs: readonly Job[], { scale, firstSeen }: ProgressHistory, at: number): number | null {
+  const ends = jobs
+    .filter(({ finished }) => !finished)
+    .map(job => {
+      const first = firstSeen.find(({ id }) => id === job.id);
+      const share = shareOf(job, scale);
+      if (first === undefined || share === null) return null;
+      const gained = share - first.progress / (scale ?? 1);
+      return gained > 0 && at > first.at ? at + ((1 - share) * (at - first.at)) / gained : null;
+    });
+  const known = ends.filter(end => end !== null);
+  return known.length > 0 && known.length === ends.length ? Math.max(...known) : null;
+}
+
+/** Only a value above 1 is a percentage for certain, and only one between 0 and 1 is a share. */
+function scaleOf(jobs: readonly Job[], before: 1 | 100 | null): 1 | 100 | null {
+  const values = jobs.map(({ progress }) => progress ?? 0);
+  if (before === 100 || values.some(value => value > 1)) return 100;
+  return values.some(value => value > 0 && value < 1) ? 1 : before;
+}
+
+/** The progress of one job, 0 to 1. Null if it cannot be read. */
+function shareOf({ finished, progress }: Job, scale: 1 | 100 | null): number | null {
+  if (finished) return 1;
+  if (progress === null || progress === 0) return progress;
+  const share = scale === null ? Number.NaN : progress / scale;
+  return share >= 0 && share <= 1 ? share : null;
+}

@@ -75,7 +75,7 @@ test('a job that stands still moves the estimate further away', () => {
   expect(replay([[10], [30], [30], [30]]).map(([, minutes]) => minutes)).toEqual([null, 3.5, 7, 10.5]);
 });
 
-test('a job that begins from the start is observed anew', () => {
+test('a job that begins from the start is observed from there again', () => {
   expect(replay([[40], [80], [0], [10]]).map(([, minutes]) => minutes)).toEqual([null, 0.5, null, 9]);
 });
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import type { GraphQLSchema } from 'graphql';
-import { companiesResolvers } from './domains/companies/resolvers.js';
+import { companiesNodes, companiesResolvers } from './domains/companies/resolvers.js';
 import { discoveryNodes, discoveryResolvers } from './domains/discovery/resolvers.js';
 import { eventsResolvers } from './domains/events/resolvers.js';
 import { exportsResolvers } from './domains/exports/resolvers.js';
@@ -30,7 +30,7 @@ export function createSchema(): GraphQLSchema {
       discoveryResolvers,
       sessionsResolvers,
       exportsResolvers,
-      createNodeResolvers({ ...marketsNodes, ...discoveryNodes }),
+      createNodeResolvers({ ...marketsNodes, ...companiesNodes, ...discoveryNodes }),
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });

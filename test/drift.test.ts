@@ -290,8 +290,8 @@ test('what the specification does not name is ignored, or kept as an attribute',
   await gateway.close();
 
   await over({ body: { data: [{ domain: 'a.example', score: 3, more: { x: null } }] } });
-  const market = await gateway.query('{ market(id: 1) { companies { nodes { attributes } } } }');
-  expect(market.data.market.companies.nodes).toEqual([{ attributes: { score: 3, more: { x: null } } }]);
+  const market = await gateway.query('{ market(id: 1) { companies { nodes { score attributes } } } }');
+  expect(market.data.market.companies.nodes).toEqual([{ score: 3, attributes: { more: { x: null } } }]);
 });
 
 describe('a body', () => {

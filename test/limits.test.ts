@@ -134,6 +134,16 @@ const tooLarge: readonly { measure: string; limit: number; query: string; variab
     query: `{ market(id: 1) { ${repeated(51, i => `a${i}: companies(filter: { search: "x${i}" }) { totalCount }`)} } }`,
   },
   {
+    measure: 'records',
+    limit: bounds.records,
+    query: `{ market(id: 1) { ${repeated(26, i => `a${i}: companies(filter: { search: "x${i}" }, orderBy: { field: NAME }) { totalCount }`)} } }`,
+  },
+  {
+    measure: 'records',
+    limit: bounds.records,
+    query: `{ market(id: 1) { ${repeated(26, i => `a${i}: companyFacets(filter: { search: "x${i}" }) { __typename }`)} } }`,
+  },
+  {
     measure: 'values',
     limit: bounds.values,
     query: `{ market(id: 1) { ${repeated(50, i => `a${i}: companies(first: 100) { nodes { domain name description naics { code name } attributes } }`)} } }`,
@@ -273,12 +283,16 @@ describe('the limits of a request', () => {
     ['100 events with every field and their observations', `{ events(first: 100) { nodes ${everyField('Event')} } }`],
     [
       '100 companies with every field',
-      `{ market(id: 1) { companies(first: 100) { nodes ${everyField('Company', ['events'])} } } }`,
+      `{ market(id: 1) { companies(first: 100) { nodes ${everyField('Company', ['events', 'market'])} } } }`,
     ],
     ['the introspection query of GraphiQL and other tools', getIntrospectionQuery({ inputValueDeprecation: true })],
     [
       'one filter over fifty markets',
       `{ ${repeated(50, i => `a${i}: market(id: ${ids?.[i]}) { companies(filter: { search: "a" }) { totalCount } }`)} }`,
+    ],
+    [
+      'a sorted table of companies with its facets',
+      '{ market(id: 1) { companies(first: 100, filter: { search: "a" }, orderBy: { field: NAME }) { nodes { name domain } } companyFacets(filter: { search: "a" }) { operatesIn { value count } naics { code name count } } } }',
     ],
     [
       'ten tables of companies, each for 500 domains of a list',
@@ -317,6 +331,11 @@ describe('the estimated calls of a query', () => {
     ['{ market(id: 1) { name subtitle again: name } other: market(id: 1) { reviewStatus } }', 1],
     ['{ market(id: 1) { esg companies { nodes { esg } edges { node { esg } } } } }', 2],
     ['{ a: market(id: 1) { companies { nodes { esg } } } b: market(id: 2) { companies { nodes { esg } } } }', 4],
+    [
+      '{ market(id: 1) { name companies(first: 100, orderBy: { field: NAME }) { nodes { market { name } } } companyFacets { naics { code } } } }',
+      2,
+    ],
+    ['{ nodes(nodeIds: ["a", "b"]) { ... on Company { name market { name } } } }', 4],
     ['{ market(id: 1) { companies(first: 7) { nodes { events { totalCount } } } } }', 15],
     ['{ market(id: 1) { name @skip(if: true) esg @include(if: false) ... @include(if: true) { topics { id } } } }', 1],
     ['query ($no: Boolean = false) { market(id: 1) { ...F @include(if: $no) } } fragment F on Market { name }', 0],
@@ -364,7 +383,8 @@ describe('the estimated calls of a query', () => {
       'jobs { id }',
       'p: jobs(phase: PUBLISH) { id }',
       'searchCriteria { count }',
-      'company(domain: "a.example") { esg }',
+      'company(domain: "a.example") { esg market { name } }',
+      'companyFacets { naics { code count } }',
     ],
     { minLength: 1 },
   );

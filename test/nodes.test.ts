@@ -21,6 +21,7 @@ const everyNodeId = `{
   market(id: 1) {
     nodeId
     topics { nodeId groups { nodeId } }
+    companies { nodes { nodeId } }
     jobs { nodeId }
     publish: jobs(phase: PUBLISH) { nodeId }
   }

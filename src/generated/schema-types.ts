@@ -76,7 +76,7 @@ export type ClusterLabel = {
 };
 
 /** A company of a market. */
-export type Company = {
+export type Company = Node & {
   readonly __typename?: 'Company';
   /** Actual revenue as reported by the service. The currency is not documented. */
   readonly actualRevenue?: Maybe<Scalars['Float']['output']>;
@@ -102,14 +102,22 @@ export type Company = {
    * only value of `impactedEntities`.
    */
   readonly events?: Maybe<EventConnection>;
+  /** Identifier of the company, unique across markets: a company has another `id` in each market. */
+  readonly id: Scalars['ID']['output'];
+  /** The market that lists the company. No upstream call until a field that needs one is selected. */
+  readonly market: Market;
   /** Industries of the company. */
   readonly naics: ReadonlyArray<NaicsCode>;
   /** Name of the company. */
   readonly name?: Maybe<Scalars['String']['output']>;
+  /** Identifier of this object across all types. */
+  readonly nodeId: Scalars['ID']['output'];
   /** Lower-case two-letter codes of the countries where the company operates. */
   readonly operatesIn: ReadonlyArray<Scalars['String']['output']>;
   /** Overall momentum as reported by the service. Unit and range are not documented. */
   readonly overallMomentum?: Maybe<Scalars['Float']['output']>;
+  /** Score as reported by the service, which ranks the companies of an export by it. Unit and range are not documented. */
+  readonly score?: Maybe<Scalars['Float']['output']>;
 };
 
 
@@ -141,17 +149,51 @@ export type CompanyEdge = {
   readonly node: Company;
 };
 
+/** Values of companies with their frequency, the most frequent first. Values with equal counts are sorted, ascending. */
+export type CompanyFacets = {
+  readonly __typename?: 'CompanyFacets';
+  /** Industries of the companies. */
+  readonly naics: ReadonlyArray<NaicsFacet>;
+  /** Countries where the companies operate. */
+  readonly operatesIn: ReadonlyArray<CountryFacet>;
+};
+
 /** Selects companies of a market. Different members combine with AND, the values of one list with OR. The gateway applies the filter; it needs no upstream call. */
 export type CompanyFilter = {
+  /** Range of `Company.actualRevenue`. A company without this value does not match any range. */
+  readonly actualRevenue?: InputMaybe<FloatRange>;
   /** Internet domains, at most 10,000. Case does not matter. */
   readonly domains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** NAICS codes, at most 1,000, each at most 10 characters. A code also matches every longer code that begins with it. */
   readonly naics?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Two-letter codes of the countries where the company operates, at most 300. Case does not matter. */
   readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
+  /** Range of `Company.overallMomentum`. A company without this value does not match any range. */
+  readonly overallMomentum?: InputMaybe<FloatRange>;
   /** Text that must occur in the name, the domain or the description, at most 1,000 characters. Case does not matter. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
 };
+
+/** Order of a list of companies. Companies without the value come last in both directions. Companies with equal values are sorted by domain, ascending. */
+export type CompanyOrder = {
+  /** Direction of the order. */
+  readonly direction: OrderDirection;
+  /** Value to sort by. */
+  readonly field: CompanyOrderField;
+};
+
+/** Value that companies can be sorted by. */
+export type CompanyOrderField =
+  /** By `Company.actualRevenue`. */
+  | 'ACTUAL_REVENUE'
+  /** By `Company.domain`. Case does not matter. */
+  | 'DOMAIN'
+  /** By `Company.name`. Case does not matter. */
+  | 'NAME'
+  /** By `Company.overallMomentum`. */
+  | 'OVERALL_MOMENTUM'
+  /** By `Company.score`. */
+  | 'SCORE';
 
 /** Decision about a discovered company. */
 export type CompanyReviewStatus =
@@ -159,6 +201,15 @@ export type CompanyReviewStatus =
   | 'EXCLUDE'
   /** Include the company in the market. */
   | 'INCLUDE';
+
+/** A country and the number of companies that operate there. */
+export type CountryFacet = {
+  readonly __typename?: 'CountryFacet';
+  /** Number of companies that `CompanyFilter.operatesIn` with this code selects. */
+  readonly count: Scalars['Int']['output'];
+  /** Lower-case two-letter code of the country. */
+  readonly value: Scalars['String']['output'];
+};
 
 /** Result of creating an embedded session. */
 export type CreateEmbedSessionPayload = {
@@ -601,6 +652,14 @@ export type ExportUserInput = {
   readonly name?: InputMaybe<Scalars['String']['input']>;
 };
 
+/** A range of numbers, which includes its ends. */
+export type FloatRange = {
+  /** Largest number of the range. Left out or null: no upper end. */
+  readonly max?: InputMaybe<Scalars['Float']['input']>;
+  /** Smallest number of the range, not above `max`. Left out or null: no lower end. */
+  readonly min?: InputMaybe<Scalars['Float']['input']>;
+};
+
 /** Likelihood and severity of an impact. */
 export type Impact = {
   readonly __typename?: 'Impact';
@@ -690,6 +749,8 @@ export type Market = Node & {
   readonly company?: Maybe<Company>;
   /** Number of companies in the market. */
   readonly companyCount?: Maybe<Scalars['Int']['output']>;
+  /** Values of the companies that match a filter, with their frequency. Upstream: the same call as `companies`. */
+  readonly companyFacets?: Maybe<CompanyFacets>;
   /** When the market was created. */
   readonly dateCreated?: Maybe<Scalars['DateTime']['output']>;
   /** Purpose and content of the market. */
@@ -725,14 +786,23 @@ export type Market = Node & {
 /** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type MarketCompaniesArgs = {
   after?: InputMaybe<Scalars['String']['input']>;
+  before?: InputMaybe<Scalars['String']['input']>;
   filter?: InputMaybe<CompanyFilter>;
   first?: InputMaybe<Scalars['Int']['input']>;
+  last?: InputMaybe<Scalars['Int']['input']>;
+  orderBy?: InputMaybe<CompanyOrder>;
 };
 
 
 /** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type MarketCompanyArgs = {
   domain: Scalars['String']['input'];
+};
+
+
+/** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
+export type MarketCompanyFacetsArgs = {
+  filter?: InputMaybe<CompanyFilter>;
 };
 
 
@@ -884,6 +954,17 @@ export type NaicsCode = {
   readonly name?: Maybe<Scalars['String']['output']>;
 };
 
+/** An industry and the number of its companies. */
+export type NaicsFacet = {
+  readonly __typename?: 'NaicsFacet';
+  /** NAICS code. */
+  readonly code: Scalars['String']['output'];
+  /** Number of companies that `CompanyFilter.naics` with this code selects: those with this code, or with a longer one that begins with it. */
+  readonly count: Scalars['Int']['output'];
+  /** Name of the industry. */
+  readonly name?: Maybe<Scalars['String']['output']>;
+};
+
 /** An object with an identifier that is unique across all types of this schema. */
 export type Node = {
   /** Identifier of the object across all types. Its content is not part of this schema: pass it back as it is. */
@@ -916,6 +997,13 @@ export type Observation = {
   /** Weights by name, such as a multiplier for media bias. */
   readonly weight?: Maybe<Scalars['JSONObject']['output']>;
 };
+
+/** Direction of an order. */
+export type OrderDirection =
+  /** Ascending: the smallest value first. */
+  | 'ASC'
+  /** Descending: the largest value first. */
+  | 'DESC';
 
 /** Position of a page within its list. */
 export type PageInfo = {
@@ -1447,6 +1535,7 @@ export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
 /** Mapping of interface types */
 export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = {
   Node:
+    | ( CompanyModel )
     | ( JobModel )
     | ( MarketModel )
     | ( MarketTopicModel )
@@ -1464,8 +1553,12 @@ export type ResolversTypes = {
   Company: ResolverTypeWrapper<CompanyModel>;
   CompanyConnection: ResolverTypeWrapper<Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversTypes['Company']> }>;
   CompanyEdge: ResolverTypeWrapper<Omit<CompanyEdge, 'node'> & { node: ResolversTypes['Company'] }>;
+  CompanyFacets: ResolverTypeWrapper<CompanyFacets>;
   CompanyFilter: CompanyFilter;
+  CompanyOrder: CompanyOrder;
+  CompanyOrderField: CompanyOrderField;
   CompanyReviewStatus: CompanyReviewStatus;
+  CountryFacet: ResolverTypeWrapper<CountryFacet>;
   CreateEmbedSessionPayload: ResolverTypeWrapper<CreateEmbedSessionPayload>;
   CreateSearchCriteriaInput: CreateSearchCriteriaInput;
   CreateSearchCriteriaPayload: ResolverTypeWrapper<Omit<CreateSearchCriteriaPayload, 'searchCriteria'> & { searchCriteria: ResolversTypes['SearchCriteria'] }>;
@@ -1504,6 +1597,7 @@ export type ResolversTypes = {
   ExportResult: ResolverTypeWrapper<ResolversUnionTypes<ResolversTypes>['ExportResult']>;
   ExportUserInput: ExportUserInput;
   Float: ResolverTypeWrapper<Scalars['Float']['output']>;
+  FloatRange: FloatRange;
   ID: ResolverTypeWrapper<Scalars['ID']['output']>;
   Impact: ResolverTypeWrapper<Impact>;
   ImpactedEntity: ResolverTypeWrapper<ImpactedEntity>;
@@ -1516,8 +1610,10 @@ export type ResolversTypes = {
   MarketReviewStatus: MarketReviewStatus;
   Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>;
   NaicsCode: ResolverTypeWrapper<NaicsCode>;
+  NaicsFacet: ResolverTypeWrapper<NaicsFacet>;
   Node: ResolverTypeWrapper<ResolversInterfaceTypes<ResolversTypes>['Node']>;
   Observation: ResolverTypeWrapper<ObservationModel>;
+  OrderDirection: OrderDirection;
   PageInfo: ResolverTypeWrapper<PageInfo>;
   PublishMarketInput: PublishMarketInput;
   PublishMarketPayload: ResolverTypeWrapper<Omit<PublishMarketPayload, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversTypes['Job']>, market: ResolversTypes['Market'] }>;
@@ -1562,7 +1658,10 @@ export type ResolversParentTypes = {
   Company: CompanyModel;
   CompanyConnection: Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Company']> };
   CompanyEdge: Omit<CompanyEdge, 'node'> & { node: ResolversParentTypes['Company'] };
+  CompanyFacets: CompanyFacets;
   CompanyFilter: CompanyFilter;
+  CompanyOrder: CompanyOrder;
+  CountryFacet: CountryFacet;
   CreateEmbedSessionPayload: CreateEmbedSessionPayload;
   CreateSearchCriteriaInput: CreateSearchCriteriaInput;
   CreateSearchCriteriaPayload: Omit<CreateSearchCriteriaPayload, 'searchCriteria'> & { searchCriteria: ResolversParentTypes['SearchCriteria'] };
@@ -1597,6 +1696,7 @@ export type ResolversParentTypes = {
   ExportResult: ResolversUnionTypes<ResolversParentTypes>['ExportResult'];
   ExportUserInput: ExportUserInput;
   Float: Scalars['Float']['output'];
+  FloatRange: FloatRange;
   ID: Scalars['ID']['output'];
   Impact: Impact;
   ImpactedEntity: ImpactedEntity;
@@ -1607,6 +1707,7 @@ export type ResolversParentTypes = {
   Market: MarketModel;
   Mutation: Record<PropertyKey, never>;
   NaicsCode: NaicsCode;
+  NaicsFacet: NaicsFacet;
   Node: ResolversInterfaceTypes<ResolversParentTypes>['Node'];
   Observation: ObservationModel;
   PageInfo: PageInfo;
@@ -1677,10 +1778,15 @@ export type CompanyResolvers<ContextType = Context, ParentType extends Resolvers
   dunsNumbers?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   esg?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
   events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, RequireFields<CompanyEventsArgs, 'first'>>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   naics?: Resolver<ReadonlyArray<ResolversTypes['NaicsCode']>, ParentType, ContextType>;
   name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   operatesIn?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   overallMomentum?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  score?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type CompanyConnectionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CompanyConnection'] = ResolversParentTypes['CompanyConnection']> = {
@@ -1693,6 +1799,16 @@ export type CompanyConnectionResolvers<ContextType = Context, ParentType extends
 export type CompanyEdgeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CompanyEdge'] = ResolversParentTypes['CompanyEdge']> = {
   cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   node?: Resolver<ResolversTypes['Company'], ParentType, ContextType>;
+};
+
+export type CompanyFacetsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CompanyFacets'] = ResolversParentTypes['CompanyFacets']> = {
+  naics?: Resolver<ReadonlyArray<ResolversTypes['NaicsFacet']>, ParentType, ContextType>;
+  operatesIn?: Resolver<ReadonlyArray<ResolversTypes['CountryFacet']>, ParentType, ContextType>;
+};
+
+export type CountryFacetResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CountryFacet'] = ResolversParentTypes['CountryFacet']> = {
+  count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  value?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
 export type CreateEmbedSessionPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CreateEmbedSessionPayload'] = ResolversParentTypes['CreateEmbedSessionPayload']> = {
@@ -1907,9 +2023,10 @@ export type JobProgressResolvers<ContextType = Context, ParentType extends Resol
 };
 
 export type MarketResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Market'] = ResolversParentTypes['Market']> = {
-  companies?: Resolver<Maybe<ResolversTypes['CompanyConnection']>, ParentType, ContextType, RequireFields<MarketCompaniesArgs, 'first'>>;
+  companies?: Resolver<Maybe<ResolversTypes['CompanyConnection']>, ParentType, ContextType, Partial<MarketCompaniesArgs>>;
   company?: Resolver<Maybe<ResolversTypes['Company']>, ParentType, ContextType, RequireFields<MarketCompanyArgs, 'domain'>>;
   companyCount?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  companyFacets?: Resolver<Maybe<ResolversTypes['CompanyFacets']>, ParentType, ContextType, Partial<MarketCompanyFacetsArgs>>;
   dateCreated?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   description?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   esg?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
@@ -1948,8 +2065,14 @@ export type NaicsCodeResolvers<ContextType = Context, ParentType extends Resolve
   name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
+export type NaicsFacetResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NaicsFacet'] = ResolversParentTypes['NaicsFacet']> = {
+  code?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
 export type NodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Node'] = ResolversParentTypes['Node']> = {
-  __resolveType: TypeResolveFn<'Job' | 'Market' | 'Topic' | 'TopicGroup', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'Company' | 'Job' | 'Market' | 'Topic' | 'TopicGroup', ParentType, ContextType>;
 };
 
 export type ObservationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Observation'] = ResolversParentTypes['Observation']> = {
@@ -2097,6 +2220,8 @@ export type Resolvers<ContextType = Context> = {
   Company?: CompanyResolvers<ContextType>;
   CompanyConnection?: CompanyConnectionResolvers<ContextType>;
   CompanyEdge?: CompanyEdgeResolvers<ContextType>;
+  CompanyFacets?: CompanyFacetsResolvers<ContextType>;
+  CountryFacet?: CountryFacetResolvers<ContextType>;
   CreateEmbedSessionPayload?: CreateEmbedSessionPayloadResolvers<ContextType>;
   CreateSearchCriteriaPayload?: CreateSearchCriteriaPayloadResolvers<ContextType>;
   DateOrDateTime?: GraphQLScalarType;
@@ -2129,6 +2254,7 @@ export type Resolvers<ContextType = Context> = {
   Market?: MarketResolvers<ContextType>;
   Mutation?: MutationResolvers<ContextType>;
   NaicsCode?: NaicsCodeResolvers<ContextType>;
+  NaicsFacet?: NaicsFacetResolvers<ContextType>;
   Node?: NodeResolvers<ContextType>;
   Observation?: ObservationResolvers<ContextType>;
   PageInfo?: PageInfoResolvers<ContextType>;

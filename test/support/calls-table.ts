@@ -91,6 +91,18 @@ export const callsTable: readonly CallsRow[] = [
     warm: {},
   },
   {
+    what: 'A sorted, filtered page of its companies, the last page, and facets',
+    query: `{ market(id: 1) {
+      companies(first: 20, filter: { actualRevenue: { min: 1000000 } }, orderBy: { field: SCORE, direction: DESC }) {
+        totalCount nodes { id score market { id } }
+      }
+      end: companies(last: 20, orderBy: { field: NAME }) { nodes { name } }
+      companyFacets { operatesIn { value count } naics { code name count } }
+    } }`,
+    cold: { [companies]: 1 },
+    warm: {},
+  },
+  {
     what: 'ESG of the market',
     query: '{ market(id: 1) { esg } }',
     cold: { [esg]: 1 },

@@ -1,16 +1,23 @@
+import { BadUserInput } from '../../errors.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 import type { CompanyRecord } from './model.js';
 
-type Companies = readonly CompanyRecord[];
+export type Companies = readonly CompanyRecord[];
 
 /** A prepared filter. */
-export interface CompanySelection {
+export interface PreparedFilter {
   /** Equal for filters that mean the same. */
   readonly key: string;
   /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
   from(companies: Companies): Companies;
+}
+
+/** A range of numbers that includes its ends, as `FloatRange` in the schema. */
+export interface FloatRange {
+  readonly min?: number | null;
+  readonly max?: number | null;
 }
 
 /** The conditions of a filter, as `CompanyFilter` in the schema. */
@@ -19,6 +26,8 @@ export interface CompanyConditions {
   readonly domains?: readonly string[] | null;
   readonly operatesIn?: readonly string[] | null;
   readonly naics?: readonly string[] | null;
+  readonly actualRevenue?: FloatRange | null;
+  readonly overallMomentum?: FloatRange | null;
 }
 
 const longestCode = 10;
@@ -46,7 +55,7 @@ interface PreparedList {
 const preparedListsOf = oncePerValue((_: readonly string[]) => new Map<ListMember, PreparedList>());
 
 /** Prepares a filter. @throws BadUserInput that names the member of the argument: `filter.search`. */
-export function companySelection(filter: CompanyConditions, argument: string): CompanySelection {
+export function preparedFilter(filter: CompanyConditions, argument: string): PreparedFilter {
   const prepare = (member: ListMember, longest?: number): PreparedList | undefined => {
     const [given, at] = [filter[member], `${argument}.${member}`];
     if (given == null) return undefined;
@@ -62,16 +71,35 @@ export function companySelection(filter: CompanyConditions, argument: string): C
   const lists = [prepare('domains'), prepare('operatesIn'), prepare('naics', longestCode)] as const;
   const [domains, countries, codes] = lists.map(list => list?.values);
   const lengths = codes && [...new Set([...codes].map(code => code.length))];
-  const matches = ({ domain, operatesIn, naics }: CompanyRecord) =>
+  const revenue = checkedRange(filter.actualRevenue, `${argument}.actualRevenue`);
+  const momentum = checkedRange(filter.overallMomentum, `${argument}.overallMomentum`);
+  const matches = ({ domain, operatesIn, naics, actualRevenue, overallMomentum }: CompanyRecord) =>
     (domains === undefined || domains.has(domain.toLowerCase())) &&
     (countries === undefined || operatesIn.some(country => countries.has(country.toLowerCase()))) &&
-    (codes === undefined || naics.some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length)))));
+    (codes === undefined || naics.some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length))))) &&
+    (revenue === undefined || isWithin(actualRevenue, revenue)) &&
+    (momentum === undefined || isWithin(overallMomentum, momentum));
   return {
-    key: JSON.stringify([text, ...lists.map(list => list?.key)]),
+    key: JSON.stringify([text, ...lists.map(list => list?.key), revenue, momentum]),
     from(companies) {
       if (text === undefined) return companies.filter(matches);
       const texts = searchTexts(companies);
       return companies.filter((company, index) => texts[index]?.includes(text) && matches(company));
     },
   };
+}
+
+/** The ends of a range; null for an open one. */
+type Ends = readonly [min: number | null, max: number | null];
+
+/** @throws BadUserInput if no number can be within the range. */
+function checkedRange(range: FloatRange | null | undefined, argument: string): Ends | undefined {
+  if (range == null) return undefined;
+  const { min = null, max = null } = range;
+  if (min !== null && max !== null && min > max) throw new BadUserInput(`${argument}.min`, 'must not be above max');
+  return [min, max];
+}
+
+function isWithin(value: number | null, [min, max]: Ends): boolean {
+  return value !== null && (min === null || value >= min) && (max === null || value <= max);
 }

@@ -3,12 +3,20 @@ import type { Reader } from '../../data/reader.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/turns.js';
 import { companiesRead, esgRead } from './client.js';
-import { type CompanyConditions, companiesByDomain, companySelection } from './filter.js';
+import { facetsOf } from './facets.js';
+import { type Companies, type CompanyConditions, companiesByDomain, preparedFilter } from './filter.js';
 import type { CompanyRecord } from './model.js';
+import { type CompanySorting, sortedCompanies } from './order.js';
 
 /** A company with the market it belongs to. */
 export interface Company extends CompanyRecord {
   readonly marketId: string;
+}
+
+/** Which companies of a market to list, and in which order, as the arguments of `Market.companies`. */
+export interface CompanyListing {
+  readonly filter?: CompanyConditions | null | undefined;
+  readonly orderBy?: CompanySorting | null | undefined;
 }
 
 /** The reads of the companies domain for one request. */
@@ -16,27 +24,51 @@ export type CompaniesLoaders = ReturnType<typeof createCompaniesLoaders>;
 
 export function createCompaniesLoaders(reader: Reader, lifetimes: Readonly<Record<'companies' | 'esg', Lifetime>>) {
   const all = (marketId: string) => reader.read(companiesRead(marketId), lifetimes.companies);
-  const selected = new Map<string, MaybePromise<readonly CompanyRecord[]>>();
+  const lists = new Map<string, MaybePromise<Companies>>();
+
+  /** Computes a list once for each key, in turns with the work of other requests. */
+  function once(key: string, companies: MaybePromise<Companies>, compute: (companies: Companies) => Companies) {
+    let list = lists.get(key);
+    if (list === undefined) {
+      list = andThen(companies, found => runYielding(() => compute(found)));
+      lists.set(key, list);
+    }
+    return list;
+  }
+
+  /** The companies that match a filter, in the service's order. */
+  function matching(marketId: string, filter: CompanyConditions | null | undefined, argument: string) {
+    if (filter == null) return { key: marketId, companies: all(marketId) };
+    const { key, from } = preparedFilter(filter, argument);
+    const filterKey = `${marketId} ${key}`;
+    return { key: filterKey, companies: once(filterKey, all(marketId), from) };
+  }
 
   return {
-    all,
     /**
-     * The companies that match a filter, in the service's order; all companies if there is no filter. Equal filters are applied once for each
+     * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each
      * market.
-     * @param argument the name of the filter in errors.
+     * @param path of the object that holds the arguments, with a dot at its end: `input.companies.visible.`
      * @throws BadUserInput if the filter is invalid, before the service is called.
      */
-    matching(marketId: string, filter: CompanyConditions | null | undefined, argument: string) {
-      if (filter == null) return all(marketId);
-      const selection = companySelection(filter, argument);
-      const key = `${marketId} ${selection.key}`;
-      let found = selected.get(key);
-      if (found === undefined) {
-        found = andThen(all(marketId), companies => runYielding(() => selection.from(companies)));
-        selected.set(key, found);
-      }
-      return found;
+    list(marketId: string, { filter, orderBy }: CompanyListing, path = ''): MaybePromise<Companies> {
+      const { key, companies } = matching(marketId, filter, `${path}filter`);
+      if (orderBy == null) return companies;
+      return andThen(all(marketId), everything => {
+        const inOrder = `${orderBy.field} ${orderBy.direction} ${marketId}`;
+        const sorted = once(inOrder, everything, list => sortedCompanies(list, orderBy));
+        if (filter == null) return sorted;
+        return andThen(companies, selected =>
+          once(`${orderBy.field} ${orderBy.direction} ${key}`, sorted, list => {
+            const isSelected = new Set(selected);
+            return list.filter(company => isSelected.has(company));
+          }),
+        );
+      });
     },
+    /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */
+    facets: (marketId: string, filter: CompanyConditions | null | undefined) =>
+      andThen(matching(marketId, filter, 'filter').companies, companies => runYielding(() => facetsOf(companies))),
     /** The company with this domain. Case does not matter. */
     byDomain: (marketId: string, domain: string) =>
       andThen(all(marketId), companies => companiesByDomain(companies).get(domain.toLowerCase())),

@@ -16,6 +16,8 @@ const known = z.object({
   domain: text.min(1),
   name: tolerant('Company.name', text),
   description: tolerant('Company.description', text),
+  /** The rank of the company in exports (docs/upstream-api.md: Outbound request body). */
+  score: tolerant('Company.score', z.number()),
   overallMomentum: tolerant('Company.overallMomentum', z.number()),
   contactNumber: tolerant('Company.contactNumber', text),
   contactEmail: tolerant('Company.contactEmail', text),

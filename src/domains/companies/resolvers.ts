@@ -1,24 +1,25 @@
+import type { Context } from '../../context.js';
 import type { Resolvers } from '../../generated/schema-types.js';
-import { connectionOf, offsetAfter } from '../../graphql/connection.js';
-import { checkedDomains, marketId, pageSize, plainText } from '../../graphql/input.js';
+import { connectionOf, pageRequest, windowOf } from '../../graphql/connection.js';
+import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
+import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/maybe-promise.js';
 import { exportCsvWrite } from './client.js';
+import type { Company } from './loaders.js';
 import { esgOf } from './model.js';
 
 /** The fields of companies and of ESG data. */
 export const companiesResolvers: Resolvers = {
   Market: {
-    async companies({ id }, { first, after, filter }, { loaders }) {
-      const size = pageSize(first);
-      const offset = offsetAfter(after);
-      const matching = await loaders.companies.matching(id, filter, 'filter');
-      const page = matching.slice(offset, offset + size).map(company => ({ ...company, marketId: id }));
-      return connectionOf(page, offset, matching.length);
+    async companies({ id }, { first, after, last, before, ...listing }, { loaders }) {
+      const page = pageRequest({ first, after, last, before });
+      const list = await loaders.companies.list(id, listing);
+      const { start, end } = windowOf(page, list.length);
+      const companies = list.slice(start, end).map(company => ({ ...company, marketId: id }));
+      return connectionOf(companies, start, list.length);
     },
-    async company({ id }, { domain }, { loaders }) {
-      const company = await loaders.companies.byDomain(id, plainText(domain, 'domain'));
-      return company === undefined ? null : { ...company, marketId: id };
-    },
+    companyFacets: ({ id }, { filter }, { loaders }) => loaders.companies.facets(id, filter),
+    company: ({ id }, { domain }, context) => companyOf(id, domain, context),
     esg: ({ id }, _, { loaders }) => loaders.companies.esg(id),
   },
   Mutation: {
@@ -29,6 +30,21 @@ export const companiesResolvers: Resolvers = {
     },
   },
   Company: {
+    id: ({ marketId, domain }) => `${marketId}:${domain.toLowerCase()}`,
+    market: ({ marketId }) => ({ id: marketId }),
     esg: ({ marketId, domain }, _, { loaders }) => andThen(loaders.companies.esg(marketId), esg => esgOf(esg, domain)),
   },
 };
+
+/** How companies are identified. */
+export const companiesNodes = {
+  Company: {
+    parts: ({ marketId, domain }: Company) => [marketId, domain.toLowerCase()],
+    find: ([id = '', domain = ''], context) => companyOf(marketId(id), domain, context),
+  },
+} satisfies NodeTypes<Context>;
+
+async function companyOf(id: string, domain: string, { loaders }: Context): Promise<Company | null> {
+  const company = await loaders.companies.byDomain(id, plainText(domain, 'domain'));
+  return company === undefined ? null : { ...company, marketId: id };
+}

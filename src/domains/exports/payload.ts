@@ -1,10 +1,11 @@
 import { BadUserInput } from '../../errors.js';
 
-/** A company of the market as the service sends it. Its `score` is one of the attributes. */
+/** A company of the market as the service sends it. */
 export interface ExportCompany {
   readonly domain: string;
   readonly name: string | null;
   readonly description: string | null;
+  readonly score: number | null;
   readonly overallMomentum: number | null;
   readonly contactNumber: string | null;
   readonly contactEmail: string | null;
@@ -14,7 +15,6 @@ export interface ExportCompany {
   >[];
   readonly operatesIn: readonly string[];
   readonly dunsNumbers: readonly string[];
-  readonly attributes: Readonly<Record<string, unknown>> | null;
 }
 
 /** Which companies of a market to export (docs/upstream-api.md: Export to API): all, one page, or those with the given domains. */
@@ -78,8 +78,8 @@ export function payloadOf(market: { id: string; name: string }, selected: readon
 }
 
 /** Companies without a score come last. */
-function scoreOf({ attributes }: ExportCompany): number {
-  return typeof attributes?.score === 'number' ? attributes.score : -Number.MAX_VALUE;
+function scoreOf({ score }: ExportCompany): number {
+  return score ?? -Number.MAX_VALUE;
 }
 
 /** The documented fields of a company record and no others, in the documented order (docs/upstream-api.md: Company record). */

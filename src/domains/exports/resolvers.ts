@@ -60,7 +60,7 @@ export const exportsResolvers: Resolvers = {
         const { loaders } = context;
         // The companies first, so that an invalid filter is refused before the first upstream call.
         const [matching, market] = await Promise.all([
-          loaders.companies.matching(id, filter, 'input.companies.visible.filter'),
+          loaders.companies.list(id, { filter }, 'input.companies.visible.'),
           loaders.markets.record(id),
         ]);
         if (market.reviewStatus !== null && market.reviewStatus !== 'PUBLISHED') {

@@ -30,7 +30,7 @@ export const bounds = {
   __schema: 1,
   /** How often one operation may select a type of the schema. */
   __type: 10,
-  /** Records that the gateway filters for one operation: fifty filters over 5,000 companies. */
+  /** Records that the gateway filters, sorts or counts for one operation: fifty filters over 5,000 companies. */
   records: 250_000,
   /** Values that the gateway reads and writes for one operation, estimated from its fields and the length of lists. */
   values: 100_000,

@@ -38,7 +38,7 @@ import {
 export interface OperationCost {
   /** Upstream calls if nothing is cached. */
   readonly calls: number;
-  /** Records that the gateway filters itself, counted for each filter. */
+  /** Records that the gateway filters, sorts or counts itself, for each filter, order and count. */
   readonly records: number;
   /** Values that the gateway reads from arguments and writes into the response. */
   readonly values: number;
@@ -156,7 +156,10 @@ export function estimateCost(
       isPage: counted.size !== undefined,
       market: target.market,
     };
-    walk(node.selectionSet, below, below.name === 'Market' ? { ...child, market: child } : child);
+    // The market of an object within a market is the same market.
+    const outer = field.name === 'market' ? target.market : undefined;
+    const market = outer === undefined ? child : { ...child, name: outer.name, objects: outer.objects };
+    walk(node.selectionSet, below, below.name === 'Market' ? { ...market, market } : child);
   }
 
   walk(operation.selectionSet, root, { name: '', objects: 1, times: 1, isPage: false, market: undefined });

@@ -20,7 +20,7 @@ export interface FieldCost {
   readonly per?: 'Market';
   /** How many objects the field returns for one object, if no argument says so. */
   readonly objects?: number;
-  /** Records that the gateway filters for one object. The same arguments on the same object filter only once. */
+  /** Records that the gateway filters, sorts or counts for one object. The same arguments on the same object do so only once. */
   readonly records?: (given: CountedArguments) => number;
   /** How many values of a response the field's own value takes as long as, without its selections. Default: 1. */
   readonly values?: number;
@@ -35,6 +35,10 @@ const referencesPerEvent = 10;
 export const listLength = 4;
 /** The assumed number of companies of a market. */
 export const companiesPerMarket = 5_000;
+/** The most countries that companies can operate in, rounded. */
+const countries = 250;
+/** The assumed number of NAICS codes of a market: about half of the codes there are. */
+const industries = 1_000;
 /** A field that is looked up takes as long as this many properties. */
 const lookUp = 5;
 /** A JSON object of unknown size. */
@@ -66,7 +70,13 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
   'Market.headerImageUrl': record,
   'Market.reviewStatus': record,
   'Market.topics': call,
-  'Market.companies': { ...companies, records: ({ has }) => (has('filter') ? companiesPerMarket : 0) },
+  'Market.companies': {
+    ...companies,
+    records: ({ has }) => companiesPerMarket * (Number(has('filter')) + Number(has('orderBy'))),
+  },
+  'Market.companyFacets': { ...companies, records: ({ has }) => companiesPerMarket * (has('filter') ? 2 : 1) },
+  'CompanyFacets.operatesIn': { calls: 0, objects: countries },
+  'CompanyFacets.naics': { calls: 0, objects: industries },
   'Market.company': companies,
   'Market.esg': { calls: 1, shares: 'esg', values: 2 * companiesPerMarket },
   'Company.esg': { calls: 1, shares: 'esg', per: 'Market', values: json },
@@ -85,7 +95,7 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
 };
 
 /** The calls that find a node of a type for `node` and `nodes`. A fragment on the type causes them. A type that is not in the table needs none. */
-export const nodeTable: Readonly<Record<string, number>> = {};
+export const nodeTable: Readonly<Record<string, number>> = { Company: 1 };
 
 /** The cost of introspection. The lists of `__Schema` have their real length, those of its types and fields the average length. */
 export function introspectionTable(schema: GraphQLSchema): Readonly<Record<string, FieldCost>> {

@@ -42,6 +42,25 @@ query EventsByFilter($filter: EventFilter) {
     variables: '{ "filter": { "minSeverity": 3, "minLikelihood": null } }',
   },
   {
+    query: `# A table of companies as a market explorer shows it: a filter, an order, and what the filter menus offer.
+query CompanyTable($filter: CompanyFilter, $orderBy: CompanyOrder) {
+  market(id: 1) {
+    companies(first: 20, filter: $filter, orderBy: $orderBy) {
+      totalCount
+      nodes { name domain score actualRevenue operatesIn naics { code name } }
+      pageInfo { hasNextPage endCursor }
+    }
+    companyFacets(filter: $filter) {
+      operatesIn { value count }
+      naics { code name count }
+    }
+  }
+}
+`,
+    variables:
+      '{ "filter": { "actualRevenue": { "min": 1000000 } }, "orderBy": { "field": "SCORE", "direction": "DESC" } }',
+  },
+  {
     query: `# The client that made the request: its kind of credential, its team and its user.
 query Viewer {
   viewer { authentication team email }

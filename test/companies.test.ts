@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { nodeId } from '../src/graphql/node.js';
+import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cursorOf } from './support/calls-table.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+let companies: readonly Company[];
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  gateway = await startGateway({ sandbox });
+  const listing = await fetch(`${sandbox.origin}/v2/markets/1/companies`, {
+    headers: { 'x-api-key': 'demo-key-subscribed' },
+  });
+  companies = ((await listing.json()) as { data: Company[] }).data;
+});
+afterAll(async () => {
+  await gateway.close();
+  await sandbox.close();
+});
+
+const listQuery = `query ($first: Int, $after: String, $last: Int, $before: String, $filter: CompanyFilter, $orderBy: CompanyOrder) {
+  market(id: 1) { companies(first: $first, after: $after, last: $last, before: $before, filter: $filter, orderBy: $orderBy) {
+    totalCount nodes { domain } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }`;
+
+const list = async (variables: Record<string, unknown>) => {
+  const { data, errors } = await gateway.query(listQuery, variables);
+  return { connection: data.market.companies, extensions: errors?.map(error => error.extensions) };
+};
+const domainsOf = (found: readonly { domain: string }[]) => found.map(({ domain }) => domain);
+
+describe('Market.companies', () => {
+  test('returns a window of the filtered, sorted list from both ends', async () => {
+    const filter = { actualRevenue: { min: 1_000_000, max: 500_000_000 }, overallMomentum: { min: 0 } };
+    const orderBy = { field: 'ACTUAL_REVENUE', direction: 'DESC' };
+    const expected = companies
+      .filter(
+        ({ actualRevenue, overallMomentum }) => actualRevenue >= 1e6 && actualRevenue <= 5e8 && overallMomentum >= 0,
+      )
+      .toSorted((one, other) => other.actualRevenue - one.actualRevenue || (one.domain < other.domain ? -1 : 1));
+    expect(expected.length).toBeGreaterThan(20);
+    expect(expected.length).toBeLessThan(companies.length);
+    const all = { filter, orderBy };
+    const windows = [
+      { given: {}, from: 0, to: 10 },
+      { given: { first: 7, after: cursorOf(4) }, from: 5, to: 12 },
+      { given: { last: 7 }, from: expected.length - 7, to: expected.length },
+      { given: { last: 7, before: cursorOf(12) }, from: 5, to: 12 },
+      { given: { first: 100, after: cursorOf(4), before: cursorOf(9) }, from: 5, to: 9 },
+    ];
+    for (const { given, from, to } of windows) {
+      const { connection } = await list({ ...all, ...given });
+      expect([given, connection]).toEqual([
+        given,
+        {
+          totalCount: expected.length,
+          nodes: expected.slice(from, to).map(({ domain }) => ({ domain })),
+          pageInfo: {
+            hasNextPage: to < expected.length,
+            hasPreviousPage: from > 0,
+            startCursor: cursorOf(from),
+            endCursor: cursorOf(to - 1),
+          },
+        },
+      ]);
+    }
+  });
+
+  test('keeps the order of the service without orderBy, and sorts ascending by default', async () => {
+    const unsorted = await list({ first: 100 });
+    expect(domainsOf(unsorted.connection.nodes)).toEqual(domainsOf(companies.slice(0, 100)));
+    const sorted = await list({ first: 100, orderBy: { field: 'DOMAIN' } });
+    expect(domainsOf(sorted.connection.nodes)).toEqual(domainsOf(companies).sort().slice(0, 100));
+  });
+
+  test.each([
+    ['filter.actualRevenue.min', { filter: { actualRevenue: { min: 2, max: 1 } } }],
+    ['filter.overallMomentum.min', { filter: { overallMomentum: { min: 0.2, max: 0.1 } } }],
+    ['last', { first: 1, last: 1 }],
+    ['last', { last: 101 }],
+    ['before', { before: 'x' }],
+  ])('refuses a bad %s: %j', async (argument, variables) => {
+    const cold = await startGateway({ sandbox });
+    sandbox.calls.clear();
+    try {
+      const { data, errors } = await cold.query(listQuery, variables);
+      expect(data.market.companies).toBeNull();
+      expect(errors?.map(error => error.extensions)).toEqual([{ code: 'BAD_USER_INPUT', argument }]);
+      expect(sandbox.calls.count()).toBe(0);
+    } finally {
+      await cold.close();
+    }
+  });
+});
+
+describe('Market.companyFacets', () => {
+  test('counts what a filter with each value selects, under the filter of the list', async () => {
+    const filter = { overallMomentum: { min: 0 } };
+    const { data, errors } = await gateway.query(
+      `query ($filter: CompanyFilter) { market(id: 1) { companyFacets(filter: $filter) {
+        operatesIn { value count } naics { code name count } } } }`,
+      { filter },
+    );
+    expect(errors).toBeUndefined();
+    const { operatesIn, naics } = data.market.companyFacets;
+    const matching = companies.filter(({ overallMomentum }) => overallMomentum >= 0);
+    const [country, industry] = [operatesIn[0], naics[0]];
+    expect(country.count).toBe(matching.filter(company => company.operatesIn.includes(country.value)).length);
+    expect(industry.name).toEqual(expect.any(String));
+    const narrowed = await list({ filter: { ...filter, naics: [industry.code] } });
+    expect(narrowed.connection.totalCount).toBe(industry.count);
+  });
+});
+
+describe('a company', () => {
+  test('has an id of its own in each market, its market and its score, and is found again by its nodeId', async () => {
+    const fields = 'nodeId id domain score attributes market { id name }';
+    const [first] = companies;
+    const { data, errors } = await gateway.query(
+      `query ($domain: String!) { market(id: 1) { company(domain: $domain) { ${fields} } } }`,
+      { domain: first?.domain.toUpperCase() },
+    );
+    expect(errors).toBeUndefined();
+    const { company } = data.market;
+    expect(company).toMatchObject({
+      id: `1:${first?.domain}`,
+      nodeId: nodeId('Company', ['1', `${first?.domain}`]),
+      score: first?.score,
+      market: { id: '1', name: expect.any(String) },
+    });
+    expect(company.attributes).not.toHaveProperty('score');
+    const again = await gateway.query(`query ($id: ID!) { node(nodeId: $id) { ... on Company { ${fields} } } }`, {
+      id: company.nodeId,
+    });
+    expect(again.data.node).toEqual(company);
+  });
+
+  test.each([
+    ['an unknown domain', nodeId('Company', ['1', 'unknown.example']), undefined],
+    ['a domain in upper case', nodeId('Company', ['1', 'UNKNOWN.example']), undefined],
+    ['no domain', nodeId('Company', ['1']), 'BAD_USER_INPUT'],
+    ['a bad market', nodeId('Company', ['x', 'a.example']), 'BAD_USER_INPUT'],
+  ])('is null for a nodeId with %s', async (_, id, code) => {
+    const query = 'query ($id: ID!) { node(nodeId: $id) { ... on Company { name } } }';
+    const { data, errors } = await gateway.query(query, { id });
+    expect(data.node).toBeNull();
+    expect(errors?.[0].extensions.code).toBe(code);
+  });
+});

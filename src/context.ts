@@ -2,7 +2,7 @@ import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Polling } from './data/polling/polling.js';
 import { createReader, type ReaderDeps } from './data/reader.js';
-import type { RequestAuth } from './data/request-auth.js';
+import type { RequestAuth } from './data/upstream/request.js';
 import { createWriter, type Writer } from './data/writer.js';
 import { type CompaniesLoaders, createCompaniesLoaders } from './domains/companies/loaders.js';
 import { createDiscoveryFeed, type DiscoveryFeed } from './domains/discovery/feed.js';

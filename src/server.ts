@@ -23,9 +23,9 @@ import { registerWebSafety } from './http/web-safety.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
 import type { Metrics } from './observability/metrics.js';
+import type { Tracing } from './observability/operation-info.js';
 import { createOperationNames } from './observability/operation-names.js';
 import { createRequestTelemetry } from './observability/request-telemetry.js';
-import type { Tracing } from './observability/tracing.js';
 import type { BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
 
@@ -38,7 +38,7 @@ export interface ServerSeams {
 }
 
 /** What the server is made of. */
-export interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations'> {
+interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations'> {
   readonly config: Config;
   readonly schema: GraphQLSchema;
   readonly metrics: Metrics;

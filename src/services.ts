@@ -7,13 +7,10 @@ import type { Config } from './config/config.js';
 import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { type Generations, localGenerations, sharedGenerations } from './data/cache/generations.js';
-import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/cache/keys.js';
-import { MemoryTier } from './data/cache/memory-tier.js';
-import { modelVersion } from './data/cache/model-version.js';
-import { RedisTier } from './data/cache/redis-tier.js';
+import { cacheNamespace, fleetNamespace, modelVersion, type SharedStore, serviceName } from './data/cache/keys.js';
 import { createSigner } from './data/cache/signer.js';
-import { timesFor } from './data/polling/lease-store.js';
-import { localLeaseStore } from './data/polling/local-lease-store.js';
+import { MemoryTier, RedisTier } from './data/cache/tiers.js';
+import { localLeaseStore, timesFor } from './data/polling/lease-store.js';
 import { createPolling } from './data/polling/polling.js';
 import { redisLeaseStore } from './data/polling/redis-lease-store.js';
 import { connectRedis, databaseOf, firstContact } from './data/redis.js';
@@ -28,8 +25,8 @@ import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
 import { lifetimesOf } from './graphql/lifetimes.js';
+import type { Tracing } from './observability/operation-info.js';
 import type { Telemetry } from './observability/telemetry.js';
-import type { Tracing } from './observability/tracing.js';
 
 /** What a test may replace of the outside world. */
 export interface WorldSeams {
@@ -42,7 +39,7 @@ export interface WorldSeams {
 }
 
 /** What the services are made of. */
-export interface ServicesDeps {
+interface ServicesDeps {
   readonly schema: GraphQLSchema;
   readonly teams: Teams;
   readonly telemetry: Telemetry;

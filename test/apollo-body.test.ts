@@ -1,6 +1,6 @@
 import { ApolloServer, HeaderMap } from '@apollo/server';
 import { expect, test } from '@jest/globals';
-import { keepResult, keptResult } from '../src/http/graphql/apollo-adapter.js';
+import { keepResult, keptResult } from '../src/http/graphql/apollo.js';
 
 test.each([
   ['a result', '{ word }', { data: { word: 'hello' } }],

@@ -8,7 +8,7 @@ import { createAdmission } from '../src/graphql/limits/admission.js';
 import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
-import { serveApollo } from '../src/http/graphql/apollo-adapter.js';
+import { serveApollo } from '../src/http/graphql/apollo.js';
 import { registerWebSafety } from '../src/http/web-safety.js';
 import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
 

@@ -7,8 +7,7 @@ import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
 import type { Loaded, Lookup } from '../src/data/cache/lookup.js';
-import { MemoryTier } from '../src/data/cache/memory-tier.js';
-import { RedisTier } from '../src/data/cache/redis-tier.js';
+import { MemoryTier, RedisTier } from '../src/data/cache/tiers.js';
 import { connectRedis, type RedisClient } from '../src/data/redis.js';
 import {
   Abandoned,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'graphql';
-import { createDocumentStore, mostDocumentText } from '../src/http/graphql/document-store.js';
+import { createDocumentStore, mostDocumentText } from '../src/http/graphql/route.js';
 
 const queryOf = (number: number) => `query Q${number} { events(first: 1) { totalCount nodes { id title } } }`;
 

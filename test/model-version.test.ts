@@ -2,7 +2,7 @@ import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync,
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { modelVersion } from '../src/data/cache/model-version.js';
+import { modelVersion } from '../src/data/cache/keys.js';
 
 let folder: string;
 beforeAll(() => {

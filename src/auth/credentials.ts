@@ -61,7 +61,7 @@ function checked(argument: string, value: string): Secret {
 }
 
 /** The form of a credential in an upstream call: a header, or a part of the query, which is never logged. */
-export type UpstreamCredential =
+type UpstreamCredential =
   | { readonly header: readonly [name: string, value: string]; readonly query?: undefined }
   | { readonly query: string; readonly header?: undefined };
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { closestName } from '../lib/closest-name.js';
-import { ConfigurationError, faultsIn } from './configuration-error.js';
+import { ConfigurationError, closestName, faultsIn } from './configuration-error.js';
 import { Secret } from './secret.js';
 
 const blankIsAbsent = (value: unknown) => (typeof value === 'string' && value.trim() === '' ? undefined : value);

@@ -6,10 +6,9 @@ import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { keysOf, lastOf, marketTag, type ScopedKey } from './cache/keys.js';
 import type { Lifetime, Loaded, Lookup, LookupResult } from './cache/lookup.js';
-import type { RequestAuth } from './request-auth.js';
 import { reportInvalidBody } from './upstream/call-errors.js';
 import { forbidsCaching, parseReply, replyText } from './upstream/reply.js';
-import { pathAndQuery, requestLine, type UpstreamRequest } from './upstream/request.js';
+import { pathAndQuery, type RequestAuth, requestLine, type UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 

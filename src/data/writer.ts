@@ -2,10 +2,9 @@ import { Conflict, UpstreamFailure } from '../errors.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { marketTag } from './cache/keys.js';
-import type { RequestAuth } from './request-auth.js';
 import { reportInvalidBody } from './upstream/call-errors.js';
 import { parseReply, replyText } from './upstream/reply.js';
-import type { UpstreamRequest } from './upstream/request.js';
+import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 
@@ -30,7 +29,7 @@ export interface Writer {
 }
 
 /** What a writer needs from the process. */
-export interface WriterDeps {
+interface WriterDeps {
   readonly upstream: Upstream;
   readonly cache: Cache;
   readonly telemetry: Telemetry;

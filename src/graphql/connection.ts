@@ -10,7 +10,7 @@ export interface PageArguments {
 }
 
 /** The page that a client asks for, checked. It needs no knowledge of the list. */
-export interface PageRequest {
+interface PageRequest {
   /** The index that follows `after`; 0 without it. */
   readonly start: number;
   /** The index of `before`; infinite without it. */

@@ -50,7 +50,7 @@ export interface Handshake {
 }
 
 /** What authentication is made of. */
-export interface AuthenticationDeps {
+interface AuthenticationDeps {
   readonly sessions: Sessions;
   readonly scopeOf: (credential: Credential) => Scope;
   readonly proxyHeaders: Pick<ProxyHeaders, 'hostOf'>;

@@ -10,7 +10,7 @@ const mostUnanswered = 32;
 const defaultSweepMs = 10_000;
 
 /** Takes over the connection of an upgrade request. */
-export type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
+type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
 
 /** The HTTP connections of a server, each with its unanswered requests. */
 export interface Connections {

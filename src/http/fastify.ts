@@ -33,7 +33,7 @@ interface FrameworkError {
 const slowestRequestMs = 30_000;
 
 /** What the server is made of. */
-export interface HttpAppDeps {
+interface HttpAppDeps {
   readonly log: FastifyBaseLogger;
   readonly requestTelemetry: RequestTelemetry;
   readonly connections: Connections;

@@ -9,7 +9,7 @@ const bodies = new Attached<MaybePromise<Buffer | Error>>();
 const watches = new Attached<BodyWatch>();
 
 /** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */
-export interface BodyWatch {
+interface BodyWatch {
   /** @param bytes of the body that have arrived so far. */
   grew(bytes: number): void;
   /** The whole body has arrived. */

@@ -1,4 +1,16 @@
-import { backslash, brace, bracket, closingBrace, closingBracket, colon, comma, quote } from './json-bytes.js';
+const byteOf = (character: string) => character.charCodeAt(0);
+
+/** What gives JSON its structure, as the bytes of its text in UTF-8. */
+export const quote = byteOf('"');
+export const backslash = byteOf('\\');
+export const comma = byteOf(',');
+export const colon = byteOf(':');
+export const bracket = byteOf('[');
+export const closingBracket = byteOf(']');
+export const brace = byteOf('{');
+const closingBrace = byteOf('}');
+export const space = byteOf(' ');
+export const otherSpaces: readonly number[] = ['\n', '\r', '\t'].map(byteOf);
 
 /** What a JSON text may hold. */
 export interface JsonBounds {
@@ -13,7 +25,7 @@ export interface JsonBounds {
 }
 
 /** A measure that exceeds its bound, and the value at which the scan stopped. */
-export interface JsonExcess {
+interface JsonExcess {
   readonly measure: keyof JsonBounds;
   readonly value: number;
 }

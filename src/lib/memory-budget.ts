@@ -19,7 +19,7 @@ const worthMeasuring = 256 * 1024;
 export const worthCounting = 16 * 1024;
 
 /** @param heapLimit the most that V8 lets the heap grow to, in bytes. */
-export function memoryBounds(heapLimit: number = getHeapStatistics().heap_size_limit): MemoryBounds {
+function memoryBounds(heapLimit: number = getHeapStatistics().heap_size_limit): MemoryBounds {
   const total = Math.floor(Math.min(heapLimit / 4, 512 * mebibyte));
   return { total, perOwner: total / 2, perAnswer: Math.min(total / 4, 64 * mebibyte) };
 }

@@ -12,8 +12,8 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
+import type { Span, Tracing } from './operation-info.js';
 import type { Telemetry } from './telemetry.js';
-import type { Span, Tracing } from './tracing.js';
 import { failureInWords } from './warnings.js';
 
 const serviceName = 'market-intelligence-gateway';

@@ -3,10 +3,9 @@ import type { Logger } from 'pino';
 import { Attached } from '../lib/attached.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
 import type { Stage } from '../lib/pipeline.js';
-import { newOperationInfo, type OperationInfo } from './operation-info.js';
+import { newOperationInfo, type OperationInfo, type Tracing } from './operation-info.js';
 import type { OperationNames } from './operation-names.js';
 import type { Telemetry, Transport } from './telemetry.js';
-import type { Tracing } from './tracing.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export interface RequestTelemetry {
@@ -36,7 +35,7 @@ export interface ConnectionTelemetry {
 const validRequestId = /^[\w.:+/=@-]{1,128}$/;
 
 /** Where the telemetry of requests goes, and the names of operations in metrics. */
-export interface RequestTelemetryDeps {
+interface RequestTelemetryDeps {
   readonly log: Logger;
   readonly telemetry: Pick<Telemetry, 'request'>;
   readonly tracing: Tracing | undefined;

@@ -8,14 +8,16 @@ import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
 import type { SubscriptionTimes } from './limits.js';
-import { EncodedResult, messageParts, OperationResults } from './operation-results.js';
 import type { Operation } from './operations.js';
 import {
   closeCodes,
   closeFor,
   closeReason,
+  EncodedResult,
   messageIn,
+  messageParts,
   type OperationRequest,
+  OperationResults,
   type ProtocolConnection,
   type ProtocolContext,
   type ProtocolServer,
@@ -26,7 +28,7 @@ import { FailedOperation, SendBuffer, Subscriber } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** What a connection is made with. */
-export interface ConnectionDeps {
+interface ConnectionDeps {
   readonly subscriptions: Subscriptions;
   readonly times: SubscriptionTimes;
   readonly server: ProtocolServer;

@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Scope } from '../../src/auth/credentials.js';
-import { toApolloRequest } from '../../src/http/graphql/apollo-adapter.js';
+import { toApolloRequest } from '../../src/http/graphql/apollo.js';
 import { parseReadBodies, readBody } from '../../src/http/request-body.js';
 import { responseKey } from '../../src/http/response-cache/response-cache.js';
 import { andThen } from '../../src/lib/maybe-promise.js';

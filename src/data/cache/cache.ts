@@ -4,9 +4,8 @@ import type { Telemetry } from '../../observability/telemetry.js';
 import type { Generations } from './generations.js';
 import { inGeneration, type Keys, lastOf, type ScopedKey } from './keys.js';
 import { allFresh, type Entry, type Loaded, type Lookup, type LookupResult, lookupResult } from './lookup.js';
-import type { MemoryTier } from './memory-tier.js';
-import type { RedisTier, RedisWrite } from './redis-tier.js';
 import { type InFlight, SingleFlight } from './single-flight.js';
+import type { MemoryTier, RedisTier, RedisWrite } from './tiers.js';
 
 type AnyResult = LookupResult<unknown, unknown>;
 
@@ -127,7 +126,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
 }
 
 /** The tiers of a cache, fastest first. */
-export interface Tiers {
+interface Tiers {
   readonly memory: MemoryTier;
   readonly redis: RedisTier | undefined;
 }

@@ -1,4 +1,4 @@
-import { backslash, brace, bracket, closingBracket, colon, otherSpaces, quote, space } from '../../lib/json-bytes.js';
+import { backslash, brace, bracket, closingBracket, colon, otherSpaces, quote, space } from '../../lib/json-excess.js';
 
 /** The quoted names, in bytes, of the few members that hold vectors. */
 const members = new Map<string, Buffer>();

@@ -1,7 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import type { StateMessage } from './state-message.js';
 
 /** The last message of a topic, and how many milliseconds ago it was published. */
-export interface StoredMessage {
+interface StoredMessage {
   readonly message: StateMessage<unknown>;
   readonly ageMs: number;
 }
@@ -13,7 +14,7 @@ export interface Lease {
 }
 
 /** The result of trying to take a lease. */
-export interface LeaseAttempt {
+interface LeaseAttempt {
   /** Undefined if another holder has the lease. */
   readonly lease: Lease | undefined;
   /** The fencing token of the current lease, held by any gateway. Messages with a smaller token are outdated. */
@@ -63,5 +64,62 @@ export function timesFor(intervalMs: number): LeaseTimes {
   return {
     leaseMs,
     keepMs: { state: intervalMs * state, final: intervalMs * final, refused: intervalMs * refused },
+  };
+}
+
+const mostStored = 1_000;
+
+/** A lease store in memory, for a gateway of one process. */
+export function localLeaseStore({ leaseMs, keepMs }: LeaseTimes): LeaseStore {
+  const leases = new Map<string, { lease: Lease; until: number }>();
+  const messages = new LRUCache<string, { message: StateMessage<unknown>; at: number }>({ max: mostStored });
+  const subscribers = new Map<string, Set<(message: StateMessage<unknown>) => void>>();
+  let lastFence = 0;
+
+  const currentLease = (topic: string) => {
+    const held = leases.get(topic);
+    return held !== undefined && held.until > performance.now() ? held.lease : undefined;
+  };
+  const hold = (topic: string, lease: Lease) => leases.set(topic, { lease, until: performance.now() + leaseMs });
+
+  return {
+    leaseMs,
+    read: async topic => messages.get(topic)?.message,
+    async take(topic, holder) {
+      const last = messages.get(topic);
+      const stored = last && { message: last.message, ageMs: performance.now() - last.at };
+      const held = currentLease(topic);
+      if (held !== undefined) return { lease: held.holder === holder ? held : undefined, fence: held.fence, stored };
+      lastFence += 1;
+      const lease = { holder, fence: lastFence };
+      hold(topic, lease);
+      return { lease, fence: lease.fence, stored };
+    },
+    async renew(topic, lease) {
+      if (currentLease(topic)?.fence !== lease.fence) return false;
+      hold(topic, lease);
+      return true;
+    },
+    async release(topic, lease) {
+      if (leases.get(topic)?.lease.fence === lease.fence) leases.delete(topic);
+    },
+    async publish(topic, lease, message) {
+      if (currentLease(topic)?.fence !== lease.fence) return false;
+      const ttl = keepMs[message.kind];
+      if (ttl > 0) messages.set(topic, { message, at: performance.now() }, { ttl });
+      else messages.delete(topic);
+      if (message.kind !== 'state') leases.delete(topic);
+      for (const onMessage of [...(subscribers.get(topic) ?? [])]) onMessage(message);
+      return true;
+    },
+    subscribe(topic, onMessage) {
+      const callbacks = subscribers.get(topic) ?? new Set();
+      subscribers.set(topic, callbacks.add(onMessage));
+      return () => {
+        callbacks.delete(onMessage);
+        if (callbacks.size === 0 && subscribers.get(topic) === callbacks) subscribers.delete(topic);
+      };
+    },
+    close() {},
   };
 }

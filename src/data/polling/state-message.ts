@@ -24,7 +24,7 @@ const refusals = {
 } as const;
 
 /** Such an error in a form that JSON can carry. */
-export interface Refusal {
+interface Refusal {
   readonly code: keyof typeof refusals;
   readonly message: string;
   readonly upstream: UpstreamFault | null;

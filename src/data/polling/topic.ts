@@ -83,7 +83,7 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
 }
 
 /** What the owner of a topic provides. */
-export interface TopicHooks<T> {
+interface TopicHooks<T> {
   /** Called when the last listener has left. */
   onEmpty(): void;
   /** See `TopicSubscription.refresh`. */

@@ -3,11 +3,10 @@ import { type Dispatcher, Pool } from 'undici';
 import { carry } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
-import type { Span } from '../../observability/tracing.js';
-import type { CallAuth } from '../request-auth.js';
+import type { Span } from '../../observability/operation-info.js';
 import { ByteBudget, type Exchange, type ReplyLimits } from './exchange.js';
 import { bodyBoundsOf } from './reply.js';
-import { type Address, pathAndQuery, type UpstreamRequest } from './request.js';
+import { type Address, type CallAuth, pathAndQuery, type UpstreamRequest } from './request.js';
 
 /** The addresses of the service (docs/upstream-api.md: The upstream interface), without a trailing slash, and the limits of its use. */
 export interface UpstreamOptions {

@@ -1,12 +1,15 @@
 import type { Dispatcher } from 'undici';
+import { Abandoned, UpstreamFailure, UpstreamTimeout } from '../../errors.js';
+import type { Waiter } from '../../lib/bulkhead.js';
+import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import type { Tracing } from '../../observability/tracing.js';
-import type { CallAuth } from '../request-auth.js';
-import { Breaker } from './breaker.js';
-import { Call, RetryBudget } from './call.js';
-import { createOrigins, type UpstreamOptions } from './origins.js';
+import { failureInWords } from '../../observability/warnings.js';
+import { Breaker, type ScopeBreaker } from './breaker.js';
+import { callOutcome, errorOfCall, errorOfReply, isTransient, warnOfService } from './call-errors.js';
+import { type BrokenExchange, Exchange, type ExchangeListener } from './exchange.js';
+import { createOrigins, type Origin, type UpstreamOptions } from './origins.js';
 import type { Reply } from './reply.js';
-import type { UpstreamRequest } from './request.js';
+import { type CallAuth, pathAndQuery, type UpstreamRequest } from './request.js';
 
 /** The upstream service, as the domains see it. */
 export interface Upstream {
@@ -53,4 +56,226 @@ export function createUpstream(
     },
     close: origins.close,
   };
+}
+
+/** What every call needs from the process. */
+interface CallDeps {
+  readonly retryBudget: RetryBudget;
+  readonly telemetry: Telemetry;
+  /** Undefined turns tracing off. */
+  readonly tracing: Tracing | undefined;
+  readonly timeoutMs: number;
+}
+
+/** What one call is about. */
+interface CallTarget {
+  readonly request: UpstreamRequest;
+  readonly auth: CallAuth;
+  readonly origin: Origin;
+  readonly breaker: ScopeBreaker;
+  /** Aborts when the caller no longer needs the reply. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** An attempt that holds a slot of the bulkhead. */
+interface Sending {
+  readonly name: 'sending';
+  readonly exchange: Exchange;
+  /** Whether it is the breaker's trial. */
+  readonly isTrial: boolean;
+  readonly span: Span | undefined;
+  readonly startedAt: number;
+}
+
+type State =
+  /** Waits for a slot of the bulkhead. */
+  | { readonly name: 'queued' }
+  | Sending
+  /** Waits before its second attempt. */
+  | { readonly name: 'pausing'; readonly timer: NodeJS.Timeout }
+  | { readonly name: 'ended' };
+
+const retryPauseMs = { min: 20, max: 120 };
+
+/**
+ * One upstream call: it waits in the bulkhead, passes the breaker, and is sent, up to two times. It is an object with callbacks because
+ * hundreds of calls are in progress at a time, and promises, closures and signals for each step cost too much (docs/decisions/0055-upstream-call.md).
+ */
+export class Call implements Waiter, ExchangeListener {
+  readonly #deps: CallDeps;
+  readonly #target: CallTarget;
+  readonly #resolve: (reply: Reply) => void;
+  readonly #reject: (error: Error) => void;
+  #state: State = { name: 'queued' };
+  #mayRetry: boolean;
+  #deadline: NodeJS.Timeout | undefined;
+
+  /** @param resolve takes a reply of status 200-299. @param reject takes what `Upstream.send` throws. */
+  constructor(deps: CallDeps, target: CallTarget, resolve: (reply: Reply) => void, reject: (error: Error) => void) {
+    this.#deps = deps;
+    this.#target = target;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#mayRetry = target.request.safe;
+  }
+
+  begin(): void {
+    const { retryBudget, timeoutMs } = this.#deps;
+    const { signal } = this.#target;
+    retryBudget.earn();
+    this.#deadline = setTimeout(expire, timeoutMs, this, timeoutMs);
+    signal?.addEventListener('abort', this);
+    if (signal?.aborted) this.handleEvent();
+    else this.#enterBulkhead();
+  }
+
+  /** The signal has aborted. */
+  handleEvent(): void {
+    this.abort(new Abandoned('The caller no longer needs the reply'));
+  }
+
+  /** Ends the call early, in whatever state it is. */
+  abort(reason: Error): void {
+    const state = this.#state;
+    switch (state.name) {
+      case 'queued':
+        this.#target.origin.bulkhead.withdraw(this);
+        this.#end(reason);
+        break;
+      case 'sending':
+        // Comes back through `onBroken`.
+        state.exchange.abort(reason);
+        break;
+      case 'pausing':
+        clearTimeout(state.timer);
+        this.#end(reason);
+        break;
+      case 'ended':
+        break;
+      default:
+        state satisfies never;
+    }
+  }
+
+  #enterBulkhead(): void {
+    this.#state = { name: 'queued' };
+    try {
+      this.#target.origin.bulkhead.enter(this);
+    } catch (error) {
+      this.#end(error);
+    }
+  }
+
+  /** The bulkhead has a slot for the call. */
+  start(): void {
+    const { request, auth, origin, breaker } = this.#target;
+    if (this.#state.name === 'ended') {
+      // It was aborted when its slot was already on the way.
+      origin.bulkhead.leave();
+      return;
+    }
+    try {
+      const isTrial = breaker.enter();
+      const span = this.#deps.tracing?.call(auth.metadata.operation.span);
+      const exchange = new Exchange(origin.limitsOf(request), this);
+      this.#state = { name: 'sending', exchange, isTrial, span, startedAt: performance.now() };
+      origin.dispatch(request, auth, span, exchange);
+    } catch (error) {
+      if (this.#state.name === 'sending') {
+        this.#failAttempt(this.#state, error);
+      } else {
+        origin.bulkhead.leave();
+        this.#end(error);
+      }
+    }
+  }
+
+  onReply(reply: Reply): void {
+    const [state, { request, breaker, origin }] = [this.#state, this.#target];
+    if (state.name !== 'sending') return;
+    this.#record(state, reply.status);
+    if (reply.status >= 200 && reply.status <= 299) {
+      breaker.leave(state.isTrial);
+      origin.bulkhead.leave();
+      this.#release();
+      this.#resolve(reply);
+      return;
+    }
+    const refusal = errorOfReply(reply, request);
+    if (refusal instanceof UpstreamFailure) {
+      warnOfService(this.#deps.telemetry, request.address, `${refusal.message} (HTTP ${reply.status})`);
+    }
+    this.#failAttempt(state, refusal);
+  }
+
+  onBroken(error: BrokenExchange): void {
+    const state = this.#state;
+    if (state.name !== 'sending') return;
+    this.#record(state, null, error);
+    this.#failAttempt(state, error);
+  }
+
+  #failAttempt({ isTrial }: Sending, error: unknown): void {
+    const { breaker, origin } = this.#target;
+    breaker.leave(isTrial, error);
+    origin.bulkhead.leave();
+    if (!this.#mayRetry || !isTransient(error) || !this.#deps.retryBudget.spend()) {
+      this.#end(error);
+      return;
+    }
+    this.#mayRetry = false;
+    const pauseMs = retryPauseMs.min + Math.random() * (retryPauseMs.max - retryPauseMs.min);
+    this.#state = { name: 'pausing', timer: setTimeout(() => this.#enterBulkhead(), pauseMs) };
+  }
+
+  #end(error: unknown): void {
+    this.#release();
+    this.#reject(errorOfCall(error, this.#target.request.safe));
+  }
+
+  #release(): void {
+    this.#state = { name: 'ended' };
+    clearTimeout(this.#deadline);
+    this.#target.signal?.removeEventListener('abort', this);
+  }
+
+  /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
+  #record({ span, startedAt }: Sending, status: number | null, failure?: BrokenExchange): void {
+    const { telemetry } = this.#deps;
+    const { request, auth } = this.#target;
+    const { method, family } = request;
+    const milliseconds = performance.now() - startedAt;
+    const outcome = callOutcome(failure);
+    telemetry.upstreamCall({ family, status, milliseconds, outcome });
+    const attributes = { 'http.request.method': method, 'http.response.status_code': status ?? undefined };
+    const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
+    span?.end(`${method} ${family}`, attributes, error);
+    auth.metadata.upstreamCalls.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
+    if (outcome === 'broken' || outcome === 'timeout') {
+      warnOfService(telemetry, request.address, failureInWords(failure?.cause));
+    }
+  }
+}
+
+function expire(call: Call, timeoutMs: number): void {
+  call.abort(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
+}
+
+const maxRetryTokens = 10;
+
+/** Lets at most one retry through for every ten calls, so that retries cannot multiply the load on a failing service. */
+class RetryBudget {
+  #tokens = maxRetryTokens;
+
+  /** Counts a call. */
+  earn(): void {
+    this.#tokens = Math.min(maxRetryTokens, this.#tokens + 0.1);
+  }
+
+  /** Whether a retry may go. If so, it is paid for. */
+  spend(): boolean {
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
 }

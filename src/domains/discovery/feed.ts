@@ -4,7 +4,7 @@ import type { Polling } from '../../data/polling/polling.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import type { TopicSubscription } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
-import type { RequestAuth } from '../../data/request-auth.js';
+import type { RequestAuth } from '../../data/upstream/request.js';
 import { ResponseMetadata, type SkippedRecord } from '../../observability/response-metadata.js';
 import { jobsRead } from './client.js';
 import { nextHistory, type ProgressHistory } from './estimate.js';

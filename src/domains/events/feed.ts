@@ -1,6 +1,6 @@
 import type { Polling } from '../../data/polling/polling.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
-import type { RequestAuth } from '../../data/request-auth.js';
+import type { RequestAuth } from '../../data/upstream/request.js';
 import { largestPage } from '../../graphql/input.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { EventQuery, EventsClient } from './client.js';

@@ -11,7 +11,7 @@ import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { FieldPlan, ObjectPlan, OperationPlan, PlannableOperation, ValuePlan } from './plan.js';
 
 /** What one execution of a plan works with. */
-export interface PlanInput extends PlannableOperation {
+interface PlanInput extends PlannableOperation {
   readonly context: unknown;
 }
 

@@ -16,7 +16,7 @@ export interface DocumentParams {
 }
 
 /** Which documents are executed: any; any, and those of the manifest by their hash; or only those of the manifest. */
-export type TrustMode = 'off' | 'allow' | 'only';
+type TrustMode = 'off' | 'allow' | 'only';
 
 /** Finds the text of the document that a client requested. */
 export interface TrustedDocuments {

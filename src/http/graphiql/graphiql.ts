@@ -11,7 +11,7 @@ export interface GraphiqlTab {
 }
 
 /** Where GraphiQL is served and what it opens with. `defaultHeaders` (JSON) are those of every tab without its own. */
-export interface GraphiqlOptions {
+interface GraphiqlOptions {
   path: string;
   tabs: GraphiqlTab[];
   defaultHeaders?: string;

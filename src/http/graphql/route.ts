@@ -1,11 +1,12 @@
-import { ApolloServer } from '@apollo/server';
+import { ApolloServer, type ApolloServerOptions, type BaseContext } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
+import type { DocumentNode, GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
+import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config/config.js';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
@@ -16,11 +17,8 @@ import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
-import type { ResponseCache } from '../response-cache/response-cache.js';
-import { sendParts } from '../response-cache/response-cache.js';
-import { keepResult, keptResult, serveApollo } from './apollo-adapter.js';
-import { createApolloPlugin } from './apollo-plugin.js';
-import { createDocumentStore } from './document-store.js';
+import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
+import { createApolloPlugin, keepResult, keptResult, serveApollo } from './apollo.js';
 
 /** What the GraphQL route is made of. */
 export interface GraphqlRouteDeps {
@@ -139,4 +137,30 @@ function abortController(reply: FastifyReply, milliseconds: number, claim: Claim
     if (!reply.raw.writableFinished) controller.abort(clientGone);
   });
   return controller;
+}
+
+/** Apollo's store of parsed and validated documents. */
+type DocumentStore = NonNullable<ApolloServerOptions<BaseContext>['documentStore']>;
+
+/** The total text, in characters, of the documents that a transport keeps parsed. A parsed document takes about a hundred times its text. */
+export const mostDocumentText = 256 * 1024;
+const mostSeen = 10_000;
+
+/**
+ * Stores a document when it is parsed for the second time. Documents that are sent only once, such as those with values in their text, then neither
+ * take memory nor evict others.
+ */
+export function createDocumentStore(): DocumentStore {
+  const seen = new LRUCache<string, true>({ max: mostSeen });
+  const kept = new LRUCache<string, DocumentNode>({ maxSize: mostDocumentText });
+  return {
+    get: async key => kept.get(key),
+    async set(key, document) {
+      if (seen.has(key)) kept.set(key, document, { size: document.loc?.source.body.length ?? mostDocumentText });
+      seen.set(key, true);
+    },
+    async delete(key) {
+      kept.delete(key);
+    },
+  };
 }

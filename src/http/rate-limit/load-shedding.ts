@@ -4,7 +4,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { MemoryBudget } from '../../lib/memory-budget.js';
 
 /** The load above which this process refuses new work. */
-export interface LoadSheddingBounds {
+interface LoadSheddingBounds {
   readonly requestsInFlight: number;
   /** The 99th percentile of a sample, in milliseconds. */
   readonly eventLoopDelayMs: number;

@@ -25,7 +25,7 @@ export interface RequestLimits {
 }
 
 /** What the limits are made of. */
-export interface RequestLimitsDeps {
+interface RequestLimitsDeps {
   readonly loadShedding: LoadShedding;
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;

@@ -14,8 +14,7 @@ import type { RequestTelemetry } from '../../observability/request-telemetry.js'
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { readBody } from '../request-body.js';
-import { type CachedResponse, type HeaderList, represent } from './cached-response.js';
-import type { ResponseCacheStore } from './store.js';
+import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides the body and the credential, what the response is. */
 const keyHeaders = ['accept', 'content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
@@ -36,7 +35,7 @@ export interface ResponseCache {
   ): Promise<FastifyReply>;
 }
 
-export interface ResponseCacheDeps {
+interface ResponseCacheDeps {
   readonly store: ResponseCacheStore;
   readonly telemetry: Pick<Telemetry, 'responseCacheHit'>;
   readonly requestTelemetry: Pick<RequestTelemetry, 'of' | 'accept'>;

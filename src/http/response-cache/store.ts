@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
-import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { type IncomingHttpHeaders, type OutgoingHttpHeader, validateHeaderName, validateHeaderValue } from 'node:http';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { createGzip, gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Generations } from '../../data/cache/generations.js';
@@ -8,7 +12,6 @@ import type { Signer } from '../../data/cache/signer.js';
 import { createRedisGuard } from '../../data/redis.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import type { CachedResponse } from './cached-response.js';
 
 /** Stores responses by scope and request: the most recent ones in this process, and all of them in Redis if it is configured. */
 export interface ResponseCacheStore {
@@ -19,7 +22,7 @@ export interface ResponseCacheStore {
   isValid(response: CachedResponse): MaybePromise<boolean>;
 }
 
-export interface ResponseCacheStoreDeps {
+interface ResponseCacheStoreDeps {
   /** The bound of the memory tier. */
   readonly bytes: number;
   /** Undefined: responses are stored in this process only. */
@@ -166,4 +169,81 @@ function unpack(bytes: Buffer): CachedResponse {
   const body = bytes.subarray(end + 1);
   const { operation, outcome, ...rest } = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
   return { ...rest, operation, outcome, body: [body], length: body.length, gzipped: undefined };
+}
+
+/** Names and values in turns, as `writeHead` takes them. */
+export type HeaderList = OutgoingHttpHeader[];
+
+/** A whole response of status 200, as it is sent. */
+export interface CachedResponse {
+  /** Without those that depend on the time or the encoding. */
+  readonly headers: HeaderList;
+  readonly body: readonly Buffer[];
+  /** In bytes. */
+  readonly length: number;
+  /** The compressed body, after a client has accepted it for the first time. */
+  gzipped: Buffer | undefined;
+  readonly etag: string;
+  /** For the metrics: the operation's name and its outcome. */
+  readonly operation: string | undefined;
+  readonly outcome: string | undefined;
+  /** Until when it is valid, in milliseconds since 1970; 0: only now. */
+  readonly keepUntil: number;
+  /** The generations it depends on, by their tags. */
+  readonly generations: readonly (readonly [tag: string, generation: string])[];
+}
+
+/** What is sent to one client. */
+interface Representation {
+  readonly status: 200 | 304;
+  readonly headers: HeaderList;
+  readonly body: readonly Buffer[];
+}
+
+const gzipped = promisify(gzip);
+
+async function compress(body: readonly Buffer[]): Promise<Buffer> {
+  const [only] = body;
+  if (body.length === 1 && only !== undefined) return gzipped(only);
+  return buffer(Readable.from(body, { objectMode: false }).pipe(createGzip()));
+}
+const worthCompressing = 1_024;
+
+/** The request headers that the response depends on. */
+const varyingHeaders = 'accept, accept-encoding, authorization, cookie, origin, x-api-key';
+
+/** The response for one client: gzip if the client accepts it (compressed once), and 304 without a body if the client has it already. */
+export function represent(response: CachedResponse, request: IncomingHttpHeaders): MaybePromise<Representation> {
+  const { headers, etag, body, length } = response;
+  const common = [...headers, 'vary', varyingHeaders, 'etag', etag, 'cache-control', cacheControl(response, request)];
+  if (matches(request['if-none-match'], etag)) return { status: 304, headers: common, body: [] };
+  if (length < worthCompressing || !acceptsGzip(request)) {
+    common.push('content-length', length);
+    return { status: 200, headers: common, body };
+  }
+  return andThen(response.gzipped ?? compress(body), compressed => {
+    response.gzipped = compressed;
+    common.push('content-encoding', 'gzip', 'content-length', compressed.length);
+    return { status: 200, headers: common, body: [compressed] };
+  });
+}
+
+/**
+ * The `Cache-Control` header. A client may reuse a response without asking only if no write can change it in that time, and only if the
+ * credential was not a cookie: browsers ignore `Vary: cookie` in their cache, and would show the response to the next user who signs in.
+ */
+function cacheControl({ keepUntil, generations }: CachedResponse, request: IncomingHttpHeaders): string {
+  if (keepUntil === 0) return 'no-store';
+  const isByHeader = request['x-api-key'] !== undefined || request.authorization !== undefined;
+  const seconds = isByHeader && generations.length === 0 ? Math.floor((keepUntil - Date.now()) / 1_000) : 0;
+  return seconds > 0 ? `private, max-age=${seconds}` : 'private, no-cache';
+}
+
+function matches(given: string | undefined, etag: string): boolean {
+  return given?.split(',').some(each => each.trim().replace(/^W\//, '') === etag) ?? false;
+}
+
+/** RFC 9110, 12.5.3. */
+function acceptsGzip(request: IncomingHttpHeaders): boolean {
+  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(String(request['accept-encoding'] ?? ''));
 }

@@ -19,6 +19,15 @@ import type { Claim } from './lib/memory-budget.js';
 import type { OperationInfo } from './observability/operation-info.js';
 import { ResponseMetadata } from './observability/response-metadata.js';
 
+/** What the operator has configured, as clients see it. */
+export interface Capabilities {
+  readonly eventSearch: boolean;
+  readonly keywordSuggestion: boolean;
+  readonly marketRecords: boolean;
+  readonly marketData: boolean;
+  readonly exports: boolean;
+}
+
 /** What resolvers need of everything that lives as long as the process. */
 export interface Services extends ReaderDeps {
   readonly scopeOf: (credential: Credential) => Scope;
@@ -29,6 +38,7 @@ export interface Services extends ReaderDeps {
   readonly sessions: Sessions;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
+  readonly capabilities: Capabilities;
 }
 
 /** The loaders of every domain, for one request. */
@@ -64,6 +74,8 @@ export interface RequestIdentity {
 export interface Context {
   /** @throws Unauthenticated if the request carries no credential, or one that is no longer valid. */
   readonly credential: Credential;
+  /** Undefined if the request carries no credential. @throws Unauthenticated if it carries one that is no longer valid. */
+  readonly credentialIfAny: Credential | undefined;
   /** @throws Unauthenticated, as `credential` does. */
   readonly loaders: Loaders;
   /** The sources of subscriptions. They end when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
@@ -82,6 +94,7 @@ export interface Context {
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
+  readonly capabilities: Capabilities;
 }
 
 /**
@@ -109,6 +122,7 @@ class RequestContext implements Context {
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
+  readonly capabilities: Capabilities;
   readonly session: Context['session'];
   private readonly state: {
     readonly services: Services;
@@ -123,12 +137,18 @@ class RequestContext implements Context {
     this.teams = state.services.teams;
     this.exports = state.services.exports;
     this.keywordSuggestionPath = state.services.keywordSuggestionPath;
+    this.capabilities = state.services.capabilities;
     this.session = createSession(state.services.sessions, state.identity, metadata);
   }
 
-  get credential(): Credential {
+  get credentialIfAny(): Credential | undefined {
     const { credential } = this.state.identity;
     if (credential instanceof Unauthenticated) throw credential;
+    return credential;
+  }
+
+  get credential(): Credential {
+    const credential = this.credentialIfAny;
     if (credential !== undefined) return credential;
     throw new Unauthenticated('Send an API key, a bearer token or a session id, or sign in');
   }

@@ -149,7 +149,8 @@ function responseCacheStore(
 ): ResponseCacheStore {
   // The order of trusted documents does not matter.
   const sorted = [...documents].map(entry => JSON.stringify(entry)).sort();
-  const version = shortHash(sdl, ...config.corsOrigins, config.persistedDocuments.mode, ...sorted);
+  const capabilities = JSON.stringify(services.capabilities);
+  const version = shortHash(sdl, capabilities, ...config.corsOrigins, config.persistedDocuments.mode, ...sorted);
   return createResponseCacheStore({
     bytes: responseCacheBytes,
     shared,

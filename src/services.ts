@@ -107,6 +107,13 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     }),
     exports,
     keywordSuggestionPath: config.keywordSuggestionPath,
+    capabilities: {
+      eventSearch: config.eventsSearchParam !== undefined,
+      keywordSuggestion: config.keywordSuggestionPath !== undefined,
+      marketRecords: config.upstream.dev !== undefined,
+      marketData: config.upstream.api !== undefined,
+      exports: config.upstream.dev !== undefined,
+    },
     polling,
     teams,
   };

@@ -118,8 +118,15 @@ describe('who sends no credential', () => {
   test('is no one where a service is configured', async () => {
     const { data, errors } = await gateway.query(everything, {}, {});
     expect(data).toEqual({ viewer: null, events: null, market: { name: null } });
-    expect(new Set(errors?.map(({ extensions }) => extensions.code))).toEqual(new Set(['UNAUTHENTICATED']));
+    expect(errors?.map(({ path, extensions }) => `${path} ${extensions.code}`).sort()).toEqual([
+      'events UNAUTHENTICATED',
+      'market,name UNAUTHENTICATED',
+    ]);
     expect(service.calls).toEqual([]);
+
+    const ended = await gateway.query('{ viewer { email } }', {}, { cookie: 'mig_session=forged' });
+    expect(ended.data).toEqual({ viewer: null });
+    expect(ended.errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED']);
   });
 
   test('is the demo key where the embedded sandbox runs, and no one else is', async () => {

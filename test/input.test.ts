@@ -316,7 +316,7 @@ describe('a credential', () => {
     const { status, data, errors } = await send({});
     expect(status).toBe(200);
     expect(data).toEqual({ viewer: null, events: null });
-    expect(errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);
+    expect(errors?.map(({ path, extensions }) => [path, extensions.code])).toEqual([[['events'], 'UNAUTHENTICATED']]);
     expect(service.calls).toEqual([]);
   });
 });

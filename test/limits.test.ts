@@ -348,6 +348,8 @@ describe('the estimated calls of a query', () => {
       3,
     ],
     ['mutation { signOut { __typename } }', 0],
+    ['{ viewer { canExport } capabilities { exports } markets(ids: [1, 2]) { id } }', 0],
+    ['query ($ids: [ID!]! = [1, 2, 3]) { markets(ids: $ids) { name reviewStatus companies { nodes { esg } } } }', 9],
     ['{ node(nodeId: "a") { nodeId ... on Market { name subtitle esg } } }', 2],
     ['{ node(nodeId: "a") { nodeId ...F } } fragment F on Node { ... on Market { name } ... on Topic { label } }', 1],
     ['{ nodes(nodeIds: ["a", "b", "c"]) { nodeId ... on Market { name companies { nodes { esg } } } } }', 9],

@@ -66,6 +66,21 @@ export type Authentication =
   /** A session id in the `sessionId` query parameter, as embedded pages send it. */
   | 'SESSION_ID';
 
+/** What a gateway can do. A field that needs something that is false here fails with `NOT_CONFIGURED`. */
+export type Capabilities = {
+  readonly __typename?: 'Capabilities';
+  /** Whether `EventFilter.search` works: the operator has set `EVENTS_SEARCH_PARAM`. */
+  readonly eventSearch: Scalars['Boolean']['output'];
+  /** Whether `exportMarketToEndpoint` works. It sends the name of the market, so it needs `marketRecords`. `Viewer.canExport` says who may use it. */
+  readonly exports: Scalars['Boolean']['output'];
+  /** Whether `suggestKeywords` works: the operator has set `KEYWORD_SUGGESTION_PATH`. */
+  readonly keywordSuggestion: Scalars['Boolean']['output'];
+  /** Whether `Market.topics`, `suggestMarkets` and `exportMarketCsv` work: the operator has set `UPSTREAM_API_URL`. */
+  readonly marketData: Scalars['Boolean']['output'];
+  /** Whether `Market.name` and the other fields of the market record can be read: the operator has set `UPSTREAM_DEV_URL`. */
+  readonly marketRecords: Scalars['Boolean']['output'];
+};
+
 /** Cluster of an observation. */
 export type ClusterLabel = {
   readonly __typename?: 'ClusterLabel';
@@ -1066,6 +1081,8 @@ export type QuantityOperator =
 /** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type Query = {
   readonly __typename?: 'Query';
+  /** What the operator of this gateway has configured. The same for every client. No upstream call. */
+  readonly capabilities: Capabilities;
   /**
    * Events in the order of the service, which does not document it. The API key must be subscribed to the events monitor, otherwise the error
    * is `FORBIDDEN`. Upstream: `GET /v2/events-monitor/events`, one call if a single page of the service can hold the requested range, otherwise two.
@@ -1077,6 +1094,8 @@ export type Query = {
   readonly exports?: Maybe<ExportConnection>;
   /** A market by its identifier. This field makes no upstream call, so it does not check that the market exists. */
   readonly market?: Maybe<Market>;
+  /** Several markets, in the order of their identifiers. A market whose identifier is not a whole number is null, with an error. No upstream call. */
+  readonly markets: ReadonlyArray<Maybe<Market>>;
   /**
    * An object by its `nodeId`. The gateway makes the calls that the selected fields need. An `Event`, `Topic`, `TopicGroup` or `Job` cannot be
    * read by itself: `NOT_REFETCHABLE`. Null if the object does not exist.
@@ -1091,7 +1110,10 @@ export type Query = {
   readonly observation?: Maybe<Observation>;
   /** Names of markets that match a keyword. Upstream: `POST /markets/suggest`. */
   readonly suggestMarkets?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
-  /** The client that made the request, as the gateway identifies it. No upstream call. */
+  /**
+   * The client that made the request, as the gateway identifies it. Null, without an error, if the request has no credential. If its session has
+   * ended, it is null with the error `UNAUTHENTICATED`. No upstream call.
+   */
   readonly viewer?: Maybe<Viewer>;
 };
 
@@ -1114,6 +1136,12 @@ export type QueryExportsArgs = {
 /** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryMarketArgs = {
   id: Scalars['ID']['input'];
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QueryMarketsArgs = {
+  ids: ReadonlyArray<Scalars['ID']['input']>;
 };
 
 
@@ -1439,6 +1467,10 @@ export type Viewer = {
   readonly __typename?: 'Viewer';
   /** Kind of credential in the request. */
   readonly authentication: Authentication;
+  /** Whether the client may export markets to the endpoints of its team: it belongs to a team. */
+  readonly canExport: Scalars['Boolean']['output'];
+  /** Whether the client may register and delete the endpoints of its team: it is an admin of the team. */
+  readonly canManageExportEndpoints: Scalars['Boolean']['output'];
   /** E-mail address of the signed-in user. Null for other kinds of credential. */
   readonly email?: Maybe<Scalars['String']['output']>;
   /** Name of the signed-in user. Null if the service did not send one, and for other kinds of credential. */
@@ -1549,6 +1581,7 @@ export type ResolversTypes = {
   AlertType: ResolverTypeWrapper<AlertType>;
   Authentication: Authentication;
   Boolean: ResolverTypeWrapper<Scalars['Boolean']['output']>;
+  Capabilities: ResolverTypeWrapper<Capabilities>;
   ClusterLabel: ResolverTypeWrapper<ClusterLabel>;
   Company: ResolverTypeWrapper<CompanyModel>;
   CompanyConnection: ResolverTypeWrapper<Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversTypes['Company']> }>;
@@ -1654,6 +1687,7 @@ export type ResolversParentTypes = {
   AffectedDatapoint: AffectedDatapoint;
   AlertType: AlertType;
   Boolean: Scalars['Boolean']['output'];
+  Capabilities: Capabilities;
   ClusterLabel: ClusterLabel;
   Company: CompanyModel;
   CompanyConnection: Omit<CompanyConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['CompanyEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Company']> };
@@ -1761,6 +1795,14 @@ export type AlertTypeResolvers<ContextType = Context, ParentType extends Resolve
   name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   rationale?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   similarity?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+};
+
+export type CapabilitiesResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Capabilities'] = ResolversParentTypes['Capabilities']> = {
+  eventSearch?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  exports?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  keywordSuggestion?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  marketData?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  marketRecords?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
 };
 
 export type ClusterLabelResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ClusterLabel'] = ResolversParentTypes['ClusterLabel']> = {
@@ -2109,10 +2151,12 @@ export type QuantityResolvers<ContextType = Context, ParentType extends Resolver
 };
 
 export type QueryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
+  capabilities?: Resolver<ResolversTypes['Capabilities'], ParentType, ContextType>;
   events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, RequireFields<QueryEventsArgs, 'first'>>;
   exportEndpoints?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ExportEndpoint']>>, ParentType, ContextType>;
   exports?: Resolver<Maybe<ResolversTypes['ExportConnection']>, ParentType, ContextType, RequireFields<QueryExportsArgs, 'first'>>;
   market?: Resolver<Maybe<ResolversTypes['Market']>, ParentType, ContextType, RequireFields<QueryMarketArgs, 'id'>>;
+  markets?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Market']>>, ParentType, ContextType, RequireFields<QueryMarketsArgs, 'ids'>>;
   node?: Resolver<Maybe<ResolversTypes['Node']>, ParentType, ContextType, RequireFields<QueryNodeArgs, 'nodeId'>>;
   nodes?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Node']>>, ParentType, ContextType, RequireFields<QueryNodesArgs, 'nodeIds'>>;
   observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<QueryObservationArgs, 'id'>>;
@@ -2208,6 +2252,8 @@ export type VectorIndexResolvers<ContextType = Context, ParentType extends Resol
 
 export type ViewerResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Viewer'] = ResolversParentTypes['Viewer']> = {
   authentication?: Resolver<ResolversTypes['Authentication'], ParentType, ContextType>;
+  canExport?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  canManageExportEndpoints?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   email?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   team?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
@@ -2216,6 +2262,7 @@ export type ViewerResolvers<ContextType = Context, ParentType extends ResolversP
 export type Resolvers<ContextType = Context> = {
   AffectedDatapoint?: AffectedDatapointResolvers<ContextType>;
   AlertType?: AlertTypeResolvers<ContextType>;
+  Capabilities?: CapabilitiesResolvers<ContextType>;
   ClusterLabel?: ClusterLabelResolvers<ContextType>;
   Company?: CompanyResolvers<ContextType>;
   CompanyConnection?: CompanyConnectionResolvers<ContextType>;

@@ -58,6 +58,7 @@ function publishEntangledEvents({ data, publishEvent }: Sandbox): void {
 /** What queries cost upstream, at the sandbox as it is at noon of a day. docs/cost.md shows it. */
 export const callsTable: readonly CallsRow[] = [
   { what: 'Who am I: `viewer`', query: '{ viewer { authentication team } }', cold: {}, warm: {} },
+  { what: 'What this gateway can do: `capabilities`', query: '{ capabilities { exports } }', cold: {}, warm: {} },
   { what: 'A market alone: `market(id: 1) { id }`', query: '{ market(id: 1) { id } }', cold: {}, warm: {} },
   {
     what: 'All fields of its record',
@@ -67,8 +68,8 @@ export const callsTable: readonly CallsRow[] = [
     warm: {},
   },
   {
-    what: 'The records of three markets',
-    query: '{ a: market(id: 1) { name } b: market(id: 2) { name } c: market(id: 3) { name } }',
+    what: 'The records of three markets: `markets(ids:)`',
+    query: '{ markets(ids: [1, 2, 3]) { name } again: market(id: 1) { name } }',
     cold: { [record]: 3 },
     warm: {},
   },

@@ -37,6 +37,8 @@ const answers: Readonly<Record<string, string>> = {
   'exports.recent': '[Export]',
 };
 
+const capabilities = ['eventSearch', 'keywordSuggestion', 'marketRecords', 'marketData', 'exports'];
+
 /**
  * When values are there. Inside of one list either nothing is late, or all is that makes an item fail: where one fails at once while another
  * waits, graphql-js leaves the rejection of the other unheard, which would fail the test.
@@ -121,6 +123,8 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
     exports: room('exports'),
     teams: { teamOf: () => draw.pick([{ key: 'name:team', name: 'team' }, null]), isAdmin: () => true },
     metadata: { forbidCaching() {} },
+    capabilities: Object.fromEntries(capabilities.map(name => [name, draw.chance(0.5)])),
+    credentialIfAny: draw.pick([{ kind: 'apiKey' }, { kind: 'cookie', name: 'Ada', email: undefined }, undefined]),
     credential: { kind: draw.pick(['apiKey', 'bearer', 'cookie']), name: 'Ada', email: undefined },
   };
   return { context, calls };

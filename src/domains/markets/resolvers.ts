@@ -1,6 +1,7 @@
 import type { Context } from '../../context.js';
 import type { Resolvers } from '../../generated/schema-types.js';
 import { marketId, plainText } from '../../graphql/input.js';
+import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/maybe-promise.js';
 import type { Market, MarketTopic, MarketTopicGroup } from './model.js';
@@ -12,6 +13,9 @@ const recordOf = ({ id }: Market, { loaders }: Context) => loaders.markets.recor
 export const marketsResolvers: Resolvers = {
   Query: {
     market: (_, { id }) => ({ id: marketId(id) }),
+    markets: (_, { ids }) =>
+      // Each in a promise, so that an invalid identifier is an error of its own.
+      boundedList('Query.markets(ids:)', ids, 'ids').map(async (id, index) => ({ id: marketId(id, `ids.${index}`) })),
     suggestMarkets: (_, { keyword }, { loaders }) => loaders.markets.suggestions(plainText(keyword, 'keyword')),
   },
   Market: {

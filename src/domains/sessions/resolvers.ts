@@ -11,7 +11,9 @@ const longestPassword = 1_024;
 /** The client that made the request, and how sessions start and end. */
 export const sessionsResolvers: Resolvers = {
   Query: {
-    viewer: (_, __, { credential, teams }) => viewerOf(credential, teams),
+    viewer: (_, __, { credentialIfAny, teams }) =>
+      credentialIfAny === undefined ? null : viewerOf(credentialIfAny, teams),
+    capabilities: (_, __, { capabilities }) => capabilities,
   },
   Mutation: {
     async signIn(_, { input }, { session, teams }) {
@@ -42,10 +44,13 @@ const authentications = {
 
 function viewerOf(credential: Credential, teams: Context['teams']) {
   const signedIn = credential.kind === 'cookie' ? credential : undefined;
+  const team = teams.teamOf(credential);
   return {
     authentication: authentications[credential.kind],
-    team: teams.teamOf(credential)?.name ?? null,
+    team: team?.name ?? null,
     email: signedIn?.email ?? null,
     name: signedIn?.name ?? null,
+    canExport: team !== null,
+    canManageExportEndpoints: team !== null && teams.isAdmin(credential),
   };
 }

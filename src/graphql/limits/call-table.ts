@@ -59,6 +59,7 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
   'Query.events': { calls: ({ has }) => (has('after') ? 2 : 1) },
   'Query.observation': call,
   'Query.suggestMarkets': call,
+  'Query.markets': { calls: 0, values: identified },
   'Query.nodes': { calls: 0, values: identified },
   'Event.references': { calls: 0, objects: referencesPerEvent },
   'EventReference.observation': call,

@@ -14,6 +14,7 @@ export const listBounds = {
   'EventFilter.impactedEntities': mostNames,
   'ExportCompaniesInput.domains': mostDomains,
   'ExportMarketCsvInput.domains': mostDomains,
+  'Query.markets(ids:)': 50,
   'Query.nodes(nodeIds:)': 100,
   'RegisterExportEndpointInput.headers': 50,
   'ReviewTarget.domains': mostDomains,

@@ -61,9 +61,10 @@ query CompanyTable($filter: CompanyFilter, $orderBy: CompanyOrder) {
       '{ "filter": { "actualRevenue": { "min": 1000000 } }, "orderBy": { "field": "SCORE", "direction": "DESC" } }',
   },
   {
-    query: `# The client that made the request: its kind of credential, its team and its user.
+    query: `# The client that made the request, and what it may do with this gateway.
 query Viewer {
-  viewer { authentication team email }
+  viewer { authentication team email canExport canManageExportEndpoints }
+  capabilities { eventSearch keywordSuggestion marketRecords marketData exports }
 }
 `,
   },

@@ -1,9 +1,14 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isInterfaceType } from 'graphql';
+import { hashOfKey } from '../src/auth/teams.js';
 import { nodeId } from '../src/graphql/node.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
+import { overSse, overWebsocket } from './support/streams.js';
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
@@ -113,3 +118,106 @@ describe('node', () => {
     expect(unresolved).toEqual([]);
   });
 });
+
+describe('markets', () => {
+  const query = 'query ($ids: [ID!]!) { markets(ids: $ids) { id name } }';
+
+  test('reads several in their order, each by one call', async () => {
+    await withGateway({}, async other => {
+      sandbox.calls.clear();
+      const { data, errors } = await other.query(query, { ids: ['3', '1', '3'] });
+      expect(errors).toBeUndefined();
+      const [third, first] = ['3', '1'].map(id => ({ id, name: expect.any(String) }));
+      expect(data.markets).toEqual([third, first, third]);
+      expect(sandbox.calls.count()).toBe(2);
+    });
+  });
+
+  test('has null and an error in place of each that cannot be read, and refuses more than 50', async () => {
+    const { data, errors } = await gateway.query('{ markets(ids: ["1", "x", "02"]) { id } }');
+    expect(data.markets).toEqual([{ id: '1' }, null, null]);
+    expect(errors?.map(({ path, extensions }) => [path, extensions.argument])).toEqual([
+      [['markets', 1], 'ids.1'],
+      [['markets', 2], 'ids.2'],
+    ]);
+    const tooMany = await gateway.query(query, { ids: Array.from({ length: 51 }, (_, index) => `${index}`) });
+    expect(tooMany.errors?.[0].extensions).toEqual({ code: 'BAD_USER_INPUT', argument: 'ids' });
+  });
+});
+
+const capabilities = '{ capabilities { eventSearch keywordSuggestion marketRecords marketData exports } }';
+
+describe('capabilities', () => {
+  const all = { eventSearch: true, keywordSuggestion: true, marketRecords: true, marketData: true, exports: true };
+
+  test.each<[string, Record<string, string>, object]>([
+    ['everything', {}, {}],
+    ['no search', { EVENTS_SEARCH_PARAM: '' }, { eventSearch: false }],
+    ['no keyword suggestion', { KEYWORD_SUGGESTION_PATH: '' }, { keywordSuggestion: false }],
+    ['no markets interface', { UPSTREAM_API_URL: '' }, { marketData: false }],
+    ['no market records', { UPSTREAM_DEV_URL: '' }, { marketRecords: false, exports: false }],
+  ])('say what the operator has configured: %s', async (_, env, missing) => {
+    await withGateway(env, async other => {
+      const { data, errors } = await other.query(capabilities, {}, {});
+      expect(errors).toBeUndefined();
+      expect(data.capabilities).toEqual({ ...all, ...missing });
+    });
+  });
+
+  test('are the same over every transport', async () => {
+    const overHttp = await gateway.query(capabilities);
+    for (const listen of [overSse, overWebsocket]) {
+      const { results, ended } = listen(gateway.url, { query: capabilities });
+      expect(await ended).toBeUndefined();
+      expect(results[0].data).toEqual(overHttp.data);
+    }
+  });
+});
+
+describe('viewer', () => {
+  const viewer = '{ viewer { authentication team canExport canManageExportEndpoints } market(id: 1) { name } }';
+  const [admin = '', member = '', stranger = ''] = ['demo-key-subscribed', 'demo-key-markets-only', 'another-key'];
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'identity-'));
+    const list = [{ name: 'Team', keys: [admin, member].map(hashOfKey), admins: [hashOfKey(admin)] }];
+    await writeFile(join(folder, 'teams.json'), JSON.stringify(list));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test('says who may export and who may manage the endpoints, each client its own', async () => {
+    await withGateway({ TEAMS_FILE: join(folder, 'teams.json'), DATA_DIR: folder }, async other => {
+      const expected = {
+        [admin]: { authentication: 'API_KEY', team: 'Team', canExport: true, canManageExportEndpoints: true },
+        [member]: { authentication: 'API_KEY', team: 'Team', canExport: true, canManageExportEndpoints: false },
+        [stranger]: { authentication: 'API_KEY', team: null, canExport: false, canManageExportEndpoints: false },
+      };
+      // Several times, because whole responses are cached.
+      for (let time = 0; time < 3; time += 1) {
+        for (const [key, own] of Object.entries(expected)) {
+          const { data } = await other.query(viewer, {}, { 'x-api-key': key });
+          expect(data.viewer).toEqual(own);
+        }
+        const { data, errors } = await other.query(viewer, {}, {});
+        expect(data).toEqual({ viewer: null, market: { name: null } });
+        expect(errors?.map(({ path }) => path)).toEqual([['market', 'name']]);
+      }
+    });
+  });
+
+  test('may export without a teams file only with an API key', async () => {
+    const withKey = await gateway.query(viewer);
+    expect(withKey.data.viewer).toMatchObject({ canExport: true, canManageExportEndpoints: true });
+    const withToken = await gateway.query(viewer, {}, { authorization: 'Bearer token' });
+    expect(withToken.data.viewer).toMatchObject({ canExport: false, canManageExportEndpoints: false });
+  });
+});
+
+async function withGateway(env: Record<string, string>, use: (gateway: TestGateway) => Promise<void>): Promise<void> {
+  const other = await startGateway({ sandbox, env });
+  try {
+    await use(other);
+  } finally {
+    await other.close();
+  }
+}

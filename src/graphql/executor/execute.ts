@@ -32,9 +32,8 @@ const maxSchemaResponses = 4;
 /** Of all cached plans. A field takes about 300 bytes, including V8's layout of response objects. */
 const maxCachedFields = 20_000;
 
-/** What is known about an operation: a plan pays from its second execution on. */
+/** What is known about an operation that was planned before. */
 type OperationState =
-  | { readonly kind: 'seenOnce' }
   | { readonly kind: 'unplannable' }
   | {
       readonly kind: 'plannable';
@@ -44,18 +43,18 @@ type OperationState =
       readonly conditions: readonly string[];
     };
 
-const seenOnce: OperationState = { kind: 'seenOnce' };
 const unplannable: OperationState = { kind: 'unplannable' };
 
 /**
- * The compiled executor. It plans queries whose document was executed before, and large queries at once. It leaves to graphql-js: mutations,
+ * The compiled executor. It plans queries whose document the client has sent before, and large queries at once. It leaves to graphql-js: mutations,
  * subscriptions, small new documents, and invalid variables. A response about the schema is computed once for
  * each document.
+ * @param options.isRepeated whether a document is sent for the second time at least: a plan pays from then on.
  * @param options.isLarge whether a plan pays for an operation even if it is executed only once.
  */
 export function createPlanExecutor(
   schema: GraphQLSchema,
-  { isLarge }: { isLarge(operation: OperationDefinitionNode): boolean },
+  options: { isRepeated(document: DocumentNode): boolean; isLarge(operation: OperationDefinitionNode): boolean },
 ): PlanExecutor {
   /** By operation, which lives as long as its parsed document is cached. */
   const states = new WeakMap<OperationDefinitionNode, OperationState>();
@@ -65,12 +64,11 @@ export function createPlanExecutor(
 
   function stateOf(operation: OperationDefinitionNode, document: DocumentNode): OperationState {
     let state = states.get(operation);
-    if (state === undefined ? isLarge(operation) : state.kind === 'seenOnce') {
+    if (state === undefined) {
       lastNumber += 1;
       state = { kind: 'plannable', number: lastNumber, ...fragmentsAndConditions(document) };
+      states.set(operation, state);
     }
-    state ??= seenOnce;
-    states.set(operation, state);
     return state;
   }
 
@@ -79,7 +77,8 @@ export function createPlanExecutor(
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
     const schemaResponse = schemaResponses.get(operation);
     if (schemaResponse !== undefined) return schemaResponse;
-    const isNew = !states.has(operation);
+    const isRepeated = options.isRepeated(document);
+    if (!isRepeated && !options.isLarge(operation)) return undefined;
     const state = stateOf(operation, document);
     if (state.kind !== 'plannable') return undefined;
 
@@ -97,7 +96,7 @@ export function createPlanExecutor(
       return undefined;
     }
     // The plan of a query that may never come again must not evict others.
-    if (!isNew) plans.set(key, plan);
+    if (isRepeated) plans.set(key, plan);
     const result = runPlan(plan, { schema, fragments, operation, variables, context });
     if (isAboutSchema(operation) && !(result instanceof Promise)) schemaResponses.set(operation, result);
     return result;

@@ -51,6 +51,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     });
     return deps.introspection ? masked : withoutSuggestions(masked);
   };
+  const documentStore = createDocumentStore();
   const apollo = new ApolloServer<Context>({
     schema,
     // Where introspection is off, the validation rules of the admission forbid it.
@@ -58,7 +59,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     parseOptions: admission.parseOptions,
     validationRules: [...admission.validationRules],
     validationOptions: admission.validationOptions,
-    documentStore: createDocumentStore(),
+    documentStore,
     // The admission knows the trusted documents.
     persistedQueries: false,
     csrfPrevention: true,
@@ -74,7 +75,10 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       ApolloServerPluginUsageReportingDisabled(),
       createApolloPlugin({
         admission,
-        executePlanned: deps.executor === 'plan' ? createPlanExecutor(schema, admission) : undefined,
+        executePlanned:
+          deps.executor === 'plan'
+            ? createPlanExecutor(schema, { isRepeated: documentStore.isRepeated, isLarge: admission.isLarge })
+            : undefined,
         explains: deps.explains,
         accept: requestTelemetry.accept,
         onErrors(errors, context) {
@@ -140,7 +144,10 @@ function abortController(reply: FastifyReply, milliseconds: number, claim: Claim
 }
 
 /** Apollo's store of parsed and validated documents. */
-type DocumentStore = NonNullable<ApolloServerOptions<BaseContext>['documentStore']>;
+type DocumentStore = NonNullable<ApolloServerOptions<BaseContext>['documentStore']> & {
+  /** Whether a document was sent before. */
+  isRepeated(document: DocumentNode): boolean;
+};
 
 /** The total text, in characters, of the documents that a transport keeps parsed. A parsed document takes about a hundred times its text. */
 export const mostDocumentText = 256 * 1024;
@@ -153,10 +160,15 @@ const mostSeen = 10_000;
 export function createDocumentStore(): DocumentStore {
   const seen = new LRUCache<string, true>({ max: mostSeen });
   const kept = new LRUCache<string, DocumentNode>({ maxSize: mostDocumentText });
+  const repeated = new WeakSet<DocumentNode>();
   return {
+    isRepeated: document => repeated.has(document),
     get: async key => kept.get(key),
     async set(key, document) {
-      if (seen.has(key)) kept.set(key, document, { size: document.loc?.source.body.length ?? mostDocumentText });
+      if (seen.has(key)) {
+        repeated.add(document);
+        kept.set(key, document, { size: document.loc?.source.body.length ?? mostDocumentText });
+      }
       seen.set(key, true);
     },
     async delete(key) {

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
 import { Chunks, joinBytes } from '../../lib/join-bytes.js';
+import { freeSoon } from './body-memory.js';
 import { bodyTooLarge, type Reply } from './reply.js';
 
 /** An exchange that ended without a reply. `sent` says whether the service may have received the request. */
@@ -114,8 +115,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#isOver) return;
-    const body = joinBytes(this.#chunks?.parts ?? []);
+    const parts = this.#chunks?.parts ?? [];
+    const body = joinBytes(parts);
     this.#end();
+    if (parts.length > 1) freeSoon(parts);
     this.#listener.onReply({ status: this.#status, headers: this.#headers, body });
   }
 

@@ -1,6 +1,7 @@
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { type JsonBounds, jsonExcess } from '../../lib/json-excess.js';
 import { cutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
+import { freeSoon } from './body-memory.js';
 import type { UpstreamRequest } from './request.js';
 
 /** What came back over the wire, whatever its status. */
@@ -50,11 +51,12 @@ export function bodyTooLarge(): UpstreamInvalidResponse {
 
 /**
  * The text of a reply. Embeddings that the request wants are strings in it (`"0.1,0.2"`); embeddings that it does not want are null. The bounds keep out
- * texts that would take the parser, or the code that reads the value, too long. Changes the body in place, so read it once.
+ * texts that would take the parser, or the code that reads the value, too long. Changes the body in place and frees it, so read it once.
  * @throws UpstreamInvalidResponse if the text exceeds the bounds of its endpoint family
  */
 export function replyText({ body }: Reply, { family, vectors }: UpstreamRequest): string {
   const text = bodyText(body, vectors);
+  freeSoon([body]);
   if (jsonExcess(text, bodyBoundsOf(family)) !== undefined) throw bodyTooLarge();
   return text;
 }

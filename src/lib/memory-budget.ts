@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
 
-/** How many bytes may be held at a time: by the whole process, by one owner, and by one answer. */
+/** How many bytes may be held at a time: by the whole process, by one owner, and by one response. */
 export interface MemoryBounds {
   readonly total: number;
   readonly perOwner: number;
@@ -9,7 +9,7 @@ export interface MemoryBounds {
 }
 
 const mebibyte = 1024 * 1024;
-/** Above this part of its limit, an owner or the process starts nothing new: running operations need the rest. */
+/** Above this share of its limit, an owner or the process starts nothing new, because running operations need the rest. */
 const nearlyFull = 0.75;
 /** A parsed record takes about this many times the bytes of its text. */
 const bytesPerByteRead = 3;
@@ -25,8 +25,8 @@ function memoryBounds(heapLimit: number = getHeapStatistics().heap_size_limit): 
 }
 
 /**
- * Bounds the memory of this process that requests and answers take: what operations under way have read, answers that were written and that
- * their clients have not taken yet, and what clients have sent. Owners are credentials, or network addresses where there is no credential.
+ * Bounds the memory that requests and responses take in this process: what running operations have read, responses that clients have not
+ * received yet, and what clients have sent. Owners are credentials, or network addresses where there is no credential.
  * What clients send belongs to their network address in any case, because a client can make up as many credentials as it likes.
  */
 export class MemoryBudget {
@@ -43,19 +43,19 @@ export class MemoryBudget {
     return this.#held;
   }
 
-  /** Whether this process is to begin nothing new. */
+  /** Whether this process must not start anything new. */
   get isNearlyFull(): boolean {
     return this.#held > this.bounds.total * nearlyFull;
   }
 
-  /** Why an owner is to begin nothing new; undefined: it may. */
+  /** The error if an owner must not start anything new; undefined if it may. */
   refusalFor(owner: string): Overloaded | RateLimited | undefined {
     if (this.#held === 0) return undefined;
     if (this.isNearlyFull) return new Overloaded();
     return (this.#owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull ? tooMuch() : undefined;
   }
 
-  /** A claim of nothing yet. */
+  /** A new claim, which counts nothing yet. */
   claim(owner: string): Claim {
     return new Claim(this, owner);
   }
@@ -66,7 +66,7 @@ export class MemoryBudget {
     if ((this.#owners.get(owner) ?? 0) + growth > this.bounds.perOwner) throw tooMuch();
   }
 
-  /** Counts without asking whether there is room. */
+  /** Counts bytes without checking whether there is room. */
   change(owner: string, by: number): void {
     this.#held += by;
     const held = (this.#owners.get(owner) ?? 0) + by;
@@ -78,7 +78,7 @@ export class MemoryBudget {
 const tooMuch = () =>
   new RateLimited('Responses for this credential are waiting to be read; read them, then try again');
 
-/** What one operation, answer or connection takes of a budget, until it is released. */
+/** What one operation, response or connection takes of a budget, until it is released. */
 export class Claim {
   readonly #budget: MemoryBudget;
   readonly #owner: string;
@@ -102,15 +102,15 @@ export class Claim {
   }
 
   /**
-   * Makes room for an answer in the place of what it is made of.
-   * @param measure tells about how long it will be, in bytes; called only where that can be much.
-   * @throws QueryTooComplex where it would be larger than any answer may be; Overloaded, RateLimited
+   * Makes room for a response in place of the records that it is made of.
+   * @param measure returns the approximate length of the response in bytes. Called only if the response can be large.
+   * @throws QueryTooComplex if it would be larger than any response may be; Overloaded, RateLimited
    */
   writes(measure: () => number): void {
     if (this.#bytesRead >= worthMeasuring) this.wrote(measure());
   }
 
-  /** The answer has this length, in bytes. @throws as `writes` does. */
+  /** Counts a response of this length, in bytes. @throws as `writes` does. */
   wrote(bytes: number): void {
     const { perAnswer } = this.#budget.bounds;
     if (bytes > perAnswer) throw new QueryTooComplex('bytes of the answer', bytes, perAnswer);
@@ -122,7 +122,7 @@ export class Claim {
     this.#resize(bytes < worthCounting ? 0 : bytes);
   }
 
-  /** Counts so many bytes, whether there is room or not; tells whether there was. */
+  /** Counts this many bytes, even if there is no room. Returns whether there was room. */
   set(bytes: number): boolean {
     const growth = this.#isReleased ? 0 : bytes - this.#bytes;
     if (growth === 0) return true;
@@ -131,7 +131,7 @@ export class Claim {
     return growth < 0 || this.#budget.held <= this.#budget.bounds.total;
   }
 
-  /** Gives everything back; the claim counts nothing from now on. */
+  /** Gives all bytes back. The claim counts nothing from then on. */
   release(): void {
     this.set(0);
     this.#isReleased = true;

@@ -1,4 +1,4 @@
-/** The path of a request's address as the server routes it: decoded, and without the query, which may hold a credential. */
+/** The path of a request's URL as the server routes it: decoded, and without the query, which may hold a credential. */
 export function pathOf(url: string): string {
   const end = url.search(/[?#]/);
   const path = end === -1 ? url : url.slice(0, end);
@@ -18,13 +18,13 @@ function decoded(path: string): string {
   }
 }
 
-/** The session ids in the query of a request's address, decoded: a credential. */
+/** The session ids in the query of a request's URL, decoded. Each is a credential. */
 export function sessionIdsIn(url: string): readonly string[] {
   const start = url.indexOf('?');
   return start === -1 ? [] : new URLSearchParams(url.slice(start)).getAll('sessionId');
 }
 
-/** A request's address without the parameters that `sessionIdsIn` reads; every other parameter is left as it came. */
+/** A request's URL without the parameters that `sessionIdsIn` reads. All other parameters stay unchanged. */
 export function withoutSessionIds(url: string): string {
   const start = url.indexOf('?');
   if (start === -1) return url;

@@ -1,7 +1,7 @@
 import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
-import { runYielding } from '../../lib/turns.js';
+import { runYielding } from '../../lib/run-yielding.js';
 import { companiesRead, esgRead } from './client.js';
 import { facetsOf } from './facets.js';
 import { type Companies, type CompanyConditions, companiesByDomain, preparedFilter } from './filter.js';

@@ -1,6 +1,6 @@
 import type { MaybePromise } from './maybe-promise.js';
 
-/** How long pieces of work may hold up everything else in one turn of the event loop, in milliseconds. */
+/** How long `runYielding` may block one turn of the event loop, in milliseconds. */
 const longestMs = 10;
 
 let spentMs = 0;
@@ -8,8 +8,8 @@ let isScheduled = false;
 const waiting: (() => void)[] = [];
 
 /**
- * Does a piece of computation: at once, unless such pieces have taken 10 ms of this turn of the event loop already; else in one of the next
- * turns, so that between many pieces other requests have theirs. A piece itself must be short.
+ * Runs a short piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
+ * then handled in between.
  */
 export function runYielding<T>(work: () => T): MaybePromise<T> {
   if (spentMs < longestMs && waiting.length === 0) return timed(work);

@@ -23,7 +23,9 @@ export interface Gateway {
   readonly app: FastifyInstance;
   /** The embedded sandbox, where no service is configured. */
   readonly sandbox: Sandbox | undefined;
-  /** Closes everything. For `noticeMs` before that, it refuses new requests with 503, so that a load balancer can choose another gateway. */
+  /** `SHUTDOWN_NOTICE_MS`. */
+  readonly shutdownNoticeMs: number;
+  /** Closes everything. For `noticeMs` before that, it still serves, but `/readyz` says 503, so that a load balancer can choose another gateway. */
   close(noticeMs?: number): Promise<void>;
 }
 
@@ -49,15 +51,25 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   gaugeOldSeals(metrics, { session: sessions.outdated, endpoint: exports.outdated });
   const demoKey = sandbox && demoKeyOf(sandbox);
   const connections = createConnections();
-  const app = await createServer({ ...built, config, schema, metrics, log, tracing, connections, demoKey, seams });
+  let isClosing = false;
+  const app = await createServer({
+    ...built,
+    isClosing: () => isClosing,
+    config,
+    schema,
+    metrics,
+    log,
+    tracing,
+    connections,
+    demoKey,
+    seams,
+  });
 
   if (sandbox !== undefined) {
     app.addHook('onListen', async () => {
       log.warn('The embedded sandbox runs: all data is invented, and a request without a credential uses its demo key');
     });
   }
-  let notice = 0;
-  app.addHook('preClose', () => pause(notice));
   dropIdleConnections(app, connections);
   app.addHook('onClose', async () => {
     await close();
@@ -67,9 +79,11 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   return {
     app,
     sandbox,
-    close(noticeMs = 0) {
-      notice = noticeMs;
-      return app.close();
+    shutdownNoticeMs: config.shutdownNoticeMs,
+    async close(noticeMs = 0) {
+      isClosing = true;
+      await pause(noticeMs);
+      await app.close();
     },
   };
 }

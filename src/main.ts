@@ -1,17 +1,15 @@
 import { constants } from 'node:os';
 import type { Gateway } from './app.js';
 
-/** How long closing may take before the process exits anyway. */
+/** How long closing may take after the notice, before the process exits anyway. */
 const longestClosingMs = 10_000;
-/** A load balancer that checks every second notices in this time that the gateway is not ready. Until then requests are answered with 503. */
-const noticeMs = 1_500;
 
 /** Undefined while the gateway starts. */
 let gateway: Gateway | undefined;
 
 // Registered before everything else is loaded: the first process of a container receives only the signals that it handles.
 process.once('SIGINT', () => void end('SIGINT'));
-process.once('SIGTERM', () => void end('SIGTERM', noticeMs));
+process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdownNoticeMs));
 
 // The last resort: these are bugs of the gateway. After an unhandled rejection the state of the process is known, after an uncaught exception it
 // is not.
@@ -24,14 +22,14 @@ process.on('uncaughtException', error => {
 const { start } = await import('./app.js');
 gateway = await start(process.env);
 
-/** Closes the gateway after its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */
-async function end(signal: NodeJS.Signals, notice = 0, status = 0): Promise<void> {
+/** Closes the gateway after the notice and its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */
+async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<void> {
   if (gateway === undefined) {
     process.stderr.write(`${signal}: the gateway ended before it was ready\n`);
     process.exit(128 + constants.signals[signal]);
   }
-  setTimeout(() => process.exit(1), longestClosingMs).unref();
-  await gateway.close(notice);
+  setTimeout(() => process.exit(1), noticeMs + longestClosingMs).unref();
+  await gateway.close(noticeMs);
   process.exit(status);
 }
 

@@ -45,6 +45,7 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   readonly log: Logger;
   readonly tracing: Tracing | undefined;
   readonly connections: Connections;
+  readonly isClosing: () => boolean;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
   readonly seams: ServerSeams;
@@ -57,7 +58,7 @@ export const callsInARow = 3;
 
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
-  const { config, schema, services, metrics, log, tracing, connections, demoKey, seams } = deps;
+  const { config, schema, services, metrics, log, tracing, connections, demoKey, isClosing, seams } = deps;
   const { telemetry } = services;
   const { introspection } = config;
   const explains = config.explain ?? false;
@@ -115,7 +116,7 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   });
   await registerWebSafety(app, config.corsOrigins);
   requestLimits.refuseIn(app);
-  registerMonitoring(app, loadShedding, metrics.registry);
+  registerMonitoring(app, { isClosing, loadShedding, registry: metrics.registry });
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
   }

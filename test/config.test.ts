@@ -43,6 +43,7 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     queryCallLimit: 2_000,
     rateLimits: { perCredential: 600_000, perAddress: 1_200_000 },
     loadShedding: { requestsInFlight: 5_000, eventLoopDelayMs: 100 },
+    shutdownNoticeMs: 0,
     persistedDocuments: { file: undefined, mode: 'off' },
   });
   const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());

@@ -56,6 +56,20 @@ describe('a signal while the gateway starts ends it at once, and says so', () =>
   });
 });
 
+test('after SIGTERM the gateway serves for SHUTDOWN_NOTICE_MS, while it is no longer ready', async () => {
+  const noticeMs = 1_000;
+  const { url, signal, ended } = await program.start({ SHUTDOWN_NOTICE_MS: String(noticeMs) });
+  const at = performance.now();
+  signal('SIGTERM');
+  await until(async () => (await fetch(`${url}/readyz`)).status === 503);
+  const answer = await fetch(`${url}/graphql?query={viewer{team}}`, {
+    headers: { 'apollo-require-preflight': 'true' },
+  });
+  expect(answer.status).toBe(200);
+  expect(await ended).toMatchObject({ code: 0 });
+  expect(performance.now() - at).toBeGreaterThan(noticeMs);
+});
+
 describe('a SIGTERM to npm ends what it runs', () => {
   let folder: string;
   beforeEach(async () => {

@@ -48,6 +48,8 @@ async function start() {
     REDIS_URL: redis,
     SESSION_SECRET: randomBytes(32).toString('base64url'),
     TRUST_PROXY: '127.0.0.1',
+    // The balancer checks every second.
+    SHUTDOWN_NOTICE_MS: '1500',
     // For a machine whose other processes delay the event loop.
     ...(process.env.MAX_EVENT_LOOP_DELAY_MS && { MAX_EVENT_LOOP_DELAY_MS: process.env.MAX_EVENT_LOOP_DELAY_MS }),
   };

@@ -116,6 +116,7 @@ const environment = z.object({
   RATE_LIMIT_PER_ADDRESS: withDefault(wholeNumber(0, 1_000_000_000), 1_200_000),
   MAX_REQUESTS_IN_FLIGHT: withDefault(wholeNumber(1, 1_000_000), 5_000),
   MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 100),
+  SHUTDOWN_NOTICE_MS: withDefault(wholeNumber(0, 600_000), 0),
   PERSISTED_DOCUMENTS: optional(z.string()),
   PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),
 });
@@ -215,6 +216,8 @@ export interface Config {
   readonly rateLimits: { readonly perCredential: number; readonly perAddress: number };
   /** Above these, new requests are refused. */
   readonly loadShedding: { readonly requestsInFlight: number; readonly eventLoopDelayMs: number };
+  /** How long the gateway still serves after SIGTERM while it is no longer ready, in milliseconds. */
+  readonly shutdownNoticeMs: number;
   /** The manifest of trusted documents, and whether other documents may run. */
   readonly persistedDocuments: { readonly file: string | undefined; readonly mode: 'off' | 'allow' | 'only' };
 }
@@ -265,6 +268,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     queryCallLimit: values.QUERY_CALL_LIMIT,
     rateLimits: { perCredential: values.RATE_LIMIT_PER_CREDENTIAL, perAddress: values.RATE_LIMIT_PER_ADDRESS },
     loadShedding: { requestsInFlight: values.MAX_REQUESTS_IN_FLIGHT, eventLoopDelayMs: values.MAX_EVENT_LOOP_DELAY_MS },
+    shutdownNoticeMs: values.SHUTDOWN_NOTICE_MS,
     persistedDocuments: { file: values.PERSISTED_DOCUMENTS, mode: values.PERSISTED_DOCUMENTS_MODE },
   };
 }

@@ -1,5 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { nodeId } from '../src/graphql/node.js';
+import { createReceiver } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cursorOf } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -7,9 +12,12 @@ import { startGateway, type TestGateway } from './support/gateway.js';
 let sandbox: Sandbox;
 let gateway: TestGateway;
 let companies: readonly Company[];
+let folder: string;
 beforeAll(async () => {
   sandbox = await startSandbox();
-  gateway = await startGateway({ sandbox });
+  folder = await mkdtemp(join(tmpdir(), 'companies-'));
+  const env = { DATA_DIR: folder, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
+  gateway = await startGateway({ sandbox, env });
   const listing = await fetch(`${sandbox.origin}/v2/markets/1/companies`, {
     headers: { 'x-api-key': 'demo-key-subscribed' },
   });
@@ -18,6 +26,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.close();
   await sandbox.close();
+  await rm(folder, { recursive: true });
 });
 
 const listQuery = `query ($first: Int, $after: String, $last: Int, $before: String, $filter: CompanyFilter, $orderBy: CompanyOrder) {
@@ -146,5 +155,58 @@ describe('a company', () => {
     const { data, errors } = await gateway.query(query, { id });
     expect(data.node).toBeNull();
     expect(errors?.[0].extensions.code).toBe(code);
+  });
+});
+
+describe('an export', () => {
+  const filter = { actualRevenue: { min: 1_000_000 }, search: 'a' };
+  const orderBy = { field: 'NAME', direction: 'DESC' };
+  const scoreOf = (wanted: string) => companies.find(({ domain }) => domain === wanted)?.score ?? 0;
+
+  test('of a filtered, sorted page brings the companies of this page to the receiver, highest scores first', async () => {
+    const printed: string[] = [];
+    const receiver = createReceiver('accept', lines => printed.push(lines));
+    await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve));
+    try {
+      const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+      const register = `mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { __typename } }`;
+      const endpoint = { name: 'receiver', url, description: 'The receiver' };
+      expect((await gateway.query(register, { input: endpoint })).errors).toBeUndefined();
+
+      const page = { first: 3, after: cursorOf(4), filter, orderBy };
+      const { connection } = await list(page);
+      const send =
+        'mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { __typename } }';
+      const input = { marketId: '1', endpoint: 'receiver', companies: { visible: page } };
+      const { data } = await gateway.query(send, { input });
+      expect(data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+      const ranked = domainsOf(connection.nodes).sort((one, other) => scoreOf(other) - scoreOf(one));
+      expect(printed.join()).toContain(`3 companies: ${ranked.join(', ')}\n`);
+    } finally {
+      receiver.close();
+      receiver.closeAllConnections();
+    }
+  });
+
+  test.each<[string, (some: string[]) => object, (page: string[], matching: string[], some: string[]) => string[]]>([
+    ['all companies', () => ({ all: true }), () => domainsOf(companies)],
+    ['a page', () => ({ visible: { last: 5, filter, orderBy } }), page => page],
+    ['a filter', () => ({ matching: filter }), (_, matching) => matching],
+    ['domains', some => ({ domains: [...some, ...some] }), (_, __, some) => some],
+  ])('to CSV of %s sends exactly their domains', async (_, selection, expected) => {
+    const page = domainsOf((await list({ last: 5, filter, orderBy })).connection.nodes);
+    const text = ({ name, domain, description }: Company) => `${name} ${domain} ${description}`.toLowerCase();
+    const matching = companies.filter(each => each.actualRevenue >= 1e6 && text(each).includes('a'));
+    const some = domainsOf(companies.slice(3, 5));
+    const domains = expected(page, domainsOf(matching), some);
+    const input = { marketId: '1', companies: selection(some) };
+    const { data } = await gateway.query(
+      'mutation ($input: ExportMarketCsvInput!) { exportMarketCsv(input: $input) { downloadLink selected } }',
+      { input },
+    );
+    expect(data.exportMarketCsv.selected).toBe(domains.length);
+    const file = await (await fetch(data.exportMarketCsv.downloadLink)).text();
+    const rows = file.trim().split('\r\n').slice(1);
+    expect(rows.map(row => row.split(',')[0]).sort()).toEqual(domains.toSorted());
   });
 });

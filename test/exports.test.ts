@@ -402,23 +402,29 @@ describe('an export', () => {
     expect(endpoint.received[1]?.body.meta.totalItems).toBe(10);
   });
 
-  test('sends the filtered page of the explorer, and no other company', async () => {
+  test('sends the filtered, sorted page of the explorer by score, and no other company', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const filter = { operatesIn: [companies[0]?.operatesIn[0]?.toUpperCase()], naics: ['2', '3', '4', '5'] };
-    const page = `query ($after: String, $filter: CompanyFilter) { market(id: 1) {
-      companies(first: 7, after: $after, filter: $filter) { totalCount pageInfo { endCursor } nodes { domain } } } }`;
-    const first = (await gateway.query(page, { filter }, admin)).data.market.companies;
+    const orderBy = { field: 'NAME', direction: 'DESC' };
+    const page = `query ($after: String, $filter: CompanyFilter, $orderBy: CompanyOrder) { market(id: 1) {
+      companies(first: 7, after: $after, filter: $filter, orderBy: $orderBy) { totalCount pageInfo { endCursor } nodes { domain } } } }`;
+    const first = (await gateway.query(page, { filter, orderBy }, admin)).data.market.companies;
     const after = first.pageInfo.endCursor;
-    const second = (await gateway.query(page, { filter, after }, admin)).data.market.companies;
+    const second = (await gateway.query(page, { filter, orderBy, after }, admin)).data.market.companies;
     expect(second.nodes).toHaveLength(7);
     expect(second.totalCount).toBeLessThan(companies.length);
-    await sendAll({ companies: { visible: { first: 7, after, filter } } });
-    expect(domainsOf(endpoint.received[0]).sort()).toEqual(second.nodes.map(({ domain }: Company) => domain).sort());
+    await sendAll({ companies: { visible: { first: 7, after, filter, orderBy } } });
+    const shown = new Set(second.nodes.map(({ domain }: Company) => domain));
+    const ranked = byScore(companies.filter(({ domain }) => shown.has(domain)));
+    expect(domainsOf(endpoint.received[0])).toEqual(ranked.map(({ domain }) => domain));
     expect(endpoint.received[0]?.body.meta.totalItems).toBe(7);
+
+    await sendAll({ companies: { matching: filter } });
+    expect(endpoint.received[1]?.body.meta.totalItems).toBe(second.totalCount);
   });
 
-  test('counts as a repetition only if the filter is the same', async () => {
+  test('counts as a repetition only if filter and order are the same', async () => {
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
     const filtered = (country: string) =>
@@ -427,6 +433,10 @@ describe('an export', () => {
     expect(fault(await filtered(one ?? ''))).toBeUndefined();
     expect(fault(await filtered(one ?? ''))).toBeUndefined();
     expect(fault(await filtered(two ?? ''))).toBe('CONFLICT');
+    const sorted = { filter: { operatesIn: [one] }, orderBy: { field: 'NAME' } };
+    expect(fault(await sendAll({ idempotencyKey: `${crm} filtered`, companies: { visible: sorted } }))).toBe(
+      'CONFLICT',
+    );
     expect(endpoint.received).toHaveLength(1);
   });
 
@@ -465,6 +475,8 @@ describe('an export', () => {
       { companies: { visible: { after: Buffer.from('item:9999').toString('base64url') } } },
     ],
     ['BAD_USER_INPUT input.companies', { companies: { visible: { filter: { search: 'no company has this' } } } }],
+    ['BAD_USER_INPUT input.companies', { companies: { matching: { search: 'no company has this' } } }],
+    ['BAD_USER_INPUT input.companies.visible.last', { companies: { visible: { first: 1, last: 1 } } }],
     ['BAD_USER_INPUT input.marketId', { marketId: '../1' }],
     ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: '' }],
     ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: 'k'.repeat(256) }],

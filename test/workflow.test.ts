@@ -168,12 +168,13 @@ describe.each([
     );
 
     const csv = await run(
-      'mutation ($input: ExportMarketCsvInput!) { exportMarketCsv(input: $input) { downloadLink } }',
+      'mutation ($input: ExportMarketCsvInput!) { exportMarketCsv(input: $input) { downloadLink selected } }',
       {
         marketId: market,
-        domains: [kept, also],
+        companies: { domains: [kept, also] },
       },
     );
+    expect(csv.data.exportMarketCsv.selected).toBe(2);
     const file = await (await fetch(csv.data.exportMarketCsv.downloadLink)).text();
     const rows = file.trim().split(/\r\n/).slice(1);
     expect(rows.map(row => row.split(',')[0]).sort()).toEqual([kept, also].sort());
@@ -200,7 +201,12 @@ describe('each step', () => {
       /reviews$/,
     ],
     ['publishMarket', 'PublishMarketInput', { marketId: market }, /publish$/],
-    ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: ['a.example'] }, /export-csv$/],
+    [
+      'exportMarketCsv',
+      'ExportMarketCsvInput',
+      { marketId: '1', companies: { domains: ['a.example'] } },
+      /export-csv$/,
+    ],
   ];
   const selections: Record<string, string> = {
     createSearchCriteria: '{ searchCriteria { userPrompt } }',
@@ -439,14 +445,37 @@ describe('invalid input is refused before any call', () => {
       { marketId: '1', searchCriteria: { locations: [{ countryCode: 'DE', attributes: { countryName: 'x' } }] } },
       'input.searchCriteria.locations.0.attributes',
     ],
-    ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: [] }, 'input.domains'],
-    ['exportMarketCsv', 'ExportMarketCsvInput', { marketId: '1', domains: ['-.com'] }, 'input.domains.0'],
     [
       'exportMarketCsv',
       'ExportMarketCsvInput',
-      { marketId: '1', domains: Array(10_001).fill('a.example') },
-      'input.domains',
+      { marketId: '1', companies: { domains: [] } },
+      'input.companies.domains',
     ],
+    [
+      'exportMarketCsv',
+      'ExportMarketCsvInput',
+      { marketId: '1', companies: { domains: ['-.com'] } },
+      'input.companies.domains.0',
+    ],
+    [
+      'exportMarketCsv',
+      'ExportMarketCsvInput',
+      { marketId: '1', companies: { domains: Array(10_001).fill('a.example') } },
+      'input.companies.domains',
+    ],
+    ...(
+      [
+        [{}, 'input'],
+        [{ all: false }, 'input.companies.all'],
+        [{ visible: { last: 0 } }, 'input.companies.visible.last'],
+        [{ matching: { search: ' ' } }, 'input.companies.matching.search'],
+      ] as const
+    ).map(([companies, argument]): [string, string, object, string] => [
+      'exportMarketCsv',
+      'ExportMarketCsvInput',
+      { marketId: '1', companies },
+      argument,
+    ]),
     [
       'reviewCompanies',
       'ReviewCompaniesInput',

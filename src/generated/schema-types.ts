@@ -210,12 +210,39 @@ export type CompanyOrderField =
   /** By `Company.score`. */
   | 'SCORE';
 
+/** A page of `Market.companies`. */
+export type CompanyPageInput = {
+  /** The page has only companies after this cursor: an `endCursor`, or the `cursor` of an edge. */
+  readonly after?: InputMaybe<Scalars['String']['input']>;
+  /** The page has only companies before this cursor: a `startCursor`, or the `cursor` of an edge. */
+  readonly before?: InputMaybe<Scalars['String']['input']>;
+  /** Filter of the list. Left out or null: all companies. */
+  readonly filter?: InputMaybe<CompanyFilter>;
+  /** Number of companies from the start of the list, 1 to 100. Without `first` and `last`: 10. Cannot be combined with `last`. */
+  readonly first?: InputMaybe<Scalars['Int']['input']>;
+  /** Number of companies from the end of the list, 1 to 100. Cannot be combined with `first`. */
+  readonly last?: InputMaybe<Scalars['Int']['input']>;
+  /** Order of the list. Left out or null: the order of the service. */
+  readonly orderBy?: InputMaybe<CompanyOrder>;
+};
+
 /** Decision about a discovered company. */
 export type CompanyReviewStatus =
   /** Exclude the company from the market. */
   | 'EXCLUDE'
   /** Include the company in the market. */
   | 'INCLUDE';
+
+/** Selects companies of a market to export. Set exactly one member. If it selects no company, the error is `BAD_USER_INPUT`. */
+export type CompanySelection =
+  /** All companies of the market. Must be `true`. */
+  { readonly all: Scalars['Boolean']['input']; readonly domains?: never; readonly matching?: never; readonly visible?: never; }
+  |  /** Internet domains of the companies, 1 to 10,000. Case does not matter. */
+  { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; readonly matching?: never; readonly visible?: never; }
+  |  /** All companies that match a filter, on all pages. */
+  { readonly all?: never; readonly domains?: never; readonly matching: CompanyFilter; readonly visible?: never; }
+  |  /** The companies on one page of `Market.companies` with the same arguments, as shown in a market explorer. */
+  { readonly all?: never; readonly domains?: never; readonly matching?: never; readonly visible: CompanyPageInput; };
 
 /** A country and the number of companies that operate there. */
 export type CountryFacet = {
@@ -463,18 +490,6 @@ export type ExportAttempt = {
   readonly status?: Maybe<Scalars['Int']['output']>;
 };
 
-/** Companies to export. Set exactly one member. */
-export type ExportCompaniesInput =
-  /** All companies of the market. Must be `true`. */
-  { readonly all: Scalars['Boolean']['input']; readonly domains?: never; readonly visible?: never; }
-  |  /**
-   * Internet domains of the companies, at most 10,000. Case does not matter. If a domain is not in the market, the error is `BAD_USER_INPUT` and
-   * nothing is sent.
-   */
-  { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; readonly visible?: never; }
-  |  /** The companies on one page of `Market.companies` with the same arguments, as shown in a market explorer. */
-  { readonly all?: never; readonly domains?: never; readonly visible: ExportPageInput; };
-
 /** A page of exports. */
 export type ExportConnection = {
   readonly __typename?: 'ExportConnection';
@@ -562,23 +577,28 @@ export type ExportHeaderInput = {
 
 /** Companies to export to a CSV file. */
 export type ExportMarketCsvInput = {
-  /** Internet domains of the companies, 1 to 10,000. */
-  readonly domains: ReadonlyArray<Scalars['String']['input']>;
+  /** Companies to export. Domains are sent to the service as given, which decides about domains that it does not know. */
+  readonly companies: CompanySelection;
   /** Market identifier, a whole number. */
   readonly marketId: Scalars['ID']['input'];
 };
 
 /** A finished CSV export. */
-export type ExportMarketCsvResult = {
-  readonly __typename?: 'ExportMarketCsvResult';
+export type ExportMarketCsvPayload = {
+  readonly __typename?: 'ExportMarketCsvPayload';
   /** URL of the CSV file. */
   readonly downloadLink: Scalars['String']['output'];
+  /** Number of companies that were selected, each domain counted once. */
+  readonly selected: Scalars['Int']['output'];
 };
 
 /** An export to send. */
 export type ExportMarketToEndpointInput = {
-  /** Companies to export. The gateway sends the 500 companies with the highest score, in descending order of score. */
-  readonly companies: ExportCompaniesInput;
+  /**
+   * Companies to export. The gateway sends the 500 companies of the selection with the highest score, in descending order of score. If a domain is
+   * not in the market, the error is `BAD_USER_INPUT` and nothing is sent.
+   */
+  readonly companies: CompanySelection;
   /** Name of the endpoint. */
   readonly endpoint: Scalars['String']['input'];
   /**
@@ -604,16 +624,6 @@ export type ExportOutcome =
   | 'RUNNING'
   /** The gateway process that was sending the export stopped. The export may have arrived. The gateway does not send it again. */
   | 'UNKNOWN';
-
-/** A page of `Market.companies`. */
-export type ExportPageInput = {
-  /** The page begins after this cursor: an `endCursor`, or the `cursor` of an edge. */
-  readonly after?: InputMaybe<Scalars['String']['input']>;
-  /** Filter of the page. Left out or null: all companies. */
-  readonly filter?: InputMaybe<CompanyFilter>;
-  /** Number of companies on the page, 1 to 100. */
-  readonly first?: InputMaybe<Scalars['Int']['input']>;
-};
 
 /** A detail that the endpoint gives when it rejects an export. */
 export type ExportReference = {
@@ -856,8 +866,11 @@ export type Mutation = {
    * `NOT_FOUND` if the team has no such endpoint. No upstream call.
    */
   readonly deleteExportEndpoint?: Maybe<ExportEndpoint>;
-  /** Exports companies of a published market to a CSV file. Upstream: `POST /markets/{id}/export-csv`. */
-  readonly exportMarketCsv?: Maybe<ExportMarketCsvResult>;
+  /**
+   * Exports companies of a published market to a CSV file. Upstream: `POST /markets/{id}/export-csv`, and before it
+   * `GET /v2/markets/{id}/companies`, unless the companies are selected by their domains.
+   */
+  readonly exportMarketCsv?: Maybe<ExportMarketCsvPayload>;
   /**
    * Sends companies of a published market to an endpoint of the client's team and waits for the result. The gateway calls the endpoint up to four
    * times and waits at most 15 seconds for each response. Upstream: `GET /dev/markets/{id}` and `GET /v2/markets/{id}/companies`.
@@ -1590,7 +1603,9 @@ export type ResolversTypes = {
   CompanyFilter: CompanyFilter;
   CompanyOrder: CompanyOrder;
   CompanyOrderField: CompanyOrderField;
+  CompanyPageInput: CompanyPageInput;
   CompanyReviewStatus: CompanyReviewStatus;
+  CompanySelection: CompanySelection;
   CountryFacet: ResolverTypeWrapper<CountryFacet>;
   CreateEmbedSessionPayload: ResolverTypeWrapper<CreateEmbedSessionPayload>;
   CreateSearchCriteriaInput: CreateSearchCriteriaInput;
@@ -1611,7 +1626,6 @@ export type ResolversTypes = {
   EventTimestamps: ResolverTypeWrapper<EventTimestamps>;
   Export: ResolverTypeWrapper<ExportRecordModel>;
   ExportAttempt: ResolverTypeWrapper<ExportAttempt>;
-  ExportCompaniesInput: ExportCompaniesInput;
   ExportConnection: ResolverTypeWrapper<Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversTypes['Export']> }>;
   ExportDelivered: ResolverTypeWrapper<Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
   ExportEdge: ResolverTypeWrapper<Omit<ExportEdge, 'node'> & { node: ResolversTypes['Export'] }>;
@@ -1620,10 +1634,9 @@ export type ResolversTypes = {
   ExportFault: ExportFault;
   ExportHeaderInput: ExportHeaderInput;
   ExportMarketCsvInput: ExportMarketCsvInput;
-  ExportMarketCsvResult: ResolverTypeWrapper<ExportMarketCsvResult>;
+  ExportMarketCsvPayload: ResolverTypeWrapper<ExportMarketCsvPayload>;
   ExportMarketToEndpointInput: ExportMarketToEndpointInput;
   ExportOutcome: ExportOutcome;
-  ExportPageInput: ExportPageInput;
   ExportReference: ResolverTypeWrapper<ExportReference>;
   ExportReferenceType: ExportReferenceType;
   ExportRejected: ResolverTypeWrapper<Omit<ExportRejected, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
@@ -1695,6 +1708,8 @@ export type ResolversParentTypes = {
   CompanyFacets: CompanyFacets;
   CompanyFilter: CompanyFilter;
   CompanyOrder: CompanyOrder;
+  CompanyPageInput: CompanyPageInput;
+  CompanySelection: CompanySelection;
   CountryFacet: CountryFacet;
   CreateEmbedSessionPayload: CreateEmbedSessionPayload;
   CreateSearchCriteriaInput: CreateSearchCriteriaInput;
@@ -1714,7 +1729,6 @@ export type ResolversParentTypes = {
   EventTimestamps: EventTimestamps;
   Export: ExportRecordModel;
   ExportAttempt: ExportAttempt;
-  ExportCompaniesInput: ExportCompaniesInput;
   ExportConnection: Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Export']> };
   ExportDelivered: Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
   ExportEdge: Omit<ExportEdge, 'node'> & { node: ResolversParentTypes['Export'] };
@@ -1722,9 +1736,8 @@ export type ResolversParentTypes = {
   ExportFailed: Omit<ExportFailed, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
   ExportHeaderInput: ExportHeaderInput;
   ExportMarketCsvInput: ExportMarketCsvInput;
-  ExportMarketCsvResult: ExportMarketCsvResult;
+  ExportMarketCsvPayload: ExportMarketCsvPayload;
   ExportMarketToEndpointInput: ExportMarketToEndpointInput;
-  ExportPageInput: ExportPageInput;
   ExportReference: ExportReference;
   ExportRejected: Omit<ExportRejected, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
   ExportResult: ResolversUnionTypes<ResolversParentTypes>['ExportResult'];
@@ -1999,8 +2012,9 @@ export type ExportFailedResolvers<ContextType = Context, ParentType extends Reso
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
-export type ExportMarketCsvResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportMarketCsvResult'] = ResolversParentTypes['ExportMarketCsvResult']> = {
+export type ExportMarketCsvPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportMarketCsvPayload'] = ResolversParentTypes['ExportMarketCsvPayload']> = {
   downloadLink?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  selected?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
 };
 
 export type ExportReferenceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportReference'] = ResolversParentTypes['ExportReference']> = {
@@ -2089,7 +2103,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   createEmbedSession?: Resolver<Maybe<ResolversTypes['CreateEmbedSessionPayload']>, ParentType, ContextType>;
   createSearchCriteria?: Resolver<Maybe<ResolversTypes['CreateSearchCriteriaPayload']>, ParentType, ContextType, RequireFields<MutationCreateSearchCriteriaArgs, 'input'>>;
   deleteExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType, RequireFields<MutationDeleteExportEndpointArgs, 'input'>>;
-  exportMarketCsv?: Resolver<Maybe<ResolversTypes['ExportMarketCsvResult']>, ParentType, ContextType, RequireFields<MutationExportMarketCsvArgs, 'input'>>;
+  exportMarketCsv?: Resolver<Maybe<ResolversTypes['ExportMarketCsvPayload']>, ParentType, ContextType, RequireFields<MutationExportMarketCsvArgs, 'input'>>;
   exportMarketToEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationExportMarketToEndpointArgs, 'input'>>;
   publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketPayload']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
   registerExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
@@ -2289,7 +2303,7 @@ export type Resolvers<ContextType = Context> = {
   ExportEdge?: ExportEdgeResolvers<ContextType>;
   ExportEndpoint?: ExportEndpointResolvers<ContextType>;
   ExportFailed?: ExportFailedResolvers<ContextType>;
-  ExportMarketCsvResult?: ExportMarketCsvResultResolvers<ContextType>;
+  ExportMarketCsvPayload?: ExportMarketCsvPayloadResolvers<ContextType>;
   ExportReference?: ExportReferenceResolvers<ContextType>;
   ExportRejected?: ExportRejectedResolvers<ContextType>;
   ExportResult?: ExportResultResolvers<ContextType>;

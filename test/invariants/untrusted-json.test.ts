@@ -109,7 +109,7 @@ const documents: readonly ((id: number) => string)[] = [
     b: createSearchCriteria(input: { searchInput: "steel" }) { searchCriteria { ${everythingOf('SearchCriteria')} } }
     c: suggestKeywords(input: { searchCriteria: ${criteria} }) { __typename }
     d: startDiscovery(input: { marketId: ${id}, searchCriteria: ${criteria} }) { __typename }
-    e: exportMarketCsv(input: { marketId: ${id}, domains: ["a.example"] }) { __typename }
+    e: exportMarketCsv(input: { marketId: ${id}, companies: { domains: ["a.example"] } }) { __typename }
     f: createEmbedSession { __typename }
     g: signIn(input: { email: "${'ada@team.example'}", password: "x" }) { __typename } }`,
 ];

@@ -1,22 +1,18 @@
 import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
+import { BadUserInput } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import { companiesRead, esgRead } from './client.js';
 import { facetsOf } from './facets.js';
 import { type Companies, type CompanyConditions, companiesByDomain, preparedFilter } from './filter.js';
 import type { CompanyRecord } from './model.js';
-import { type CompanySorting, sortedCompanies } from './order.js';
+import { sortedCompanies } from './order.js';
+import { type CompanyChoice, type CompanyListing, preparedSelection } from './selection.js';
 
 /** A company with the market it belongs to. */
 export interface Company extends CompanyRecord {
   readonly marketId: string;
-}
-
-/** Which companies of a market to list, and in which order, as the arguments of `Market.companies`. */
-export interface CompanyListing {
-  readonly filter?: CompanyConditions | null | undefined;
-  readonly orderBy?: CompanySorting | null | undefined;
 }
 
 /** The reads of the companies domain for one request. */
@@ -44,26 +40,45 @@ export function createCompaniesLoaders(reader: Reader, lifetimes: Readonly<Recor
     return { key: filterKey, companies: once(filterKey, all(marketId), from) };
   }
 
+  /**
+   * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each
+   * market.
+   * @param filterArgument the name of the filter in errors.
+   * @throws BadUserInput if the filter is invalid, before the service is called.
+   */
+  function list(
+    marketId: string,
+    { filter, orderBy }: CompanyListing,
+    filterArgument = 'filter',
+  ): MaybePromise<Companies> {
+    const { key, companies } = matching(marketId, filter, filterArgument);
+    if (orderBy == null) return companies;
+    return andThen(all(marketId), everything => {
+      const inOrder = `${orderBy.field} ${orderBy.direction} ${marketId}`;
+      const sorted = once(inOrder, everything, list => sortedCompanies(list, orderBy));
+      if (filter == null) return sorted;
+      return andThen(companies, selected =>
+        once(`${orderBy.field} ${orderBy.direction} ${key}`, sorted, list => {
+          const isSelected = new Set(selected);
+          return list.filter(company => isSelected.has(company));
+        }),
+      );
+    });
+  }
+
   return {
+    list,
     /**
-     * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each
-     * market.
-     * @param path of the object that holds the arguments, with a dot at its end: `input.companies.visible.`
-     * @throws BadUserInput if the filter is invalid, before the service is called.
+     * The companies of a selection, at least one.
+     * @throws BadUserInput if the selection is invalid, before the service is called; also if it selects no company, or a domain that is not in
+     * the market.
      */
-    list(marketId: string, { filter, orderBy }: CompanyListing, path = ''): MaybePromise<Companies> {
-      const { key, companies } = matching(marketId, filter, `${path}filter`);
-      if (orderBy == null) return companies;
-      return andThen(all(marketId), everything => {
-        const inOrder = `${orderBy.field} ${orderBy.direction} ${marketId}`;
-        const sorted = once(inOrder, everything, list => sortedCompanies(list, orderBy));
-        if (filter == null) return sorted;
-        return andThen(companies, selected =>
-          once(`${orderBy.field} ${orderBy.direction} ${key}`, sorted, list => {
-            const isSelected = new Set(selected);
-            return list.filter(company => isSelected.has(company));
-          }),
-        );
+    selected(marketId: string, selection: CompanyChoice, argument: string): MaybePromise<Companies> {
+      const { listing, filterArgument, pick } = preparedSelection(selection, argument);
+      return andThen(list(marketId, listing, filterArgument), companies => {
+        const chosen = pick(companies);
+        if (chosen.length === 0) throw new BadUserInput(argument, 'selects no company');
+        return chosen;
       });
     },
     /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */

@@ -1,12 +1,13 @@
 import type { Context } from '../../context.js';
 import type { Resolvers } from '../../generated/schema-types.js';
 import { connectionOf, pageRequest, windowOf } from '../../graphql/connection.js';
-import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
+import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/maybe-promise.js';
 import { exportCsvWrite } from './client.js';
 import type { Company } from './loaders.js';
 import { esgOf } from './model.js';
+import { selectedDomains } from './selection.js';
 
 /** The fields of companies and of ESG data. */
 export const companiesResolvers: Resolvers = {
@@ -23,10 +24,14 @@ export const companiesResolvers: Resolvers = {
     esg: ({ id }, _, { loaders }) => loaders.companies.esg(id),
   },
   Mutation: {
-    async exportMarketCsv(_, { input }, { writer }) {
-      const id = marketId(input.marketId, 'input.marketId');
-      const domains = checkedDomains('ExportMarketCsvInput.domains', input.domains, 'input.domains');
-      return { downloadLink: await writer.write(exportCsvWrite(id, domains)) };
+    async exportMarketCsv(_, { input: { marketId: market, companies } }, { loaders, writer }) {
+      const id = marketId(market, 'input.marketId');
+      const domains =
+        companies.domains == null
+          ? (await loaders.companies.selected(id, companies, 'input.companies')).map(({ domain }) => domain)
+          : selectedDomains(companies.domains, 'input.companies');
+      const domainList = [...new Set(domains)];
+      return { downloadLink: await writer.write(exportCsvWrite(id, domainList)), selected: domainList.length };
     },
   },
   Company: {

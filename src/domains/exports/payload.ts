@@ -1,5 +1,3 @@
-import { BadUserInput } from '../../errors.js';
-
 /** A company of the market as the service sends it. */
 export interface ExportCompany {
   readonly domain: string;
@@ -17,12 +15,6 @@ export interface ExportCompany {
   readonly dunsNumbers: readonly string[];
 }
 
-/** Which companies of a market to export (docs/upstream-api.md: Export to API): all, one page, or those with the given domains. */
-export type CompanyChoice =
-  | { readonly kind: 'all' }
-  | { readonly kind: 'visible'; readonly offset: number; readonly size: number }
-  | { readonly kind: 'domains'; readonly domains: readonly string[] };
-
 /** The body of an outbound call, and how many companies were selected and are in it. */
 export interface Payload {
   readonly body: string;
@@ -31,42 +23,10 @@ export interface Payload {
 }
 
 const mostCompanies = 500;
-const mostDomainsInMessage = 5;
-
-/**
- * The companies to export, out of those that match the filter.
- * @throws BadUserInput if the choice selects no company, or if a domain is not in the market.
- */
-export function chosenCompanies(
-  companies: readonly ExportCompany[],
-  choice: CompanyChoice,
-  argument: string,
-): readonly ExportCompany[] {
-  const chosen = choose(companies, choice, argument);
-  if (chosen.length === 0) throw new BadUserInput(argument, 'selects no company');
-  return chosen;
-}
-
-function choose(companies: readonly ExportCompany[], choice: CompanyChoice, argument: string) {
-  switch (choice.kind) {
-    case 'all':
-      return companies;
-    case 'visible':
-      return companies.slice(choice.offset, choice.offset + choice.size);
-    case 'domains': {
-      const missing = new Set(choice.domains.map(domain => domain.toLowerCase()));
-      const found = companies.filter(({ domain }) => missing.has(domain.toLowerCase()));
-      for (const { domain } of found) missing.delete(domain.toLowerCase());
-      if (missing.size === 0) return found;
-      const some = [...missing].slice(0, mostDomainsInMessage).join(', ');
-      throw new BadUserInput(`${argument}.domains`, `${missing.size} of the domains are not in the market: ${some}`);
-    }
-  }
-}
 
 /**
  * The body of an export (docs/upstream-api.md: Outbound request body): the 500 companies with the highest score, in descending order.
- * Companies with equal scores keep the order of the service.
+ * Companies with equal scores keep their order.
  */
 export function payloadOf(market: { id: string; name: string }, selected: readonly ExportCompany[]): Payload {
   const data = selected

@@ -1,18 +1,13 @@
 import { memberName, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
-import { BadUserInput, Conflict, Forbidden } from '../../errors.js';
-import type {
-  ExportCompaniesInput,
-  ExportMarketToEndpointInput,
-  Resolvers,
-  ResolversTypes,
-} from '../../generated/schema-types.js';
+import { Conflict, Forbidden } from '../../errors.js';
+import type { ExportMarketToEndpointInput, Resolvers, ResolversTypes } from '../../generated/schema-types.js';
 import { connectionOf, offsetAfter } from '../../graphql/connection.js';
-import { checkedDomains, marketId, pageSize, plainText } from '../../graphql/input.js';
+import { marketId, pageSize, plainText } from '../../graphql/input.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { safeHtml } from './endpoint-response.js';
 import { type ExportRecord, statusOf } from './model.js';
-import { type CompanyChoice, chosenCompanies, payloadOf } from './payload.js';
+import { payloadOf } from './payload.js';
 
 const longestName = 255;
 const longestDescription = 1_024;
@@ -45,12 +40,10 @@ export const exportsResolvers: Resolvers = {
       const team = teamOf(context);
       const { credential } = context;
       const id = marketId(input.marketId, 'input.marketId');
-      const companies = choiceOf(input.companies, 'input.companies');
-      const filter = input.companies.visible?.filter;
       const request = {
         endpoint: plainText(input.endpoint, 'input.endpoint', longestName),
         marketId: id,
-        companies: { ...companies, filter },
+        companies: input.companies,
         user: userOf(context, input.onBehalfOf),
         by: memberName(credential),
         idempotencyKey:
@@ -58,15 +51,15 @@ export const exportsResolvers: Resolvers = {
       };
       const record = await context.exports.send(team, request, async () => {
         const { loaders } = context;
-        // The companies first, so that an invalid filter is refused before the first upstream call.
-        const [matching, market] = await Promise.all([
-          loaders.companies.list(id, { filter }, 'input.companies.visible.'),
+        // The companies first, so that an invalid selection is refused before the first upstream call.
+        const [selected, market] = await Promise.all([
+          loaders.companies.selected(id, input.companies, 'input.companies'),
           loaders.markets.record(id),
         ]);
         if (market.reviewStatus !== null && market.reviewStatus !== 'PUBLISHED') {
           throw new Conflict('Only a published market can be exported');
         }
-        return payloadOf({ id, name: market.name ?? '' }, chosenCompanies(matching, companies, 'input.companies'));
+        return payloadOf({ id, name: market.name ?? '' }, selected);
       });
       return resultOf(record);
     },
@@ -109,18 +102,6 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
     email: given?.email == null ? null : plainText(given.email, `${argument}.email`, longestEmail),
     argument,
   };
-}
-
-function choiceOf({ all, visible, domains }: ExportCompaniesInput, argument: string): CompanyChoice {
-  if (visible != null) {
-    const size = pageSize(visible.first, `${argument}.visible.first`);
-    return { kind: 'visible', offset: offsetAfter(visible.after, `${argument}.visible.after`), size };
-  }
-  if (domains != null)
-    return { kind: 'domains', domains: checkedDomains('ExportCompaniesInput.domains', domains, `${argument}.domains`) };
-  if (all !== true)
-    throw new BadUserInput(`${argument}.all`, 'must be true; use visible or domains to export some of the companies');
-  return { kind: 'all' };
 }
 
 function resultOf(record: ExportRecord): ResolversTypes['ExportResult'] | null {

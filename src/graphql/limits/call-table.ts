@@ -46,6 +46,8 @@ const json = 10;
 /** An item of a list that the client identifies. Each may have an error of its own, which takes as long as this many properties. */
 const identified = 200;
 
+/** A selection of companies may be filtered and sorted. */
+const selection = () => 2 * companiesPerMarket;
 const record: FieldCost = { calls: 1, shares: 'record' };
 const companies: FieldCost = { calls: 1, shares: 'companies', values: lookUp };
 const call: FieldCost = { calls: 1, values: lookUp };
@@ -91,8 +93,10 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
   'Mutation.signOut': { calls: 0 },
   'Mutation.registerExportEndpoint': { calls: 0 },
   'Mutation.deleteExportEndpoint': { calls: 0 },
+  // The companies and the file.
+  'Mutation.exportMarketCsv': { calls: 2, records: selection },
   // The market, its companies, and four attempts at the client's endpoint.
-  'Mutation.exportMarketToEndpoint': { calls: 6 },
+  'Mutation.exportMarketToEndpoint': { calls: 6, records: selection },
 };
 
 /** The calls that find a node of a type for `node` and `nodes`. A fragment on the type causes them. A type that is not in the table needs none. */

@@ -124,7 +124,9 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
     teams: { teamOf: () => draw.pick([{ key: 'name:team', name: 'team' }, null]), isAdmin: () => true },
     metadata: { forbidCaching() {} },
     capabilities: Object.fromEntries(capabilities.map(name => [name, draw.chance(0.5)])),
-    credentialIfAny: draw.pick([{ kind: 'apiKey' }, { kind: 'cookie', name: 'Ada', email: undefined }, undefined]),
+    credentialIfAny: draw.chance(0.3)
+      ? undefined
+      : draw.pick([{ kind: 'apiKey' }, { kind: 'cookie', name: 'Ada', email: undefined }]),
     credential: { kind: draw.pick(['apiKey', 'bearer', 'cookie']), name: 'Ada', email: undefined },
   };
   return { context, calls };

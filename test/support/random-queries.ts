@@ -189,13 +189,16 @@ function drawn(type: GraphQLInputType, draw: Draw, nullable = true): unknown {
     return draw.chance(0.2) ? item() : Array.from({ length: draw.below(3) }, item);
   }
   if (isInputObjectType(type)) {
-    const members = Object.values(type.getFields()).filter(each => isNonNullType(each.type) || draw.chance(0.25));
-    return Object.fromEntries(members.map(each => [each.name, drawn(each.type, draw)]));
+    const all = Object.values(type.getFields());
+    const members = type.isOneOf ? [draw.pick(all)] : all.filter(each => isNonNullType(each.type) || draw.chance(0.25));
+    return Object.fromEntries(members.map(each => [each.name, drawn(each.type, draw, !type.isOneOf)]));
   }
   if (isEnumType(type)) return draw.pick(type.getValues()).name;
   switch (type.name) {
     case 'Int':
       return draw.pick([0, 1, 2, 3, 5, 10, 101]);
+    case 'Float':
+      return draw.pick([0, -1.5, 2, 1e6]);
     case 'Boolean':
       return draw.chance(0.5);
     case 'ID':

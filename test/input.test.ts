@@ -67,7 +67,7 @@ describe('the list of events', () => {
     ['an empty date', { filter: { to: '' } }, 'filter.to'],
     ['a date at hour 24', { filter: { from: '2026-01-01T24:00:00Z' } }, 'filter.from'],
     ['a date followed by a parameter', { filter: { from: '2026-01-01&page=2' } }, 'filter.from'],
-    ['a date that is a number', { filter: { from: 20_260_101 } }, 'filter'],
+    ['a date that is a number', { filter: { from: 20_260_101 } }, 'filter.from'],
     ['a name with a comma', { filter: { impactedEntities: ['Acme, Inc.'] } }, 'filter.impactedEntities'],
     ['a name of 10,000 characters', { filter: { alertTypes: ['x'.repeat(10_000)] } }, 'filter.alertTypes'],
     ['an empty name', { filter: { affectedDatapoints: [''] } }, 'filter.affectedDatapoints'],
@@ -326,12 +326,83 @@ test.each([
   [
     'a member of an input object',
     `mutation ($value: String = "x") { createSearchCriteria(input: { searchInput: $value }) { __typename } }`,
-    'input',
+    'input.searchInput',
   ],
 ])('names the argument for %s that is null despite the default of its variable', async (_, document, argument) => {
   const { errors } = await gateway.query(document, { value: null });
   expect(codesOf(errors)).toEqual(badInput(argument));
   expect(service.calls).toEqual([]);
+});
+
+describe('the argument of an error that GraphQL itself finds', () => {
+  const criteria = (value: string) => `{ marketId: "1", searchCriteria: ${value} }`;
+  const startWith = (input: string) => `mutation { startDiscovery(input: ${input}) { __typename } }`;
+  const start = 'mutation ($input: StartDiscoveryInput!) { startDiscovery(input: $input) { __typename } }';
+
+  test.each<[string, string, object, string]>([
+    [
+      'a member deep in a variable',
+      start,
+      { marketId: '1', searchCriteria: { count: 'many' } },
+      'input.searchCriteria.count',
+    ],
+    [
+      'an item of a list in a variable',
+      start,
+      { marketId: '1', searchCriteria: { locations: [{ countryCode: 'DE' }, { countryCode: 7 }] } },
+      'input.searchCriteria.locations.1.countryCode',
+    ],
+    ['an unknown member of a variable', start, { marketId: '1', searchCriteria: { cuont: 1 } }, 'input.searchCriteria'],
+    ['a member that is missing in a variable', start, { marketId: '1' }, 'input'],
+    [
+      'a text that looks like the place of an error',
+      start,
+      { marketId: '1', searchCriteria: '" at "input.x"; ' },
+      'input.searchCriteria',
+    ],
+  ])('is the path of %s', async (_, document, input, argument) => {
+    const { status, errors } = await gateway.query(document, { input });
+    expect(status).toBe(400);
+    expect(codesOf(errors)).toEqual(badInput(argument));
+  });
+
+  test.each<[string, string, unknown, string]>([
+    [
+      'within a literal',
+      `mutation ($value: Int) { startDiscovery(input: ${criteria('{ count: $value }')}) { __typename } }`,
+      'x',
+      'input.searchCriteria.count',
+    ],
+    ['in a list', 'query ($value: ID!) { markets(ids: ["1", $value]) { id } }', {}, 'ids.1'],
+    [
+      'in a fragment',
+      'query ($value: Int) { ...F } fragment F on Query { events(first: $value) { totalCount } }',
+      'x',
+      'first',
+    ],
+    ['of another name', 'query ($value: String!) { suggestMarkets(keyword: $value) }', undefined, 'keyword'],
+    ['in a directive first', 'query ($value: Boolean!) { viewer @include(if: $value) { team } }', 'x', 'value'],
+  ])('is the path of the variable %s', async (_, document, value, argument) => {
+    const { errors } = await gateway.query(document, { value });
+    expect(codesOf(errors)).toEqual(badInput(argument));
+  });
+
+  test.each<[string, string, string | undefined]>([
+    ['an invalid value', startWith(criteria('{ count: "many" }')), 'input.searchCriteria.count'],
+    ['an invalid item', startWith(criteria('{ seedDomains: ["a.example", 7] }')), 'input.searchCriteria.seedDomains.1'],
+    ['an unknown member', startWith(criteria('{ cuont: 1 }')), 'input.searchCriteria.cuont'],
+    ['a missing member', startWith('{ marketId: "1" }'), 'input'],
+    ['an unknown argument', '{ market(id: 1, name: "x") { id } }', 'name'],
+    ['a missing argument', '{ market { id } }', 'id'],
+    ['a variable of another type', 'query ($x: String) { events(first: $x) { totalCount } }', 'first'],
+    ['an unknown field', '{ markt { id } }', undefined],
+    ['an invalid default', 'query ($x: Int = "x") { events(first: $x) { totalCount } }', undefined],
+  ])('is the path of %s in the document', async (_, document, argument) => {
+    const { errors } = await gateway.query(document);
+    expect(errors?.map(({ extensions }) => extensions)).toEqual([
+      { code: 'GRAPHQL_VALIDATION_FAILED', ...(argument && { argument }) },
+    ]);
+  });
 });
 
 test('the method, headers and path of a request are not passed upstream', async () => {

@@ -1,6 +1,7 @@
 import { unwrapResolverError } from '@apollo/server/errors';
-import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { type ASTNode, GraphQLError, type GraphQLFormattedError, visit } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
+import { argumentPathOf } from '../graphql/argument-path.js';
 
 /** Codes of errors that GraphQL itself finds before it executes anything. Their messages describe only the document. */
 const documentErrors = new Set([
@@ -30,7 +31,8 @@ export function maskError(
 
   const code = formatted.extensions?.code;
   if (cause instanceof GraphQLError && typeof code === 'string' && documentErrors.has(code)) {
-    return { message: formatted.message, ...place, extensions: { code, ...argumentOf(code, formatted.message) } };
+    const argument = formatted.extensions?.argument ?? (code === 'GRAPHQL_VALIDATION_FAILED' && argumentIn(cause));
+    return { message: formatted.message, ...place, extensions: { code, ...(argument && { argument }) } };
   }
   const argument = invalidArgument(cause);
   if (argument !== undefined) {
@@ -59,14 +61,25 @@ export function toGraphqlError(error: unknown): unknown {
   return new GraphQLError(error.message, { originalError: error, extensions });
 }
 
-/** The argument that GraphQL itself finds invalid when it executes a field: a variable with a default that is explicitly null. */
-function invalidArgument(cause: unknown): string | undefined {
-  if (!(cause instanceof GraphQLError) || cause.originalError !== undefined) return undefined;
-  return /^Argument "(\w+)" (?:of|has) /.exec(cause.message)?.[1];
+/** The argument that validation finds invalid, unknown or missing. Undefined for an error of another part of the document. */
+function argumentIn({ message, nodes = [] }: GraphQLError): string | undefined {
+  const [, missing] = /^Field "\w+" argument "(\w+)" of type /.exec(message) ?? [];
+  // The last node of several is where a variable is used.
+  const node = nodes?.at(-1);
+  return missing ?? (node && argumentPathOf(node));
 }
 
-/** The variable that does not match its type, for the client to find it. */
-function argumentOf(code: string, message: string): { argument?: string } {
-  const [, variable] = /^Variable "\$(\w+)"/.exec(message) ?? [];
-  return code === 'BAD_USER_INPUT' && variable !== undefined ? { argument: variable } : {};
+/**
+ * The argument that GraphQL itself finds invalid when it executes a field: a variable with a default is explicitly null. Its other parts were
+ * validated before, so a single variable in it is at fault.
+ */
+function invalidArgument(cause: unknown): string | undefined {
+  if (!(cause instanceof GraphQLError) || cause.originalError !== undefined) return undefined;
+  const [, argument] = /^Argument "(\w+)" (?:of|has) /.exec(cause.message) ?? [];
+  const node = cause.nodes?.[0];
+  if (argument === undefined || node === undefined) return argument;
+  const variables: ASTNode[] = [];
+  visit(node, { Variable: variable => void variables.push(variable) });
+  const [variable = node] = variables;
+  return (variables.length === 1 ? argumentPathOf(variable) : undefined) ?? argument;
 }

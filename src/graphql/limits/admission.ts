@@ -2,21 +2,25 @@ import {
   type DocumentNode,
   type FragmentDefinitionNode,
   GraphQLError,
+  type GraphQLInputType,
   type GraphQLSchema,
   getOperationAST,
   getVariableValues,
   Kind,
+  type NamedTypeNode,
   NoSchemaIntrospectionCustomRule,
   type OperationDefinitionNode,
   OperationTypeNode,
   type ParseOptions,
   parse,
   type SelectionSetNode,
+  typeFromAST,
   type ValidationRule,
   type ValueNode,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { QueryTooComplex } from '../../errors.js';
+import { argumentPathOfVariable } from '../argument-path.js';
 import { bounds, checkBound } from './bounds.js';
 import { estimateCost, type OperationCost } from './call-estimate.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
@@ -85,6 +89,22 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
     checkedTexts.set(text, true);
   }
 
+  function badVariable(
+    { message, nodes }: GraphQLError,
+    document: DocumentNode,
+    operation: OperationDefinitionNode,
+    variables: Readonly<Record<string, unknown>>,
+  ): GraphQLError {
+    const [, name = ''] = /^Variable "\$(\w+)"/.exec(message) ?? [];
+    const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
+    const type = definition && (typeFromAST(schema, definition.type as NamedTypeNode) as GraphQLInputType | undefined);
+    const argument = argumentPathOfVariable(document, operation, { name, type, value: variables[name] });
+    return new GraphQLError(message, {
+      nodes: nodes ?? null,
+      extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } },
+    });
+  }
+
   return {
     parseOptions,
     validationRules: introspection ? [] : [NoSchemaIntrospectionCustomRule],
@@ -108,17 +128,10 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
       checkBound('values', cost.values);
       // Each error repeats the whole value, so only the first is reported.
       const { errors } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
-      if (errors?.[0] !== undefined) throw badVariable(errors[0]);
+      if (errors?.[0] !== undefined) throw badVariable(errors[0], document, operation, variables ?? {});
     },
     isLarge: operation => (costs.get(operation)?.values ?? 0) > largeOperation,
   };
-}
-
-function badVariable({ message, nodes }: GraphQLError): GraphQLError {
-  return new GraphQLError(message, {
-    nodes: nodes ?? null,
-    extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
-  });
 }
 
 /** @returns undefined for a syntax error. @throws QueryTooComplex or GraphQLError for a document that is too large to parse. */

@@ -17,6 +17,7 @@ const config: CodegenConfig = {
           Company: '../domains/companies/loaders.js#Company',
           DiscoveryAlreadyRunning: '../domains/discovery/model.js#DiscoveryAlreadyRunning',
           Export: '../domains/exports/model.js#ExportRecord',
+          ExportEndpoint: '../domains/exports/model.js#Endpoint',
           Event: '../domains/events/model.js#Event',
           Job: '../domains/discovery/model.js#Job',
           Market: '../domains/markets/model.js#Market',

@@ -4,7 +4,7 @@ import type { GraphQLSchema } from 'graphql';
 import { companiesNodes, companiesResolvers } from './domains/companies/resolvers.js';
 import { discoveryNodes, discoveryResolvers } from './domains/discovery/resolvers.js';
 import { eventsResolvers } from './domains/events/resolvers.js';
-import { exportsResolvers } from './domains/exports/resolvers.js';
+import { exportsNodes, exportsResolvers } from './domains/exports/resolvers.js';
 import { marketsNodes, marketsResolvers } from './domains/markets/resolvers.js';
 import { sessionsResolvers } from './domains/sessions/resolvers.js';
 import { createNodeResolvers } from './graphql/node.js';
@@ -30,7 +30,7 @@ export function createSchema(): GraphQLSchema {
       discoveryResolvers,
       sessionsResolvers,
       exportsResolvers,
-      createNodeResolvers({ ...marketsNodes, ...companiesNodes, ...discoveryNodes }),
+      createNodeResolvers({ ...marketsNodes, ...companiesNodes, ...discoveryNodes, ...exportsNodes }),
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });

@@ -59,8 +59,9 @@ async function startEndpoint() {
 }
 
 const registerMutation = `mutation ($name: String!, $url: String!) {
-  registerExportEndpoint(input: { name: $name, url: $url, description: "D", headers: [{ name: "X-Token", value: "t" }] }) { name } }`;
-const deleteMutation = 'mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { name } }';
+  registerExportEndpoint(input: { name: $name, url: $url, description: "D", headers: [{ name: "X-Token", value: "t" }] }) { endpoint { name } } }`;
+const deleteMutation =
+  'mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { endpoint { name } } }';
 const exportMutation = `mutation ($key: String!) {
   exportMarketToEndpoint(input: { marketId: 1, endpoint: "target", companies: { all: true }, idempotencyKey: $key }) {
     __typename ... on ExportDelivered { exportId } ... on ExportFailed { exportId outcome } } }`;

@@ -124,8 +124,8 @@ const json =
 const thanks = json(200, { title: 'Thanks', message: 'All <b>taken</b>.', redirectUrl: null });
 
 const registerMutation = `mutation ($input: RegisterExportEndpointInput!) {
-  registerExportEndpoint(input: $input) { name url description headerNames } }`;
-const deleteMutation = `mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { name } }`;
+  registerExportEndpoint(input: $input) { endpoint { name url description headerNames } } }`;
+const deleteMutation = `mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { endpoint { name } } }`;
 const exportMutation = `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) {
   __typename
   ... on ExportDelivered { exportId attempts { ...attempt } title message messageText redirectUrl }
@@ -171,7 +171,7 @@ describe('registered endpoints', () => {
       name: 'the crm',
       headers: [{ name: 'X-Token', value: 'very secret' }],
     });
-    expect(one.data.registerExportEndpoint).toEqual({
+    expect(one.data.registerExportEndpoint.endpoint).toEqual({
       name: 'the crm',
       url: 'https://crm.example/hook?user={user.email}',
       description: 'The CRM',
@@ -191,7 +191,9 @@ describe('registered endpoints', () => {
   test('need a new name, which is free again after the endpoint is deleted', async () => {
     await register('https://crm.example/');
     expect(fault(await register('https://other.example/'))).toBe('CONFLICT');
-    expect((await gateway.query(deleteMutation, { name: crm }, admin)).data.deleteExportEndpoint.name).toBe(crm);
+    expect((await gateway.query(deleteMutation, { name: crm }, admin)).data.deleteExportEndpoint.endpoint.name).toBe(
+      crm,
+    );
     expect(fault(await gateway.query(deleteMutation, { name: crm }, admin))).toBe('NOT_FOUND');
     expect(fault(await register('https://other.example/'))).toBeUndefined();
   });
@@ -834,8 +836,11 @@ describe('the response of an endpoint', () => {
     expect(answer.data.exports.nodes).toEqual([{ result: { message: '<b>dirty</b>', redirectUrl: null } }]);
   });
 
-  test('texts that are too long are cut', async () => {
-    const references = Array.from({ length: 60 }, () => ({ title: 't'.repeat(300), message: 'm'.repeat(600) }));
+  test('texts that are too long are cut, and URLs never', async () => {
+    const longUrl = `https://crm.example/${'u'.repeat(5_000)}`;
+    const references = Array.from({ length: 60 }, () => ({
+      ...{ title: 't'.repeat(300), message: 'm'.repeat(600), url: longUrl },
+    }));
     const endpoint = await startEndpoint(
       json(422, { title: 't'.repeat(300), message: '<b>'.repeat(9_000), references }),
     );
@@ -844,7 +849,9 @@ describe('the response of an endpoint', () => {
     expect(result.title).toHaveLength(255);
     expect(result.message.length).toBeLessThan(12_000);
     expect(result.references).toHaveLength(50);
-    expect(result.references[0]).toMatchObject({ title: 't'.repeat(255), message: 'm'.repeat(500) });
+    expect(result.references[0]).toMatchObject({
+      ...{ title: 't'.repeat(255), message: 'm'.repeat(500), url: longUrl },
+    });
   });
 });
 
@@ -1077,6 +1084,62 @@ describe('the record of exports', () => {
     const next = (await gateway.query(exportsQuery, { first: 2, after }, member)).data.exports;
     expect(next.nodes.map((node: { idempotencyKey: string }) => node.idempotencyKey)).toEqual(['first']);
     expect(next.pageInfo.hasNextPage).toBe(false);
+  });
+
+  test('is read by identifier, by idempotency key, by nodeId and through a filter, and only by its own team', async () => {
+    await alone();
+    // Each API key is a team of its own.
+    gateway = await gatewayWith({ TEAMS_FILE: '' });
+    const redirectUrl = `https://crm.example/${'r'.repeat(50_000)}`;
+    const endpoint = await startEndpoint((response, request, count) =>
+      json(count === 2 ? 422 : 200, { title: 'T', redirectUrl })(response, request, count),
+    );
+    await register(endpoint.url);
+    await register(endpoint.url, { name: 'other' });
+    for (const [index, change] of [{}, { marketId: '1' }, { endpoint: 'other' }].entries()) {
+      expect((await send({ ...change, idempotencyKey: `key ${index}` })).errors).toBeUndefined();
+    }
+    const one = 'nodeId id endpoint marketId market { id } idempotencyKey outcome';
+    const read = async (field: string, headers: Headers = admin) => {
+      const { data, errors } = await gateway.query(`{ found: ${field} }`, {}, headers);
+      expect(errors).toBeUndefined();
+      return data.found;
+    };
+    const keysOf = async (filter: string) =>
+      (await read(`exports(filter: { ${filter} }, last: 100) { nodes { idempotencyKey } }`)).nodes.map(
+        (node: { idempotencyKey: string }) => node.idempotencyKey,
+      );
+    expect(await keysOf(`endpoint: "${crm}"`)).toEqual(['key 1', 'key 0']);
+    expect(await keysOf('marketId: 2')).toEqual(['key 2', 'key 0']);
+    expect(await keysOf('outcome: REJECTED')).toEqual(['key 1']);
+    expect(await keysOf('outcome: DELIVERED, endpoint: "other", marketId: 2')).toEqual(['key 2']);
+    expect(await keysOf('outcome: FAILED')).toEqual([]);
+    const windowed = await read(
+      'exports(first: 100, before: "aXRlbToy", after: "aXRlbTow") { nodes { idempotencyKey } }',
+    );
+    expect(windowed.nodes).toEqual([{ idempotencyKey: 'key 1' }]);
+
+    const byKey = await read(
+      `export(by: { idempotencyKey: "key 0" }) { ${one} result { ... on ExportEnding { exportId attempts { status } } ... on ExportDelivered { redirectUrl } } }`,
+    );
+    expect(byKey).toMatchObject({ market: { id: '2' }, marketId: '2', endpoint: crm, outcome: 'DELIVERED' });
+    const { result, ...rest } = byKey;
+    expect(result).toEqual({ exportId: byKey.id, attempts: [{ status: 200 }], redirectUrl });
+    expect(await read(`export(by: { id: "${byKey.id}" }) { ${one} }`)).toEqual(rest);
+    const node = `node(nodeId: "${byKey.nodeId}") { ... on Export { ${one} } }`;
+    expect(await read(node)).toEqual(rest);
+    const [{ nodeId: endpointId }] = await read('exportEndpoints { nodeId }');
+    expect(await read(`node(nodeId: "${endpointId}") { ... on ExportEndpoint { nodeId } }`)).toEqual({
+      nodeId: endpointId,
+    });
+
+    expect(await read('export(by: { id: "unknown" }) { id }')).toBeNull();
+    expect(await read('export(by: { idempotencyKey: "unknown" }) { id }')).toBeNull();
+    expect(await read(`export(by: { id: "${byKey.id}" }) { id }`, member)).toBeNull();
+    expect(await read(`export(by: { idempotencyKey: "key 0" }) { id }`, member)).toBeNull();
+    expect(await read(node, member)).toBeNull();
+    const refused = await gateway.query('{ exports(filter: { marketId: "x" }) { totalCount } }', {}, admin);
+    expect(fault(refused)).toBe('BAD_USER_INPUT filter.marketId');
   });
 
   test('is never cached, even next to cached fields', async () => {

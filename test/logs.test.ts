@@ -178,7 +178,7 @@ test.each(['http', 'websocket'])(
   async transport => {
     const id = `fault-over-${transport}`;
     const mutation = `mutation {
-    registerExportEndpoint(input: { name: "a", url: "https://fault.example/", description: "d", headers: [] }) { name } }`;
+    registerExportEndpoint(input: { name: "a", url: "https://fault.example/", description: "d", headers: [] }) { endpoint { name } } }`;
     const told = await errorsOver(transport, id, mutation);
     expect(told).toMatchObject([{ message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR' } }]);
     expect(JSON.stringify(told)).not.toContain('a fault');

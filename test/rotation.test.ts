@@ -114,7 +114,7 @@ test('rotating SESSION_SECRET in three phases under load keeps all sessions and 
   };
   for (const name of ['busy', 'idle']) {
     const document =
-      'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { name } }';
+      'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { endpoint { name } } }';
     const headers = [{ name: 'x-endpoint-key', value: keyOfEndpoint }];
     await asAdmin(document, { name, url: receiverUrl, description: 'a test', headers });
   }

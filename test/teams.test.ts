@@ -106,13 +106,13 @@ test('two keys whose hashes begin alike neither see nor replace each other’s e
   const gateway = await startGateway({ sandbox, env });
   try {
     const register =
-      'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { name } }';
+      'mutation ($input: RegisterExportEndpointInput!) { registerExportEndpoint(input: $input) { endpoint { name } } }';
     const input = { name: 'crm', url: 'http://127.0.0.1:9/', description: 'a test' };
     for (const key of [oneKey, otherKey]) {
       const { errors } = await gateway.query(register, { input }, { 'x-api-key': key });
       expect(errors).toBeUndefined();
     }
-    const remove = 'mutation { deleteExportEndpoint(input: { name: "crm" }) { name } }';
+    const remove = 'mutation { deleteExportEndpoint(input: { name: "crm" }) { endpoint { name } } }';
     expect((await gateway.query(remove, {}, { 'x-api-key': oneKey })).errors).toBeUndefined();
     const { data } = await gateway.query('{ exportEndpoints { name } }', {}, { 'x-api-key': otherKey });
     expect(data.exportEndpoints).toEqual([{ name: 'crm' }]);

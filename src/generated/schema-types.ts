@@ -2,7 +2,7 @@ import type { Vector } from '../data/embeddings/vector.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/loaders.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
-import type { ExportRecord as ExportRecordModel } from '../domains/exports/model.js';
+import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
 import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
 import type { Context } from '../context.js';
@@ -281,6 +281,13 @@ export type DeleteExportEndpointInput = {
   readonly name: Scalars['String']['input'];
 };
 
+/** A deleted endpoint. */
+export type DeleteExportEndpointPayload = {
+  readonly __typename?: 'DeleteExportEndpointPayload';
+  /** The endpoint as it was. Its `nodeId` is no longer valid. */
+  readonly endpoint: ExportEndpoint;
+};
+
 /** Direction of a change. */
 export type Direction =
   /** Down. */
@@ -447,7 +454,7 @@ export type EventTimestamps = {
 };
 
 /** An export of a team. */
-export type Export = {
+export type Export = Node & {
   readonly __typename?: 'Export';
   /** Calls to the endpoint, in order. The gateway records each call before it makes it. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
@@ -461,8 +468,12 @@ export type Export = {
   readonly id: Scalars['ID']['output'];
   /** The `idempotencyKey` of the request. Null if it had none. */
   readonly idempotencyKey?: Maybe<Scalars['String']['output']>;
+  /** The market. No upstream call until a field that needs one is selected. */
+  readonly market: Market;
   /** Market identifier. */
   readonly marketId: Scalars['ID']['output'];
+  /** Identifier of this object across all types. */
+  readonly nodeId: Scalars['ID']['output'];
   /** State of the export. */
   readonly outcome: ExportOutcome;
   /** Result that the client received. Null while the export is running. */
@@ -499,12 +510,12 @@ export type ExportConnection = {
   readonly nodes: ReadonlyArray<Export>;
   /** Position of this page within the list. */
   readonly pageInfo: PageInfo;
-  /** Number of exports in the list, at most 100. */
+  /** Number of exports that match the filter, on all pages, at most 100. */
   readonly totalCount: Scalars['Int']['output'];
 };
 
 /** The endpoint accepted the export: it returned status 200. */
-export type ExportDelivered = {
+export type ExportDelivered = ExportEnding & {
   readonly __typename?: 'ExportDelivered';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
@@ -514,7 +525,7 @@ export type ExportDelivered = {
   readonly message: Scalars['String']['output'];
   /** The same message as plain text. */
   readonly messageText: Scalars['String']['output'];
-  /** An `http` or `https` URL. If it is not null, open it for the user in a new window after 5 seconds. */
+  /** An `http` or `https` URL of any length. If it is not null, open it for the user in a new window after 5 seconds. */
   readonly redirectUrl?: Maybe<Scalars['String']['output']>;
   /** Title from the endpoint, plain text. Cut to 255 characters. */
   readonly title: Scalars['String']['output'];
@@ -529,8 +540,16 @@ export type ExportEdge = {
   readonly node: Export;
 };
 
+/** What all results of an export have in common. */
+export type ExportEnding = {
+  /** Calls to the endpoint, in order. */
+  readonly attempts: ReadonlyArray<ExportAttempt>;
+  /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
+  readonly exportId: Scalars['ID']['output'];
+};
+
 /** An endpoint that a team can export companies to. */
-export type ExportEndpoint = {
+export type ExportEndpoint = Node & {
   readonly __typename?: 'ExportEndpoint';
   /** Description of the endpoint. */
   readonly description: Scalars['String']['output'];
@@ -538,6 +557,8 @@ export type ExportEndpoint = {
   readonly headerNames: ReadonlyArray<Scalars['String']['output']>;
   /** Name, unique within the team. */
   readonly name: Scalars['String']['output'];
+  /** Identifier of this object across all types. */
+  readonly nodeId: Scalars['ID']['output'];
   /** URL as it was registered, with its placeholders. */
   readonly url: Scalars['String']['output'];
 };
@@ -546,7 +567,7 @@ export type ExportEndpoint = {
  * The export failed. Either each of four calls got no response, a broken connection or a status of 500 to 599; or the endpoint returned a status
  * that has no meaning for exports; or its URL leads to an address that exports may not reach.
  */
-export type ExportFailed = {
+export type ExportFailed = ExportEnding & {
   readonly __typename?: 'ExportFailed';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
@@ -567,6 +588,16 @@ export type ExportFault =
   /** The response was not complete within 15 seconds. */
   | 'TIMEOUT';
 
+/** Selects exports. Different members combine with AND. */
+export type ExportFilter = {
+  /** Name of the endpoint, at most 255 characters. Case matters. */
+  readonly endpoint?: InputMaybe<Scalars['String']['input']>;
+  /** Market identifier, a whole number. */
+  readonly marketId?: InputMaybe<Scalars['ID']['input']>;
+  /** State of the export. */
+  readonly outcome?: InputMaybe<ExportOutcome>;
+};
+
 /** A header to send with every call of an endpoint. */
 export type ExportHeaderInput = {
   /** Header name, at most 255 characters. Each name may occur once; case does not matter. */
@@ -574,6 +605,13 @@ export type ExportHeaderInput = {
   /** Header value, 1 to 4,096 visible ASCII characters. */
   readonly value: Scalars['String']['input'];
 };
+
+/** Identifies an export of a team. Set exactly one member. */
+export type ExportLookup =
+  /** Export identifier. */
+  { readonly id: Scalars['ID']['input']; readonly idempotencyKey?: never; }
+  |  /** The `idempotencyKey` of the request, at most 255 characters. If several exports have it, the newest one is returned. */
+  { readonly id?: never; readonly idempotencyKey: Scalars['String']['input']; };
 
 /** Companies to export to a CSV file. */
 export type ExportMarketCsvInput = {
@@ -634,7 +672,7 @@ export type ExportReference = {
   readonly title: Scalars['String']['output'];
   /** Severity of the detail. */
   readonly type: ExportReferenceType;
-  /** An `http` or `https` URL. */
+  /** An `http` or `https` URL of any length. */
   readonly url?: Maybe<Scalars['String']['output']>;
 };
 
@@ -650,7 +688,7 @@ export type ExportReferenceType =
   | 'WARNING';
 
 /** The endpoint rejected the export: it returned status 207 or 400 to 499. */
-export type ExportRejected = {
+export type ExportRejected = ExportEnding & {
   readonly __typename?: 'ExportRejected';
   /** Calls to the endpoint, in order. */
   readonly attempts: ReadonlyArray<ExportAttempt>;
@@ -865,7 +903,7 @@ export type Mutation = {
    * Deletes an endpoint of the client's team and returns it. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
    * `NOT_FOUND` if the team has no such endpoint. No upstream call.
    */
-  readonly deleteExportEndpoint?: Maybe<ExportEndpoint>;
+  readonly deleteExportEndpoint?: Maybe<DeleteExportEndpointPayload>;
   /**
    * Exports companies of a published market to a CSV file. Upstream: `POST /markets/{id}/export-csv`, and before it
    * `GET /v2/markets/{id}/companies`, unless the companies are selected by their domains.
@@ -885,7 +923,7 @@ export type Mutation = {
    * Registers an endpoint for the client's team. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
    * `CONFLICT` if the team already has an endpoint with this name, or has 100 endpoints. No upstream call.
    */
-  readonly registerExportEndpoint?: Maybe<ExportEndpoint>;
+  readonly registerExportEndpoint?: Maybe<RegisterExportEndpointPayload>;
   /** Includes or excludes discovered companies. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`. */
   readonly reviewCompanies?: Maybe<ReviewCompaniesPayload>;
   /**
@@ -1101,9 +1139,17 @@ export type Query = {
    * is `FORBIDDEN`. Upstream: `GET /v2/events-monitor/events`, one call if a single page of the service can hold the requested range, otherwise two.
    */
   readonly events?: Maybe<EventConnection>;
+  /**
+   * One export of the client's team. Null if the team has no such export, or if it is neither among the last 100 of the team nor from the last 24
+   * hours. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call.
+   */
+  readonly export?: Maybe<Export>;
   /** Export endpoints of the client's team, sorted by name. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
   readonly exportEndpoints?: Maybe<ReadonlyArray<ExportEndpoint>>;
-  /** The last 100 exports of the client's team, newest first. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
+  /**
+   * Exports of the client's team, newest first: those among its last 100 that match the filter. Fails with `FORBIDDEN` if the client belongs to no
+   * team. No upstream call.
+   */
   readonly exports?: Maybe<ExportConnection>;
   /** A market by its identifier. This field makes no upstream call, so it does not check that the market exists. */
   readonly market?: Maybe<Market>;
@@ -1140,9 +1186,18 @@ export type QueryEventsArgs = {
 
 
 /** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QueryExportArgs = {
+  by: ExportLookup;
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryExportsArgs = {
   after?: InputMaybe<Scalars['String']['input']>;
+  before?: InputMaybe<Scalars['String']['input']>;
+  filter?: InputMaybe<ExportFilter>;
   first?: InputMaybe<Scalars['Int']['input']>;
+  last?: InputMaybe<Scalars['Int']['input']>;
 };
 
 
@@ -1197,6 +1252,13 @@ export type RegisterExportEndpointInput = {
    * query may contain the placeholders `{user.name}` and `{user.email}`. Each export replaces them with the percent-encoded values of its user.
    */
   readonly url: Scalars['String']['input'];
+};
+
+/** A registered endpoint. */
+export type RegisterExportEndpointPayload = {
+  readonly __typename?: 'RegisterExportEndpointPayload';
+  /** The endpoint. */
+  readonly endpoint: ExportEndpoint;
 };
 
 /** An entity of an event, as free text. */
@@ -1579,8 +1641,15 @@ export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
 
 /** Mapping of interface types */
 export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = {
+  ExportEnding:
+    | ( Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<_RefType['ExportAttempt']> } )
+    | ( Omit<ExportFailed, 'attempts'> & { attempts: ReadonlyArray<_RefType['ExportAttempt']> } )
+    | ( Omit<ExportRejected, 'attempts'> & { attempts: ReadonlyArray<_RefType['ExportAttempt']> } )
+  ;
   Node:
     | ( CompanyModel )
+    | ( ExportRecordModel )
+    | ( EndpointModel )
     | ( JobModel )
     | ( MarketModel )
     | ( MarketTopicModel )
@@ -1613,6 +1682,7 @@ export type ResolversTypes = {
   DateOrDateTime: ResolverTypeWrapper<Scalars['DateOrDateTime']['output']>;
   DateTime: ResolverTypeWrapper<Scalars['DateTime']['output']>;
   DeleteExportEndpointInput: DeleteExportEndpointInput;
+  DeleteExportEndpointPayload: ResolverTypeWrapper<Omit<DeleteExportEndpointPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
   Direction: Direction;
   DiscoveryAlreadyRunning: ResolverTypeWrapper<DiscoveryAlreadyRunningModel>;
   DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<ResolversTypes['Job']>>, market: ResolversTypes['Market'] }>;
@@ -1629,10 +1699,13 @@ export type ResolversTypes = {
   ExportConnection: ResolverTypeWrapper<Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversTypes['Export']> }>;
   ExportDelivered: ResolverTypeWrapper<Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
   ExportEdge: ResolverTypeWrapper<Omit<ExportEdge, 'node'> & { node: ResolversTypes['Export'] }>;
-  ExportEndpoint: ResolverTypeWrapper<ExportEndpoint>;
+  ExportEnding: ResolverTypeWrapper<ResolversInterfaceTypes<ResolversTypes>['ExportEnding']>;
+  ExportEndpoint: ResolverTypeWrapper<EndpointModel>;
   ExportFailed: ResolverTypeWrapper<Omit<ExportFailed, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
   ExportFault: ExportFault;
+  ExportFilter: ExportFilter;
   ExportHeaderInput: ExportHeaderInput;
+  ExportLookup: ExportLookup;
   ExportMarketCsvInput: ExportMarketCsvInput;
   ExportMarketCsvPayload: ResolverTypeWrapper<ExportMarketCsvPayload>;
   ExportMarketToEndpointInput: ExportMarketToEndpointInput;
@@ -1667,6 +1740,7 @@ export type ResolversTypes = {
   QuantityOperator: QuantityOperator;
   Query: ResolverTypeWrapper<Record<PropertyKey, never>>;
   RegisterExportEndpointInput: RegisterExportEndpointInput;
+  RegisterExportEndpointPayload: ResolverTypeWrapper<Omit<RegisterExportEndpointPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
   RelevantEntity: ResolverTypeWrapper<RelevantEntity>;
   RelevantEntityType: RelevantEntityType;
   ReviewCompaniesInput: ReviewCompaniesInput;
@@ -1717,6 +1791,7 @@ export type ResolversParentTypes = {
   DateOrDateTime: Scalars['DateOrDateTime']['output'];
   DateTime: Scalars['DateTime']['output'];
   DeleteExportEndpointInput: DeleteExportEndpointInput;
+  DeleteExportEndpointPayload: Omit<DeleteExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   DiscoveryAlreadyRunning: DiscoveryAlreadyRunningModel;
   DiscoveryStarted: Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<ResolversParentTypes['Job']>>, market: ResolversParentTypes['Market'] };
   EmbedSession: EmbedSession;
@@ -1732,9 +1807,12 @@ export type ResolversParentTypes = {
   ExportConnection: Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Export']> };
   ExportDelivered: Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
   ExportEdge: Omit<ExportEdge, 'node'> & { node: ResolversParentTypes['Export'] };
-  ExportEndpoint: ExportEndpoint;
+  ExportEnding: ResolversInterfaceTypes<ResolversParentTypes>['ExportEnding'];
+  ExportEndpoint: EndpointModel;
   ExportFailed: Omit<ExportFailed, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
+  ExportFilter: ExportFilter;
   ExportHeaderInput: ExportHeaderInput;
+  ExportLookup: ExportLookup;
   ExportMarketCsvInput: ExportMarketCsvInput;
   ExportMarketCsvPayload: ExportMarketCsvPayload;
   ExportMarketToEndpointInput: ExportMarketToEndpointInput;
@@ -1763,6 +1841,7 @@ export type ResolversParentTypes = {
   Quantity: Quantity;
   Query: Record<PropertyKey, never>;
   RegisterExportEndpointInput: RegisterExportEndpointInput;
+  RegisterExportEndpointPayload: Omit<RegisterExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   RelevantEntity: RelevantEntity;
   ReviewCompaniesInput: ReviewCompaniesInput;
   ReviewCompaniesPayload: Omit<ReviewCompaniesPayload, 'market'> & { market: ResolversParentTypes['Market'] };
@@ -1882,6 +1961,10 @@ export interface DateTimeScalarConfig extends GraphQLScalarTypeConfig<ResolversT
   name: 'DateTime';
 }
 
+export type DeleteExportEndpointPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DeleteExportEndpointPayload'] = ResolversParentTypes['DeleteExportEndpointPayload']> = {
+  endpoint?: Resolver<ResolversTypes['ExportEndpoint'], ParentType, ContextType>;
+};
+
 export type DiscoveryAlreadyRunningResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DiscoveryAlreadyRunning'] = ResolversParentTypes['DiscoveryAlreadyRunning']> = {
   jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType>;
   market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
@@ -1959,13 +2042,16 @@ export type ExportResolvers<ContextType = Context, ParentType extends ResolversP
   finishedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   idempotencyKey?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   outcome?: Resolver<ResolversTypes['ExportOutcome'], ParentType, ContextType>;
   result?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType>;
   selected?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   sent?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   startedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   user?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type ExportAttemptResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportAttempt'] = ResolversParentTypes['ExportAttempt']> = {
@@ -1997,11 +2083,17 @@ export type ExportEdgeResolvers<ContextType = Context, ParentType extends Resolv
   node?: Resolver<ResolversTypes['Export'], ParentType, ContextType>;
 };
 
+export type ExportEndingResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportEnding'] = ResolversParentTypes['ExportEnding']> = {
+  __resolveType: TypeResolveFn<'ExportDelivered' | 'ExportFailed' | 'ExportRejected', ParentType, ContextType>;
+};
+
 export type ExportEndpointResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportEndpoint'] = ResolversParentTypes['ExportEndpoint']> = {
   description?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   headerNames?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   url?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type ExportFailedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportFailed'] = ResolversParentTypes['ExportFailed']> = {
@@ -2102,11 +2194,11 @@ export type MarketResolvers<ContextType = Context, ParentType extends ResolversP
 export type MutationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Mutation'] = ResolversParentTypes['Mutation']> = {
   createEmbedSession?: Resolver<Maybe<ResolversTypes['CreateEmbedSessionPayload']>, ParentType, ContextType>;
   createSearchCriteria?: Resolver<Maybe<ResolversTypes['CreateSearchCriteriaPayload']>, ParentType, ContextType, RequireFields<MutationCreateSearchCriteriaArgs, 'input'>>;
-  deleteExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType, RequireFields<MutationDeleteExportEndpointArgs, 'input'>>;
+  deleteExportEndpoint?: Resolver<Maybe<ResolversTypes['DeleteExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationDeleteExportEndpointArgs, 'input'>>;
   exportMarketCsv?: Resolver<Maybe<ResolversTypes['ExportMarketCsvPayload']>, ParentType, ContextType, RequireFields<MutationExportMarketCsvArgs, 'input'>>;
   exportMarketToEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationExportMarketToEndpointArgs, 'input'>>;
   publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketPayload']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
-  registerExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
+  registerExportEndpoint?: Resolver<Maybe<ResolversTypes['RegisterExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
   reviewCompanies?: Resolver<Maybe<ResolversTypes['ReviewCompaniesPayload']>, ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
   signIn?: Resolver<Maybe<ResolversTypes['SignInPayload']>, ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
   signOut?: Resolver<Maybe<ResolversTypes['SignOutPayload']>, ParentType, ContextType>;
@@ -2128,7 +2220,7 @@ export type NaicsFacetResolvers<ContextType = Context, ParentType extends Resolv
 };
 
 export type NodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Node'] = ResolversParentTypes['Node']> = {
-  __resolveType: TypeResolveFn<'Company' | 'Job' | 'Market' | 'Topic' | 'TopicGroup', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'Company' | 'Export' | 'ExportEndpoint' | 'Job' | 'Market' | 'Topic' | 'TopicGroup', ParentType, ContextType>;
 };
 
 export type ObservationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Observation'] = ResolversParentTypes['Observation']> = {
@@ -2167,8 +2259,9 @@ export type QuantityResolvers<ContextType = Context, ParentType extends Resolver
 export type QueryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
   capabilities?: Resolver<ResolversTypes['Capabilities'], ParentType, ContextType>;
   events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, RequireFields<QueryEventsArgs, 'first'>>;
+  export?: Resolver<Maybe<ResolversTypes['Export']>, ParentType, ContextType, RequireFields<QueryExportArgs, 'by'>>;
   exportEndpoints?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ExportEndpoint']>>, ParentType, ContextType>;
-  exports?: Resolver<Maybe<ResolversTypes['ExportConnection']>, ParentType, ContextType, RequireFields<QueryExportsArgs, 'first'>>;
+  exports?: Resolver<Maybe<ResolversTypes['ExportConnection']>, ParentType, ContextType, Partial<QueryExportsArgs>>;
   market?: Resolver<Maybe<ResolversTypes['Market']>, ParentType, ContextType, RequireFields<QueryMarketArgs, 'id'>>;
   markets?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Market']>>, ParentType, ContextType, RequireFields<QueryMarketsArgs, 'ids'>>;
   node?: Resolver<Maybe<ResolversTypes['Node']>, ParentType, ContextType, RequireFields<QueryNodeArgs, 'nodeId'>>;
@@ -2176,6 +2269,10 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
   observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<QueryObservationArgs, 'id'>>;
   suggestMarkets?: Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType, RequireFields<QuerySuggestMarketsArgs, 'keyword'>>;
   viewer?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType>;
+};
+
+export type RegisterExportEndpointPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RegisterExportEndpointPayload'] = ResolversParentTypes['RegisterExportEndpointPayload']> = {
+  endpoint?: Resolver<ResolversTypes['ExportEndpoint'], ParentType, ContextType>;
 };
 
 export type RelevantEntityResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RelevantEntity'] = ResolversParentTypes['RelevantEntity']> = {
@@ -2287,6 +2384,7 @@ export type Resolvers<ContextType = Context> = {
   CreateSearchCriteriaPayload?: CreateSearchCriteriaPayloadResolvers<ContextType>;
   DateOrDateTime?: GraphQLScalarType;
   DateTime?: GraphQLScalarType;
+  DeleteExportEndpointPayload?: DeleteExportEndpointPayloadResolvers<ContextType>;
   DiscoveryAlreadyRunning?: DiscoveryAlreadyRunningResolvers<ContextType>;
   DiscoveryStarted?: DiscoveryStartedResolvers<ContextType>;
   EmbedSession?: EmbedSessionResolvers<ContextType>;
@@ -2301,6 +2399,7 @@ export type Resolvers<ContextType = Context> = {
   ExportConnection?: ExportConnectionResolvers<ContextType>;
   ExportDelivered?: ExportDeliveredResolvers<ContextType>;
   ExportEdge?: ExportEdgeResolvers<ContextType>;
+  ExportEnding?: ExportEndingResolvers<ContextType>;
   ExportEndpoint?: ExportEndpointResolvers<ContextType>;
   ExportFailed?: ExportFailedResolvers<ContextType>;
   ExportMarketCsvPayload?: ExportMarketCsvPayloadResolvers<ContextType>;
@@ -2322,6 +2421,7 @@ export type Resolvers<ContextType = Context> = {
   PublishMarketPayload?: PublishMarketPayloadResolvers<ContextType>;
   Quantity?: QuantityResolvers<ContextType>;
   Query?: QueryResolvers<ContextType>;
+  RegisterExportEndpointPayload?: RegisterExportEndpointPayloadResolvers<ContextType>;
   RelevantEntity?: RelevantEntityResolvers<ContextType>;
   ReviewCompaniesPayload?: ReviewCompaniesPayloadResolvers<ContextType>;
   SearchCriteria?: SearchCriteriaResolvers<ContextType>;

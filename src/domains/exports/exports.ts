@@ -11,9 +11,11 @@ import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from '
 import type { Endpoint, ExportAttempt, ExportRecord } from './model.js';
 import type { Payload } from './payload.js';
 import {
+  type ExportKey,
   type ExportProgress,
   earlierExport,
   endpointNamed,
+  exportWith,
   recentExports,
   type TeamStore,
   withEndpoint,
@@ -59,6 +61,8 @@ export interface Exports {
   send(team: TeamKey, request: ExportRequest, prepare: () => Promise<Payload>): Promise<ExportRecord>;
   /** The last 100 exports of a team, newest first. */
   recent(team: TeamKey): Promise<readonly ExportRecord[]>;
+  /** The newest export of a team with this identifier or idempotency key. Undefined if there is none. */
+  find(team: TeamKey, key: ExportKey): Promise<ExportRecord | undefined>;
   /** How many endpoints have headers that are sealed with a secret other than the first. */
   outdated(): Promise<number>;
   /** Resolves when no export is running. */
@@ -136,6 +140,7 @@ export function createExports(deps: ExportsDeps): Exports {
   return {
     endpoints: async team => (await store.read(team)).endpoints,
     recent: async team => recentExports(await store.read(team)),
+    find: async (team, key) => exportWith(await store.read(team), key),
     outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,
     async idle() {
       await Promise.allSettled(running);

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 
-const longestUrl = 1_024;
 const text = z.string();
 
-/** A URL that a browser may open. Every other value reads as null, even if it comes from our own store. */
+/** A URL of any length that a browser may open: only the size of the response bounds it. Every other value reads as null, even if it comes from our own store. */
 export const browserUrl = text
-  .max(longestUrl)
   .refine(url => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))
   .transform(url => new URL(url).href)
   .nullable()

@@ -1,12 +1,18 @@
 import { memberName, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
 import { Conflict, Forbidden } from '../../errors.js';
-import type { ExportMarketToEndpointInput, Resolvers, ResolversTypes } from '../../generated/schema-types.js';
-import { connectionOf, offsetAfter } from '../../graphql/connection.js';
-import { marketId, pageSize, plainText } from '../../graphql/input.js';
+import type {
+  ExportFilter,
+  ExportMarketToEndpointInput,
+  Resolvers,
+  ResolversTypes,
+} from '../../generated/schema-types.js';
+import { connectionOf, pageRequest, windowOf } from '../../graphql/connection.js';
+import { marketId, plainText } from '../../graphql/input.js';
+import type { NodeTypes } from '../../graphql/node.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { safeHtml } from './endpoint-response.js';
-import { type ExportRecord, statusOf } from './model.js';
+import { type Endpoint, type ExportRecord, statusOf } from './model.js';
 import { payloadOf } from './payload.js';
 
 const longestName = 255;
@@ -17,25 +23,36 @@ const longestEmail = 320;
 export const exportsResolvers: Resolvers = {
   Query: {
     exportEndpoints: (_, __, context) => context.exports.endpoints(teamOf(context)),
-    async exports(_, { first, after }, context) {
-      const size = pageSize(first);
-      const offset = offsetAfter(after);
-      const all = await context.exports.recent(teamOf(context));
-      return connectionOf(all.slice(offset, offset + size), offset, all.length);
+    async exports(_, { filter, ...pageArguments }, context) {
+      const page = pageRequest(pageArguments);
+      const matches = matcherOf(filter);
+      const found = (await context.exports.recent(teamOf(context))).filter(matches);
+      const { start, end } = windowOf(page, found.length);
+      return connectionOf(found.slice(start, end), start, found.length);
+    },
+    async export(_, { by }, context) {
+      const team = teamOf(context);
+      const { id, idempotencyKey } = by;
+      if (id != null) return (await context.exports.find(team, { id })) ?? null;
+      const key = plainText(idempotencyKey ?? '', 'by.idempotencyKey', longestName);
+      return (await context.exports.find(team, { idempotencyKey: key })) ?? null;
     },
   },
   Mutation: {
-    registerExportEndpoint(_, { input }, context) {
+    async registerExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      return context.exports.register(team, {
+      const endpoint = await context.exports.register(team, {
         name: plainText(input.name, 'input.name', longestName),
         url: input.url,
         description: plainText(input.description, 'input.description', longestDescription),
         headers: checkedHeaders(input.headers ?? [], 'input.headers'),
       });
+      return { endpoint };
     },
-    deleteExportEndpoint: (_, { input }, context) =>
-      context.exports.remove(administeredTeam(context), plainText(input.name, 'input.name', longestName)),
+    async deleteExportEndpoint(_, { input }, context) {
+      const team = administeredTeam(context);
+      return { endpoint: await context.exports.remove(team, plainText(input.name, 'input.name', longestName)) };
+    },
     async exportMarketToEndpoint(_, { input }, context) {
       const team = teamOf(context);
       const { credential } = context;
@@ -65,6 +82,7 @@ export const exportsResolvers: Resolvers = {
     },
   },
   Export: {
+    market: ({ marketId }) => ({ id: marketId }),
     outcome: record => statusOf(record),
     result: resultOf,
   },
@@ -72,6 +90,30 @@ export const exportsResolvers: Resolvers = {
   ExportDelivered: { message: ({ message }) => safeHtml(message) },
   ExportRejected: { message: ({ message }) => safeHtml(message) },
 };
+
+/** How endpoints and exports are identified: a client finds only those of its own team. */
+export const exportsNodes = {
+  ExportEndpoint: {
+    parts: ({ name }: Endpoint) => [name],
+    find: async ([name], context) =>
+      (await context.exports.endpoints(teamOf(context))).find(endpoint => endpoint.name === name),
+  },
+  Export: {
+    parts: ({ id }: ExportRecord) => [id],
+    find: ([id = ''], context) => context.exports.find(teamOf(context), { id }),
+  },
+} satisfies NodeTypes<Context>;
+
+/** Whether an export matches a filter. @throws BadUserInput for an invalid filter. */
+function matcherOf(filter: ExportFilter | null | undefined): (record: ExportRecord) => boolean {
+  const { endpoint, outcome, marketId: market } = filter ?? {};
+  if (endpoint != null) plainText(endpoint, 'filter.endpoint', longestName);
+  if (market != null) marketId(market, 'filter.marketId');
+  return record =>
+    (endpoint == null || record.endpoint === endpoint) &&
+    (outcome == null || statusOf(record) === outcome) &&
+    (market == null || record.marketId === market);
+}
 
 /** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
 function teamOf({ credential, teams, metadata }: Context): TeamKey {

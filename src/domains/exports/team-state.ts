@@ -112,6 +112,14 @@ export function withProgress(state: TeamState, id: string, progress: ExportProgr
   return { ...state, exports };
 }
 
+/** What identifies an export. */
+export type ExportKey = Partial<Pick<ExportRecord, 'id' | 'idempotencyKey'>>;
+
+/** The newest export with this identifier or idempotency key. Undefined if there is none. */
+export function exportWith({ exports }: TeamState, { id, idempotencyKey }: ExportKey): ExportRecord | undefined {
+  return exports.findLast(record => (id == null ? record.idempotencyKey === idempotencyKey : record.id === id));
+}
+
 /** The last 100 exports, newest first. */
 export function recentExports({ exports }: TeamState): readonly ExportRecord[] {
   return exports.slice(-keptExports).reverse();

@@ -9,13 +9,16 @@ import { createLogger } from './observability/logger.js';
 import { createMetrics, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnOncePerMinute, redisWarning } from './observability/warnings.js';
-import { type Sandbox, startSandbox } from './sandbox/server.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
 import { createServer, type ServerSeams } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
 
 /** What a test may replace in a gateway. */
-export interface Seams extends WorldSeams, ServerSeams {}
+export interface Seams extends WorldSeams, ServerSeams {
+  /** How the embedded sandbox behaves. */
+  readonly sandbox?: SandboxOptions;
+}
 
 /** A gateway that is built but does not listen yet. */
 export interface Gateway {
@@ -31,7 +34,7 @@ export interface Gateway {
 
 /** Builds a gateway: first its services, then its server. */
 export async function buildApp(configured: Config, seams: Seams = {}): Promise<Gateway> {
-  const sandbox = configured.upstream.base === undefined ? await startSandbox() : undefined;
+  const sandbox = configured.upstream.base === undefined ? await startSandbox(seams.sandbox) : undefined;
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel);
   const metrics = createMetrics();

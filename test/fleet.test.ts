@@ -50,6 +50,7 @@ async function startFleet(size: number, service = sandbox): Promise<void> {
         REDIS_URL: place.url,
         SESSION_SECRET: 's'.repeat(32),
         POLL_INTERVAL_MS: String(intervalMs),
+        SHUTDOWN_NOTICE_MS: '500',
       }),
     ),
   );

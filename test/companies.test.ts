@@ -103,6 +103,18 @@ describe('Market.companies', () => {
   });
 });
 
+describe('a market that is not published', () => {
+  test('has no companies, ESG data and topics, and each error says so, without a further call', async () => {
+    sandbox.calls.clear();
+    const query = '{ market(id: 4) { companies { totalCount } companyFacets { __typename } esg topics { id } } }';
+    const { data, errors } = await gateway.query(query);
+    expect(data.market).toEqual({ companies: null, companyFacets: null, esg: null, topics: null });
+    const message = 'The market is not published, does not exist, or is hidden from this credential';
+    expect(errors?.map(error => [error.message, error.extensions.code])).toEqual(Array(4).fill([message, 'NOT_FOUND']));
+    expect(sandbox.calls.count()).toBe(3);
+  });
+});
+
 describe('Market.companyFacets', () => {
   test('counts what a filter with each value selects, under the filter of the list', async () => {
     const filter = { overallMomentum: { min: 0 } };

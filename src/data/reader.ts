@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
+import { NotFound } from '../errors.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
@@ -23,6 +24,8 @@ export interface Read<T, H = undefined> {
   readonly request: UpstreamRequest & { readonly safe: true };
   /** Writes to this market invalidate the cached value. */
   readonly market?: string;
+  /** Whether the service has this only for a published market. If it has nothing, which is not cached, the error says so. */
+  readonly onlyPublished?: boolean;
   /** @throws anything, if the body is not what the specification promises. */
   parse(body: unknown): Parsed<T, H>;
   /**
@@ -128,6 +131,12 @@ export async function readUncached<T, H>(
   return { value: withEmbeddings(read as AnyRead, value.value, embeddings?.value) as T, skipped: value.skipped };
 }
 
+/** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */
+function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
+  if (!onlyPublished || !(error instanceof NotFound)) return error;
+  return new NotFound('The market is not published, does not exist, or is hidden from this credential', error.upstream);
+}
+
 /** Creates the reader of one request: memory at once, otherwise a DataLoader over the cache over the service. */
 export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   const { scope, until, metadata } = auth;
@@ -173,7 +182,8 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     const milliseconds = performance.now() - startedAt;
     return pending.map((each, index) => {
       const answer = answers[index];
-      return answer === undefined || answer instanceof Error ? answer : receive(each, answer, milliseconds);
+      if (answer instanceof Error) return readError(each.read, answer);
+      return answer && receive(each, answer, milliseconds);
     });
   }
 

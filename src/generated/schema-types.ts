@@ -806,7 +806,7 @@ export type JobProgress = {
 /** A market: a set of companies that answers a business question. Each field makes only the upstream calls it needs. */
 export type Market = Node & {
   readonly __typename?: 'Market';
-  /** Companies of a published market. Upstream: one `GET /v2/markets/{id}/companies`, however many pages you read. */
+  /** Companies of a published market. For any other market the error is `NOT_FOUND`. Upstream: one `GET /v2/markets/{id}/companies`, however many pages you read. */
   readonly companies?: Maybe<CompanyConnection>;
   /** The company with this domain. Null if the market has no such company. Upstream: the same call as `companies`. */
   readonly company?: Maybe<Company>;

@@ -8,6 +8,7 @@ export function companiesRead(marketId: string): Read<readonly CompanyRecord[]> 
   return {
     request: { family: 'companies', address: 'base', method: 'GET', path, argument: 'id', safe: true },
     market: marketId,
+    onlyPublished: true,
     parse: body => ({ value: companyList.parse(body) }),
     pieces: companyPieces,
   };
@@ -19,6 +20,7 @@ export function esgRead(marketId: string): Read<Esg> {
   return {
     request: { family: 'esg', address: 'base', method: 'GET', path, argument: 'id', safe: true },
     market: marketId,
+    onlyPublished: true,
     parse: body => ({ value: esgData.parse(body) }),
   };
 }

@@ -24,6 +24,7 @@ export function topicsRead(id: string, sorted: boolean): Read<readonly MarketTop
       safe: true,
     },
     market: id,
+    onlyPublished: true,
     parse: body => ({
       value: topics.parse(body).map(topic => ({
         ...topic,

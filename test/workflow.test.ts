@@ -465,7 +465,7 @@ describe('invalid input is refused before any call', () => {
     ],
     ...(
       [
-        [{}, 'input'],
+        [{}, 'input.companies'],
         [{ all: false }, 'input.companies.all'],
         [{ visible: { last: 0 } }, 'input.companies.visible.last'],
         [{ matching: { search: ' ' } }, 'input.companies.matching.search'],
@@ -486,7 +486,7 @@ describe('invalid input is refused before any call', () => {
       'reviewCompanies',
       'ReviewCompaniesInput',
       { marketId: '1', reviewStatus: 'INCLUDE', target: { all: true, domains: ['a.example'] } },
-      'input',
+      'input.target',
     ],
     ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: ' ' }, 'input.searchInput'],
     ['createSearchCriteria', 'CreateSearchCriteriaInput', { searchInput: 'x'.repeat(10_001) }, 'input.searchInput'],

@@ -1,20 +1,24 @@
 import { z } from 'zod';
 import { Vector } from './embeddings/vector.js';
 
-const isoTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/;
+const isoTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2}(?:\.\d+)?)?(?:(Z)|([+-]\d{2}):?(\d{2}))?)?$/;
 
-/** The form of nearly all times: complete, with every part in its range. */
-const completeTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z$/;
+/** The form of nearly all times: complete, with every part in its range. Later days are not in every month. */
+const completeTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z$/;
 
-/** A time as the service sends it, ISO 8601 in UTC. A missing zone or time of day is filled in, and nothing is rounded. */
+/** A time as the service sends it, in RFC 3339. A missing time of day, second or offset is filled in, and nothing is rounded. */
 export const utcTime = z.string().transform((text, context) => {
   if (completeTime.test(text)) return text;
-  const [, day, time, zone] = isoTime.exec(text) ?? [];
-  if (day === undefined || Number.isNaN(Date.parse(text))) {
+  const [, day = '', time = '00:00', seconds = ':00', , hours, minutes] = isoTime.exec(text) ?? [];
+  const zone = hours === undefined ? 'Z' : `${hours}:${minutes}`;
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  const isDay = !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(day);
+  // JavaScript takes 24:00 for the end of a day, RFC 3339 does not.
+  if (!isDay || time.startsWith('24') || Number.isNaN(Date.parse(`${day}T${time}${seconds}${zone}`))) {
     context.addIssue({ code: 'custom', message: 'is not a time' });
     return z.NEVER;
   }
-  return `${day}T${time ?? '00:00:00'}${zone ?? 'Z'}`;
+  return `${day}T${time}${seconds}${zone}`;
 });
 
 const numbers = /^ *(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)? *(?:, *(?=\S)|$))*$/;

@@ -19,7 +19,7 @@ export type Scalars = {
   Float: { input: number; output: number; }
   /** A day (`2026-01-31`) or a point in time (`2026-01-31T08:30:00Z`), in UTC. */
   DateOrDateTime: { input: string; output: string; }
-  /** A point in time in UTC, in ISO 8601 format. Example: `2026-01-31T08:30:00.000Z`. */
+  /** A point in time, in UTC unless it has another offset, with as many digits of a second as the service sends. Example: `2026-01-31T08:30:00.000Z`. */
   DateTime: { input: string; output: string; }
   /** A JSON object. Its members are not part of this schema. */
   JSONObject: { input: Record<string, unknown>; output: Record<string, unknown>; }
@@ -750,7 +750,7 @@ export type ImpactedEntity = {
 /** A background job of the service. */
 export type Job = Node & {
   readonly __typename?: 'Job';
-  /** When the job ended. Null while it runs. */
+  /** When the job ended. Null if the service sends no time, or one that cannot be read. */
   readonly endTime?: Maybe<Scalars['DateTime']['output']>;
   /** Whether the job has ended. A job has ended when the service sends an end time, whatever its `status` says. */
   readonly finished: Scalars['Boolean']['output'];
@@ -772,7 +772,7 @@ export type Job = Node & {
 export type JobPhase =
   /** Discovery of companies. Typically takes 10 to 15 minutes. */
   | 'DISCOVERY'
-  /** Enrichment after publishing. */
+  /** The jobs that publishing starts: `enrichment`, `scrape` and `web_traffic`. */
   | 'PUBLISH';
 
 /** State of the jobs in one phase of a market. */
@@ -785,7 +785,7 @@ export type JobProgress = {
   readonly estimatedEndAt?: Maybe<Scalars['DateTime']['output']>;
   /** True if there are jobs and all of them have ended. The subscription then completes. */
   readonly finished: Scalars['Boolean']['output'];
-  /** The jobs. Empty if the phase has not started. */
+  /** The jobs. Empty if the service lists none. */
   readonly jobs: ReadonlyArray<Job>;
   /** The market. */
   readonly market: Market;
@@ -917,7 +917,10 @@ export type Mutation = {
    * out what happened.
    */
   readonly exportMarketToEndpoint?: Maybe<ExportResult>;
-  /** Publishes a market, which starts its enrichment. Fails with `CONFLICT` while its discovery is running. Upstream: `POST /v2/discovery/{id}/publish`. */
+  /**
+   * Publishes a market, for which the service starts the jobs `enrichment`, `scrape` and `web_traffic`. Its discovery must be complete. Upstream:
+   * `POST /v2/discovery/{id}/publish`.
+   */
   readonly publishMarket?: Maybe<PublishMarketPayload>;
   /**
    * Registers an endpoint for the client's team. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with
@@ -1167,7 +1170,7 @@ export type Query = {
    * distinct identifier in the query.
    */
   readonly observation?: Maybe<Observation>;
-  /** Names of markets that match a keyword. Upstream: `POST /markets/suggest`. */
+  /** Names of markets that the service suggests for a keyword. Upstream: `POST /markets/suggest`. */
   readonly suggestMarkets?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
   /**
    * The client that made the request, as the gateway identifies it. Null, without an error, if the request has no credential. If its session has
@@ -1314,11 +1317,11 @@ export type SearchCriteria = {
   readonly __typename?: 'SearchCriteria';
   /** Additional fields that the service sends but does not document. Null if there are none. */
   readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
-  /** The `count` value used to start the discovery. Null in criteria from `createSearchCriteria`. */
+  /** The `count` value used to start the discovery. Null in criteria from `createSearchCriteria`, and if it is not a whole number of at least 1. */
   readonly count?: Maybe<Scalars['Int']['output']>;
   /** Keywords of the search. */
   readonly keywords?: Maybe<SearchKeywords>;
-  /** Countries to search in. */
+  /** Locations of the search. */
   readonly locations: ReadonlyArray<SearchLocation>;
   /** Name of the market. */
   readonly marketName?: Maybe<Scalars['String']['output']>;
@@ -1330,7 +1333,7 @@ export type SearchCriteria = {
   readonly performSearch?: Maybe<Scalars['Boolean']['output']>;
   /** Kind of project. Value seen: `first_pass`. */
   readonly projectKind?: Maybe<Scalars['String']['output']>;
-  /** Internet domains that the search starts from. */
+  /** Seed domains of the search. */
   readonly seedDomains: ReadonlyArray<Scalars['String']['output']>;
   /** Question in natural language. */
   readonly userPrompt?: Maybe<Scalars['String']['output']>;
@@ -1347,7 +1350,7 @@ export type SearchCriteriaInput = {
   readonly count?: InputMaybe<Scalars['Int']['input']>;
   /** Keywords of the search. */
   readonly keywords?: InputMaybe<SearchKeywordsInput>;
-  /** Countries to search in, at most 300. */
+  /** Locations of the search, at most 300. */
   readonly locations?: InputMaybe<ReadonlyArray<SearchLocationInput>>;
   /** Name of the market, at most 10,000 characters. */
   readonly marketName?: InputMaybe<Scalars['String']['input']>;
@@ -1359,7 +1362,7 @@ export type SearchCriteriaInput = {
   readonly performSearch?: InputMaybe<Scalars['Boolean']['input']>;
   /** Kind of project, at most 10,000 characters. Value seen: `first_pass`. */
   readonly projectKind?: InputMaybe<Scalars['String']['input']>;
-  /** Internet domains that the search starts from, at most 10,000 of at most 10,000 characters each. */
+  /** Seed domains of the search, at most 10,000 of at most 10,000 characters each. */
   readonly seedDomains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Question in natural language, at most 10,000 characters. */
   readonly userPrompt?: InputMaybe<Scalars['String']['input']>;
@@ -1372,9 +1375,9 @@ export type SearchKeywords = {
   readonly attributes?: Maybe<Scalars['JSONObject']['output']>;
   /** Keywords in the list `features`. */
   readonly features: ReadonlyArray<Scalars['String']['output']>;
-  /** Keywords that are irrelevant to the search. */
+  /** Keywords in the list `irrelevant`. */
   readonly irrelevant: ReadonlyArray<Scalars['String']['output']>;
-  /** Synonyms. */
+  /** Keywords in the list `synonyms`. */
   readonly synonyms: ReadonlyArray<Scalars['String']['output']>;
   /** Keywords in the list `user`. */
   readonly user: ReadonlyArray<Scalars['String']['output']>;
@@ -1386,15 +1389,15 @@ export type SearchKeywordsInput = {
   readonly attributes?: InputMaybe<Scalars['JSONObject']['input']>;
   /** Keywords for the list `features`, at most 1,000. */
   readonly features: ReadonlyArray<Scalars['String']['input']>;
-  /** Keywords that are irrelevant to the search, at most 1,000. */
+  /** Keywords for the list `irrelevant`, at most 1,000. */
   readonly irrelevant: ReadonlyArray<Scalars['String']['input']>;
-  /** Synonyms, at most 1,000. */
+  /** Keywords for the list `synonyms`, at most 1,000. */
   readonly synonyms: ReadonlyArray<Scalars['String']['input']>;
   /** Keywords for the list `user`, at most 1,000. */
   readonly user: ReadonlyArray<Scalars['String']['input']>;
 };
 
-/** A country to search in. */
+/** A location of a search. One without a two-letter country code is left out, with an error. */
 export type SearchLocation = {
   readonly __typename?: 'SearchLocation';
   /** Additional fields that the service sends but does not document. Null if there are none. */
@@ -1405,7 +1408,7 @@ export type SearchLocation = {
   readonly countryName?: Maybe<Scalars['String']['output']>;
 };
 
-/** A country to search in. */
+/** A location of a search. */
 export type SearchLocationInput = {
   /** Additional fields, sent to the service as they are. Must not contain the name of another member. */
   readonly attributes?: InputMaybe<Scalars['JSONObject']['input']>;
@@ -1491,7 +1494,7 @@ export type SuggestKeywordsInput = {
 /** Result of suggesting keywords. */
 export type SuggestKeywordsPayload = {
   readonly __typename?: 'SuggestKeywordsPayload';
-  /** The suggested keywords in one list, without those that are irrelevant to the search. */
+  /** The suggested keywords in one list, without those of the list `irrelevant`. */
   readonly keywords: ReadonlyArray<Scalars['String']['output']>;
   /** The suggested keywords in four lists. Null if the service answered with a single list. */
   readonly suggested?: Maybe<SearchKeywords>;

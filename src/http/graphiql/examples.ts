@@ -61,6 +61,34 @@ query CompanyTable($filter: CompanyFilter, $orderBy: CompanyOrder) {
       '{ "filter": { "actualRevenue": { "min": 1000000 } }, "orderBy": { "field": "SCORE", "direction": "DESC" } }',
   },
   {
+    query: `# Exports the page of companies that the table shows to an endpoint of your team, and waits for the result. Register the endpoint first:
+# docs/exports.md has the mutation. "{ exports { nodes { outcome } } }" lists what was sent.
+mutation ExportPage($input: ExportMarketToEndpointInput!) {
+  exportMarketToEndpoint(input: $input) {
+    __typename
+    ... on ExportEnding { exportId attempts { status fault milliseconds } }
+    ... on ExportDelivered { title messageText redirectUrl }
+    ... on ExportRejected { title messageText references { title message type url } }
+    ... on ExportFailed { message outcome }
+  }
+}
+`,
+    variables: `{
+  "input": {
+    "marketId": "1",
+    "endpoint": "receiver",
+    "companies": {
+      "visible": {
+        "first": 20,
+        "filter": { "actualRevenue": { "min": 1000000 } },
+        "orderBy": { "field": "SCORE", "direction": "DESC" }
+      }
+    },
+    "onBehalfOf": { "email": "ada@team.example" }
+  }
+}`,
+  },
+  {
     query: `# The client that made the request, and what it may do with this gateway.
 query Viewer {
   viewer { authentication team email canExport canManageExportEndpoints }

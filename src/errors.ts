@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'CONFLICT'
   | 'RATE_LIMITED'
   | 'QUERY_TOO_COMPLEX'
+  | 'NOT_QUERYABLE'
   | 'NOT_REFETCHABLE'
   | 'UPSTREAM_TIMEOUT'
   | 'UPSTREAM_UNAVAILABLE'
@@ -88,6 +89,12 @@ export class NotRefetchable extends GatewayError {
   constructor(type: string) {
     super(`The service has no endpoint for a single object of type ${type}; read the list that contains it`);
   }
+}
+
+/** The interface of the service cannot express what the field needs for this object. */
+export class NotQueryable extends GatewayError {
+  readonly code = 'NOT_QUERYABLE';
+  readonly httpStatus = 422;
 }
 
 /** The field needs a variable that the operator has not set. */

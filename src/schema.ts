@@ -3,7 +3,7 @@ import { makeExecutableSchema } from '@graphql-tools/schema';
 import type { GraphQLSchema } from 'graphql';
 import { companiesNodes, companiesResolvers } from './domains/companies/resolvers.js';
 import { discoveryNodes, discoveryResolvers } from './domains/discovery/resolvers.js';
-import { eventsResolvers } from './domains/events/resolvers.js';
+import { eventsNodes, eventsResolvers } from './domains/events/resolvers.js';
 import { exportsNodes, exportsResolvers } from './domains/exports/resolvers.js';
 import { marketsNodes, marketsResolvers } from './domains/markets/resolvers.js';
 import { sessionsResolvers } from './domains/sessions/resolvers.js';
@@ -30,7 +30,7 @@ export function createSchema(): GraphQLSchema {
       discoveryResolvers,
       sessionsResolvers,
       exportsResolvers,
-      createNodeResolvers({ ...marketsNodes, ...companiesNodes, ...discoveryNodes, ...exportsNodes }),
+      createNodeResolvers({ ...eventsNodes, ...marketsNodes, ...companiesNodes, ...discoveryNodes, ...exportsNodes }),
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });

@@ -44,11 +44,10 @@ function answer({ url }: WireCall): WireReply {
         : entities.some(isNamed) && entities.some(scored),
     );
   const [page, size] = [number('page', 1), number('pageSize', 10)];
-  const { body } = eventPage(
+  return eventPage(
     listed.slice((page - 1) * size, page * size).map(({ entities: _, ...event }) => event),
     listed.length,
   );
-  return { body };
 }
 
 const fields =

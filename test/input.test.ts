@@ -9,6 +9,7 @@ import { eventPage, fakeWire } from './support/wire.js';
 const companies = [
   { domain: 'acme.example', name: 'Acme, Inc.' },
   { domain: 'beta.example', name: 'Beta Oy' },
+  { domain: 'unnamed.example', name: '' },
 ];
 const service = fakeWire(({ url }) => {
   if (url.pathname.endsWith('/events')) return eventPage([]);
@@ -194,12 +195,22 @@ describe('companies and suggestions', () => {
       'filter.impactedEntities',
     ],
     ['a score of 4', 'beta.example', 'events(filter: { maxSeverity: 4 }) { totalCount }', 'filter.maxSeverity'],
-    ['a comma in its name', 'acme.example', 'events { totalCount }', 'name'],
   ])('a company refuses %s without an upstream call for events', async (_, domain, field, argument) => {
     const { data, errors } = await gateway.query(
       `{ market(id: 1) { company(domain: "${domain}") { domain ${field} } } }`,
     );
     expect(codesOf(errors)).toEqual(badInput(argument));
+    expect(data.market.company).toEqual({ domain, events: null });
+    expect(service.calls.filter(({ path }) => path.includes('events'))).toEqual([]);
+  });
+
+  test.each(['acme.example', 'unnamed.example'])('the events of %s cannot be queried', async domain => {
+    const { data, errors } = await gateway.query(
+      `{ market(id: 1) { company(domain: "${domain}") { domain events { totalCount } } } }`,
+    );
+    expect(errors?.map(({ path, extensions }) => ({ path, extensions }))).toEqual([
+      { path: ['market', 'company', 'events'], extensions: { code: 'NOT_QUERYABLE' } },
+    ]);
     expect(data.market.company).toEqual({ domain, events: null });
     expect(service.calls.filter(({ path }) => path.includes('events'))).toEqual([]);
   });

@@ -326,6 +326,11 @@ describe('the estimated calls of a query', () => {
     ['{ events(first: 10) { totalCount } }', 1],
     [`{ events(first: 10, after: "${cursorOf(3)}") { totalCount } }`, 2],
     ['query ($after: String) { events(after: $after) { totalCount } }', 1],
+    ['{ events(first: 10, page: 4) { totalCount } }', 1],
+    ['{ events(last: 10) { totalCount } }', 3],
+    ['{ events(last: 3) { nodes { references { observation { id } } } } }', 33],
+    ['{ observations(ids: ["a", "b", "a"]) { title } }', 3],
+    ['{ node(nodeId: "a") { ... on Observation { title } } }', 1],
     ['{ a: events { totalCount } b: events { nodes { id } } }', 1],
     ['{ a: events { totalCount } b: events(first: 11) { nodes { id } } }', 2],
     [

@@ -28,7 +28,10 @@ const sent: IncomingHttpHeaders[] = [];
 beforeAll(async () => {
   service = await startStubService(({ headers }, response) => {
     sent.push(headers);
-    reply(response, 200, { meta: { totalItems: 0, unfilteredTotalItems: 0 }, data: [] });
+    reply(response, 200, {
+      meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10, unfilteredTotalItems: 0 },
+      data: [],
+    });
   });
   data = await mkdtemp(join(tmpdir(), 'logs-'));
   program = await buildProgram();

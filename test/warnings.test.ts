@@ -123,7 +123,10 @@ test.each([
 });
 
 test('a Redis that is silent is one warning, and no request waits for it but the first', async () => {
-  const { redis, gateway } = await startedOverRedis({ meta: { totalItems: 0 }, data: [] });
+  const { redis, gateway } = await startedOverRedis({
+    meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10 },
+    data: [],
+  });
   cleanups.push(() => redis.resume());
   redis.pause();
   const times: number[] = [];

@@ -110,8 +110,8 @@ export type Company = Node & {
   /** This company's part of the market's ESG data. Null if there is none. Upstream: `GET /v2/markets/{id}/esg`, one call for all companies of the market. */
   readonly esg?: Maybe<Scalars['JSONObject']['output']>;
   /**
-   * Events that name this company as an impacted entity, first page only. Fails with `BAD_USER_INPUT` if the name of the company contains a comma,
-   * because the service cannot search for such a name. Upstream: `GET /v2/events-monitor/events`; companies in the same query share calls.
+   * Events that name this company as an impacted entity, first page only. Fails with `NOT_QUERYABLE` if the name of the company contains a comma,
+   * is empty or has more than 255 characters, because the service cannot search for such a name. Upstream: `GET /v2/events-monitor/events`; companies in the same query share calls.
    *
    * To get more, go on with `Query.events`: pass a cursor from here as `after`, and the same filter with the name of the company as the
    * only value of `impactedEntities`.
@@ -337,7 +337,7 @@ export type EmbedSession = {
 };
 
 /** An occurrence. The service groups observations that refer to the same occurrence into one event. */
-export type Event = {
+export type Event = Node & {
   readonly __typename?: 'Event';
   /** Procurement datapoints that the event as a whole affects. */
   readonly affectedDatapoints: ReadonlyArray<AffectedDatapoint>;
@@ -351,10 +351,16 @@ export type Event = {
   readonly impactedEntities: ReadonlyArray<ImpactedEntity>;
   /** When the service last updated the event. The filter members `from` and `to` apply to this time. */
   readonly lastUpdated?: Maybe<Scalars['DateTime']['output']>;
+  /** Highest likelihood of its impacted entities, 0 to 3. Null if it has none with a likelihood. */
+  readonly likelihood?: Maybe<Scalars['Int']['output']>;
+  /** Identifier across all types. `node` cannot read an event again. */
+  readonly nodeId: Scalars['ID']['output'];
   /** Observations that are the source of the event. */
   readonly references: ReadonlyArray<EventReference>;
   /** Entities as free text. They may be missing from the taxonomy of the service. */
   readonly relevantEntities: ReadonlyArray<RelevantEntity>;
+  /** Highest severity of its impacted entities, 0 to 3. Null if it has none with a severity. */
+  readonly severity?: Maybe<Scalars['Int']['output']>;
   /** Generated summary for human readers. For text processing, use `vectorIndex.anchorText` and `eventSearchKeywords`. */
   readonly summary?: Maybe<Scalars['String']['output']>;
   /** When the event happened or is expected to happen. */
@@ -391,7 +397,8 @@ export type EventEdge = {
 
 /**
  * Selects events. The values of one list combine with OR, different members with AND. For each bound that you leave out, the service applies its
- * default; the service cannot express "no bound". To get events with any score, set both minimums to `null`. To get older events, set `from`.
+ * default; the service cannot express "no bound". To get events with any score, set both minimums to 0. To get older events, set `from`.
+ * The service does not document whether an event without impacted entities can match.
  */
 export type EventFilter = {
   /** Names of procurement datapoints, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
@@ -1041,7 +1048,7 @@ export type Node = {
 };
 
 /** A collected piece of information, such as a news article. */
-export type Observation = {
+export type Observation = Node & {
   readonly __typename?: 'Observation';
   /** When the observation was added to the service. */
   readonly addedAt?: Maybe<Scalars['DateTime']['output']>;
@@ -1053,6 +1060,8 @@ export type Observation = {
   readonly dedupeId?: Maybe<Scalars['String']['output']>;
   /** Observation identifier. */
   readonly id: Scalars['ID']['output'];
+  /** Identifier across all types, for `node`. */
+  readonly nodeId: Scalars['ID']['output'];
   /** When the observation was published or recorded. */
   readonly publishedAt?: Maybe<Scalars['DateTime']['output']>;
   /** Name of the service that the observation comes from. */
@@ -1140,6 +1149,7 @@ export type Query = {
   /**
    * Events in the order of the service, which does not document it. The API key must be subscribed to the events monitor, otherwise the error
    * is `FORBIDDEN`. Upstream: `GET /v2/events-monitor/events`, one call if a single page of the service can hold the requested range, otherwise two.
+   * `last` without `before` needs the length of the list first: one call more.
    */
   readonly events?: Maybe<EventConnection>;
   /**
@@ -1170,6 +1180,11 @@ export type Query = {
    * distinct identifier in the query.
    */
   readonly observation?: Maybe<Observation>;
+  /**
+   * Several observations, in the order of their identifiers. Each is null, with an error, if `observation` would fail for it. Upstream:
+   * `GET /v2/events-monitor/observation/{id}`, one call for each distinct identifier in the query.
+   */
+  readonly observations: ReadonlyArray<Maybe<Observation>>;
   /** Names of markets that the service suggests for a keyword. Upstream: `POST /markets/suggest`. */
   readonly suggestMarkets?: Maybe<ReadonlyArray<Scalars['String']['output']>>;
   /**
@@ -1183,8 +1198,11 @@ export type Query = {
 /** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryEventsArgs = {
   after?: InputMaybe<Scalars['String']['input']>;
+  before?: InputMaybe<Scalars['String']['input']>;
   filter?: InputMaybe<EventFilter>;
   first?: InputMaybe<Scalars['Int']['input']>;
+  last?: InputMaybe<Scalars['Int']['input']>;
+  page?: InputMaybe<Scalars['Int']['input']>;
 };
 
 
@@ -1231,6 +1249,12 @@ export type QueryNodesArgs = {
 /** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
 export type QueryObservationArgs = {
   id: Scalars['ID']['input'];
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QueryObservationsArgs = {
+  ids: ReadonlyArray<Scalars['ID']['input']>;
 };
 
 
@@ -1651,10 +1675,12 @@ export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = 
   ;
   Node:
     | ( CompanyModel )
+    | ( EventModel )
     | ( ExportRecordModel )
     | ( EndpointModel )
     | ( JobModel )
     | ( MarketModel )
+    | ( ObservationModel )
     | ( MarketTopicModel )
     | ( MarketTopicGroupModel )
   ;
@@ -1997,12 +2023,16 @@ export type EventResolvers<ContextType = Context, ParentType extends ResolversPa
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   impactedEntities?: Resolver<ReadonlyArray<ResolversTypes['ImpactedEntity']>, ParentType, ContextType>;
   lastUpdated?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  likelihood?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   references?: Resolver<ReadonlyArray<ResolversTypes['EventReference']>, ParentType, ContextType>;
   relevantEntities?: Resolver<ReadonlyArray<ResolversTypes['RelevantEntity']>, ParentType, ContextType>;
+  severity?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   summary?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   timestamps?: Resolver<ResolversTypes['EventTimestamps'], ParentType, ContextType>;
   title?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   vectorIndex?: Resolver<Maybe<ResolversTypes['VectorIndex']>, ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type EventConnectionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventConnection'] = ResolversParentTypes['EventConnection']> = {
@@ -2223,7 +2253,7 @@ export type NaicsFacetResolvers<ContextType = Context, ParentType extends Resolv
 };
 
 export type NodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Node'] = ResolversParentTypes['Node']> = {
-  __resolveType: TypeResolveFn<'Company' | 'Export' | 'ExportEndpoint' | 'Job' | 'Market' | 'Topic' | 'TopicGroup', ParentType, ContextType>;
+  __resolveType: TypeResolveFn<'Company' | 'Event' | 'Export' | 'ExportEndpoint' | 'Job' | 'Market' | 'Observation' | 'Topic' | 'TopicGroup', ParentType, ContextType>;
 };
 
 export type ObservationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Observation'] = ResolversParentTypes['Observation']> = {
@@ -2232,12 +2262,14 @@ export type ObservationResolvers<ContextType = Context, ParentType extends Resol
   content?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   dedupeId?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   publishedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   sourceService?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   textEmbedding?: Resolver<Maybe<ResolversTypes['Vector']>, ParentType, ContextType>;
   title?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   url?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   weight?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
+  __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type PageInfoResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PageInfo'] = ResolversParentTypes['PageInfo']> = {
@@ -2261,7 +2293,7 @@ export type QuantityResolvers<ContextType = Context, ParentType extends Resolver
 
 export type QueryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
   capabilities?: Resolver<ResolversTypes['Capabilities'], ParentType, ContextType>;
-  events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, RequireFields<QueryEventsArgs, 'first'>>;
+  events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, Partial<QueryEventsArgs>>;
   export?: Resolver<Maybe<ResolversTypes['Export']>, ParentType, ContextType, RequireFields<QueryExportArgs, 'by'>>;
   exportEndpoints?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ExportEndpoint']>>, ParentType, ContextType>;
   exports?: Resolver<Maybe<ResolversTypes['ExportConnection']>, ParentType, ContextType, Partial<QueryExportsArgs>>;
@@ -2270,6 +2302,7 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
   node?: Resolver<Maybe<ResolversTypes['Node']>, ParentType, ContextType, RequireFields<QueryNodeArgs, 'nodeId'>>;
   nodes?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Node']>>, ParentType, ContextType, RequireFields<QueryNodesArgs, 'nodeIds'>>;
   observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<QueryObservationArgs, 'id'>>;
+  observations?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Observation']>>, ParentType, ContextType, RequireFields<QueryObservationsArgs, 'ids'>>;
   suggestMarkets?: Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType, RequireFields<QuerySuggestMarketsArgs, 'keyword'>>;
   viewer?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType>;
 };

@@ -10,7 +10,7 @@ export interface PageArguments {
 }
 
 /** The page that a client asks for, checked. It needs no knowledge of the list. */
-interface PageRequest {
+export interface PageRequest {
   /** The index that follows `after`; 0 without it. */
   readonly start: number;
   /** The index of `before`; infinite without it. */
@@ -72,8 +72,8 @@ export function connectionOf<T>(items: readonly (T | null)[], offset: number, to
     pageInfo: {
       hasNextPage: end < totalCount,
       hasPreviousPage: offset > 0,
-      startCursor: edges[0]?.cursor ?? null,
-      // The cursor of the last index, so that a client can go on after a page whose items could not be read.
+      // The cursors of the first and the last index, so that a client can go on from a page whose items could not be read.
+      startCursor: items.length === 0 ? null : encodeCursor(offset),
       endCursor: items.length === 0 ? null : encodeCursor(end - 1),
     },
     totalCount,
@@ -95,7 +95,8 @@ class Edge<T> {
   }
 }
 
-const largestIndex = 1_000_000_000;
+/** The largest index of a list that a cursor can name. */
+export const largestIndex = 1_000_000_000;
 
 /** The index in the list that follows a cursor; 0 without a cursor. @throws BadUserInput if the gateway did not issue the cursor. */
 export function offsetAfter(after: string | null | undefined, argument = 'after'): number {

@@ -26,9 +26,9 @@ export function isObservationId(id: string): boolean {
 }
 
 /** An observation's identifier. @throws BadUserInput */
-export function observationId(id: string): string {
+export function observationId(id: string, argument = 'id'): string {
   if (!isObservationId(id)) {
-    throw new BadUserInput('id', 'must be 1 to 256 letters, digits or any of _ - . : @ = + ~');
+    throw new BadUserInput(argument, 'must be 1 to 256 letters, digits or any of _ - . : @ = + ~');
   }
   return id;
 }

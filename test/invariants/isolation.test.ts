@@ -8,13 +8,14 @@ import type { Draw } from '../support/seeded.js';
 import { overWebsocket } from '../support/streams.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
+import { eventMeta } from '../support/wire.js';
 
 /** An upstream service that puts its own mark into everything it answers. */
 async function startMarked(mark: string): Promise<StubService> {
   return startStubService(({ url = '' }, response, count) => {
     const path = url.split('?')[0] ?? '';
     if (path.endsWith('/events')) {
-      const meta = { totalItems: 1, totalPages: 1, currentPage: 1, pageSize: 3 };
+      const meta = eventMeta(new URL(url, 'http://service'), 1);
       return reply(response, 200, {
         meta,
         data: [{ _id: `e-${count}`, title: mark, lastUpdated: new Date().toISOString() }],

@@ -158,6 +158,24 @@ export const callsTable: readonly CallsRow[] = [
     warm: {},
   },
   {
+    what: 'The fourth page of ten events: `events(first: 10, page: 4)`',
+    query: '{ events(first: 10, page: 4) { nodes { title } } }',
+    cold: { [events]: 1 },
+    warm: {},
+  },
+  {
+    what: 'The last ten events: the length of the list first',
+    query: '{ events(last: 10) { nodes { title } } }',
+    cold: { [events]: 2 },
+    warm: {},
+  },
+  {
+    what: 'Ten events before the fiftieth',
+    query: `{ events(last: 10, before: "${cursorOf(49)}") { nodes { title } } }`,
+    cold: { [events]: 1 },
+    warm: {},
+  },
+  {
     what: 'The same events under two aliases',
     query: '{ a: events(first: 10) { totalCount } b: events(first: 10) { nodes { title } } }',
     cold: { [events]: 1 },

@@ -10,10 +10,10 @@ export interface WireCall {
   readonly body: string;
 }
 
-/** What the fake service answers; `body` is sent as it is where it is text, else as JSON. */
+/** What the fake service answers; `body` is sent as it is where it is text, else as JSON. It may depend on the call. */
 export interface WireReply {
   readonly status?: number;
-  readonly body: unknown;
+  readonly body: unknown | ((call: WireCall) => unknown);
   readonly headers?: Record<string, string>;
 }
 
@@ -47,7 +47,8 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
           body: typeof options.body === 'string' ? options.body : '',
         };
         calls.push(call);
-        const { status = 200, body, headers = {} } = answer(call);
+        const { status = 200, body: given, headers = {} } = answer(call);
+        const body = typeof given === 'function' ? given(call) : given;
         return {
           statusCode: status,
           data: typeof body === 'string' ? body : JSON.stringify(body),
@@ -60,9 +61,15 @@ export function fakeWire(answer: (call: WireCall) => WireReply, delayMs = 1): Fa
   return { wire, calls };
 }
 
+/** The `meta` of an event list, as a service sends it that returns the page that is asked for. */
+export function eventMeta({ searchParams }: URL, totalItems: number) {
+  const [currentPage, pageSize] = [Number(searchParams.get('page')), Number(searchParams.get('pageSize'))];
+  return { totalItems, totalPages: Math.ceil(totalItems / pageSize), currentPage, pageSize };
+}
+
 /** An event list of the service with these events and sizes; what an event leaves out is absent. */
 export const eventPage = (events: readonly object[], totalItems = events.length): WireReply => ({
-  body: { meta: { totalItems, totalPages: 1, currentPage: 1, pageSize: 10 }, data: events },
+  body: ({ url }: WireCall) => ({ meta: eventMeta(url, totalItems), data: events }),
 });
 
 /** @param list names and values in turns. */

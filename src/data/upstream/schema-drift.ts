@@ -14,13 +14,14 @@ let current: SchemaDrift | undefined;
 /**
  * Runs a parser that tolerates drift.
  * @param schemaDrift collects the drift of the body, of which the parser may see one piece.
- * @throws UpstreamInvalidResponse if the parser throws.
+ * @throws UpstreamInvalidResponse if the parser throws, with a message of its own or a general one.
  */
 export function parseLenient<T>(parse: () => T, schemaDrift: SchemaDrift): T {
   current = schemaDrift;
   try {
     return parse();
-  } catch {
+  } catch (error) {
+    if (error instanceof UpstreamInvalidResponse) throw error;
     throw new UpstreamInvalidResponse('The service answered with a body that it does not document', undefined, false);
   } finally {
     current = undefined;

@@ -1,6 +1,6 @@
 import { Vector } from '../../data/embeddings/vector.js';
 import type { Parsed, Read } from '../../data/reader.js';
-import { NotConfigured } from '../../errors.js';
+import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
 import { type Event, type EventPage, eventPage, type Observation, observation } from './model.js';
 
 /** The query parameters of the event list (docs/upstream-api.md: GET events). For each parameter that is left out, the service uses its default. */
@@ -42,7 +42,7 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         safe: true,
         vectors: { member: 'embeddings', wanted: vectors },
       },
-      parse: parsedPage,
+      parse: body => parsedPage(body, page, pageSize),
       join: joinedPage,
     }),
 
@@ -73,8 +73,35 @@ function parameters(query: EventQuery, page: number, pageSize: number, searchPar
   return parameters;
 }
 
-function parsedPage(body: unknown): Parsed<EventPage, Vectors> {
-  const page = eventPage.parse(body);
+/**
+ * Reads the page that was requested. A service that returns fewer items per page than requested, or another page, would shift every window.
+ * @throws UpstreamInvalidResponse
+ */
+function requestedPage(body: unknown, page: number, pageSize: number): EventPage {
+  const { events, totalItems, unfilteredTotalItems, ...meta } = eventPage.parse(body);
+  const before = (page - 1) * pageSize;
+  // There is nothing behind the end of the list, whatever a service says of such a page.
+  if (before >= totalItems) return { events: [], totalItems, unfilteredTotalItems };
+  const isAsRequested = meta.currentPage === page && meta.pageSize === pageSize && events.length <= pageSize;
+  // A service may count the items of the last page as its size.
+  const isRestOfList =
+    meta.currentPage === page &&
+    meta.totalPages === page &&
+    meta.pageSize === events.length &&
+    events.length === totalItems - before &&
+    events.length <= pageSize;
+  if (!isAsRequested && !isRestOfList) {
+    throw new UpstreamInvalidResponse(
+      'The service answered with a page other than the requested one',
+      undefined,
+      false,
+    );
+  }
+  return { events, totalItems, unfilteredTotalItems };
+}
+
+function parsedPage(body: unknown, number: number, pageSize: number): Parsed<EventPage, Vectors> {
+  const page = requestedPage(body, number, pageSize);
   const found = page.events.flatMap(event =>
     event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
   );

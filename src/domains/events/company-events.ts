@@ -1,7 +1,6 @@
 import { largestPage } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
-import type { Event } from './model.js';
-import type { EventWindow, ReadPage, ReadWindow } from './window.js';
+import type { Event, EventPage } from './model.js';
 
 /** A request for the first events of one company. */
 export interface CompanyEventsRequest {
@@ -11,6 +10,12 @@ export interface CompanyEventsRequest {
   readonly vectors: boolean;
 }
 
+/** The first events of one company, and the number of its events. */
+export type CompanyEvents = EventPage;
+
+/** Reads one page of the event list. */
+export type ReadPage = (query: EventQuery, page: number, pageSize: number, vectors: boolean) => Promise<EventPage>;
+
 /** How long the percent-encoded names of one call may be, in characters. */
 const longestNames = 6_000;
 
@@ -18,11 +23,11 @@ const longestNames = 6_000;
 const defaultBounds = { minLikelihood: 2, maxLikelihood: 3, minSeverity: 2, maxSeverity: 3 };
 
 type Group = readonly [CompanyEventsRequest, ...CompanyEventsRequest[]];
-type Windows = ReadonlyMap<CompanyEventsRequest, EventWindow>;
+type Found = ReadonlyMap<CompanyEventsRequest, CompanyEvents>;
 /** Makes a call for one company alone. */
-type ReadAlone = (request: CompanyEventsRequest) => Promise<EventWindow>;
+type ReadAlone = (request: CompanyEventsRequest) => Promise<CompanyEvents>;
 
-const nothing: Windows = new Map();
+const nothing: Found = new Map();
 
 /**
  * Reads the first events of many companies in as few calls as possible. Each company gets exactly what a call of its own would return.
@@ -34,14 +39,13 @@ const nothing: Windows = new Map();
 export async function readCompanyEvents(
   requests: readonly CompanyEventsRequest[],
   page: ReadPage,
-  window: ReadWindow,
-): Promise<(EventWindow | Error)[]> {
-  const alone: ReadAlone = ({ name, query, first, vectors }) => window(withNames(query, [name]), 0, first, vectors);
-  const found = new Map<CompanyEventsRequest, Promise<EventWindow>>();
+): Promise<(CompanyEvents | Error)[]> {
+  const alone: ReadAlone = ({ name, query, first, vectors }) => page(withNames(query, [name]), 1, first, vectors);
+  const found = new Map<CompanyEventsRequest, Promise<CompanyEvents>>();
   for (const group of groupsOf(requests)) {
     const shared = group.length > 1 ? readShared(group, page, alone) : Promise.resolve(nothing);
     for (const request of group) {
-      const result = shared.then(windows => windows.get(request) ?? alone(request));
+      const result = shared.then(known => known.get(request) ?? alone(request));
       found.set(request, result);
     }
   }
@@ -51,7 +55,7 @@ export async function readCompanyEvents(
 }
 
 /** Reads the events of a whole group. The result contains only the companies whose events are certain. */
-async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promise<Windows> {
+async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promise<Found> {
   const [{ query, vectors }] = group;
   const names = new Set(group.map(({ name }) => name));
   const readPage = (number: number) => page(withNames(query, [...names]), number, largestPage, vectors);
@@ -74,8 +78,8 @@ async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promi
 /** What one company would get under each interpretation of the filter: name and scores match one impacted entity, or any two. */
 interface Candidate {
   readonly request: CompanyEventsRequest;
-  readonly sameEntity: EventWindow;
-  readonly anyEntity: EventWindow;
+  readonly sameEntity: CompanyEvents;
+  readonly anyEntity: CompanyEvents;
 }
 
 /** Splits the events of a group by company. If the result depends on how the service interprets its filter, one call for one company decides it for all. */
@@ -84,17 +88,17 @@ async function split(
   events: readonly Event[],
   unfilteredTotalItems: number | null,
   alone: ReadAlone,
-): Promise<Windows> {
+): Promise<Found> {
   const eventsByName = groupByName(events);
   const candidates = group.flatMap((request): Candidate[] => {
     const listed = eventsByName.get(request.name) ?? [];
     const matches = listed.map(event => matchOf(event, request.name, request.query));
     if (matches.includes('unknown')) return [];
-    const windowOf = (...accepted: readonly Match[]): EventWindow => {
+    const eventsFor = (...accepted: readonly Match[]): CompanyEvents => {
       const own = listed.filter((_, index) => accepted.includes(matches[index] ?? 'no'));
       return { events: own.slice(0, request.first), totalItems: own.length, unfilteredTotalItems };
     };
-    return [{ request, sameEntity: windowOf('yes'), anyEntity: windowOf('yes', 'any entity') }];
+    return [{ request, sameEntity: eventsFor('yes'), anyEntity: eventsFor('yes', 'any entity') }];
   });
   const isOpen = ({ sameEntity, anyEntity }: Candidate) => sameEntity.totalItems !== anyEntity.totalItems;
   const certain = new Map(candidates.flatMap(each => (isOpen(each) ? [] : [[each.request, each.sameEntity] as const])));
@@ -103,7 +107,7 @@ async function split(
   if (probe === undefined) return certain;
   const truth = await alone(probe.request).catch(() => undefined);
   const interpretation = (['sameEntity', 'anyEntity'] as const).find(
-    each => truth !== undefined && isSameWindow(probe[each], truth),
+    each => truth !== undefined && isSameList(probe[each], truth),
   );
   if (interpretation === undefined) return certain;
   return new Map(candidates.map(each => [each.request, each[interpretation]]));
@@ -145,7 +149,7 @@ function groupByName(events: readonly Event[]): ReadonlyMap<string, readonly Eve
   return byName;
 }
 
-function isSameWindow(one: EventWindow, other: EventWindow): boolean {
+function isSameList(one: CompanyEvents, other: CompanyEvents): boolean {
   return (
     one.totalItems === other.totalItems && one.events.every((event, index) => event?.id === other.events[index]?.id)
   );

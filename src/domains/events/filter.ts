@@ -33,8 +33,17 @@ const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
   return query;
 });
 
+/** Whether the service can search for a name. */
+export function isEntityName(name: string): boolean {
+  try {
+    return entityName(name, 'name') === name;
+  } catch {
+    return false;
+  }
+}
+
 /** Checks a name for a comma-separated list of the service. @throws BadUserInput */
-export function entityName(name: string, argument: string): string {
+function entityName(name: string, argument: string): string {
   if (name.includes(','))
     throw new BadUserInput(argument, 'must not contain a comma, because the service cannot search for such a name');
   return plainText(name, argument, longestName);

@@ -117,6 +117,12 @@ const event = z
 /** An Event (docs/upstream-api.md: Event), with `taxonomicMatches` flattened. */
 export type Event = z.output<typeof event>;
 
+/** The highest score of the impacted entities of an event; null if none has one. */
+export function highestScore({ impactedEntities }: Event, score: 'severity' | 'likelihood'): number | null {
+  const scores = impactedEntities.flatMap(({ impact }) => impact?.[score] ?? []);
+  return scores.length === 0 ? null : Math.max(...scores);
+}
+
 const count = z.int().min(0);
 
 /** The body of the event list (docs/upstream-api.md: GET events). */
@@ -125,6 +131,9 @@ export const eventPage = z.compile(
     .object({
       meta: z.object({
         totalItems: count,
+        totalPages: z.number(),
+        currentPage: z.number(),
+        pageSize: z.number(),
         unfilteredTotalItems: tolerant('Events.meta.unfilteredTotalItems', count),
       }),
       /** Null in place of a record that could not be parsed, so that the others keep their positions. */
@@ -134,7 +143,7 @@ export const eventPage = z.compile(
 );
 
 /** A page of events, and the size of the list. */
-export type EventPage = z.output<typeof eventPage>;
+export type EventPage = Pick<z.output<typeof eventPage>, 'events' | 'totalItems' | 'unfilteredTotalItems'>;
 
 const observationRecord = z
   .object({

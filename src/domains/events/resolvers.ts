@@ -1,24 +1,33 @@
-import { BadUserInput, UpstreamInvalidResponse } from '../../errors.js';
+import type { Context } from '../../context.js';
+import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/schema-types.js';
-import { connectionOf, offsetAfter } from '../../graphql/connection.js';
+import {
+  connectionOf,
+  largestIndex,
+  type PageArguments,
+  type PageRequest,
+  pageRequest,
+} from '../../graphql/connection.js';
 import { isObservationId, observationId, pageSize, selectsField } from '../../graphql/input.js';
-import { entityName, queryOf } from './filter.js';
-import type { Event } from './model.js';
+import { boundedList } from '../../graphql/limits/list-bounds.js';
+import type { NodeTypes } from '../../graphql/node.js';
+import { isEntityName, queryOf } from './filter.js';
+import { type Event, highestScore, type Observation } from './model.js';
 import type { EventWindow } from './window.js';
 
 /** The fields of the events monitor. */
 export const eventsResolvers: Resolvers = {
   Query: {
-    async events(_, { first, after, filter }, { loaders }, info) {
-      const size = pageSize(first);
-      const offset = offsetAfter(after);
-      return connection(
-        await loaders.events.window(queryOf(filter), offset, size, selectsField(info, 'embeddings')),
-        offset,
-      );
+    async events(_, args, { loaders }, info) {
+      const request = requestOf(args);
+      return connection(await loaders.events.window(queryOf(args.filter), request, selectsField(info, 'embeddings')));
     },
     observation: (_, { id }, { loaders }, info) =>
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
+    observations: (_, { ids }, { loaders }, info) =>
+      boundedList('Query.observations(ids:)', ids, 'ids').map(async (id, index) =>
+        loaders.events.observation(observationId(id, `ids.${index}`), selectsField(info, 'textEmbedding')),
+      ),
   },
   Subscription: {
     eventUpdates: {
@@ -36,6 +45,10 @@ export const eventsResolvers: Resolvers = {
       resolve: (event: Event) => event,
     },
   },
+  Event: {
+    severity: event => highestScore(event, 'severity'),
+    likelihood: event => highestScore(event, 'likelihood'),
+  },
   EventReference: {
     observation({ id }, _, { loaders }, info) {
       // An identifier from the service is checked like one from a client before it becomes part of a path.
@@ -51,12 +64,39 @@ export const eventsResolvers: Resolvers = {
         throw new BadUserInput('filter.impactedEntities', 'cannot be set here, because it is the name of the company');
       }
       const vectors = selectsField(info, 'embeddings');
-      const request = { name: entityName(name ?? '', 'name'), query: queryOf(filter), first: pageSize(first), vectors };
-      return connection(await loaders.events.ofCompany(request), 0);
+      if (!isEntityName(name ?? '')) {
+        throw new NotQueryable(
+          'The service cannot search for this company, because its name is empty, too long, or contains a comma',
+        );
+      }
+      const request = { name: name ?? '', query: queryOf(filter), first: pageSize(first), vectors };
+      return connection({ ...(await loaders.events.ofCompany(request)), start: 0 });
     },
   },
 };
 
-function connection({ events, totalItems, unfilteredTotalItems }: EventWindow, offset: number) {
-  return { ...connectionOf(events, offset, totalItems), unfilteredTotalCount: unfilteredTotalItems };
+/** How events and observations are identified. The service has no endpoint for a single event. */
+export const eventsNodes = {
+  Event: { parts: ({ id }: Event) => [id] },
+  Observation: {
+    parts: ({ id }: Observation) => [id],
+    find: ([id = ''], { loaders }, info) =>
+      loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
+  },
+} satisfies NodeTypes<Context>;
+
+/** @throws BadUserInput */
+function requestOf({ page, ...args }: PageArguments & { readonly page?: number | null }): PageRequest {
+  const request = pageRequest(args);
+  if (page == null) return request;
+  if (args.after != null || args.last != null || args.before != null) {
+    throw new BadUserInput('page', 'cannot be combined with after, last or before');
+  }
+  const lastPage = Math.floor(largestIndex / request.size);
+  if (page < 1 || page > lastPage) throw new BadUserInput('page', `must be between 1 and ${lastPage}`);
+  return { ...request, start: (page - 1) * request.size };
+}
+
+function connection({ events, start, totalItems, unfilteredTotalItems }: EventWindow) {
+  return { ...connectionOf(events, start, totalItems), unfilteredTotalCount: unfilteredTotalItems };
 }

@@ -57,9 +57,10 @@ const call: FieldCost = { calls: 1, values: lookUp };
  * table counts as one call. Retries do not count.
  */
 export const callTable: Readonly<Record<string, FieldCost>> = {
-  // The window lies on one page of the service, or on two adjacent ones.
-  'Query.events': { calls: ({ has }) => (has('after') ? 2 : 1) },
+  // The window lies on one page of the service, or on two adjacent ones. Its position may depend on the length of the list.
+  'Query.events': { calls: ({ has }) => (has('last') ? 3 : has('after') ? 2 : 1) },
   'Query.observation': call,
+  'Query.observations': { calls: ({ ids }) => ids ?? 0, values: identified },
   'Query.suggestMarkets': call,
   'Query.markets': { calls: 0, values: identified },
   'Query.nodes': { calls: 0, values: identified },
@@ -100,7 +101,7 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
 };
 
 /** The calls that find a node of a type for `node` and `nodes`. A fragment on the type causes them. A type that is not in the table needs none. */
-export const nodeTable: Readonly<Record<string, number>> = { Company: 1 };
+export const nodeTable: Readonly<Record<string, number>> = { Company: 1, Observation: 1 };
 
 /** The cost of introspection. The lists of `__Schema` have their real length, those of its types and fields the average length. */
 export function introspectionTable(schema: GraphQLSchema): Readonly<Record<string, FieldCost>> {

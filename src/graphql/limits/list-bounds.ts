@@ -15,6 +15,7 @@ export const listBounds = {
   'EventFilter.impactedEntities': mostNames,
   'Query.markets(ids:)': 50,
   'Query.nodes(nodeIds:)': 100,
+  'Query.observations(ids:)': 100,
   'RegisterExportEndpointInput.headers': 50,
   'ReviewTarget.domains': mostDomains,
   'SearchCriteriaInput.locations': 300,

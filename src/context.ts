@@ -32,6 +32,8 @@ export interface Capabilities {
 export interface Services extends ReaderDeps {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
+  /** The most events that one `eventStatistics` reads. */
+  readonly eventStatisticsLimit: number;
   readonly lifetimes: Lifetimes;
   readonly teams: Teams;
   readonly polling: Polling;
@@ -197,10 +199,10 @@ function createSession(sessions: Sessions, identity: RequestIdentity, metadata: 
 }
 
 function createLoaders(services: Services, auth: RequestAuth): Loaders {
-  const { events, lifetimes } = services;
+  const { events, eventStatisticsLimit, lifetimes } = services;
   const reader = createReader(services, auth);
   return {
-    events: createEventsLoaders(reader, events, lifetimes),
+    events: createEventsLoaders(reader, events, eventStatisticsLimit, lifetimes),
     markets: createMarketsLoaders(reader, lifetimes),
     companies: createCompaniesLoaders(reader, lifetimes),
     discovery: createDiscoveryLoaders(reader, lifetimes),

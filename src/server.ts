@@ -89,6 +89,7 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
     documents: createTrustedDocuments(config.persistedDocuments.mode, documents),
     introspection,
     callLimit: config.queryCallLimit,
+    statisticsLimit: config.eventStatisticsLimit,
   });
   const requestLimits = createRequestLimits({
     connections,

@@ -97,6 +97,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     telemetry,
     scopeOf: createScoper(config.sessionSecrets[0]),
     events: createEventsClient(config.eventsSearchParam),
+    eventStatisticsLimit: config.eventStatisticsLimit,
     lifetimes: lifetimesOf(schema),
     sessions: createSessions({
       upstream,

@@ -61,7 +61,7 @@ defineIntegrationTestSuite(async (config, options) => {
   await registerWebSafety(app, []);
   serveApollo(app, '/', {
     apollo,
-    admission: createAdmission({ schema, documents, introspection: true, callLimit: 1 }),
+    admission: createAdmission({ schema, documents, introspection: true, callLimit: 1, statisticsLimit: 2_000 }),
     requestTelemetry,
     createContext: async () => (await options?.context?.()) ?? {},
     send: (_, __, body) => body,

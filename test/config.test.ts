@@ -40,6 +40,7 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
     dataDir: './data',
     exports: { allowPrivateAddresses: undefined, httpsOnly: false },
     introspection: true,
+    eventStatisticsLimit: 2_000,
     queryCallLimit: 2_000,
     rateLimits: { perCredential: 600_000, perAddress: 1_200_000 },
     loadShedding: { requestsInFlight: 5_000, eventLoopDelayMs: 100 },

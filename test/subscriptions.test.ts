@@ -111,7 +111,7 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
       ],
       [
         { ...progress, variables: {} },
-        { code: 'BAD_USER_INPUT', argument: 'id' },
+        { code: 'BAD_USER_INPUT', argument: 'marketId' },
       ],
       [{ query: 'subscription { nothing }' }, { code: 'GRAPHQL_VALIDATION_FAILED' }],
       [{ query: 'subscription {' }, { code: 'GRAPHQL_PARSE_FAILED' }],

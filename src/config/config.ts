@@ -111,6 +111,7 @@ const environment = z.object({
   RESPONSE_CACHE: withDefault(flag, true),
   GRAPHQL_EXECUTOR: withDefault(z.enum(['plan', 'graphql-js'], 'must be plan or graphql-js'), 'plan'),
   INTROSPECTION: withDefault(flag, true),
+  EVENT_STATISTICS_LIMIT: withDefault(wholeNumber(100, 100_000), 2_000),
   QUERY_CALL_LIMIT: withDefault(wholeNumber(1, 1_000_000), 2_000),
   RATE_LIMIT_PER_CREDENTIAL: withDefault(wholeNumber(0, 1_000_000_000), 600_000),
   RATE_LIMIT_PER_ADDRESS: withDefault(wholeNumber(0, 1_000_000_000), 1_200_000),
@@ -210,6 +211,8 @@ export interface Config {
   readonly executor: 'plan' | 'graphql-js';
   /** Whether clients may introspect the schema. */
   readonly introspection: boolean;
+  /** The most events that one `eventStatistics` reads. */
+  readonly eventStatisticsLimit: number;
   /** The largest number of upstream calls that one operation may cause. */
   readonly queryCallLimit: number;
   /** Requests a minute; 0 means no limit. */
@@ -265,6 +268,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     responseCache: values.RESPONSE_CACHE,
     executor: values.GRAPHQL_EXECUTOR,
     introspection: values.INTROSPECTION,
+    eventStatisticsLimit: values.EVENT_STATISTICS_LIMIT,
     queryCallLimit: values.QUERY_CALL_LIMIT,
     rateLimits: { perCredential: values.RATE_LIMIT_PER_CREDENTIAL, perAddress: values.RATE_LIMIT_PER_ADDRESS },
     loadShedding: { requestsInFlight: values.MAX_REQUESTS_IN_FLIGHT, eventLoopDelayMs: values.MAX_EVENT_LOOP_DELAY_MS },

@@ -371,6 +371,17 @@ export type Event = Node & {
   readonly vectorIndex?: Maybe<VectorIndex>;
 };
 
+/** The events of one interval. */
+export type EventBucket = {
+  readonly __typename?: 'EventBucket';
+  /** The same events by their severity, highest first. A severity without events is left out. */
+  readonly bySeverity: ReadonlyArray<SeverityCount>;
+  /** Number of events. */
+  readonly count: Scalars['Int']['output'];
+  /** Start of the interval, inclusive. It ends at the start of the next. */
+  readonly start: Scalars['DateTime']['output'];
+};
+
 /** A page of events. */
 export type EventConnection = {
   readonly __typename?: 'EventConnection';
@@ -393,6 +404,15 @@ export type EventEdge = {
   readonly cursor: Scalars['String']['output'];
   /** The event. */
   readonly node: Event;
+};
+
+/** A value and the number of events that have it. */
+export type EventFacet = {
+  readonly __typename?: 'EventFacet';
+  /** Number of events. */
+  readonly count: Scalars['Int']['output'];
+  /** The value, as the filter takes it. */
+  readonly value: Scalars['String']['output'];
 };
 
 /**
@@ -423,6 +443,17 @@ export type EventFilter = {
   readonly to?: InputMaybe<Scalars['DateOrDateTime']['input']>;
 };
 
+/** Length of a bucket. All times are UTC. */
+export type EventInterval =
+  /** A day. */
+  | 'DAY'
+  /** An hour. */
+  | 'HOUR'
+  /** A calendar month. */
+  | 'MONTH'
+  /** A week, from Monday. */
+  | 'WEEK';
+
 /** A reference from an event to one of its observations. */
 export type EventReference = {
   readonly __typename?: 'EventReference';
@@ -443,6 +474,28 @@ export type EventSearchKeyword = {
   readonly keyword?: Maybe<Scalars['String']['output']>;
   /** How the service found the keyword: `inferred` or `explicit`. Only `inferred` is currently produced. */
   readonly propertySource?: Maybe<Scalars['String']['output']>;
+};
+
+/** Counts of events. */
+export type EventStatistics = {
+  readonly __typename?: 'EventStatistics';
+  /** Names of procurement datapoints, at most 100, most frequent first. An event counts once for each name. */
+  readonly affectedDatapoints: ReadonlyArray<EventFacet>;
+  /** Names of alert types, at most 100, most frequent first. An event counts once for each name. */
+  readonly alertTypes: ReadonlyArray<EventFacet>;
+  /**
+   * The counted events by their `lastUpdated`: all buckets from the first to the last event, also empty ones. An event without `lastUpdated` is in
+   * no bucket.
+   */
+  readonly buckets: ReadonlyArray<EventBucket>;
+  /** Number of events that were counted, each once. Less than `total` if more match than the gateway reads, or if events changed or could not be read. */
+  readonly counted: Scalars['Int']['output'];
+  /** Names of impacted entities, at most 100, most frequent first. An event counts once for each name. */
+  readonly impactedEntities: ReadonlyArray<EventFacet>;
+  /** Names of relevant entities, at most 100, most frequent first. An event counts once for each name. */
+  readonly relevantEntities: ReadonlyArray<EventFacet>;
+  /** Number of events that match the filter. */
+  readonly total: Scalars['Int']['output'];
 };
 
 /** Times of an event. Each is null if the service does not know it. */
@@ -1147,6 +1200,12 @@ export type Query = {
   /** What the operator of this gateway has configured. The same for every client. No upstream call. */
   readonly capabilities: Capabilities;
   /**
+   * Counts of events, for plots and filter menus. The gateway reads the events that match the filter, at most `EVENT_STATISTICS_LIMIT` (an operator
+   * setting, 2,000 by default), and never their embeddings. If more match, it counts the newest, as far as their `lastUpdated` tells them apart. Upstream:
+   * `GET /v2/events-monitor/events`, one call for each 100 events; if more match than the limit, at most 21 calls more, to find the newest.
+   */
+  readonly eventStatistics?: Maybe<EventStatistics>;
+  /**
    * Events in the order of the service, which does not document it. The API key must be subscribed to the events monitor, otherwise the error
    * is `FORBIDDEN`. Upstream: `GET /v2/events-monitor/events`, one call if a single page of the service can hold the requested range, otherwise two.
    * `last` without `before` needs the length of the list first: one call more.
@@ -1192,6 +1251,13 @@ export type Query = {
    * ended, it is null with the error `UNAUTHENTICATED`. No upstream call.
    */
   readonly viewer?: Maybe<Viewer>;
+};
+
+
+/** Read operations. A field that needs its own upstream call is nullable: if that call fails, the field is null and `errors` says why. */
+export type QueryEventStatisticsArgs = {
+  filter?: InputMaybe<EventFilter>;
+  interval: EventInterval;
 };
 
 
@@ -1440,6 +1506,15 @@ export type SearchLocationInput = {
   readonly countryCode: Scalars['String']['input'];
   /** Name of the country, at most 10,000 characters. */
   readonly countryName?: InputMaybe<Scalars['String']['input']>;
+};
+
+/** A severity and the number of events that have it. */
+export type SeverityCount = {
+  readonly __typename?: 'SeverityCount';
+  /** Number of events. */
+  readonly count: Scalars['Int']['output'];
+  /** Severity of the event: the highest of its impacted entities, 0 to 3. Null for events without one. */
+  readonly severity?: Maybe<Scalars['Int']['output']>;
 };
 
 /** Credentials of a user. */
@@ -1717,11 +1792,15 @@ export type ResolversTypes = {
   DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<ResolversTypes['Job']>>, market: ResolversTypes['Market'] }>;
   EmbedSession: ResolverTypeWrapper<EmbedSession>;
   Event: ResolverTypeWrapper<EventModel>;
+  EventBucket: ResolverTypeWrapper<EventBucket>;
   EventConnection: ResolverTypeWrapper<Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['EventEdge']>, nodes: ReadonlyArray<ResolversTypes['Event']> }>;
   EventEdge: ResolverTypeWrapper<Omit<EventEdge, 'node'> & { node: ResolversTypes['Event'] }>;
+  EventFacet: ResolverTypeWrapper<EventFacet>;
   EventFilter: EventFilter;
+  EventInterval: EventInterval;
   EventReference: ResolverTypeWrapper<Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversTypes['Observation']> }>;
   EventSearchKeyword: ResolverTypeWrapper<EventSearchKeyword>;
+  EventStatistics: ResolverTypeWrapper<EventStatistics>;
   EventTimestamps: ResolverTypeWrapper<EventTimestamps>;
   Export: ResolverTypeWrapper<ExportRecordModel>;
   ExportAttempt: ResolverTypeWrapper<ExportAttempt>;
@@ -1781,6 +1860,7 @@ export type ResolversTypes = {
   SearchKeywordsInput: SearchKeywordsInput;
   SearchLocation: ResolverTypeWrapper<SearchLocation>;
   SearchLocationInput: SearchLocationInput;
+  SeverityCount: ResolverTypeWrapper<SeverityCount>;
   SignInInput: SignInInput;
   SignInPayload: ResolverTypeWrapper<SignInPayload>;
   SignOutPayload: ResolverTypeWrapper<SignOutPayload>;
@@ -1825,11 +1905,14 @@ export type ResolversParentTypes = {
   DiscoveryStarted: Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<ResolversParentTypes['Job']>>, market: ResolversParentTypes['Market'] };
   EmbedSession: EmbedSession;
   Event: EventModel;
+  EventBucket: EventBucket;
   EventConnection: Omit<EventConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['EventEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Event']> };
   EventEdge: Omit<EventEdge, 'node'> & { node: ResolversParentTypes['Event'] };
+  EventFacet: EventFacet;
   EventFilter: EventFilter;
   EventReference: Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversParentTypes['Observation']> };
   EventSearchKeyword: EventSearchKeyword;
+  EventStatistics: EventStatistics;
   EventTimestamps: EventTimestamps;
   Export: ExportRecordModel;
   ExportAttempt: ExportAttempt;
@@ -1881,6 +1964,7 @@ export type ResolversParentTypes = {
   SearchKeywordsInput: SearchKeywordsInput;
   SearchLocation: SearchLocation;
   SearchLocationInput: SearchLocationInput;
+  SeverityCount: SeverityCount;
   SignInInput: SignInInput;
   SignInPayload: SignInPayload;
   SignOutPayload: SignOutPayload;
@@ -2035,6 +2119,12 @@ export type EventResolvers<ContextType = Context, ParentType extends ResolversPa
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
+export type EventBucketResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventBucket'] = ResolversParentTypes['EventBucket']> = {
+  bySeverity?: Resolver<ReadonlyArray<ResolversTypes['SeverityCount']>, ParentType, ContextType>;
+  count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  start?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+};
+
 export type EventConnectionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventConnection'] = ResolversParentTypes['EventConnection']> = {
   edges?: Resolver<ReadonlyArray<ResolversTypes['EventEdge']>, ParentType, ContextType>;
   nodes?: Resolver<ReadonlyArray<ResolversTypes['Event']>, ParentType, ContextType>;
@@ -2048,6 +2138,11 @@ export type EventEdgeResolvers<ContextType = Context, ParentType extends Resolve
   node?: Resolver<ResolversTypes['Event'], ParentType, ContextType>;
 };
 
+export type EventFacetResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventFacet'] = ResolversParentTypes['EventFacet']> = {
+  count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  value?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+};
+
 export type EventReferenceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventReference'] = ResolversParentTypes['EventReference']> = {
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType>;
@@ -2058,6 +2153,16 @@ export type EventReferenceResolvers<ContextType = Context, ParentType extends Re
 export type EventSearchKeywordResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventSearchKeyword'] = ResolversParentTypes['EventSearchKeyword']> = {
   keyword?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   propertySource?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type EventStatisticsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventStatistics'] = ResolversParentTypes['EventStatistics']> = {
+  affectedDatapoints?: Resolver<ReadonlyArray<ResolversTypes['EventFacet']>, ParentType, ContextType>;
+  alertTypes?: Resolver<ReadonlyArray<ResolversTypes['EventFacet']>, ParentType, ContextType>;
+  buckets?: Resolver<ReadonlyArray<ResolversTypes['EventBucket']>, ParentType, ContextType>;
+  counted?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  impactedEntities?: Resolver<ReadonlyArray<ResolversTypes['EventFacet']>, ParentType, ContextType>;
+  relevantEntities?: Resolver<ReadonlyArray<ResolversTypes['EventFacet']>, ParentType, ContextType>;
+  total?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
 };
 
 export type EventTimestampsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventTimestamps'] = ResolversParentTypes['EventTimestamps']> = {
@@ -2293,6 +2398,7 @@ export type QuantityResolvers<ContextType = Context, ParentType extends Resolver
 
 export type QueryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
   capabilities?: Resolver<ResolversTypes['Capabilities'], ParentType, ContextType>;
+  eventStatistics?: Resolver<Maybe<ResolversTypes['EventStatistics']>, ParentType, ContextType, RequireFields<QueryEventStatisticsArgs, 'interval'>>;
   events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, Partial<QueryEventsArgs>>;
   export?: Resolver<Maybe<ResolversTypes['Export']>, ParentType, ContextType, RequireFields<QueryExportArgs, 'by'>>;
   exportEndpoints?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ExportEndpoint']>>, ParentType, ContextType>;
@@ -2348,6 +2454,11 @@ export type SearchLocationResolvers<ContextType = Context, ParentType extends Re
   attributes?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
   countryCode?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   countryName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type SeverityCountResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SeverityCount'] = ResolversParentTypes['SeverityCount']> = {
+  count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  severity?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
 };
 
 export type SignInPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SignInPayload'] = ResolversParentTypes['SignInPayload']> = {
@@ -2425,10 +2536,13 @@ export type Resolvers<ContextType = Context> = {
   DiscoveryStarted?: DiscoveryStartedResolvers<ContextType>;
   EmbedSession?: EmbedSessionResolvers<ContextType>;
   Event?: EventResolvers<ContextType>;
+  EventBucket?: EventBucketResolvers<ContextType>;
   EventConnection?: EventConnectionResolvers<ContextType>;
   EventEdge?: EventEdgeResolvers<ContextType>;
+  EventFacet?: EventFacetResolvers<ContextType>;
   EventReference?: EventReferenceResolvers<ContextType>;
   EventSearchKeyword?: EventSearchKeywordResolvers<ContextType>;
+  EventStatistics?: EventStatisticsResolvers<ContextType>;
   EventTimestamps?: EventTimestampsResolvers<ContextType>;
   Export?: ExportResolvers<ContextType>;
   ExportAttempt?: ExportAttemptResolvers<ContextType>;
@@ -2463,6 +2577,7 @@ export type Resolvers<ContextType = Context> = {
   SearchCriteria?: SearchCriteriaResolvers<ContextType>;
   SearchKeywords?: SearchKeywordsResolvers<ContextType>;
   SearchLocation?: SearchLocationResolvers<ContextType>;
+  SeverityCount?: SeverityCountResolvers<ContextType>;
   SignInPayload?: SignInPayloadResolvers<ContextType>;
   SignOutPayload?: SignOutPayloadResolvers<ContextType>;
   StartDiscoveryResult?: StartDiscoveryResultResolvers<ContextType>;

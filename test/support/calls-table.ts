@@ -176,6 +176,12 @@ export const callsTable: readonly CallsRow[] = [
     warm: {},
   },
   {
+    what: 'Statistics of the events of two days: 100 events to a call',
+    query: '{ eventStatistics { total buckets { start count } } }',
+    cold: { [events]: 2 },
+    warm: {},
+  },
+  {
     what: 'The same events under two aliases',
     query: '{ a: events(first: 10) { totalCount } b: events(first: 10) { nodes { title } } }',
     cold: { [events]: 1 },

@@ -3,7 +3,7 @@ import type { EventFilter } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
-import type { EventQuery } from './client.js';
+import { type EventQuery, endOf, startOf } from './client.js';
 
 const longestName = 255;
 const longestQuery = 8_000;
@@ -106,6 +106,3 @@ function isCalendarDay(text: string): boolean {
   const date = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
-
-const startOf = (text: string) => Date.parse(text);
-const endOf = (text: string) => Date.parse(day.test(text) ? `${text}T23:59:59.999Z` : text);

@@ -13,7 +13,10 @@ import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { isEntityName, queryOf } from './filter.js';
 import { type Event, highestScore, type Observation } from './model.js';
+import { bucketsIn, rangeOf } from './statistics.js';
 import type { EventWindow } from './window.js';
+
+const mostBuckets = 1_000;
 
 /** The fields of the events monitor. */
 export const eventsResolvers: Resolvers = {
@@ -28,6 +31,17 @@ export const eventsResolvers: Resolvers = {
       boundedList('Query.observations(ids:)', ids, 'ids').map(async (id, index) =>
         loaders.events.observation(observationId(id, `ids.${index}`), selectsField(info, 'textEmbedding')),
       ),
+    eventStatistics(_, { filter, interval }, { loaders }) {
+      const query = queryOf(filter);
+      const now = Date.now();
+      if (bucketsIn(rangeOf(query, now), interval) > mostBuckets) {
+        throw new BadUserInput(
+          'interval',
+          `must divide the range of the filter into at most ${mostBuckets} buckets; choose a longer interval or a shorter range`,
+        );
+      }
+      return loaders.events.statistics(query, interval, now);
+    },
   },
   Subscription: {
     eventUpdates: {

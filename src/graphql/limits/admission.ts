@@ -62,6 +62,8 @@ interface AdmissionDeps {
   readonly introspection: boolean;
   /** The maximum number of upstream calls of one operation. */
   readonly callLimit: number;
+  /** `EVENT_STATISTICS_LIMIT`. */
+  readonly statisticsLimit: number;
 }
 
 /** In values. Above it, executing an operation takes milliseconds. */
@@ -72,7 +74,13 @@ const maxCheckedTexts = 4 * 1024 * 1024;
 const overheadBytes = 200;
 
 /** Creates the checks that every document passes, on every transport. */
-export function createAdmission({ schema, documents, introspection, callLimit }: AdmissionDeps): Admission {
+export function createAdmission({
+  schema,
+  documents,
+  introspection,
+  callLimit,
+  statisticsLimit,
+}: AdmissionDeps): Admission {
   const parseOptions = { maxTokens: bounds.tokens };
   const checkedTexts = new LRUCache<string, true>({
     maxSize: maxCheckedTexts,
@@ -121,7 +129,7 @@ export function createAdmission({ schema, documents, introspection, callLimit }:
       const definitions = operation.variableDefinitions ?? [];
       // Without variables, an operation has the same cost each time.
       const known = definitions.length === 0 ? costs.get(operation) : undefined;
-      const cost = known ?? estimateCost(schema, document, operation, variables);
+      const cost = known ?? estimateCost(schema, document, operation, variables, statisticsLimit);
       costs.set(operation, cost);
       if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
       checkBound('records', cost.records);

@@ -73,12 +73,14 @@ const tableFor = oncePerValue((schema: GraphQLSchema) => ({ ...callTable, ...int
  * differently count as different.
  * @param document valid, and within the limits of `checkDocument`.
  * @param variables as the client sent them.
+ * @param statisticsLimit `EVENT_STATISTICS_LIMIT`.
  */
 export function estimateCost(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
   variables: Readonly<Record<string, unknown>> = {},
+  statisticsLimit = 2_000,
 ): OperationCost {
   const root = schema.getRootType(operation.operation);
   if (root == null) return { calls: 0, records: 0, values: 0 };
@@ -124,7 +126,7 @@ export function estimateCost(
   ): void {
     const isMutation = type === schema.getMutationType();
     const cost = table[`${type.name}.${field.name}`] ?? (isMutation ? mutationCost : noCost);
-    const counted = countedArguments(node, field, read);
+    const counted = { ...countedArguments(node, field, read), statisticsLimit };
     // Mutations run one after the other and share no calls.
     const parent = isMutation ? `${node.alias?.value ?? field.name}:` : target.name;
     const path = `${parent}/${field.name}(${argumentsId(node)})`;
@@ -178,7 +180,11 @@ function fieldOf(type: GraphQLNamedType, name: string): GraphQLField<unknown, un
 
 type Read = (value: ValueNode) => unknown;
 
-function countedArguments(node: FieldNode, field: GraphQLField<unknown, unknown>, read: Read): CountedArguments {
+function countedArguments(
+  node: FieldNode,
+  field: GraphQLField<unknown, unknown>,
+  read: Read,
+): Omit<CountedArguments, 'statisticsLimit'> {
   const valueFor = (name: string) => {
     const given = node.arguments?.find(argument => argument.name.value === name);
     return given && read(given.value);

@@ -8,6 +8,8 @@ export interface CountedArguments {
   readonly has: (name: string) => boolean;
   /** The number of identifiers; undefined if the field takes no list of them. */
   readonly ids: number | undefined;
+  /** `EVENT_STATISTICS_LIMIT`. */
+  readonly statisticsLimit: number;
 }
 
 /** The most that a field costs, upstream and in the gateway itself. */
@@ -48,6 +50,11 @@ const identified = 200;
 
 /** A selection of companies may be filtered and sorted. */
 const selection = () => 2 * companiesPerMarket;
+/** A plot of hours over a month. */
+const buckets = 750;
+/** Counting 2,000 events takes as long as this many values. */
+const statisticsValue = 10_000;
+const facet: FieldCost = { calls: 0, objects: 100 };
 const record: FieldCost = { calls: 1, shares: 'record' };
 const companies: FieldCost = { calls: 1, shares: 'companies', values: lookUp };
 const call: FieldCost = { calls: 1, values: lookUp };
@@ -59,6 +66,17 @@ const call: FieldCost = { calls: 1, values: lookUp };
 export const callTable: Readonly<Record<string, FieldCost>> = {
   // The window lies on one page of the service, or on two adjacent ones. Its position may depend on the length of the list.
   'Query.events': { calls: ({ has }) => (has('last') ? 3 : has('after') ? 2 : 1) },
+  // The first page, twenty calls to find the newest events, and the pages of those.
+  'Query.eventStatistics': {
+    calls: ({ statisticsLimit }) => 21 + Math.ceil(statisticsLimit / 100),
+    values: statisticsValue,
+  },
+  'EventStatistics.buckets': { calls: 0, objects: buckets },
+  'EventBucket.bySeverity': { calls: 0, objects: 5 },
+  'EventStatistics.alertTypes': facet,
+  'EventStatistics.affectedDatapoints': facet,
+  'EventStatistics.impactedEntities': facet,
+  'EventStatistics.relevantEntities': facet,
   'Query.observation': call,
   'Query.observations': { calls: ({ ids }) => ids ?? 0, values: identified },
   'Query.suggestMarkets': call,

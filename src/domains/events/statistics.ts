@@ -1,0 +1,186 @@
+import { largestPage } from '../../graphql/input.js';
+import { type EventQuery, endOf, startOf } from './client.js';
+import { type Event, type EventPage, highestScore } from './model.js';
+
+/** The length of a bucket. Weeks begin on Monday; all buckets begin at 00:00 UTC, or at a full hour. */
+export type EventInterval = 'HOUR' | 'DAY' | 'WEEK' | 'MONTH';
+
+/** A value, and the number of events that have it. */
+interface EventFacet {
+  readonly value: string;
+  readonly count: number;
+}
+
+/** Counts of events, as `EventStatistics` in the schema. */
+export interface EventStatistics {
+  readonly total: number;
+  readonly counted: number;
+  readonly buckets: readonly EventBucket[];
+  readonly alertTypes: readonly EventFacet[];
+  readonly affectedDatapoints: readonly EventFacet[];
+  readonly impactedEntities: readonly EventFacet[];
+  readonly relevantEntities: readonly EventFacet[];
+}
+
+interface EventBucket {
+  readonly start: string;
+  readonly count: number;
+  readonly bySeverity: readonly { readonly severity: number | null; readonly count: number }[];
+}
+
+/** Reads one page of the event list. */
+export type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
+
+/** A range of `lastUpdated`, in milliseconds since 1970, both ends inclusive. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+const dayMs = 86_400_000;
+const mostFacets = 100;
+/** How often a range is divided to find the newest events. */
+const mostDivisions = 20;
+
+/** The range that a query selects, with the service's defaults (docs/upstream-api.md: GET events). @param now milliseconds since 1970. */
+export function rangeOf({ from, to }: EventQuery, now: number): Range {
+  const today = now - (now % dayMs);
+  return {
+    from: from === undefined ? today - dayMs : startOf(from),
+    to: to === undefined ? today + dayMs - 1 : endOf(to),
+  };
+}
+
+/** How many buckets a range has. */
+export function bucketsIn({ from, to }: Range, interval: EventInterval): number {
+  return Math.floor((to - from) / shortestMs[interval]) + 1;
+}
+
+const shortestMs = { HOUR: 3_600_000, DAY: dayMs, WEEK: 7 * dayMs, MONTH: 28 * dayMs } as const;
+
+/**
+ * Counts the events that a query selects. If there are more than `limit`, it counts the newest: those from a point in time on, which it finds by
+ * dividing the range. It assumes no order of the list.
+ * @param limit the most events to read. Each 100 are one call; to find the newest takes at most 21 calls more.
+ */
+export async function readStatistics(
+  query: EventQuery,
+  interval: EventInterval,
+  limit: number,
+  read: ReadEvents,
+  now: number,
+): Promise<EventStatistics> {
+  const first = await read(query, 1, largestPage);
+  const { totalItems } = first;
+  if (totalItems <= limit) return statisticsOf(await readRest(query, first, limit, read), totalItems, interval);
+  const newest = await newestOf(query, limit, read, now);
+  const { events } = await readRest(newest, await read(newest, 1, largestPage), limit, read);
+  return statisticsOf({ events, totalItems: 0 }, totalItems, interval);
+}
+
+/**
+ * The same query from a later time on, so that it selects at most `limit` events, and more than half as many where their times tell them apart.
+ * Where they do not, it may select more.
+ */
+async function newestOf(query: EventQuery, limit: number, read: ReadEvents, now: number): Promise<EventQuery> {
+  const { from, to } = rangeOf(query, now);
+  const queryFrom = (time: number) => ({ ...query, from: iso(time), to: query.to ?? iso(to) });
+  let [tooMany, few, countOfFew] = [from, to, 0];
+  for (let division = 0; division < mostDivisions && countOfFew <= limit / 2 && few - tooMany > 1; division += 1) {
+    const middle = Math.floor((tooMany + few) / 2);
+    const { totalItems } = await read(queryFrom(middle), 1, 1);
+    if (totalItems > limit) tooMany = middle;
+    else [few, countOfFew] = [middle, totalItems];
+  }
+  return queryFrom(countOfFew === 0 ? tooMany : few);
+}
+
+/** Reads the pages after the first one, and each event once: the list may change between two calls. */
+async function readRest(query: EventQuery, first: EventPage, limit: number, read: ReadEvents) {
+  const count = Math.ceil(Math.min(first.totalItems, limit) / largestPage);
+  const others = Array.from({ length: Math.max(count - 1, 0) }, (_, index) => read(query, index + 2, largestPage));
+  const pages = [first, ...(await Promise.all(others))];
+  const events = new Map<string, Event>();
+  for (const event of pages.flatMap(page => page.events)) {
+    if (event === null) continue;
+    const known = events.get(event.id);
+    if (known === undefined || (known.lastUpdated ?? '') < (event.lastUpdated ?? '')) events.set(event.id, event);
+  }
+  return { events: [...events.values()].slice(0, limit), totalItems: pages.at(-1)?.totalItems ?? 0 };
+}
+
+function statisticsOf(
+  { events, totalItems }: { readonly events: readonly Event[]; readonly totalItems: number },
+  total: number,
+  interval: EventInterval,
+): EventStatistics {
+  const names = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name);
+  return {
+    total: Math.max(total, totalItems, events.length),
+    counted: events.length,
+    buckets: bucketsOf(events, interval),
+    alertTypes: facetsOf(events, ({ alertTypes }) => names(alertTypes)),
+    affectedDatapoints: facetsOf(events, ({ affectedDatapoints }) => names(affectedDatapoints)),
+    impactedEntities: facetsOf(events, ({ impactedEntities }) => names(impactedEntities)),
+    relevantEntities: facetsOf(events, ({ relevantEntities }) => names(relevantEntities)),
+  };
+}
+
+/** All buckets from the first to the last event, also those without events. */
+function bucketsOf(events: readonly Event[], interval: EventInterval): EventBucket[] {
+  const byStart = new Map<number, (number | null)[]>();
+  for (const event of events) {
+    if (event.lastUpdated === null) continue;
+    const start = startOfBucket(Date.parse(event.lastUpdated), interval);
+    const severities = byStart.get(start) ?? [];
+    severities.push(highestScore(event, 'severity'));
+    byStart.set(start, severities);
+  }
+  const [earliest, latest] = [Math.min(...byStart.keys()), Math.max(...byStart.keys())];
+  const buckets: EventBucket[] = [];
+  for (let start = earliest; start <= latest; start = nextBucket(start, interval)) {
+    const severities = byStart.get(start) ?? [];
+    const bySeverity = [3, 2, 1, 0, null].flatMap(severity => {
+      const count = severities.filter(each => each === severity).length;
+      return count === 0 ? [] : [{ severity, count }];
+    });
+    buckets.push({ start: iso(start), count: severities.length, bySeverity });
+  }
+  return buckets;
+}
+
+function startOfBucket(time: number, interval: EventInterval): number {
+  const date = new Date(time);
+  const day = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate());
+  switch (interval) {
+    case 'HOUR':
+      return day + date.getUTCHours() * shortestMs.HOUR;
+    case 'DAY':
+      return day;
+    case 'WEEK':
+      return day - ((date.getUTCDay() + 6) % 7) * dayMs;
+    case 'MONTH':
+      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+  }
+}
+
+/** A month has at most 31 days, and is at its start here. */
+function nextBucket(start: number, interval: EventInterval): number {
+  return startOfBucket(start + shortestMs[interval] + (interval === 'MONTH' ? 4 * dayMs : 0), interval);
+}
+
+/** The values that most events have, most frequent first, then by value. */
+function facetsOf(events: readonly Event[], valuesOf: (event: Event) => readonly (string | null)[]): EventFacet[] {
+  const counts = new Map<string, number>();
+  for (const event of events) {
+    for (const value of new Set(valuesOf(event))) {
+      if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
+  }
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1))
+    .slice(0, mostFacets);
+}
+
+const iso = (time: number) => new Date(time).toISOString();

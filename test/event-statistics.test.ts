@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { drawFrom } from './support/seeded.js';
+import { eventMeta, fakeWire } from './support/wire.js';
+
+interface Listed {
+  readonly id: string;
+  readonly at: number | null;
+  readonly severity: number | null;
+  readonly alertType: string;
+}
+
+const limit = 200;
+const start = Date.parse('2026-03-01T00:00:00Z');
+const hourMs = 3_600_000;
+const range = { from: '2026-03-01', to: '2026-03-31' };
+
+/** The events of the service, in its order, and what happens when a page is read. */
+const world = { list: [] as readonly Listed[], onPage: (_page: number) => {} };
+const service = fakeWire(({ url }) => {
+  const [from, to] = ['from', 'to'].map(name => url.searchParams.get(name) ?? '');
+  const [least, most] = [Date.parse(from ?? ''), Date.parse(to?.length === 10 ? `${to}T23:59:59.999Z` : (to ?? ''))];
+  const listed = world.list.filter(({ at }) => at === null || (at >= least && at <= most));
+  const meta = eventMeta(url, listed.length);
+  const { currentPage, pageSize } = meta;
+  const data = listed
+    .slice((currentPage - 1) * pageSize, currentPage * pageSize)
+    .map(({ id, at, severity, alertType }) => ({
+      _id: id,
+      lastUpdated: at === null ? null : new Date(at).toISOString(),
+      relevantEntities: [{ name: 'Same' }, { name: 'Same' }, { name: null }],
+      taxonomicMatches: {
+        affectedDatapoints: [{ name: 'Price' }],
+        alertTypes: [{ name: alertType }],
+        impactedEntities: [{ name: 'Steel', impact: { severity } }],
+      },
+    }));
+  world.onPage(currentPage);
+  return { body: { meta, data } };
+});
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ wire: service.wire, env: { EVENT_STATISTICS_LIMIT: String(limit) } });
+});
+afterAll(() => gateway.close());
+beforeEach(() => {
+  world.onPage = () => {};
+  service.calls.length = 0;
+});
+
+/** An order that has nothing to do with times. */
+function inNoOrder(list: readonly Listed[]): readonly Listed[] {
+  const draw = drawFrom('order');
+  return list
+    .map(listed => ({ listed, key: draw.below(1_000_000) }))
+    .sort((one, other) => one.key - other.key)
+    .map(({ listed }) => listed);
+}
+
+/** Every query searches for another text, so that no cache answers it. */
+let queries = 0;
+async function statistics(interval = 'DAY', filter: object = range) {
+  queries += 1;
+  const { data, errors } = await gateway.query(
+    `query ($filter: EventFilter, $interval: EventInterval!) {
+      eventStatistics(filter: $filter, interval: $interval) {
+        total counted buckets { start count bySeverity { severity count } }
+        alertTypes { value count } affectedDatapoints { value count } impactedEntities { value count } relevantEntities { value count }
+      }
+    }`,
+    { interval, filter: { search: String(queries), ...filter } },
+  );
+  return { statistics: data?.eventStatistics, errors };
+}
+
+const event = (index: number, hours: number | null, severity: number | null = 2, alertType = 'Fire'): Listed => ({
+  id: `e-${index}`,
+  at: hours === null ? null : start + hours * hourMs,
+  severity,
+  alertType,
+});
+
+test('counts events by day and severity, with empty days between them, and their values by frequency', async () => {
+  world.list = [event(1, 1), event(2, 20, 3, 'Flood'), event(3, 5, 3, 'Flood'), event(4, 80, null), event(5, null)];
+  expect((await statistics()).statistics).toEqual({
+    total: 5,
+    counted: 5,
+    buckets: [
+      {
+        start: '2026-03-01T00:00:00.000Z',
+        count: 3,
+        bySeverity: [
+          { severity: 3, count: 2 },
+          { severity: 2, count: 1 },
+        ],
+      },
+      { start: '2026-03-02T00:00:00.000Z', count: 0, bySeverity: [] },
+      { start: '2026-03-03T00:00:00.000Z', count: 0, bySeverity: [] },
+      { start: '2026-03-04T00:00:00.000Z', count: 1, bySeverity: [{ severity: null, count: 1 }] },
+    ],
+    alertTypes: [
+      { value: 'Fire', count: 3 },
+      { value: 'Flood', count: 2 },
+    ],
+    affectedDatapoints: [{ value: 'Price', count: 5 }],
+    impactedEntities: [{ value: 'Steel', count: 5 }],
+    relevantEntities: [{ value: 'Same', count: 5 }],
+  });
+  expect(service.calls.length).toBe(1);
+});
+
+test.each([
+  ['HOUR', ['2026-03-01T01:00:00.000Z', '2026-03-01T02:00:00.000Z']],
+  ['WEEK', ['2026-02-23T00:00:00.000Z', '2026-03-02T00:00:00.000Z', '2026-03-09T00:00:00.000Z']],
+  ['MONTH', ['2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', '2026-05-01T00:00:00.000Z']],
+])('begins a bucket of one %s where it begins in UTC', async (interval, starts) => {
+  const last = { HOUR: 2.9, WEEK: 24 * 8, MONTH: 24 * 70 }[interval] ?? 0;
+  world.list = [event(1, last), event(2, 1.5)];
+  const { statistics: found } = await statistics(interval, {
+    from: '2026-03-01',
+    to: interval === 'HOUR' ? '2026-03-31' : '2026-05-31',
+  });
+  expect(found.buckets.map((bucket: { start: string }) => bucket.start)).toEqual(starts);
+});
+
+test('an empty list has no buckets', async () => {
+  world.list = [];
+  expect((await statistics()).statistics).toMatchObject({ total: 0, counted: 0, buckets: [], alertTypes: [] });
+});
+
+describe.each([
+  ['newest first', (list: readonly Listed[]) => list.toSorted((a, b) => (b.at ?? 0) - (a.at ?? 0))],
+  ['oldest first', (list: readonly Listed[]) => list.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))],
+  ['in no order', inNoOrder],
+])('when the service lists events %s', (_, order) => {
+  test.each([1, 99, 100, 101, limit])('counts all of %i events', async count => {
+    world.list = order(Array.from({ length: count }, (_, index) => event(index, index * 2)));
+    expect((await statistics()).statistics).toMatchObject({ total: count, counted: count });
+    expect(service.calls.length).toBe(Math.ceil(count / 100));
+  });
+
+  test.each([
+    ['evenly', (index: number) => index / 2],
+    ['mostly at the end', (index: number) => 700 - 700 / (index + 1)],
+    ['mostly at the start', (index: number) => index ** 3 / 1e6],
+  ])('counts only the newest of 900 events that are spread %s', async (_, hours) => {
+    const all = Array.from({ length: 900 }, (_, index) =>
+      event(index, Math.min(hours(index), 740), 2, `Type ${index}`),
+    );
+    world.list = order(all);
+    const { total, counted, alertTypes } = (await statistics()).statistics;
+    expect(total).toBe(900);
+    expect(counted).toBeGreaterThan(limit / 2);
+    expect(counted).toBeLessThanOrEqual(limit);
+    const newest = all.toSorted((a, b) => (b.at ?? 0) - (a.at ?? 0)).slice(0, counted);
+    const types = new Set(newest.map(({ alertType }) => alertType));
+    expect(alertTypes.every(({ value }: { value: string }) => types.has(value))).toBe(true);
+    expect(service.calls.length).toBeLessThanOrEqual(21 + limit / 100);
+  });
+});
+
+test('counts as many as it may of events whose times are equal', async () => {
+  world.list = Array.from({ length: 900 }, (_, index) => event(index, 10));
+  expect((await statistics()).statistics).toMatchObject({ total: 900, counted: limit, buckets: [{ count: limit }] });
+});
+
+test('counts each event once while the list changes', async () => {
+  const list = Array.from({ length: 150 }, (_, index) => event(index, index));
+  world.list = list;
+  world.onPage = page => {
+    // A new event moves the last event of the first page to the second page.
+    if (page === 1) world.list = [event(1_000, 200), ...list];
+  };
+  const { total, counted } = (await statistics()).statistics;
+  expect({ total, counted }).toEqual({ total: 151, counted: 150 });
+});
+
+test('reports no more events than there are after some have gone', async () => {
+  const list = Array.from({ length: 150 }, (_, index) => event(index, index));
+  world.list = list;
+  world.onPage = page => {
+    if (page === 1) world.list = list.slice(0, 120);
+  };
+  const { total, counted } = (await statistics()).statistics;
+  expect(counted).toBe(120);
+  expect(total).toBeGreaterThanOrEqual(counted);
+});
+
+test('never requests embeddings, and shares its pages with other intervals of the same query', async () => {
+  world.list = Array.from({ length: 150 }, (_, index) => event(index, index));
+  const filter = `filter: { from: "2026-03-01", to: "2026-03-31", search: "shared" }`;
+  await gateway.query(`{
+    days: eventStatistics(${filter}) { counted }
+    weeks: eventStatistics(${filter}, interval: WEEK) { counted }
+  }`);
+  expect(service.calls.length).toBe(2);
+});
+
+test('refuses a range with too many buckets before any call', async () => {
+  const { errors } = await statistics('HOUR', { from: '2020-01-01', to: '2026-01-01' });
+  expect(errors?.[0]).toMatchObject({ extensions: { code: 'BAD_USER_INPUT', argument: 'interval' } });
+  expect(service.calls).toEqual([]);
+});

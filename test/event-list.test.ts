@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { nodeId } from '../src/graphql/node.js';
+import { startSandbox } from '../src/sandbox/server.js';
 import { cursorOf } from './support/calls-table.js';
 import { fuzz } from './support/fuzz.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -292,3 +293,36 @@ describe('observations', () => {
     expect(errors?.map(({ path, extensions }) => [path, extensions.code])).toEqual([[['event'], 'NOT_REFETCHABLE']]);
   });
 });
+
+test.each(['newest', 'oldest', 'id'] as const)(
+  'pages are exact when the service orders events by %s',
+  async eventOrder => {
+    const sandbox = await startSandbox();
+    const other = await startGateway({ sandbox });
+    try {
+      sandbox.vary({ eventOrder });
+      const { data } = await other.query('{ events(first: 100) { totalCount nodes { id } } }');
+      const ids = data.events.nodes.map(({ id }: { id: string }) => id);
+      const found = await other.query(
+        `query ($after: String!, $before: String!) {
+        page: events(first: 7, page: 3) { nodes { id } }
+        last: events(last: 5, before: $before) { nodes { id } }
+        next: events(first: 60, after: $after) { nodes { id } }
+      }`,
+        { after: cursorOf(39), before: cursorOf(50) },
+      );
+      const idsOf = ({ nodes }: { nodes: { id: string }[] }) => nodes.map(({ id }) => id);
+      expect(idsOf(found.data.page)).toEqual(ids.slice(14, 21));
+      expect(idsOf(found.data.last)).toEqual(ids.slice(45, 50));
+      expect(idsOf(found.data.next)).toEqual(ids.slice(40, 100));
+      sandbox.vary({ mostPerPage: 50 });
+      const { data: capped, errors } = await other.query(
+        '{ events(first: 60, filter: { maxSeverity: 3 }) { nodes { id } } }',
+      );
+      expect([capped.events, errors?.[0].extensions.code]).toEqual([null, 'UPSTREAM_INVALID_RESPONSE']);
+    } finally {
+      await other.close();
+      await sandbox.close();
+    }
+  },
+);

@@ -1,10 +1,17 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween, type Tail } from '../src/domains/events/tail.js';
 import { largestPage } from '../src/graphql/input.js';
 
-/** The event list as the service shows it: newest first, in pages. */
-function list() {
+type Compare = (one: Event, other: Event) => number;
+
+const byTime: Compare = (one, other) => ((one.lastUpdated ?? '') < (other.lastUpdated ?? '') ? -1 : 1);
+/** An order that has nothing to do with times. */
+const byLastDigit: Compare = (one, other) => (lastDigit(one) < lastDigit(other) ? -1 : 1);
+const lastDigit = ({ id }: Event) => `${id.at(-1)} ${id}`;
+
+/** The event list as the service shows it, in pages. */
+function listIn(order: Compare) {
   const events = new Map<string, Event>();
   const asked: { page: number; from: string; to: string }[] = [];
   return {
@@ -17,7 +24,7 @@ function list() {
       asked.push({ page, from, to });
       const found = [...events.values()]
         .filter(({ lastUpdated }) => lastUpdated !== null && lastUpdated >= from && lastUpdated <= to)
-        .sort((a, b) => ((a.lastUpdated ?? '') < (b.lastUpdated ?? '') ? 1 : -1));
+        .sort(order);
       return {
         events: found.slice((page - 1) * largestPage, page * largestPage),
         totalItems: found.length,
@@ -31,85 +38,112 @@ const at = (text: string) => Date.parse(text);
 const told = ({ updates }: Tail) => updates.map(({ event }) => `${event.id} ${event.lastUpdated}`);
 const newIn = (tail: Tail, before: Tail) => told(tail).filter(update => !told(before).includes(update));
 
-test('sends nothing that was there before, then each update once, oldest first', async () => {
-  const service = list();
-  service.set('a', '2026-03-10T09:00:00.000Z');
-  service.set('b', '2026-03-10T09:59:00.000Z');
-  let tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
-  expect(told(tail)).toEqual([]);
-  service.set('d', '2026-03-10T10:00:20.000Z');
-  service.set('c', '2026-03-10T10:00:10.000Z');
-  service.set('b', '2026-03-10T10:00:15.000Z');
-  tail = await follow(service.read, tail, at('2026-03-10T10:00:30Z'));
-  const three = ['c 2026-03-10T10:00:10.000Z', 'b 2026-03-10T10:00:15.000Z', 'd 2026-03-10T10:00:20.000Z'];
-  expect(told(tail)).toEqual(three);
-  tail = await follow(service.read, tail, at('2026-03-10T10:01:00Z'));
-  expect(told(tail)).toEqual(three);
-});
+describe.each<[string, Compare]>([
+  ['newest first', (one, other) => byTime(other, one)],
+  ['oldest first', byTime],
+  ['in no order', byLastDigit],
+])('when the service lists events %s', (_, order) => {
+  const list = () => listIn(order);
 
-test('has no gap at midnight UTC, nor after days without updates', async () => {
-  const service = list();
-  let tail = await follow(service.read, undefined, at('2026-03-10T23:59:50Z'));
-  service.set('a', '2026-03-10T23:59:55.000Z');
-  service.set('b', '2026-03-11T00:00:01.000Z');
-  let next = await follow(service.read, tail, at('2026-03-11T00:00:20Z'));
-  expect(newIn(next, tail)).toEqual(['a 2026-03-10T23:59:55.000Z', 'b 2026-03-11T00:00:01.000Z']);
-  tail = next;
-  service.set('c', '2026-03-11T00:00:30.000Z');
-  next = await follow(service.read, tail, at('2026-03-15T12:00:00Z'));
-  expect(newIn(next, tail)).toEqual(['c 2026-03-11T00:00:30.000Z']);
-  for (const { from, to } of service.asked) expect([from, to]).toEqual([expect.any(String), expect.any(String)]);
-  // A service whose clock is ahead may already live in the next day.
-  expect(service.asked[1]?.to).toBe('2026-03-12T23:59:59.999Z');
-});
+  test('sends nothing that was there before, then each update once, oldest first', async () => {
+    const service = list();
+    service.set('a', '2026-03-10T09:00:00.000Z');
+    service.set('b', '2026-03-10T09:59:00.000Z');
+    let tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
+    expect(told(tail)).toEqual([]);
+    service.set('d', '2026-03-10T10:00:20.000Z');
+    service.set('c', '2026-03-10T10:00:10.000Z');
+    service.set('b', '2026-03-10T10:00:15.000Z');
+    tail = await follow(service.read, tail, at('2026-03-10T10:00:30Z'));
+    const three = ['c 2026-03-10T10:00:10.000Z', 'b 2026-03-10T10:00:15.000Z', 'd 2026-03-10T10:00:20.000Z'];
+    expect(told(tail)).toEqual(three);
+    tail = await follow(service.read, tail, at('2026-03-10T10:01:00Z'));
+    expect(told(tail)).toEqual(three);
+  });
 
-test('reads all pages, and finds updates that appear late', async () => {
-  const service = list();
-  service.set('old', '2026-03-10T10:00:00.000Z');
-  let tail = await follow(service.read, undefined, at('2026-03-10T10:00:01Z'));
-  const stamp = (index: number) => new Date(at('2026-03-10T10:01:00Z') + index).toISOString();
-  for (let index = 0; index < 350; index += 1) service.set(`e${index}`, stamp(index));
-  tail = await follow(service.read, tail, at('2026-03-10T10:02:00Z'));
-  expect(tail.updates.map(({ event }) => event.id)).toEqual(Array.from({ length: 350 }, (_, index) => `e${index}`));
-  service.set('late', '2026-03-10T10:00:30.000Z');
-  const next = await follow(service.read, tail, at('2026-03-10T10:02:30Z'));
-  expect(newIn(next, tail)).toEqual(['late 2026-03-10T10:00:30.000Z']);
-});
-
-test('sends many updates in batches, oldest first, without losing or repeating any', async () => {
-  const service = list();
-  let tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
-  const ids = Array.from({ length: 2_500 }, (_, index) => `e${index}`);
-  for (const [index, id] of ids.entries()) {
-    service.set(id, new Date(at('2026-03-10T10:00:30Z') + index * 500).toISOString());
-  }
-  const all: string[] = [];
-  for (let round = 1; round <= 4; round += 1) {
-    const next = await follow(service.read, tail, at('2026-03-10T11:00:00Z') + round * 30_000);
-    all.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
+  test('has no gap at midnight UTC, nor after days without updates', async () => {
+    const service = list();
+    let tail = await follow(service.read, undefined, at('2026-03-10T23:59:50Z'));
+    service.set('a', '2026-03-10T23:59:55.000Z');
+    service.set('b', '2026-03-11T00:00:01.000Z');
+    let next = await follow(service.read, tail, at('2026-03-11T00:00:20Z'));
+    expect(newIn(next, tail)).toEqual(['a 2026-03-10T23:59:55.000Z', 'b 2026-03-11T00:00:01.000Z']);
     tail = next;
-  }
-  expect(all).toEqual(ids);
-});
+    service.set('c', '2026-03-11T00:00:30.000Z');
+    next = await follow(service.read, tail, at('2026-03-15T12:00:00Z'));
+    expect(newIn(next, tail)).toEqual(['c 2026-03-11T00:00:30.000Z']);
+    for (const { from, to } of service.asked) expect([from, to]).toEqual([expect.any(String), expect.any(String)]);
+    // A service whose clock is ahead may already live in the next day.
+    expect(service.asked[1]?.to).toBe('2026-03-12T23:59:59.999Z');
+  });
 
-test('loses nothing if a record leaves the list between two pages', async () => {
-  const service = list();
-  service.set('old', '2026-03-10T08:00:00.000Z');
-  let tail = await follow(service.read, undefined, at('2026-03-10T08:00:01Z'));
-  for (let index = 0; index < 150; index += 1) {
-    service.set(`e${index}`, new Date(at('2026-03-10T09:00:00Z') + index * 20_000).toISOString());
-  }
-  const slipping: ReadBetween = async (page, from, to) => {
-    // e149 is on the first page, so that the first of the second page slips onto it after it was read.
-    if (page === 2) service.remove('e149');
-    return service.read(page, from, to);
-  };
-  const ids: string[] = [];
-  for (const read of [slipping, service.read]) {
-    const next = await follow(read, tail, at('2026-03-10T10:00:00Z'));
-    ids.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
-    tail = next;
-  }
-  expect(new Set(ids).size).toBe(ids.length);
-  expect(ids.toSorted()).toEqual(Array.from({ length: 150 }, (_, index) => `e${index}`).toSorted());
+  test('reads all pages, and finds updates that appear late', async () => {
+    const service = list();
+    service.set('old', '2026-03-10T10:00:00.000Z');
+    let tail = await follow(service.read, undefined, at('2026-03-10T10:00:01Z'));
+    const stamp = (index: number) => new Date(at('2026-03-10T10:01:00Z') + index).toISOString();
+    for (let index = 0; index < 350; index += 1) service.set(`e${index}`, stamp(index));
+    tail = await follow(service.read, tail, at('2026-03-10T10:02:00Z'));
+    expect(tail.updates.map(({ event }) => event.id)).toEqual(Array.from({ length: 350 }, (_, index) => `e${index}`));
+    service.set('late', '2026-03-10T10:00:30.000Z');
+    const next = await follow(service.read, tail, at('2026-03-10T10:02:30Z'));
+    expect(newIn(next, tail)).toEqual(['late 2026-03-10T10:00:30.000Z']);
+  });
+
+  test('sends many updates in batches, oldest first, without losing or repeating any', async () => {
+    const service = list();
+    let tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
+    const ids = Array.from({ length: 2_500 }, (_, index) => `e${index}`);
+    for (const [index, id] of ids.entries()) {
+      service.set(id, new Date(at('2026-03-10T10:00:30Z') + index * 500).toISOString());
+    }
+    const all: string[] = [];
+    for (let round = 1; round <= 4; round += 1) {
+      const next = await follow(service.read, tail, at('2026-03-10T11:00:00Z') + round * 30_000);
+      all.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
+      tail = next;
+    }
+    expect(all).toEqual(ids);
+  });
+
+  test('loses nothing if a record leaves the list between two pages', async () => {
+    const service = list();
+    service.set('old', '2026-03-10T08:00:00.000Z');
+    let tail = await follow(service.read, undefined, at('2026-03-10T08:00:01Z'));
+    for (let index = 0; index < 150; index += 1) {
+      service.set(`e${index}`, new Date(at('2026-03-10T09:00:00Z') + index * 20_000).toISOString());
+    }
+    let onFirstPage = '';
+    const slipping: ReadBetween = async (page, from, to) => {
+      // The first event of the second page slips onto the first page after that was read.
+      if (page === 2) service.remove(onFirstPage);
+      const read = await service.read(page, from, to);
+      if (page === 1) onFirstPage = read.events[0]?.id ?? '';
+      return read;
+    };
+    const ids: string[] = [];
+    for (const read of [slipping, service.read]) {
+      const next = await follow(read, tail, at('2026-03-10T10:00:00Z'));
+      ids.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
+      tail = next;
+    }
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.toSorted()).toEqual(Array.from({ length: 150 }, (_, index) => `e${index}`).toSorted());
+  });
+
+  test('begins at the newest update of a long list in few calls', async () => {
+    const service = list();
+    const newest = at('2026-03-10T09:59:00Z');
+    for (let index = 0; index < 2_000; index += 1)
+      service.set(`e${index}`, new Date(newest - index * 60_000).toISOString());
+    const tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
+    expect(service.asked.length).toBeLessThan(15);
+    expect(tail.from).toBe(newest - 5 * 60_000);
+    service.set('e7', '2026-03-10T10:00:10.000Z');
+    service.set('new', '2026-03-10T09:58:30.000Z');
+    expect(told(await follow(service.read, tail, at('2026-03-10T10:00:30Z')))).toEqual([
+      'new 2026-03-10T09:58:30.000Z',
+      'e7 2026-03-10T10:00:10.000Z',
+    ]);
+  });
 });

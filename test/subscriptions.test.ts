@@ -48,6 +48,12 @@ const kept = <T extends Heard>(heard: T): T => {
   return heard;
 };
 
+/** Whether the events have been polled twice in the same way: the first poll may need several calls to find the newest update. */
+function isPolledAgain(): boolean {
+  const [last, other] = sandbox.calls.list(/events-monitor\/events/).reverse();
+  return last !== undefined && last.path === other?.path;
+}
+
 describe.each(Object.entries(transports))('Over %s', (_, listen) => {
   test('jobProgress tells the state at once, each change, and completes when every job has ended', async () => {
     await startDiscovery(sandbox.origin, market);
@@ -74,7 +80,7 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
   test('eventUpdates tells each new or changed event once, the oldest update first', async () => {
     const { results } = kept(listen(gateway.url, updates));
     const changed = sandbox.data.events[3]?._id ?? '';
-    await until(() => sandbox.calls.count(/events-monitor\/events/) >= 2);
+    await until(isPolledAgain);
     expect(results).toEqual([]);
     sandbox.publishEvent({ title: 'First' });
     await sleep(5);
@@ -517,7 +523,7 @@ test('a mutation is not taken over GET, and a stream must be asked for', async (
 test('each event is answered with loaders of its own', async () => {
   const query = 'subscription { eventUpdates { title references { observation { title } } } }';
   const { results } = kept(overWebsocket(gateway.url, { query }));
-  await until(() => sandbox.calls.count(/events-monitor\/events/) >= 2);
+  await until(isPolledAgain);
   const observation = sandbox.data.observations[0];
   const references = [{ _id: observation?._id ?? '', title: 'Reference' }];
   const stop = sandbox.tell({ path: /observation/, status: 503, errorCode: 'INTERNAL_SERVER_ERROR' });

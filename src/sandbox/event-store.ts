@@ -10,6 +10,18 @@ export type EventDraft = Partial<Omit<MarketEvent, 'taxonomicMatches'>> & {
   taxonomicMatches?: Partial<TaxonomicMatches>;
 };
 
+/** How the event list is ordered, and how many events a page has at most, which the specification does not state. */
+export interface EventListVariant {
+  eventOrder: 'newest' | 'oldest' | 'id';
+  mostPerPage: number;
+}
+
+const orders: Record<EventListVariant['eventOrder'], (newestFirst: MarketEvent[]) => MarketEvent[]> = {
+  newest: events => events,
+  oldest: events => events.reverse(),
+  id: events => events.sort((a, b) => compare(a._id, b._id)),
+};
+
 /** The events, newest first, and the observations. Events can be added and changed. */
 export class EventStore {
   readonly #observations: ReadonlyMap<string, Observation>;
@@ -31,9 +43,10 @@ export class EventStore {
   }
 
   /** One page as JSON text: `meta` with the totals before and after filtering, and `data` (docs/upstream-api.md: Events monitor). */
-  pageText(query: EventQuery): string {
-    const { page, pageSize } = query;
-    const found = this.#events.filter(event => passes(event, query));
+  pageText(query: EventQuery, { eventOrder, mostPerPage }: EventListVariant): string {
+    const { page } = query;
+    const pageSize = Math.min(query.pageSize, mostPerPage);
+    const found = orders[eventOrder](this.#events.filter(event => passes(event, query)));
     const meta = {
       totalItems: found.length,
       totalPages: Math.ceil(found.length / pageSize),

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { Credentials } from './credentials.js';
-import { EventStore } from './event-store.js';
+import { type EventListVariant, EventStore } from './event-store.js';
 import { type Durations, Market } from './market-store.js';
 import { Problem } from './problem.js';
 import { createRandom, type Random } from './random.js';
@@ -19,7 +19,7 @@ export interface Service {
 }
 
 /** What the specification leaves open, and how this sandbox decides it. */
-export interface Variant {
+export interface Variant extends EventListVariant {
   /** What surrounds the data in a response about a market: metadata and the data, only the data, or nothing. */
   envelope: 'metadata' | 'data' | 'none';
 }
@@ -37,7 +37,7 @@ export function createService(world: World, seed: number, durations: Durations, 
     ),
     files: new Map(),
     random: random.fork('files'),
-    variant: { envelope: 'metadata' },
+    variant: { envelope: 'metadata', eventOrder: 'newest', mostPerPage: 100 },
   };
 }
 

@@ -65,14 +65,27 @@ export async function follow(read: ReadBetween, last: Tail | undefined, now: num
 
 async function firstTail(read: ReadBetween, to: string, now: number): Promise<Tail> {
   const earliest = startOfDay(now) - dayMs;
-  const { events, totalItems } = await read(1, iso(earliest), to);
+  const page = await read(1, iso(earliest), to);
+  const isWhole = page.totalItems <= largestPage;
+  const { events } = isWhole ? page : await readAll(read, iso(await startOfNewest(read, earliest, now, to)), to);
   const keys = events.map(updateKey);
   const newest = Math.min(now, Math.max(earliest, ...keys.map(updateTime)));
-  const from = Math.max(earliest, newest - overlapMs);
-  for (let page = 2; (page - 1) * largestPage < totalItems && keys.every(key => updateTime(key) >= from); page += 1) {
-    keys.push(...(await read(page, iso(earliest), to)).events.map(updateKey));
+  const next = Math.max(earliest, newest - overlapMs);
+  return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [] };
+}
+
+/**
+ * A time five to ten minutes before the newest update until now. The service does not document the order of its list, so the range is divided
+ * until that update is found.
+ */
+async function startOfNewest(read: ReadBetween, earliest: number, now: number, to: string): Promise<number> {
+  let [low, high] = [earliest, now];
+  while (high - low > overlapMs) {
+    const middle = Math.floor((low + high) / 2);
+    if ((await read(1, iso(middle), to)).totalItems > 0) low = middle;
+    else high = middle;
   }
-  return { from, seen: [...new Set(keys)].filter(key => updateTime(key) >= from), updates: [] };
+  return Math.max(earliest, low - overlapMs);
 }
 
 async function nextTail(read: ReadBetween, last: Tail, to: string, now: number): Promise<Tail> {
@@ -104,8 +117,11 @@ async function readAll(read: ReadBetween, from: string, to: string) {
     isStable &&= page === 1 || total === totalItems;
     total = totalItems;
     unreadable += skipped;
-    // Assumes that the list is newest first: of two versions of an event, the first is the newer.
-    for (const event of pageEvents) if (!events.has(event.id)) events.set(event.id, event);
+    // An event that changes between two calls may be on two pages.
+    for (const event of pageEvents) {
+      const known = events.get(event.id);
+      if (known === undefined || (known.lastUpdated ?? '') < (event.lastUpdated ?? '')) events.set(event.id, event);
+    }
   }
   const dated = [...events.values()].filter(({ lastUpdated }) => lastUpdated !== null);
   return { events: dated, isComplete: isStable && events.size + unreadable >= total };

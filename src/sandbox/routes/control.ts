@@ -29,7 +29,11 @@ const ruleBody = z
     message: 'needs either path or pathPattern',
   });
 
-const variantBody = z.strictObject({ envelope: z.enum(['metadata', 'data', 'none']).optional() });
+const variantBody = z.strictObject({
+  envelope: z.enum(['metadata', 'data', 'none']).optional(),
+  eventOrder: z.enum(['newest', 'oldest', 'id']).optional(),
+  mostPerPage: z.int().min(1).max(100).optional(),
+});
 
 /** An object with any fields of an event. A known `_id` updates that event. */
 const eventBody = z.record(z.string(), z.unknown());

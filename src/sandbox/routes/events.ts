@@ -10,7 +10,8 @@ const JSON_TEXT = 'application/json; charset=utf-8';
 export function eventRoutes(app: FastifyInstance, service: () => Service, now: () => number): void {
   app.get('/v2/events-monitor/events', (request, reply) => {
     requireEventsMonitor(service().credentials.identify(request));
-    reply.type(JSON_TEXT).send(service().events.pageText(read(eventQuery(now()), request.query)));
+    const { events, variant } = service();
+    reply.type(JSON_TEXT).send(events.pageText(read(eventQuery(now()), request.query), variant));
   });
 
   app.get<{ Params: { observationId: string } }>('/v2/events-monitor/observation/:observationId', (request, reply) => {

@@ -28,6 +28,11 @@ function currentSchema() {
   return makeExecutableSchema({ typeDefs: files.sort().map(file => readFileSync(`schema/${file}`, 'utf8')) });
 }
 
+/** Whether clients lose what could have been marked with `@deprecated` first. The rules let pass what was deprecated in the last release. */
+function isRemoval({ type }) {
+  return ['FIELD_REMOVED', 'INPUT_FIELD_REMOVED', 'ENUM_VALUE_REMOVED'].includes(type);
+}
+
 /** What stands under "Unreleased". */
 function declarations() {
   const [, section] = text.split(unreleased);
@@ -37,14 +42,20 @@ function declarations() {
 
 async function undeclared() {
   const before = buildSchema(readFileSync(released, 'utf8'));
-  const found = await diff(before, schema, [DiffRule.simplifyChanges]);
+  const found = await diff(before, schema, [DiffRule.simplifyChanges, DiffRule.suppressRemovalOfDeprecatedField]);
   const breaking = found.filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking);
   const nameOf = ({ type, path }) => `${type} ${path}`;
   const declared = [...declarations().matchAll(/^- \*\*Breaking\*\* `([^`]+)`/gm)].map(([, name]) => name);
   const names = new Set(breaking.map(nameOf));
   return [
     ...breaking
-      .filter(change => !declared.includes(nameOf(change)))
+      .filter(isRemoval)
+      .map(
+        change =>
+          `${change.message}: deprecate it first. Mark it with @deprecated, release that, and remove it in a later release`,
+      ),
+    ...breaking
+      .filter(change => !isRemoval(change) && !declared.includes(nameOf(change)))
       .map(
         change => `${change.message}: this breaks clients. Keep it, or declare it in ${changes} under "Unreleased":
   - **Breaking** \`${nameOf(change)}\`: why, and what to use instead`,

@@ -30,12 +30,10 @@ function edit(file: string, from: string | RegExp, to: string) {
 }
 
 const loseSubtitle = () => edit('schema/markets.graphql', / {2}"Short supplementary title."\n.*\n/, '');
-const declareSubtitle = () =>
-  edit(
-    'docs/changes.md',
-    '## Unreleased\n',
-    '## Unreleased\n\n- **Breaking** `FIELD_REMOVED Market.subtitle`: unused.\n',
-  );
+const loosenTotal = () => edit('schema/events.graphql', 'totalCount: Int!', 'totalCount: Int');
+const declare = (change: string) =>
+  edit('docs/changes.md', '## Unreleased\n', `## Unreleased\n\n- **Breaking** \`${change}\`: unused.\n`);
+const declareTotal = () => declare('FIELD_TYPE_CHANGED EventConnection.totalCount');
 
 test('the schema as it stands breaks no promise of the last release', () => {
   expect(contract()).toEqual({ status: 0, output: '' });
@@ -51,9 +49,21 @@ test('how long an answer is kept may change', () => {
   expect(contract()).toEqual({ status: 0, output: '' });
 });
 
-test('a field that goes is refused, with what to declare', () => {
+test('a field is refused to go before a release has deprecated it', () => {
   loseSubtitle();
-  expect(contract()).toEqual({ status: 1, output: expect.stringContaining('`FIELD_REMOVED Market.subtitle`') });
+  declare('FIELD_REMOVED Market.subtitle');
+  expect(contract()).toEqual({ status: 1, output: expect.stringContaining('deprecate it first') });
+});
+
+test('a field may go after a release that deprecated it', () => {
+  edit(
+    'schema/markets.graphql',
+    'subtitle: String @cacheControl',
+    'subtitle: String @deprecated(reason: "Unused.") @cacheControl',
+  );
+  expect(contract('--release')).toEqual({ status: 0, output: '' });
+  loseSubtitle();
+  expect(contract()).toEqual({ status: 0, output: '' });
 });
 
 test('a result that may be null now and an argument that must be given now are refused', () => {
@@ -66,24 +76,24 @@ test('a result that may be null now and an argument that must be given now are r
 });
 
 test('a break that is declared passes, and is refused as a release while it is not', () => {
-  loseSubtitle();
+  loosenTotal();
   expect(contract('--release').status).toBe(1);
-  declareSubtitle();
+  declareTotal();
   expect(contract()).toEqual({ status: 0, output: '' });
 });
 
 test('a release makes the schema the last one and dates its declarations', () => {
-  loseSubtitle();
-  declareSubtitle();
+  loosenTotal();
+  declareTotal();
   expect(contract('--release')).toEqual({ status: 0, output: '' });
   expect(readFileSync(join(folder, 'docs/changes.md'), 'utf8')).toMatch(
-    /## Unreleased\n\n## \d{4}-\d\d-\d\d\n\n- \*\*Breaking\*\* `FIELD_REMOVED Market.subtitle`/,
+    /## Unreleased\n\n## \d{4}-\d\d-\d\d\n\n- \*\*Breaking\*\* `FIELD_TYPE_CHANGED EventConnection.totalCount`/,
   );
   expect(contract()).toEqual({ status: 0, output: '' });
 });
 
 test('a declaration of what the schema does not do is refused', () => {
-  declareSubtitle();
+  declareTotal();
   expect(contract()).toEqual({ status: 1, output: expect.stringContaining('which the schema does not do') });
 });
 

@@ -11,7 +11,7 @@ let gateway: TestGateway;
 let browser: Browser;
 
 beforeAll(async () => {
-  gateway = await startGateway({ seams: { sandbox: { discoveryMs: 6_000 } } });
+  gateway = await startGateway({ seams: { sandbox: { discoveryMs: 15_000 } } });
   browser = await launchChromium();
 });
 

@@ -47,11 +47,11 @@ export function withoutSuggestions(error: GraphQLFormattedError): GraphQLFormatt
   return { ...error, message: error.message.replace(/ Did you mean .*\?$/s, '') };
 }
 
-/** The error that a resolver threw, or that refused the whole request. */
+/** The error that a resolver threw, or that ended the whole request. */
 export function causeOf(error: unknown): unknown {
   const cause = unwrapResolverError(error);
-  const isRefusal = cause instanceof GraphQLError && cause.originalError instanceof GatewayError;
-  return isRefusal ? cause.originalError : cause;
+  const original = cause instanceof GraphQLError ? cause.originalError : undefined;
+  return original instanceof GatewayError || original instanceof Abandoned ? original : cause;
 }
 
 /** An error of the gateway that refuses a whole request, as a GraphQL error with its HTTP status. Other errors stay as they are. */

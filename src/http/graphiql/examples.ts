@@ -61,6 +61,33 @@ query CompanyTable($filter: CompanyFilter, $orderBy: CompanyOrder) {
       '{ "filter": { "actualRevenue": { "min": 1000000 } }, "orderBy": { "field": "SCORE", "direction": "DESC" } }',
   },
   {
+    query: `# Turns a question into search criteria, starts a discovery with them, and shows its progress. Run the operations in their order: the
+# button asks which one. Paste what the first returns into the variable "criteria".
+mutation CreateCriteria {
+  createSearchCriteria(input: { searchInput: "Who recycles battery metals in Europe?" }) {
+    searchCriteria {
+      userPrompt marketName marketType marketRole keywords { features user synonyms irrelevant attributes } seedDomains projectKind
+      locations { countryCode countryName attributes } count performSearch attributes
+    }
+  }
+}
+
+mutation Start($criteria: SearchCriteriaInput!) {
+  startDiscovery(input: { marketId: 5, searchCriteria: $criteria }) {
+    __typename
+    ... on DiscoveryStarted { jobs { workflowName status } }
+    ... on DiscoveryAlreadyRunning { jobs { workflowName status progress } }
+  }
+}
+
+subscription Progress {
+  jobProgress(marketId: 5) { overallProgress estimatedEndAt finished jobs { workflowName status progress } }
+}
+`,
+    variables:
+      '{ "criteria": { "userPrompt": "Who recycles battery metals in Europe?", "count": 20, "performSearch": true } }',
+  },
+  {
     query: `# Exports the page of companies that the table shows to an endpoint of your team, and waits for the result. Register the endpoint first:
 # docs/exports.md has the mutation. "{ exports { nodes { outcome } } }" lists what was sent.
 mutation ExportPage($input: ExportMarketToEndpointInput!) {

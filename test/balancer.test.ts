@@ -117,7 +117,7 @@ describe('the fleet', () => {
     for (const count of lookups) expect(count).toBeGreaterThan(0);
   });
 
-  test('lets a subscription through', async () => {
+  test('forwards a subscription', async () => {
     const client = new WebSocket(`${fleet.balancer.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
     try {
       await once(client, 'open');
@@ -137,13 +137,13 @@ describe('the fleet', () => {
     }
   });
 
-  test('shows no metrics outside, however they are written', async () => {
+  test('hides the metrics, however the path is encoded', async () => {
     for (const path of ['/metrics', '/metrics?all', '/%6detrics', '/met%72ics']) {
       expect([path, (await fetch(fleet.balancer + path)).status]).toEqual([path, 404]);
     }
   });
 
-  test('loses no request after a gateway was killed', async () => {
+  test('loses no request after a gateway is killed', async () => {
     const [first] = fleet.gateways;
     if (first === undefined) throw new Error('There is no gateway');
     // So that connections stand that lead to both.
@@ -156,7 +156,7 @@ describe('the fleet', () => {
     await askUntil(fleet, () => ++turns > 25 * clients);
   });
 
-  test('loses no request while a gateway ends at SIGTERM, and ends whole at SIGINT', async () => {
+  test('loses no request while a gateway shuts down, and stops all processes at SIGINT', async () => {
     const own = await startFleet();
     const [first] = own.gateways;
     try {
@@ -176,7 +176,7 @@ describe('the fleet', () => {
   });
 });
 
-test('without a tool one line says what to install', () => {
+test('says in one line which tool to install', () => {
   const { status, stderr } = spawnSync(process.execPath, [script], { env: { PATH: '/nowhere' }, encoding: 'utf8' });
   expect([status, stderr]).toEqual([
     1,
@@ -221,7 +221,7 @@ describe('the balancer', () => {
     return address;
   }
 
-  test('lets a WebSocket through, with its protocol, and tells who is on the other side', async () => {
+  test('forwards a WebSocket with its subprotocol and the address of the client', async () => {
     const server = createServer((_, response) => void response.end());
     const sockets = new WebSocketServer({ server, path: '/graphql' });
     sockets.on('connection', (socket, { headers }) => {
@@ -241,7 +241,7 @@ describe('the balancer', () => {
     expect(`${answer}`).toBe('127.0.0.1: hello');
   });
 
-  test('asks another gateway where one turns the request down unseen, and sends nothing twice where one may have begun', async () => {
+  test('retries a refused request at another gateway, and never one that may have begun', async () => {
     const seen: string[] = [];
     const closing = await standIn(
       createServer((request, response) => {

@@ -155,7 +155,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
   const cacheHere = async () =>
     cacheOver(tiers === 'memory' ? undefined : await connected(...(cluster?.urls ?? [sharedRedisUrl()])));
 
-  test('asks the source once, and then answers by itself', async () => {
+  test('loads a value once, then answers from the cache', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const first = await getOrLoad(cache, scope, lookup('a'), never);
     expect(first).toMatchObject({ value: { id: 'a #1' }, embeddings: undefined, source: 'network', stale: false });
@@ -164,7 +164,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(lookedUp).toEqual(['network', 'memory']);
   });
 
-  test('answers no one with what another scope was given', async () => {
+  test('never answers a scope with a value of another scope', async () => {
     const [cache, { asked, lookup }] = [await cacheHere(), sourceOf()];
     const [mine, yours] = [someScope(), someScope()];
     await getOrLoad(cache, mine, lookup('a'), never);
@@ -173,7 +173,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(asked).toHaveLength(2);
   });
 
-  test('answers a batch in its order, each look-up for itself', async () => {
+  test('answers a batch in order, each key with its own result', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('known'), never);
     const refusal = new Forbidden('No', { status: 403, errorCode: null });
@@ -191,7 +191,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     ]);
   });
 
-  test('asks again when the time is over', async () => {
+  test('loads again after the value has expired', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('a'), never);
     moveClock(59 * second);
@@ -258,7 +258,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
-  test('remembers for its own time that there is no such thing', async () => {
+  test('caches a missing record for its own lifetime', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const absence = new NotFound('Gone', { status: 404, errorCode: 'NOT_FOUND' });
     await expect(getOrLoad(cache, scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
@@ -270,7 +270,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(asked).toEqual(['a']);
   });
 
-  test('asks again for what was absent when that time is over', async () => {
+  test('loads a missing record again after that lifetime', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const absence = new NotFound('Gone', { status: 404, errorCode: null });
     await expect(getOrLoad(cache, scope, lookup('a', failing(absence)), never)).rejects.toBe(absence);
@@ -282,7 +282,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
-  test('keeps no absence where it has no time for one', async () => {
+  test('does not cache a missing record without such a lifetime', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const brief = { lifetime: { ...lifetime, absent: 0 } };
     const absence = new NotFound('Gone', { status: 404, errorCode: null });
@@ -290,7 +290,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(await getOrLoad(cache, scope, lookup('a', brief), never)).toMatchObject({ source: 'network' });
   });
 
-  test('keeps nothing that the source forbids to keep', async () => {
+  test('does not cache what the source marks as uncacheable', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const load = async () => ({ value: { id: 'private' }, bytes: 20, noStore: true });
     await getOrLoad(cache, scope, lookup('a', { load }), never);
@@ -300,7 +300,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     });
   });
 
-  test('keeps the embeddings apart, for who wants it', async () => {
+  test('stores embeddings separately from their records', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('a'), never);
     const embeddings = await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never);
@@ -314,7 +314,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(asked).toHaveLength(2);
   });
 
-  test('has one load in flight for a key', async () => {
+  test('runs one load for a key at a time', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, signals, finish } = slowLoad();
     const first = getOrLoad(cache, scope, lookup('a', { load }), never);
@@ -328,7 +328,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(asked).toHaveLength(1);
   });
 
-  test('fails for all waiters when a load fails, and lets the next one try', async () => {
+  test('rejects all waiters of a failed load, and loads again for the next', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const down = new UpstreamUnavailable('Down');
     const calls = [1, 2].map(() => getOrLoad(cache, scope, lookup('a', failing(down)), never));
@@ -336,7 +336,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(await getOrLoad(cache, scope, lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
-  test('lets a waiter leave at once without ending the load of the others, even the one who started it', async () => {
+  test('lets any waiter abort without ending the load of the others', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, signals, finish } = slowLoad();
     const leaving = new AbortController();
@@ -352,7 +352,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     expect(asked).toEqual([]);
   });
 
-  test('ends a load when its last waiter leaves, and starts another for the next', async () => {
+  test('aborts a load when its last waiter aborts, and starts another for the next', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const { load, signals } = slowLoad();
     const leaving = [new AbortController(), new AbortController()] as const;
@@ -369,14 +369,14 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     });
   });
 
-  test('asks nothing for who has gone already', async () => {
+  test('loads nothing for a request that is aborted already', async () => {
     const [cache, scope, { asked, lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const gone = new Abandoned('The client has gone');
     await expect(getOrLoad(cache, scope, lookup('a'), AbortSignal.abort(gone))).rejects.toBe(gone);
     expect(asked).toEqual([]);
   });
 
-  test('forgets what is under a tag at one stroke, for every scope, and nothing else', async () => {
+  test('invalidates all values of one tag in every scope, and no others', async () => {
     const [cache, { lookup }] = [await cacheHere(), sourceOf()];
     const [mine, yours] = [someScope(), someScope()];
     const [tag, other] = [`market:${randomUUID()}`, `market:${randomUUID()}`];
@@ -395,7 +395,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     }
   });
 
-  test('does not let what is void stand in for a source that fails', async () => {
+  test('does not serve invalidated values when the source fails', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;
     await getOrLoad(cache, scope, lookup('a', { tag }), never);
@@ -404,7 +404,7 @@ describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a
     await expect(getOrLoad(cache, scope, lookup('a', { tag, ...failing(down) }), never)).rejects.toBe(down);
   });
 
-  test('gives no one after a write what was asked for before it', async () => {
+  test('never answers with a load that began before a write', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;
     const { load, signals, finish } = slowLoad({ id: 'before the write' });
@@ -430,7 +430,7 @@ describe('the memory tier', () => {
   const count = (tier: MemoryTier, scope: Scope, keys: number) =>
     Array.from({ length: keys }, (_, key) => tier.get(named(scope, key))).filter(found => found !== undefined).length;
 
-  test('keeps within its bound of bytes, the most recent entries first', () => {
+  test('stays within its size and evicts the least recently used entries', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
     for (let key = 0; key < 1_000; key += 1) tier.set(named(scope, key), entry(1_000));
     const kept = count(tier, scope, 1_000);
@@ -440,13 +440,13 @@ describe('the memory tier', () => {
     expect(tier.get(named(scope, 0))).toBeUndefined();
   });
 
-  test('counts entries that are next to nothing too', () => {
+  test('counts the overhead of tiny entries', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
     for (let key = 0; key < 1_000; key += 1) tier.set(named(scope, key), entry(0));
     expect(count(tier, scope, 1_000)).toBeLessThan(250);
   });
 
-  test('does not keep one that is larger than itself, nor empties itself for it', () => {
+  test('ignores an entry larger than its size, and evicts nothing for it', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
     tier.set(named(scope, 0), entry(1_000));
     tier.set(named(scope, 1), entry(200_000));
@@ -478,7 +478,7 @@ describe('Redis', () => {
     }
   };
 
-  test('lets another process answer with what this one was given', async () => {
+  test('lets another process answer from values that this one loaded', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     await loadMany(cache, scope, [lookup('a', { embeddings: true }), lookup('b')], never);
@@ -493,7 +493,7 @@ describe('Redis', () => {
     expect(await getOrLoad(elsewhere, someScope(), lookup('a'), never)).toMatchObject({ source: 'network' });
   });
 
-  test('tells another process of an absence, and of a write', async () => {
+  test('shares missing records and writes with other processes', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, tag, { lookup }] = [someScope(), 'market:7', sourceOf()];
     const absence = new NotFound('Gone', { status: 404, errorCode: null });
@@ -506,7 +506,7 @@ describe('Redis', () => {
     expect(await getOrLoad(elsewhere, scope, lookup('a', { tag }), never)).toMatchObject({ source: 'network' });
   });
 
-  test.each([1, 400])('costs one MGET and one pipeline for a batch of %d', async size => {
+  test.each([1, 400])('reads a batch of %d with one MGET and one pipeline', async size => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { asked, lookup }] = [someScope(), sourceOf()];
     const pipelines = jest.spyOn(redis, 'pipeline');
@@ -523,7 +523,7 @@ describe('Redis', () => {
     expect(asked).toHaveLength(size);
   });
 
-  test('is not asked for the embeddings that no one wants', async () => {
+  test('does not read embeddings that are not selected', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf('1,2,3')];
     await getOrLoad(cache, scope, lookup('a', { embeddings: true }), never);
@@ -538,7 +538,7 @@ describe('Redis', () => {
     expect(reads.mock.calls).toEqual([[[record]]]);
   });
 
-  test('forgets an entry when nothing could be made of it any more', async () => {
+  test('deletes an entry when it can no longer be used', async () => {
     const { cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('a'), never);
@@ -549,7 +549,7 @@ describe('Redis', () => {
     expect(left).toBeLessThanOrEqual(660 * second);
   });
 
-  test('has keys that hold no more than a scope and a name of bounded length', async () => {
+  test('uses keys of a scope and a name of bounded length', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     const [long, longer] = ['k'.repeat(5_000), 'k'.repeat(5_001)];
@@ -648,7 +648,7 @@ describe('Redis', () => {
     expect(count()).toBe(before);
   });
 
-  test('full: every answer comes, and what it still holds is used', async () => {
+  test('full: requests succeed, and its entries are still used', async () => {
     const { redis, cache, admin } = await ownRedis(['--maxmemory-policy', 'noeviction']);
     const [scope, { lookup }] = [someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('before'), never);
@@ -664,7 +664,7 @@ describe('Redis', () => {
     await untilRedisAnswers(redis, scope);
   });
 
-  test('emptied: what memory has is still good, but nothing under a tag', async () => {
+  test('emptied: memory entries stay valid, except those with a tag', async () => {
     const { redis, cache, admin } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     const lookups = [lookup('a'), lookup('b', { tag: 'market:7' })];
@@ -676,7 +676,7 @@ describe('Redis', () => {
     await untilRedisAnswers(redis, scope);
   });
 
-  test('away while the source fails too: memory stands in', async () => {
+  test('unavailable while the source fails: answers come from memory', async () => {
     const { server, redis, cache } = await ownRedis();
     const [scope, { lookup }] = [someScope(), sourceOf()];
     await getOrLoad(cache, scope, lookup('a'), never);
@@ -691,7 +691,7 @@ describe('Redis', () => {
     await until(() => redis.status === 'ready');
   });
 
-  test('that is not there yet keeps no one waiting', async () => {
+  test('unavailable at the start delays no request', async () => {
     const redis = connection('redis://127.0.0.1:1');
     await answersInTime(cacheOver(redis), someScope());
   });

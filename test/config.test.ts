@@ -18,7 +18,7 @@ function faultsOf(env: Record<string, string>): string[] {
   throw new Error('The environment was taken for right');
 }
 
-test('an empty environment is the sandbox on this machine, with a secret of its own', () => {
+test('an empty environment starts the sandbox on loopback with a random secret', () => {
   const config = readConfig({});
   expect(config).toEqual({
     host: '127.0.0.1',
@@ -52,7 +52,7 @@ test('an empty environment is the sandbox on this machine, with a secret of its 
   for (const secret of secrets) expect(secret.length).toBeGreaterThanOrEqual(32);
 });
 
-test('every variable that is set is read', () => {
+test('reads every variable', () => {
   const config = readConfig({
     HOST: '0.0.0.0',
     PORT: '0',
@@ -139,7 +139,7 @@ test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
   }
 });
 
-test('the secrets are not seen when the configuration is printed', () => {
+test('secrets print as [secret]', () => {
   const config = readConfig({ SESSION_SECRET: secretOf('a') });
   for (const text of [
     inspect(config, { depth: 9, showHidden: true }),
@@ -150,13 +150,13 @@ test('the secrets are not seen when the configuration is printed', () => {
   }
 });
 
-test('in production the sandbox lets exports reach private addresses only where that is said', () => {
+test('in production, exports from the sandbox reach private addresses only if configured', () => {
   const env = { NODE_ENV: 'production', SANDBOX: 'true', SESSION_SECRET: secretOf('a') };
   expect(readConfig(env).exports.allowPrivateAddresses).toBe(false);
   expect(readConfig({ ...env, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' }).exports.allowPrivateAddresses).toBe(true);
 });
 
-describe('what is not right', () => {
+describe('a configuration is invalid', () => {
   const upstream = { UPSTREAM_BASE_URL: 'http://service.test' };
 
   test.each<[string, string]>([
@@ -204,13 +204,13 @@ describe('what is not right', () => {
     if (value.length > 5) expect(faults[0]).not.toContain(value);
   });
 
-  test.each(['UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'])('is %s where the base is not set', name => {
+  test.each(['UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'])('if %s is set without the base address', name => {
     expect(faultsOf({ [name]: 'http://service.test' })).toEqual([
       `UPSTREAM_BASE_URL: must be set where ${name} is set`,
     ]);
   });
 
-  test.each([undefined, '', '  '])('is production without a secret: %j', secret => {
+  test.each([undefined, '', '  '])('in production without a secret: %j', secret => {
     const env = { ...upstream, NODE_ENV: 'production', ...(secret !== undefined && { SESSION_SECRET: secret }) };
     const faults = faultsOf(env);
     expect(faults).toEqual(['SESSION_SECRET: must be set where NODE_ENV is production']);
@@ -228,10 +228,13 @@ describe('what is not right', () => {
     },
   );
 
-  test.each(['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'])('is the sandbox together with %s', name => {
-    const faults = faultsOf({ ...upstream, [name]: 'http://service.test', SANDBOX: 'true' });
-    expect(faults).toContain(`SANDBOX: must not be true where ${name} is set`);
-  });
+  test.each(['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'])(
+    'if the sandbox is set together with %s',
+    name => {
+      const faults = faultsOf({ ...upstream, [name]: 'http://service.test', SANDBOX: 'true' });
+      expect(faults).toContain(`SANDBOX: must not be true where ${name} is set`);
+    },
+  );
 
   test.each([
     ['UPSTREAM_BASE_ULR', 'UPSTREAM_BASE_URL'],
@@ -243,11 +246,11 @@ describe('what is not right', () => {
     expect(faults).toEqual([`${name}: unknown variable (did you mean ${meant}?)`]);
   });
 
-  test('is an unknown name that begins like the gateway’s, even if nothing was meant by it', () => {
+  test('if an unknown name has a prefix of the gateway', () => {
     expect(faultsOf({ MCP_QQQQQQ: '1' })).toEqual(['MCP_QQQQQQ: unknown variable']);
   });
 
-  test('is no name that is empty, begins otherwise, or is set by every Linux desktop', () => {
+  test('but not if the name is empty, has another prefix, or is set by Linux desktops', () => {
     const config = readConfig({ ...upstream, UPSTREAM_PORT: ' ', UPSTREAMS: '2', SESSION_MANAGER: 'local/host:@/tmp' });
     expect(config.upstream.base).toBe('http://service.test');
   });
@@ -261,11 +264,11 @@ describe('what is not right', () => {
     },
   );
 
-  test.each(['prod', 'Production', 'production '])('is production in other letters: "%s"', value => {
+  test.each(['prod', 'Production', 'production '])('if NODE_ENV is nearly production: "%s"', value => {
     expect(faultsOf({ NODE_ENV: value })).toEqual(['NODE_ENV: must be exactly "production", or not begin with it']);
   });
 
-  test('is told all at once', () => {
+  test('and reports all faults at once', () => {
     const faults = faultsOf({
       NODE_ENV: 'production',
       PORT: 'x',

@@ -47,7 +47,7 @@ async function upstreamOf(headers: Record<string, string>, search = '') {
 
 const eventsSearch = () => `pageSize=10&page=1&search=q${question}`;
 
-describe('a credential goes upstream as it came', () => {
+describe('a credential is sent upstream unchanged', () => {
   test('an API key in its header', async () => {
     const { viewer, calls } = await upstreamOf({ 'x-api-key': 'key-1' });
     expect(viewer.authentication).toBe('API_KEY');
@@ -69,7 +69,7 @@ describe('a credential goes upstream as it came', () => {
     },
   );
 
-  test('a session id in the query, encoded, behind what is asked', async () => {
+  test('a session id as an encoded query parameter, after the others', async () => {
     const { viewer, calls } = await upstreamOf({}, `?sessionId=${encodeURIComponent('a+b/c=&page=9')}`);
     expect(viewer.authentication).toBe('SESSION_ID');
     expect(calls).toEqual([
@@ -78,7 +78,7 @@ describe('a credential goes upstream as it came', () => {
     ]);
   });
 
-  test("the service's cookie by its own name, out of the gateway's", async () => {
+  test("the cookie of the service by its own name, from the gateway's cookie", async () => {
     const { viewer, calls } = await upstreamOf({ cookie: `other=1; ${cookie}; svc=planted` });
     expect(viewer).toEqual({ authentication: 'COOKIE', email: 'ada@team.example' });
     expect(calls).toEqual([
@@ -99,12 +99,12 @@ describe('an explicit credential outranks the cookie', () => {
     expect(calls.map(call => call.credentials)).toEqual([credentials, credentials]);
   });
 
-  test('also where the cookie does not open', async () => {
+  test('even if the cookie cannot be opened', async () => {
     const { viewer } = await upstreamOf({ 'x-api-key': 'key-1', cookie: 'mig_session=forged' });
     expect(viewer.authentication).toBe('API_KEY');
   });
 
-  test('but two explicit ones are refused, with the cookie or without', async () => {
+  test('but two explicit credentials are refused, with or without the cookie', async () => {
     const headers = { 'x-api-key': 'key-1', authorization: 'Bearer t-1', cookie };
     const { status, errors } = await ask(`${gateway.url}/graphql`, '{ viewer { email } }', {}, headers);
     expect(status).toBe(400);
@@ -112,10 +112,10 @@ describe('an explicit credential outranks the cookie', () => {
   });
 });
 
-describe('who sends no credential', () => {
+describe('a request without a credential', () => {
   const everything = '{ viewer { authentication } events { totalCount } market(id: 1) { name } }';
 
-  test('is no one where a service is configured', async () => {
+  test('is unauthenticated if a service is configured', async () => {
     const { data, errors } = await gateway.query(everything, {}, {});
     expect(data).toEqual({ viewer: null, events: null, market: { name: null } });
     expect(errors?.map(({ path, extensions }) => `${path} ${extensions.code}`).sort()).toEqual([
@@ -129,7 +129,7 @@ describe('who sends no credential', () => {
     expect(ended.errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED']);
   });
 
-  test('is the demo key where the embedded sandbox runs, and no one else is', async () => {
+  test('uses the demo key only with the embedded sandbox', async () => {
     const embedded = await startGateway();
     try {
       const { data, errors } = await embedded.query(everything, {}, {});

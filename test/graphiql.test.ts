@@ -84,7 +84,7 @@ const visit = (path = '/graphql') => visitPage(browser, `${origin}${path}`);
 
 const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
-test('only a browser that opens an address gets the page', async () => {
+test('serves the page only to a browser that navigates', async () => {
   const page = await app.inject({ url: '/graphql', headers: { accept: browserAccept } });
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
   expect(page.headers.vary).toBe('accept');
@@ -103,7 +103,7 @@ test('only a browser that opens an address gets the page', async () => {
   expect(posted.json()).toEqual({ data: { greeting: 'Good day, Ada' } });
 });
 
-test('the page may run its own files alone, cannot be framed and tells no one where it is', async () => {
+test('the page runs only its own files, cannot be framed and sends no referrer', async () => {
   const { headers, body } = await app.inject({ url: '/graphql', headers: { accept: browserAccept } });
   const policy = Object.fromEntries(
     String(headers['content-security-policy'])
@@ -130,7 +130,7 @@ test('the page may run its own files alone, cannot be framed and tells no one wh
   expect(body).not.toMatch(/<script(?![^>]* (src|type="application\/json"))/);
 });
 
-test('a file of the page is kept for good, compressed where that is welcome, and not sent twice', async () => {
+test('serves files of the page with long caching, compression and ETags', async () => {
   const page = await app.inject({ url: '/graphql', headers: { accept: browserAccept } });
   const urls = page.body.match(/\/graphql\/assets\/[\w.-]+/g) ?? [];
   expect(urls).toHaveLength(7);
@@ -152,7 +152,7 @@ test('a file of the page is kept for good, compressed where that is welcome, and
   expect((await app.inject({ url: '/graphql/assets/graphiql.js' })).statusCode).toBe(404);
 });
 
-test('a query that is typed into the page is answered there, without another host and without a complaint', async () => {
+test('a typed query is answered without other hosts and without console errors', async () => {
   const { page, addresses, complaints } = await visit();
   await typeQuery(page, '{ greeting(name: "Ada")');
   await runAndRead(page, '"Good day, Ada"');
@@ -162,7 +162,7 @@ test('a query that is typed into the page is answered there, without another hos
   await page.close();
 });
 
-test('the first ready query runs as it stands, with its variables and the default headers', async () => {
+test('the first example runs unchanged with its variables and the default headers', async () => {
   asked = [];
   const { page } = await visit();
   expect(await page.locator('.graphiql-tab').allInnerTexts()).toEqual(['Greet', 'Countdown', 'Farewell']);
@@ -171,7 +171,7 @@ test('the first ready query runs as it stands, with its variables and the defaul
   await page.close();
 });
 
-test('a ready query with headers of its own is sent with those', async () => {
+test('an example with headers of its own is sent with them', async () => {
   const { page } = await visit();
   await openTab(page, 'Farewell');
   asked = [];
@@ -190,7 +190,7 @@ test('a subscription runs over WebSocket, with the headers as its payload', asyn
   await page.close();
 });
 
-test('a query in the address is opened, and the rest of the address stays', async () => {
+test('opens the query of the address and keeps the rest of the address', async () => {
   const { page } = await visit(`/graphql?sessionId=s1&query=${encodeURIComponent('{ greeting(name: "Bo") }')}`);
   await runAndRead(page, '"Good day, Bo"');
   await typeQuery(page, '{ greeting(name: "Cy")');
@@ -204,7 +204,7 @@ test('a query in the address is opened, and the rest of the address stays', asyn
   await page.close();
 });
 
-test('no key is left in the browser', async () => {
+test('stores no key in the browser', async () => {
   const { page } = await visit();
   await openTab(page, 'Farewell');
   await runAndRead(page, '"Good day, and good bye"');

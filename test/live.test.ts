@@ -94,7 +94,7 @@ function listen(live: Polling, whose: Scope, from: { watched: Watched<number> })
   return { heard, times, ended, leave: () => leaving.abort() };
 }
 
-test('a scope may watch only so many different things, and others go on', async () => {
+test('limits how many topics one scope watches, and not the other scopes', async () => {
   const live = createPolling({ leases: localLeaseStore(times), intervalMs, telemetry: silentTelemetry }, 2);
   const { watched } = source();
   const [whose, other] = [scope(), scope()];
@@ -117,7 +117,7 @@ const numbers = (onEmpty = () => {}) =>
   new Topic<number>({ onEmpty, refresh: async () => {}, isOutdated: (value, other) => value < other });
 
 describe('A topic', () => {
-  test('gives a slow reader the newest value, and not a queue', async () => {
+  test('gives a slow reader only the newest value', async () => {
     const topic = numbers();
     const reading = topic.subscribe(new AbortController().signal);
     for (const value of [1, 2, 3]) topic.publish(value);
@@ -129,7 +129,7 @@ describe('A topic', () => {
     expect(await reading.next()).toEqual({ value: 5, done: false });
   });
 
-  test('gives the last value before its end, and the end only once', async () => {
+  test('gives the last value, then ends once', async () => {
     const topic = numbers();
     const reading = topic.subscribe(new AbortController().signal);
     topic.publish(1);
@@ -139,7 +139,7 @@ describe('A topic', () => {
     expect(await reading.next()).toEqual({ value: undefined, done: true });
   });
 
-  test('gives no one a value that is of the past for them, be it of another topic', async () => {
+  test('never gives a reader a value older than the last one, even from another topic', async () => {
     const [one, other] = [numbers(), numbers()];
     const reading = one.subscribe(new AbortController().signal);
     one.publish(3);
@@ -153,7 +153,7 @@ describe('A topic', () => {
     expect(await next).toEqual({ value: 4, done: false });
   });
 
-  test('says when the last reader has left, whichever way', async () => {
+  test('reports when the last reader has left, in any way', async () => {
     let emptied = 0;
     const topic = numbers(() => {
       emptied += 1;
@@ -172,8 +172,8 @@ describe('A topic', () => {
   });
 });
 
-describe('The beat of a poller', () => {
-  test('is never faster than the interval, and slower while nothing changes and after failures', () => {
+describe('A poller', () => {
+  test('never polls faster than the interval, and slower without changes and after failures', () => {
     for (const result of ['changed', 'same', 'failed'] as const) {
       const pauses = [1, 2, 3, 4, 5, 6, 7].map(inARow => pauseAfter(result, inARow, 1_000, () => 0));
       expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000);
@@ -187,7 +187,7 @@ describe('The beat of a poller', () => {
     expect(pauseAfter('same', 99, 1_000, () => 1)).toBeLessThan(3_000);
   });
 
-  test('asks one at a time, from beginning to beginning, until it is stopped', async () => {
+  test('runs one poll at a time until it is stopped', async () => {
     const begun: number[] = [];
     let running = 0;
     let most = 0;
@@ -280,7 +280,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     return [one, other];
   }
 
-  test('gives a lease to one holder at a time, with a fencing token that grows', async () => {
+  test('gives a lease to one holder at a time, with a growing fencing token', async () => {
     const [one, other] = await readyBoards();
     const topic = randomUUID();
     const { lease: first } = await one.take(topic, 'a');
@@ -297,7 +297,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     expect((await one.take(topic, 'a')).lease).toBeUndefined();
   });
 
-  test('lets a lease run out, and ignores messages of its former holder', async () => {
+  test('expires a lease, and ignores messages of its former holder', async () => {
     const [one, other] = await readyBoards();
     const topic = randomUUID();
     const heard: StateMessage<unknown>[] = [];
@@ -319,7 +319,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     end();
   });
 
-  test('keeps the last word for who comes later, the end for as long as it is to be kept, and no refusal', async () => {
+  test('stores the last state and the final state for later listeners, and no refusal', async () => {
     const [one, other] = await readyBoards();
     const topic = randomUUID();
     const { lease } = await one.take(topic, 'a');
@@ -352,7 +352,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     return { first, second, counted, close: () => Promise.all(lives.map(live => live.close())) };
   }
 
-  test('lets one poller serve all listeners of all processes, and a late one without a call', async () => {
+  test('serves all listeners of all processes with one poller, and a late one without a call', async () => {
     const { first, second, counted, close } = await readyFleet();
     const whose = scope();
     const from = source();
@@ -374,7 +374,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     await close();
   });
 
-  test('hands over to another process when the listeners of the first have gone, which goes on from the same state', async () => {
+  test('hands over to another process with the same state when the listeners of the first have left', async () => {
     const { first, second, counted, close } = await readyFleet();
     const whose = scope();
     const from = source();
@@ -394,7 +394,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     expect(counted).toMatchObject({ pollers: 0, released: 2 });
   });
 
-  test('never asks faster than the interval, however often somebody comes and goes', async () => {
+  test('never polls faster than the interval, however often listeners join and leave', async () => {
     const { first, close } = await readyFleet();
     const whose = scope();
     const from = source();
@@ -409,7 +409,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     await close();
   });
 
-  test('tells the end to all who come after it, anywhere, with one call in an interval', async () => {
+  test('sends the final state to later listeners of any process, with one call in an interval', async () => {
     const { first, second, counted, close } = await readyFleet();
     const whose = scope();
     const from = source(100);
@@ -426,7 +426,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     expect(counted.pollers).toBe(0);
   });
 
-  test('tells no one who comes after a write what was before it, be it the end or not', async () => {
+  test('sends no state from before a write to listeners that join after it', async () => {
     const { first, second, close } = await readyFleet();
     for (const former of [100, 7]) {
       const whose = scope();
@@ -445,7 +445,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     await close();
   });
 
-  test('lets those who listened before a write go on with what is found after it, with one poller', async () => {
+  test('sends the state after a write to earlier listeners too, with one poller', async () => {
     const { first, second, counted, close } = await readyFleet();
     const whose = scope();
     const from = source(7);
@@ -464,7 +464,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     expect(counted.pollers).toBe(0);
   });
 
-  test('tells no one what was being asked for when a write came', async () => {
+  test('sends no state that was being read when a write came', async () => {
     const { first, close } = await readyFleet();
     const from = source(7);
     from.delayMs = 400;
@@ -483,7 +483,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     await close();
   });
 
-  test('goes on alone while the generation is not to be had, and together when it is', async () => {
+  test('polls alone while the generation cannot be read, and shares again afterwards', async () => {
     const { first, second, counted, close } = await readyFleet();
     const whose = scope();
     const from = source();
@@ -499,7 +499,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     await close();
   });
 
-  test('begins a late listener with the newest of the fleet, where its own process has not heard of it', async () => {
+  test('starts a late listener with the newest state of the fleet', async () => {
     const [one, other] = await readyBoards();
     // Its beat is so slow that it learns nothing by that either.
     const deaf: LeaseStore = { ...other, leaseMs: 60_000, subscribe: () => () => {} };
@@ -520,7 +520,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     await Promise.all(lives.map(live => live.close()));
   });
 
-  test('ends every listener of the fleet with the refusal, after one call', async () => {
+  test('ends all listeners of the fleet with the refusal after one call', async () => {
     const { first, second, counted, close } = await readyFleet();
     for (const refusal of [
       new Unauthenticated('No', { status: 401, errorCode: 'UNAUTHORISED' }),
@@ -546,7 +546,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     await close();
   });
 
-  test('keeps trying through other failures, tells the age of what it has once, and what is new after it', async () => {
+  test('polls on through other failures, sends the age of the last state once, then new states', async () => {
     const { first, close } = await readyFleet();
     const from = source();
     const listener = listen(first, scope(), from);
@@ -563,7 +563,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     await close();
   });
 
-  test('lets scopes poll apart, and stops asking in the middle when the last listener leaves', async () => {
+  test('polls separately for each scope, and aborts the poll when the last listener leaves', async () => {
     const { first, counted, close } = await readyFleet();
     const from = source();
     const one = listen(first, scope(), from);
@@ -600,7 +600,7 @@ describe('A lease store in a failing Redis', () => {
     return { live, counted, redis };
   }
 
-  test('lets streams go on through a restart without its data, with one poller again after it', async () => {
+  test('keeps streams through a restart without its data, with one poller afterwards', async () => {
     const [one, other] = [await member(), await member()];
     const whose = scope();
     const from = source();
@@ -621,7 +621,7 @@ describe('A lease store in a failing Redis', () => {
     await other.live.close();
   });
 
-  test('has one subscriber connection for each process, and no subscription or key of a credential when all have left', async () => {
+  test('uses one subscriber connection for each process, and leaves no subscriptions or keys', async () => {
     const { live, redis } = await member();
     const watching = Array.from({ length: 20 }, () => listen(live, scope(), source()));
     await until(() => watching.every(({ heard }) => heard.length === 1));
@@ -638,7 +638,7 @@ describe('A lease store in a failing Redis', () => {
   });
 });
 
-test('A listener gets nothing older than what it has, after its process had to poll alone', async () => {
+test('A listener never gets an older state after its process polled alone', async () => {
   const leases = localLeaseStore(times);
   let isAway = true;
   const reached =
@@ -675,7 +675,7 @@ test('A listener gets nothing older than what it has, after its process had to p
   await other.close();
 });
 
-test('A lease is shorter than it takes to notice, within bounds', () => {
+test('A lease is short in relation to the poll interval, within bounds', () => {
   expect(timesFor(30_000)).toEqual({ leaseMs: 10_000, keepMs: { state: 90_000, final: 30_000, refused: 0 } });
   expect(timesFor(1_000)).toEqual({ leaseMs: 1_000, keepMs: { state: 3_000, final: 1_000, refused: 0 } });
 });

@@ -70,7 +70,7 @@ async function linesOf(requestId: string | null) {
   return lines().filter(line => line.requestId === requestId);
 }
 
-test('a request has one id: to its client, to the service, and in its one line of the log', async () => {
+test('a request has one id for the client, the service and its log line', async () => {
   const { headers } = await askAnew();
   const id = headers.get('x-request-id');
   expect(id).toMatch(/^[\da-f-]{36}$/);
@@ -88,7 +88,7 @@ test('a request has one id: to its client, to the service, and in its one line o
   ]);
 });
 
-test('an operation has the name that its client gave it, however many names others gave', async () => {
+test('a log line has the name of its operation, even after many other names', async () => {
   const send = (name: string, id: string) =>
     ask(`${running.url}/graphql`, `query ${name} { __typename }`, {}, { 'x-api-key': 'anybody', 'x-request-id': id });
   for (let number = 0; number < 110; number += 1) await send(`Name${number}`, `named-${number}`);
@@ -97,14 +97,14 @@ test('an operation has the name that its client gave it, however many names othe
   expect(await linesOf('long-name')).toMatchObject([{ operation: `A${'b'.repeat(99)}` }]);
 });
 
-test('a client may choose it', async () => {
+test('a client can choose the request id', async () => {
   const { headers } = await askAnew({ 'x-request-id': 'of-my-own:1' });
   expect(headers.get('x-request-id')).toBe('of-my-own:1');
   expect(sent.map(each => each['x-request-id'])).toEqual(['of-my-own:1']);
   expect(await linesOf('of-my-own:1')).toHaveLength(1);
 });
 
-test.each(['', 'two words', '"quoted"', '<tag>', 'x'.repeat(129)])('but not as %j', async id => {
+test.each(['', 'two words', '"quoted"', '<tag>', 'x'.repeat(129)])('refuses the request id %j', async id => {
   const { headers } = await askAnew({ 'x-request-id': id });
   expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
 });
@@ -118,7 +118,7 @@ test('a cached response has a request id and a log line of its own', async () =>
   expect(await linesOf('second')).toMatchObject([{ operation: 'Newest', outcome: 'ok', status: 200 }]);
 });
 
-test('so has what is refused, or is no operation', async () => {
+test('a refused request and one without an operation have an id and a log line', async () => {
   const headers = { 'x-request-id': 'refused', 'content-type': 'application/json' };
   await fetch(`${running.url}/graphql`, { method: 'POST', headers, body: '{' });
   expect(await linesOf('refused')).toMatchObject([{ path: '/graphql', status: 400, outcome: 'BAD_REQUEST' }]);
@@ -126,7 +126,7 @@ test('so has what is refused, or is no operation', async () => {
   expect(await linesOf('health')).toMatchObject([{ method: 'GET', path: '/healthz', status: 200, outcome: 'ok' }]);
 });
 
-test('a WebSocket has one id and one line at its end, and each operation on it has its own', async () => {
+test('a WebSocket has one id and one log line at its end, and each operation its own', async () => {
   const raw = rawSocket(running.url, { headers: { 'x-request-id': 'socket' } });
   const upgraded = new Promise<IncomingMessage>(resolve => raw.socket.once('upgrade', resolve));
   await raw.introduce({ 'x-api-key': key });
@@ -154,7 +154,7 @@ test('a WebSocket has one id and one line at its end, and each operation on it h
   ]);
 });
 
-test('a WebSocket without an id is given one', async () => {
+test('a WebSocket without an id gets one', async () => {
   const { ended } = overWebsocket(
     running.url,
     { query, variables: { first: ++size } },
@@ -166,7 +166,7 @@ test('a WebSocket without an id is given one', async () => {
   expect(await linesOf(id.replace('/1', ''))).toMatchObject([{ status: 101, operations: 1 }]);
 });
 
-test('a WebSocket that is refused is told its id, and has a line as any request', async () => {
+test('a refused WebSocket gets its id and a log line', async () => {
   const raw = rawSocket(running.url, { headers: { 'x-request-id': 'refused-socket' }, protocol: 'other' });
   const [, response] = (await once(raw.socket, 'unexpected-response')) as [unknown, IncomingMessage];
   expect([response.statusCode, response.headers['x-request-id']]).toEqual([400, 'refused-socket']);

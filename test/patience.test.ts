@@ -36,8 +36,8 @@ const abandonedCalls = async (): Promise<number> => {
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 };
 
-describe('a client that hangs up', () => {
-  test('ends the upstream call that it alone waits for', async () => {
+describe('a client that disconnects', () => {
+  test('aborts an upstream call that only it waits for', async () => {
     sandbox.tell({ path: events, hang: true });
     const client = new AbortController();
     const asked = ask(`{ ${countOf(1)} }`, client.signal);
@@ -47,7 +47,7 @@ describe('a client that hangs up', () => {
     await until(async () => (await abandonedCalls()) === 1);
   });
 
-  test('leaves it to the others who wait for it', async () => {
+  test('does not abort a call that others wait for', async () => {
     sandbox.tell({ path: events, delayMs: 400 });
     const client = new AbortController();
     const left = ask(`{ ${countOf(2)} }`, client.signal);
@@ -64,7 +64,7 @@ describe('a client that hangs up', () => {
   });
 });
 
-test('a service that does not answer is UPSTREAM_TIMEOUT after the time of one call, also for who waits in the queue', async () => {
+test('returns UPSTREAM_TIMEOUT after the time of one call, for queued requests too', async () => {
   sandbox.tell({ path: events, hang: true });
   const startedAt = performance.now();
   const answers = await Promise.all([3, 4, 5].map(first => ask(`{ ${countOf(first)} }`)));

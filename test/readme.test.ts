@@ -23,7 +23,7 @@ function fenced(language: string, text: string): string {
 const query = fenced('graphql', section('query', readme));
 const answer = JSON.parse(fenced('json', section('query', readme)));
 
-test('the query of README gives its answer, on a gateway started with nothing', async () => {
+test('the query of the README returns its response on a gateway without configuration', async () => {
   const gateway = await startGateway();
   try {
     const { data, errors } = await gateway.query(query, {}, {});
@@ -33,19 +33,22 @@ test('the query of README gives its answer, on a gateway started with nothing', 
   }
 });
 
-test.each(['2027-01-01T00:00:01.000Z', '2028-02-29T23:59:59.000Z'])('it gives the same answer at %s', async time => {
-  const sandbox = await startSandbox({ now: () => new Date(time) });
-  const gateway = await startGateway({ sandbox });
-  try {
-    const { data, errors } = await gateway.query(query);
-    expect({ data, errors }).toEqual(answer);
-  } finally {
-    await gateway.close();
-    await sandbox.close();
-  }
-});
+test.each(['2027-01-01T00:00:01.000Z', '2028-02-29T23:59:59.000Z'])(
+  'the query returns the same response at %s',
+  async time => {
+    const sandbox = await startSandbox({ now: () => new Date(time) });
+    const gateway = await startGateway({ sandbox });
+    try {
+      const { data, errors } = await gateway.query(query);
+      expect({ data, errors }).toEqual(answer);
+    } finally {
+      await gateway.close();
+      await sandbox.close();
+    }
+  },
+);
 
-test('docs/cost.md shows the table of calls as it is tested', () => {
+test('docs/cost.md shows the tested table of calls', () => {
   const page = readFileSync(new URL('../docs/cost.md', import.meta.url), 'utf8');
   expect(section('calls', page)).toBe(callsTableAsMarkdown());
 });

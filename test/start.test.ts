@@ -32,7 +32,7 @@ const loadedForEver = `--import=${moduleOf(`
   setInterval(() => {}, 1_000);
 `)}`;
 
-describe('a signal while the gateway starts ends it at once, and says so', () => {
+describe('a signal ends a gateway that is starting at once, with a message', () => {
   test.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
@@ -44,7 +44,7 @@ describe('a signal while the gateway starts ends it at once, and says so', () =>
     expect(await starting.ended).toEqual({ code, stdout: '', stderr });
   });
 
-  test('SIGTERM, while it waits for its Redis', async () => {
+  test('SIGTERM, while it waits for Redis', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const connected = once(silent, 'connection');
@@ -70,7 +70,7 @@ test('after SIGTERM the gateway serves for SHUTDOWN_NOTICE_MS, while it is no lo
   expect(performance.now() - at).toBeGreaterThan(noticeMs);
 });
 
-describe('a SIGTERM to npm ends what it runs', () => {
+describe('a SIGTERM to npm ends its program', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'npm-'));
@@ -139,7 +139,7 @@ describe('in production', () => {
     expect(stderr).toContain(message);
   });
 
-  test('the sandbox runs where it is wanted by name, and a line of the log warns that its data is invented', async () => {
+  test('the sandbox runs only if it is configured, and warns that its data is invented', async () => {
     const DATA_DIR = await mkdtemp(join(tmpdir(), 'sandbox-'));
     const running = await program.start({ ...production, SANDBOX: 'true', DATA_DIR });
     const { stderr } = await running.stop();
@@ -167,14 +167,14 @@ describe('without Redis', () => {
     return spawnSync(command, args, { env: { PATH: process.env.PATH, ...env }, encoding: 'utf8', timeout: 45_000 });
   }
 
-  test('the start makes the folder for exports', async () => {
+  test('the start creates the folder for exports', async () => {
     const DATA_DIR = join(folder, 'made', 'at the start');
     const running = await program.start({ DATA_DIR });
     expect((await stat(DATA_DIR)).mode & 0o777).toBe(0o700);
     await running.stop();
   });
 
-  test('an address that is taken ends it with one clear line', async () => {
+  test('an address in use ends the start with one clear line', async () => {
     const running = await program.start({ DATA_DIR: join(folder, 'data') });
     const { port } = new URL(running.url);
     const { code, stderr } = await program.run({

@@ -37,7 +37,7 @@ const team = {
 };
 
 describe('a teams file', () => {
-  test('says who belongs to a team and who manages it', async () => {
+  test('defines the members and admins of a team', async () => {
     const teams = createTeams(readTeams(await fileOf([team])));
     const members = [apiKey('the key'), apiKey('another key'), user('ADA@team.example'), user('ben@team.example')];
     expect(members.map(member => teams.teamOf(member)?.name)).toEqual(Array(4).fill('Buyers'));
@@ -47,7 +47,7 @@ describe('a teams file', () => {
     expect(others.map(other => teams.isAdmin(other))).toEqual([false, false, false]);
   });
 
-  test('takes no user for a key or for another user, whatever the user signs in as', async () => {
+  test('never confuses users with keys or with other users', async () => {
     const kate = { name: 'Sellers', emails: ['kate@team.example'], admins: ['kate@team.example'] };
     const teams = createTeams(readTeams(await fileOf([team, kate])));
     const others = [
@@ -73,7 +73,7 @@ describe('a teams file', () => {
     expect(() => readTeams(file)).toThrow(new RegExp(`^Invalid configuration: TEAMS_FILE: ${file} `));
   });
 
-  test('that is wrong ends the start with one clear line', async () => {
+  test('that is invalid ends the start with one clear line', async () => {
     const TEAMS_FILE = await fileOf('teams: []');
     const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', TEAMS_FILE, DATA_DIR: folder });
     expect(code).toBe(1);
@@ -81,7 +81,7 @@ describe('a teams file', () => {
   });
 });
 
-test('without a teams file each key is a team of its own and manages it', () => {
+test('without a teams file, each key is a team of its own and its admin', () => {
   const teams = createTeams(undefined);
   expect(teams.teamOf(apiKey('the key'))).toEqual(teams.teamOf(apiKey('the key')));
   expect(teams.isAdmin(apiKey('the key'))).toBe(true);
@@ -94,13 +94,13 @@ test('without a teams file each key is a team of its own and manages it', () => 
 /** Found by a search of 36 million keys: their SHA-256 hashes share the first 48 bits. */
 const [oneKey, otherKey] = ['key-6efa4008a328', 'key-55c07b987079'] as const;
 
-test('two keys whose hashes begin alike are two teams', () => {
+test('two keys whose hashes share a prefix are two teams', () => {
   expect(hashOfKey(oneKey).slice(0, 19)).toBe(hashOfKey(otherKey).slice(0, 19));
   const teams = createTeams(undefined);
   expect(teams.teamOf(apiKey(oneKey))?.key).not.toBe(teams.teamOf(apiKey(otherKey))?.key);
 });
 
-test('two keys whose hashes begin alike neither see nor replace each other’s endpoints', async () => {
+test('two keys whose hashes share a prefix have separate endpoints', async () => {
   const sandbox = await startSandbox();
   const env = { DATA_DIR: await mkdtemp(join(folder, 'data-')), EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
   const gateway = await startGateway({ sandbox, env });
@@ -122,7 +122,7 @@ test('two keys whose hashes begin alike neither see nor replace each other’s e
   }
 });
 
-test('what is shown of a team or a member is neither the store’s key nor any part of the key’s hash', () => {
+test('the shown name of a team or member reveals neither the key of the store nor the hash', () => {
   const hash = hashOfKey('the key');
   const team = createTeams(undefined).teamOf(apiKey('the key'));
   expect(team?.name).toMatch(/^API key [\da-f]{8}$/);
@@ -131,7 +131,7 @@ test('what is shown of a team or a member is neither the store’s key nor any p
   expect(memberName(user('ada@team.example'))).toBe('ada@team.example');
 });
 
-test('a team that a file names is never stored where an API key’s own team is', async () => {
+test('a team of the file is stored apart from the teams of API keys', async () => {
   const sole = createTeams(undefined).teamOf(apiKey('the key'));
   const names = [hashOfKey('the key'), sole?.key ?? '', sole?.name ?? ''];
   const named = createTeams(readTeams(await fileOf(names.map(name => ({ name, emails: [`${name}@team.example`] })))));
@@ -148,7 +148,7 @@ describe('the command hash-key', () => {
     expect(await run([], 'the key')).toEqual(expected);
   });
 
-  test('asks for a key where it has none', async () => {
+  test('prints its usage without a key', async () => {
     expect(await run([])).toMatchObject({ code: 1, stdout: '' });
   });
 });

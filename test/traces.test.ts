@@ -63,7 +63,7 @@ let size = 0;
 const askFor = (first: number, headers: Record<string, string> = {}) =>
   ask(`${running.url}/graphql?sessionId=${key}`, query, { first }, headers);
 
-test('an operation and its call are two spans of the client’s own trace', async () => {
+test('an operation and its upstream call are spans of the trace of the client', async () => {
   const traceId = '0af7651916cd43dd8448eb211c80319c';
   const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
   const { headers } = await askFor(++size, { traceparent, baggage: 'user=ada' });
@@ -77,7 +77,7 @@ test('an operation and its call are two spans of the client’s own trace', asyn
   expect(operation?.attributes).toContainEqual({ key: 'gateway.request_id', value: { stringValue: id } });
 });
 
-test('an operation’s span has the name that its client gave it, however many names others gave', async () => {
+test('a span has the name of its operation, even after many other names', async () => {
   for (let number = 0; number < 110; number += 1) {
     await ask(`${running.url}/graphql`, `query Name${number} { __typename }`, {}, { 'x-api-key': 'anybody' });
   }
@@ -110,7 +110,7 @@ test('an operation on a WebSocket begins a trace of its own', async () => {
   expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
 });
 
-test('a subscription is a span from its beginning to its end, and what is asked for it is a trace of its own', async () => {
+test('a subscription is one span, and its polls have traces of their own', async () => {
   const { stop } = overWebsocket(
     running.url,
     { query: 'subscription Updates { eventUpdates { id } }' },

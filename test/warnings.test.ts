@@ -59,7 +59,7 @@ async function started(env: Record<string, string>) {
   return { ...running, warnings };
 }
 
-test('a wrong password of Redis is one warning, without the password, and so is a limit that is not shared', async () => {
+test('warns once of a wrong Redis password, without it, and once of rate limits that are not shared', async () => {
   const redis = await startRedis({ args: ['--requirepass', 'the-right-one'] });
   cleanups.push(() => redis.stop());
   const service = await startStubService((_, response) => reply(response, 200, {}));
@@ -122,7 +122,7 @@ test.each([
   ]);
 });
 
-test('a Redis that is silent is one warning, and no request waits for it but the first', async () => {
+test('warns once of a Redis that does not answer, and only the first request waits for it', async () => {
   const { redis, gateway } = await startedOverRedis({
     meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10 },
     data: [],
@@ -142,7 +142,7 @@ test('a Redis that is silent is one warning, and no request waits for it but the
   ]);
 });
 
-test('each address of the service that cannot be reached is one warning with its cause', async () => {
+test('warns once for each unreachable address of the service, with the cause', async () => {
   const service = await startStubService((_, response) => reply(response, 200, {}));
   cleanups.push(() => service.close());
   const gateway = await started({
@@ -165,7 +165,7 @@ test('each address of the service that cannot be reached is one warning with its
   ]);
 });
 
-test('a service that answers and fails is one warning for each cause, and a body that no one understands is counted', async () => {
+test('warns once for each cause of failure of the service, and counts bodies that cannot be parsed', async () => {
   const maintenance = await startStubService((_, response) => reply(response, 503, { message: 'at https://inside' }));
   const redirecting = await startStubService((_, response) => reply(response, 302, {}));
   const login = await startStubService((_, response) => response.end('<html>Welcome'));

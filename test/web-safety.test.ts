@@ -51,7 +51,7 @@ const preflight = (origin: string) =>
   });
 
 describe('another origin', () => {
-  test('that is listed may read answers and send cookies', async () => {
+  test('that is listed may read responses and send cookies', async () => {
     const allowed = await preflight(ours);
     expect(allowed.ok).toBe(true);
     expect(allowed.headers.get('access-control-allow-origin')).toBe(ours);
@@ -73,14 +73,14 @@ describe('another origin', () => {
     }
   });
 
-  test('is never given the answer that was kept for another one', async () => {
+  test('never gets the response cached for another origin', async () => {
     for (const origin of [ours, 'https://other.example', ours]) {
       expect((await post({ origin })).headers.get('access-control-allow-origin')).toBe(origin);
     }
     expect((await post({ origin: 'https://evil.example' })).headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('is not given what was kept for it by a gateway that listed it', async () => {
+  test('gets no response cached by a gateway that listed it', async () => {
     const server = await startRedis();
     const redis = new Redis(server.url);
     const start = (env: Record<string, string>) =>
@@ -101,7 +101,7 @@ describe('another origin', () => {
     }
   });
 
-  test('is told that it asks too often', async () => {
+  test('can read the error of the rate limit', async () => {
     const strict = await startGateway({ sandbox, env: { CORS_ORIGINS: ours, RATE_LIMIT_PER_CREDENTIAL: '1' } });
     try {
       await post({ origin: ours }, document, strict);
@@ -114,7 +114,7 @@ describe('another origin', () => {
     }
   });
 
-  test('is allowed nothing where none is listed', async () => {
+  test('is refused if no origin is listed', async () => {
     const closed = await startGateway({ sandbox });
     try {
       expect((await post({ origin: ours }, document, closed)).headers.get('access-control-allow-origin')).toBeNull();
@@ -136,7 +136,7 @@ describe('another origin', () => {
     expect(sandbox.calls.count()).toBe(before);
   });
 
-  test('cannot make a browser get an answer by a link', async () => {
+  test('cannot make a browser run a query by a link', async () => {
     const response = await fetch(`${gateway.url}/graphql?query={viewer{team}}`, { headers: { accept: '*/*' } });
     expect(response.status).toBe(400);
   });
@@ -151,7 +151,7 @@ const stream = (headers: Record<string, string> = {}) =>
   });
 
 describe('a stream', () => {
-  test('may be read by the origins that are listed, and by no other', async () => {
+  test('can be read by listed origins only', async () => {
     const { status, headers } = await stream({ origin: ours });
     expect(status).toBe(200);
     expect(headers.get('content-type')).toContain('text/event-stream');
@@ -183,7 +183,7 @@ describe('a stream', () => {
     },
   );
 
-  test('is held back by no proxy, and says how much may still be asked', async () => {
+  test('is not buffered by proxies, and has the headers of the rate limit', async () => {
     const { headers } = await stream();
     expect(headers.get('x-accel-buffering')).toBe('no');
     expect(headers.get('cache-control')).toContain('no-transform');
@@ -191,7 +191,7 @@ describe('a stream', () => {
   });
 });
 
-describe('every answer', () => {
+describe('every response', () => {
   test.each([
     ['an answer', () => post({})],
     ['a cached response', () => post({})],
@@ -211,12 +211,12 @@ describe('every answer', () => {
     expect(headers.get('strict-transport-security')).toBeNull();
   });
 
-  test('that came by TLS asks for TLS from then on', async () => {
+  test('over TLS has Strict-Transport-Security', async () => {
     const { headers } = await post({ 'x-forwarded-proto': 'https', accept: 'application/json' });
     expect(headers.get('strict-transport-security')).toBe('max-age=31536000; includeSubDomains');
   });
 
-  test('but GraphiQL, which has a policy of its own', async () => {
+  test('except GraphiQL has the strict Content-Security-Policy', async () => {
     const { headers } = await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } });
     expect(headers.get('content-security-policy')).toContain("script-src 'self'");
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
@@ -314,7 +314,7 @@ describe('a request that is refused', () => {
     expect(answer).toContain(`HTTP/1.1 ${status} `);
   });
 
-  test('because the gateway is closing has them too', async () => {
+  test('while the gateway closes has them too', async () => {
     const closing = await startGateway({ sandbox });
     sandbox.tell({ path: /events$/, delayMs: 500, times: 1 });
     const before = sandbox.calls.count();
@@ -404,7 +404,7 @@ describe('an error', () => {
     }
   });
 
-  test('shows no address where no one answers', async () => {
+  test('shows no address of a service that does not answer', async () => {
     const gone = await startSandbox();
     const faulty = await startGateway({ sandbox: gone });
     await gone.close();

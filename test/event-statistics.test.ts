@@ -16,11 +16,12 @@ const hourMs = 3_600_000;
 const range = { from: '2026-03-01', to: '2026-03-31' };
 
 /** The events of the service, in its order, and what happens when a page is read. */
-const world = { list: [] as readonly Listed[], onPage: (_page: number) => {} };
+const world = { list: [] as readonly Listed[], strays: [] as readonly Listed[], onPage: (_page: number) => {} };
 const service = fakeWire(({ url }) => {
   const [from, to] = ['from', 'to'].map(name => url.searchParams.get(name) ?? '');
   const [least, most] = [Date.parse(from ?? ''), Date.parse(to?.length === 10 ? `${to}T23:59:59.999Z` : (to ?? ''))];
-  const listed = world.list.filter(({ at }) => at === null || (at >= least && at <= most));
+  const inRange = world.list.filter(({ at }) => at === null || (at >= least && at <= most));
+  const listed = [...inRange, ...world.strays];
   const meta = eventMeta(url, listed.length);
   const { currentPage, pageSize } = meta;
   const data = listed
@@ -122,6 +123,14 @@ test.each([
     to: interval === 'HOUR' ? '2026-03-31' : '2026-05-31',
   });
   expect(found.buckets.map((bucket: { start: string }) => bucket.start)).toEqual(starts);
+});
+
+test('an event outside the requested range has no bucket', async () => {
+  world.list = [event(1, 1), event(2, null)];
+  world.strays = [event(3, -24 * 365 * 1_000)];
+  const { statistics: found } = await statistics('HOUR');
+  world.strays = [];
+  expect(found).toMatchObject({ total: 3, counted: 3, buckets: [{ start: '2026-03-01T01:00:00.000Z', count: 1 }] });
 });
 
 test('an empty list has no buckets', async () => {

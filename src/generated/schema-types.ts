@@ -484,8 +484,8 @@ export type EventStatistics = {
   /** Names of alert types, at most 100, most frequent first. An event counts once for each name. */
   readonly alertTypes: ReadonlyArray<EventFacet>;
   /**
-   * The counted events by their `lastUpdated`: all buckets from the first to the last event, also empty ones. An event without `lastUpdated` is in
-   * no bucket.
+   * The counted events by their `lastUpdated`: all buckets from the first to the last event, also empty ones. An event without `lastUpdated`, or
+   * outside the requested range, is in no bucket.
    */
   readonly buckets: ReadonlyArray<EventBucket>;
   /** Number of events that were counted, each once. Less than `total` if more match than the gateway reads, or if events changed or could not be read. */

@@ -37,6 +37,12 @@ interface Range {
   readonly to: number;
 }
 
+/** How events are put into buckets. */
+interface Plot {
+  readonly interval: EventInterval;
+  readonly range: Range;
+}
+
 const dayMs = 86_400_000;
 const mostFacets = 100;
 /** How often a range is divided to find the newest events. */
@@ -72,10 +78,11 @@ export async function readStatistics(
 ): Promise<EventStatistics> {
   const first = await read(query, 1, largestPage);
   const { totalItems } = first;
-  if (totalItems <= limit) return statisticsOf(await readRest(query, first, limit, read), totalItems, interval);
+  const plot = { interval, range: rangeOf(query, now) };
+  if (totalItems <= limit) return statisticsOf(await readRest(query, first, limit, read), totalItems, plot);
   const newest = await newestOf(query, limit, read, now);
   const { events } = await readRest(newest, await read(newest, 1, largestPage), limit, read);
-  return statisticsOf({ events, totalItems: 0 }, totalItems, interval);
+  return statisticsOf({ events, totalItems: 0 }, totalItems, plot);
 }
 
 /**
@@ -112,13 +119,13 @@ async function readRest(query: EventQuery, first: EventPage, limit: number, read
 function statisticsOf(
   { events, totalItems }: { readonly events: readonly Event[]; readonly totalItems: number },
   total: number,
-  interval: EventInterval,
+  plot: Plot,
 ): EventStatistics {
   const names = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name);
   return {
     total: Math.max(total, totalItems, events.length),
     counted: events.length,
-    buckets: bucketsOf(events, interval),
+    buckets: bucketsOf(events, plot),
     alertTypes: facetsOf(events, ({ alertTypes }) => names(alertTypes)),
     affectedDatapoints: facetsOf(events, ({ affectedDatapoints }) => names(affectedDatapoints)),
     impactedEntities: facetsOf(events, ({ impactedEntities }) => names(impactedEntities)),
@@ -126,12 +133,16 @@ function statisticsOf(
   };
 }
 
-/** All buckets from the first to the last event, also those without events. */
-function bucketsOf(events: readonly Event[], interval: EventInterval): EventBucket[] {
+/**
+ * All buckets from the first to the last event, also those without events. An event outside the requested range has no bucket: the number of
+ * buckets stays within the limit whatever the service sends.
+ */
+function bucketsOf(events: readonly Event[], { interval, range }: Plot): EventBucket[] {
   const byStart = new Map<number, (number | null)[]>();
   for (const event of events) {
-    if (event.lastUpdated === null) continue;
-    const start = startOfBucket(Date.parse(event.lastUpdated), interval);
+    const time = Date.parse(event.lastUpdated ?? '');
+    if (!(time >= range.from && time <= range.to)) continue;
+    const start = startOfBucket(time, interval);
     const severities = byStart.get(start) ?? [];
     severities.push(highestScore(event, 'severity'));
     byStart.set(start, severities);

@@ -50,8 +50,8 @@ const identified = 200;
 
 /** A selection of companies may be filtered and sorted. */
 const selection = () => 2 * companiesPerMarket;
-/** A plot of hours over a month. */
-const buckets = 750;
+/** The most buckets of a plot. */
+const buckets = 1_000;
 /** Counting 2,000 events takes as long as this many values. */
 const statisticsValue = 10_000;
 const facet: FieldCost = { calls: 0, objects: 100 };

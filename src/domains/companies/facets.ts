@@ -1,3 +1,4 @@
+import { countValues } from '../../lib/count-values.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 import type { Companies } from './filter.js';
 
@@ -17,22 +18,13 @@ export const facetsOf = oncePerValue((companies: Companies): CompanyFacets => {
     for (const { code, name } of naics) names.set(code, names.get(code) ?? name);
   }
   const lengths = [...new Set([...names.keys()].map(code => code.length))];
-  const countries = count(companies, ({ operatesIn }) => operatesIn.map(country => country.toLowerCase()));
+  const countries = countValues(companies, ({ operatesIn }) => operatesIn.map(country => country.toLowerCase()));
   // A filter matches a code by each of its beginnings.
-  const codes = count(companies, ({ naics }) =>
+  const codes = countValues(companies, ({ naics }) =>
     naics.flatMap(({ code }) => lengths.map(length => code.slice(0, length)).filter(part => names.has(part))),
   );
   return {
-    operatesIn: countries.map(([value, count]) => ({ value, count })),
-    naics: codes.map(([code, count]) => ({ code, name: names.get(code) ?? null, count })),
+    operatesIn: countries,
+    naics: codes.map(({ value: code, count }) => ({ code, name: names.get(code) ?? null, count })),
   };
 });
-
-/** How many items have each value, the most frequent first. An item counts once for a value that it repeats. */
-function count<T>(items: readonly T[], valuesOf: (item: T) => readonly string[]): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const item of items) {
-    for (const value of new Set(valuesOf(item))) counts.set(value, (counts.get(value) ?? 0) + 1);
-  }
-  return [...counts].sort(([one, count], [other, otherCount]) => otherCount - count || (one < other ? -1 : 1));
-}

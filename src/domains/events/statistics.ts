@@ -1,4 +1,5 @@
 import { largestPage } from '../../graphql/input.js';
+import { countValues } from '../../lib/count-values.js';
 import { type EventQuery, endOf, startOf } from './client.js';
 import { type Event, type EventPage, highestScore } from './model.js';
 
@@ -121,15 +122,16 @@ function statisticsOf(
   total: number,
   plot: Plot,
 ): EventStatistics {
-  const names = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name);
+  const facet = (recordsOf: (event: Event) => readonly { readonly name: string | null }[]) =>
+    countValues(events, event => recordsOf(event).flatMap(({ name }) => name ?? [])).slice(0, mostFacets);
   return {
     total: Math.max(total, totalItems, events.length),
     counted: events.length,
     buckets: bucketsOf(events, plot),
-    alertTypes: facetsOf(events, ({ alertTypes }) => names(alertTypes)),
-    affectedDatapoints: facetsOf(events, ({ affectedDatapoints }) => names(affectedDatapoints)),
-    impactedEntities: facetsOf(events, ({ impactedEntities }) => names(impactedEntities)),
-    relevantEntities: facetsOf(events, ({ relevantEntities }) => names(relevantEntities)),
+    alertTypes: facet(({ alertTypes }) => alertTypes),
+    affectedDatapoints: facet(({ affectedDatapoints }) => affectedDatapoints),
+    impactedEntities: facet(({ impactedEntities }) => impactedEntities),
+    relevantEntities: facet(({ relevantEntities }) => relevantEntities),
   };
 }
 
@@ -178,20 +180,6 @@ function startOfBucket(time: number, interval: EventInterval): number {
 /** A month has at most 31 days, and is at its start here. */
 function nextBucket(start: number, interval: EventInterval): number {
   return startOfBucket(start + shortestMs[interval] + (interval === 'MONTH' ? 4 * dayMs : 0), interval);
-}
-
-/** The values that most events have, most frequent first, then by value. */
-function facetsOf(events: readonly Event[], valuesOf: (event: Event) => readonly (string | null)[]): EventFacet[] {
-  const counts = new Map<string, number>();
-  for (const event of events) {
-    for (const value of new Set(valuesOf(event))) {
-      if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);
-    }
-  }
-  return [...counts]
-    .map(([value, count]) => ({ value, count }))
-    .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1))
-    .slice(0, mostFacets);
 }
 
 const iso = (time: number) => new Date(time).toISOString();

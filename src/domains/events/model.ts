@@ -123,6 +123,16 @@ export function highestScore({ impactedEntities }: Event, score: 'severity' | 'l
   return scores.length === 0 ? null : Math.max(...scores);
 }
 
+/** Each event once, in its newest version: an event that changes between two calls may be on both pages. */
+export function newestVersions(events: readonly Event[]): readonly Event[] {
+  const newest = new Map<string, Event>();
+  for (const event of events) {
+    const known = newest.get(event.id);
+    if (known === undefined || (known.lastUpdated ?? '') < (event.lastUpdated ?? '')) newest.set(event.id, event);
+  }
+  return [...newest.values()];
+}
+
 const count = z.int().min(0);
 
 /** The body of the event list (docs/upstream-api.md: GET events). */

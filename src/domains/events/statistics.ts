@@ -1,7 +1,7 @@
 import { largestPage } from '../../graphql/input.js';
 import { countValues } from '../../lib/count-values.js';
 import { type EventQuery, endOf, startOf } from './client.js';
-import { type Event, type EventPage, highestScore } from './model.js';
+import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
 
 /** The length of a bucket. Weeks begin on Monday; all buckets begin at 00:00 UTC, or at a full hour. */
 export type EventInterval = 'HOUR' | 'DAY' | 'WEEK' | 'MONTH';
@@ -108,13 +108,8 @@ async function readRest(query: EventQuery, first: EventPage, limit: number, read
   const count = Math.ceil(Math.min(first.totalItems, limit) / largestPage);
   const others = Array.from({ length: Math.max(count - 1, 0) }, (_, index) => read(query, index + 2, largestPage));
   const pages = [first, ...(await Promise.all(others))];
-  const events = new Map<string, Event>();
-  for (const event of pages.flatMap(page => page.events)) {
-    if (event === null) continue;
-    const known = events.get(event.id);
-    if (known === undefined || (known.lastUpdated ?? '') < (event.lastUpdated ?? '')) events.set(event.id, event);
-  }
-  return { events: [...events.values()].slice(0, limit), totalItems: pages.at(-1)?.totalItems ?? 0 };
+  const events = newestVersions(pages.flatMap(page => page.events).filter(event => event !== null));
+  return { events: events.slice(0, limit), totalItems: pages.at(-1)?.totalItems ?? 0 };
 }
 
 function statisticsOf(

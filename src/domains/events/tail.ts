@@ -1,6 +1,6 @@
 import { Vector } from '../../data/embeddings/vector.js';
 import { largestPage } from '../../graphql/input.js';
-import type { Event } from './model.js';
+import { type Event, newestVersions } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
 export interface EventUpdate {
@@ -108,7 +108,7 @@ async function nextTail(read: ReadBetween, last: Tail, to: string, now: number):
 
 /** Reads all pages of a range. `isComplete` is false if the list changed in a way that may have moved an event from one page to another. */
 async function readAll(read: ReadBetween, from: string, to: string) {
-  const events = new Map<string, Event>();
+  const found: Event[] = [];
   let total = 0;
   let unreadable = 0;
   let isStable = true;
@@ -117,14 +117,11 @@ async function readAll(read: ReadBetween, from: string, to: string) {
     isStable &&= page === 1 || total === totalItems;
     total = totalItems;
     unreadable += skipped;
-    // An event that changes between two calls may be on two pages.
-    for (const event of pageEvents) {
-      const known = events.get(event.id);
-      if (known === undefined || (known.lastUpdated ?? '') < (event.lastUpdated ?? '')) events.set(event.id, event);
-    }
+    found.push(...pageEvents);
   }
-  const dated = [...events.values()].filter(({ lastUpdated }) => lastUpdated !== null);
-  return { events: dated, isComplete: isStable && events.size + unreadable >= total };
+  const events = newestVersions(found);
+  const dated = events.filter(({ lastUpdated }) => lastUpdated !== null);
+  return { events: dated, isComplete: isStable && events.length + unreadable >= total };
 }
 
 const startOfDay = (time: number) => time - (time % dayMs);

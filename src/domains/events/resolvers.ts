@@ -9,14 +9,13 @@ import {
   pageRequest,
 } from '../../graphql/connection.js';
 import { isObservationId, observationId, pageSize, selectsField } from '../../graphql/input.js';
+import { mostBuckets } from '../../graphql/limits/call-table.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { isEntityName, queryOf } from './filter.js';
 import { type Event, highestScore, type Observation } from './model.js';
 import { bucketsIn, rangeOf } from './statistics.js';
 import type { EventWindow } from './window.js';
-
-const mostBuckets = 1_000;
 
 /** The fields of the events monitor. */
 export const eventsResolvers: Resolvers = {
@@ -33,14 +32,14 @@ export const eventsResolvers: Resolvers = {
       ),
     eventStatistics(_, { filter, interval }, { loaders }) {
       const query = queryOf(filter);
-      const now = Date.now();
-      if (bucketsIn(rangeOf(query, now), interval) > mostBuckets) {
+      const range = rangeOf(query, Date.now());
+      if (bucketsIn(range, interval) > mostBuckets) {
         throw new BadUserInput(
           'interval',
           `must divide the range of the filter into at most ${mostBuckets} buckets; choose a longer interval or a shorter range`,
         );
       }
-      return loaders.events.statistics(query, interval, now);
+      return loaders.events.statistics(query, { interval, range });
     },
   },
   Subscription: {

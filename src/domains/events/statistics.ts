@@ -33,15 +33,15 @@ interface EventBucket {
 export type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
 
 /** A range of `lastUpdated`, in milliseconds since 1970, both ends inclusive. */
-interface Range {
+interface UpdateRange {
   readonly from: number;
   readonly to: number;
 }
 
 /** How events are put into buckets. */
-interface Plot {
+export interface Plot {
   readonly interval: EventInterval;
-  readonly range: Range;
+  readonly range: UpdateRange;
 }
 
 const dayMs = 86_400_000;
@@ -50,7 +50,7 @@ const mostFacets = 100;
 const mostDivisions = 20;
 
 /** The range that a query selects, with the service's defaults (docs/upstream-api.md: GET events). @param now milliseconds since 1970. */
-export function rangeOf({ from, to }: EventQuery, now: number): Range {
+export function rangeOf({ from, to }: EventQuery, now: number): UpdateRange {
   const today = now - (now % dayMs);
   return {
     from: from === undefined ? today - dayMs : startOf(from),
@@ -59,7 +59,7 @@ export function rangeOf({ from, to }: EventQuery, now: number): Range {
 }
 
 /** How many buckets a range has. */
-export function bucketsIn({ from, to }: Range, interval: EventInterval): number {
+export function bucketsIn({ from, to }: UpdateRange, interval: EventInterval): number {
   return Math.floor((to - from) / shortestMs[interval]) + 1;
 }
 
@@ -68,20 +68,19 @@ const shortestMs = { HOUR: 3_600_000, DAY: dayMs, WEEK: 7 * dayMs, MONTH: 28 * d
 /**
  * Counts the events that a query selects. If there are more than `limit`, it counts the newest: those from a point in time on, which it finds by
  * dividing the range. It assumes no order of the list.
+ * @param plot the buckets, and the range of the query as `rangeOf` computes it.
  * @param limit the most events to read. Each 100 are one call; to find the newest takes at most 21 calls more.
  */
 export async function readStatistics(
   query: EventQuery,
-  interval: EventInterval,
+  plot: Plot,
   limit: number,
   read: ReadEvents,
-  now: number,
 ): Promise<EventStatistics> {
   const first = await read(query, 1, largestPage);
   const { totalItems } = first;
-  const plot = { interval, range: rangeOf(query, now) };
   if (totalItems <= limit) return statisticsOf(await readRest(query, first, limit, read), totalItems, plot);
-  const newest = await newestOf(query, limit, read, now);
+  const newest = await newestOf(query, plot.range, limit, read);
   const { events } = await readRest(newest, await read(newest, 1, largestPage), limit, read);
   return statisticsOf({ events, totalItems: 0 }, totalItems, plot);
 }
@@ -90,8 +89,12 @@ export async function readStatistics(
  * The same query from a later time on, so that it selects at most `limit` events, and more than half as many where their times tell them apart.
  * Where they do not, it may select more.
  */
-async function newestOf(query: EventQuery, limit: number, read: ReadEvents, now: number): Promise<EventQuery> {
-  const { from, to } = rangeOf(query, now);
+async function newestOf(
+  query: EventQuery,
+  { from, to }: UpdateRange,
+  limit: number,
+  read: ReadEvents,
+): Promise<EventQuery> {
   const queryFrom = (time: number) => ({ ...query, from: iso(time), to: query.to ?? iso(to) });
   let [tooMany, few, countOfFew] = [from, to, 0];
   for (let division = 0; division < mostDivisions && countOfFew <= limit / 2 && few - tooMany > 1; division += 1) {

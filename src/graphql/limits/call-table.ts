@@ -50,8 +50,8 @@ const identified = 200;
 
 /** A selection of companies may be filtered and sorted. */
 const selection = () => 2 * companiesPerMarket;
-/** The most buckets of a plot. */
-const buckets = 1_000;
+/** The most buckets of `eventStatistics`. */
+export const mostBuckets = 1_000;
 /** Counting 2,000 events takes as long as this many values. */
 const statisticsValue = 10_000;
 const facet: FieldCost = { calls: 0, objects: 100 };
@@ -71,7 +71,7 @@ export const callTable: Readonly<Record<string, FieldCost>> = {
     calls: ({ statisticsLimit }) => 21 + Math.ceil(statisticsLimit / 100),
     values: statisticsValue,
   },
-  'EventStatistics.buckets': { calls: 0, objects: buckets },
+  'EventStatistics.buckets': { calls: 0, objects: mostBuckets },
   'EventBucket.bySeverity': { calls: 0, objects: 5 },
   'EventStatistics.alertTypes': facet,
   'EventStatistics.affectedDatapoints': facet,

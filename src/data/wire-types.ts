@@ -3,6 +3,12 @@ import { Vector } from './embeddings/vector.js';
 
 const isoTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2}(?:\.\d+)?)?(?:(Z)|([+-]\d{2}):?(\d{2}))?)?$/;
 
+/** Whether a text such as `2026-02-29` is a day that exists. */
+export function isCalendarDay(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
 /** The form of nearly all times: complete, with every part in its range. Later days are not in every month. */
 const completeTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z$/;
 
@@ -11,10 +17,8 @@ export const utcTime = z.string().transform((text, context) => {
   if (completeTime.test(text)) return text;
   const [, day = '', time = '00:00', seconds = ':00', , hours, minutes] = isoTime.exec(text) ?? [];
   const zone = hours === undefined ? 'Z' : `${hours}:${minutes}`;
-  const midnight = Date.parse(`${day}T00:00:00Z`);
-  const isDay = !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(day);
   // JavaScript takes 24:00 for the end of a day, RFC 3339 does not.
-  if (!isDay || time.startsWith('24') || Number.isNaN(Date.parse(`${day}T${time}${seconds}${zone}`))) {
+  if (!isCalendarDay(day) || time.startsWith('24') || Number.isNaN(Date.parse(`${day}T${time}${seconds}${zone}`))) {
     context.addIssue({ code: 'custom', message: 'is not a time' });
     return z.NEVER;
   }

@@ -1,9 +1,10 @@
+import { isCalendarDay } from '../../data/wire-types.js';
 import { BadUserInput } from '../../errors.js';
 import type { EventFilter } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
-import { type EventQuery, endOf, startOf } from './client.js';
+import { type EventQuery, endOf, isDay, startOf } from './client.js';
 
 const longestName = 255;
 const longestQuery = 8_000;
@@ -88,21 +89,15 @@ function score(value: number | null | undefined, member: string, end: number): n
   return value;
 }
 
-const day = /^\d{4}-\d{2}-\d{2}$/;
 const point =
   /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d(?:\.\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
 
 /** Keeps a day as it is, because the service interprets it. Adds missing seconds and a missing time zone (UTC) to a point in time. */
 function time(text: string, member: string): string {
   const [, dayOfPoint, minute, second = ':00', zone = 'Z'] = point.exec(text) ?? [];
-  const date = day.test(text) ? text : dayOfPoint;
+  const date = isDay(text) ? text : dayOfPoint;
   if (date === undefined || !isCalendarDay(date)) {
     throw new BadUserInput(`filter.${member}`, 'must be a day (2026-01-31) or a point in time (2026-01-31T08:30:00Z)');
   }
   return date === text ? text : `${date}T${minute}${second}${zone}`;
-}
-
-function isCalendarDay(text: string): boolean {
-  const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }

@@ -24,8 +24,8 @@ export function createEventsFeed(
 ): EventsFeed {
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
     const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
-    return async (page: number, from: string, to: string) => {
-      const read = deps.events.page({ ...query, from, to }, page, largestPage, vectors);
+    return async (page: number, from: string, to: string, pageSize = largestPage) => {
+      const read = deps.events.page({ ...query, from, to }, page, pageSize, vectors);
       const { value } = await readUncached(deps, read, auth);
       const { events, totalItems } = value;
       const readable = events.filter(event => event !== null);

@@ -38,8 +38,8 @@ export interface TailPage {
   readonly skipped: number;
 }
 
-/** Reads one page of the events between two times, inclusive. */
-export type ReadBetween = (page: number, from: string, to: string) => Promise<TailPage>;
+/** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. */
+export type ReadBetween = (page: number, from: string, to: string, pageSize?: number) => Promise<TailPage>;
 
 const dayMs = 86_400_000;
 /** An update may appear in the list some time after its `lastUpdated`. */
@@ -82,7 +82,8 @@ async function startOfNewest(read: ReadBetween, earliest: number, now: number, t
   let [low, high] = [earliest, now];
   while (high - low > overlapMs) {
     const middle = Math.floor((low + high) / 2);
-    if ((await read(1, iso(middle), to)).totalItems > 0) low = middle;
+    // Only the length of the list matters here.
+    if ((await read(1, iso(middle), to, 1)).totalItems > 0) low = middle;
     else high = middle;
   }
   return Math.max(earliest, low - overlapMs);

@@ -307,6 +307,7 @@ test.each(['newest', 'oldest', 'id'] as const)(
         `query ($after: String!, $before: String!) {
         page: events(first: 7, page: 3) { nodes { id } }
         last: events(last: 5, before: $before) { nodes { id } }
+        end: events(last: 9) { nodes { id } }
         next: events(first: 60, after: $after) { nodes { id } }
       }`,
         { after: cursorOf(39), before: cursorOf(50) },
@@ -314,6 +315,7 @@ test.each(['newest', 'oldest', 'id'] as const)(
       const idsOf = ({ nodes }: { nodes: { id: string }[] }) => nodes.map(({ id }) => id);
       expect(idsOf(found.data.page)).toEqual(ids.slice(14, 21));
       expect(idsOf(found.data.last)).toEqual(ids.slice(45, 50));
+      expect(idsOf(found.data.end)).toHaveLength(9);
       expect(idsOf(found.data.next)).toEqual(ids.slice(40, 100));
       sandbox.vary({ mostPerPage: 50 });
       const { data: capped, errors } = await other.query(

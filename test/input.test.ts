@@ -69,12 +69,12 @@ describe('the list of events', () => {
     ['a date at hour 24', { filter: { from: '2026-01-01T24:00:00Z' } }, 'filter.from'],
     ['a date followed by a parameter', { filter: { from: '2026-01-01&page=2' } }, 'filter.from'],
     ['a date that is a number', { filter: { from: 20_260_101 } }, 'filter.from'],
-    ['a name with a comma', { filter: { impactedEntities: ['Acme, Inc.'] } }, 'filter.impactedEntities'],
-    ['a name of 10,000 characters', { filter: { alertTypes: ['x'.repeat(10_000)] } }, 'filter.alertTypes'],
-    ['an empty name', { filter: { affectedDatapoints: [''] } }, 'filter.affectedDatapoints'],
-    ['a name with NUL', { filter: { impactedEntities: ['a\0b'] } }, 'filter.impactedEntities'],
-    ['a name with a line break', { filter: { impactedEntities: ['a\r\nb'] } }, 'filter.impactedEntities'],
-    ['a name with half a surrogate pair', { filter: { impactedEntities: ['\ud800'] } }, 'filter.impactedEntities'],
+    ['a name with a comma', { filter: { impactedEntities: ['x', 'Acme, Inc.'] } }, 'filter.impactedEntities.1'],
+    ['a name of 10,000 characters', { filter: { alertTypes: ['x'.repeat(10_000)] } }, 'filter.alertTypes.0'],
+    ['an empty name', { filter: { affectedDatapoints: [''] } }, 'filter.affectedDatapoints.0'],
+    ['a name with NUL', { filter: { impactedEntities: ['a\0b'] } }, 'filter.impactedEntities.0'],
+    ['a name with a line break', { filter: { impactedEntities: ['a\r\nb'] } }, 'filter.impactedEntities.0'],
+    ['a name with half a surrogate pair', { filter: { impactedEntities: ['\ud800'] } }, 'filter.impactedEntities.0'],
     [
       'more than 100 names',
       { filter: { alertTypes: Array.from({ length: 101 }, (_, index) => `${index}`) } },
@@ -87,7 +87,7 @@ describe('the list of events', () => {
     ],
     ['an empty search', { filter: { search: '  ' } }, 'filter.search'],
     ['a search of 5,000 characters', { filter: { search: 'x'.repeat(5_000) } }, 'filter.search'],
-    ['a member that does not exist', { filter: { page: 3 } }, 'filter'],
+    ['a member that does not exist', { filter: { page: 3 } }, 'filter.page'],
   ])('refuses %s', async (_, variables, argument) => {
     const { data, errors } = await gateway.query(eventsQuery, variables);
     expect(codesOf(errors)).toEqual(badInput(argument));
@@ -146,8 +146,8 @@ describe('the list of events', () => {
     expect(described.get('from')).toMatch(/left out or null: the previous UTC day, 00:00/i);
     expect(described.get('to')).toMatch(/left out or null: the current UTC day, 23:59/i);
     for (const end of ['Likelihood', 'Severity']) {
-      expect(described.get(`min${end}`)).toMatch(/null is sent as 0\b/i);
-      expect(described.get(`max${end}`)).toMatch(/null is sent as 3\b/i);
+      expect(described.get(`min${end}`)).toMatch(/null: 0\.$/i);
+      expect(described.get(`max${end}`)).toMatch(/null: 3\.$/i);
     }
   });
 
@@ -171,12 +171,12 @@ describe('companies and suggestions', () => {
     ['first 101', 'companies(first: 101) { totalCount }', 'first'],
     ['an after that is not a cursor', 'companies(after: "x") { totalCount }', 'after'],
     ['an empty search', 'companies(filter: { search: "" }) { totalCount }', 'filter.search'],
-    ['an empty domain', 'companies(filter: { domains: [""] }) { totalCount }', 'filter.domains'],
-    ['a country with NUL', 'companies(filter: { operatesIn: ["\\u0000"] }) { totalCount }', 'filter.operatesIn'],
+    ['an empty domain', 'companies(filter: { domains: [""] }) { totalCount }', 'filter.domains.0'],
+    ['a country with NUL', 'companies(filter: { operatesIn: ["\\u0000"] }) { totalCount }', 'filter.operatesIn.0'],
     [
       'a code of 5,000 characters',
       `companies(filter: { naics: ["${'1'.repeat(5_000)}"] }) { totalCount }`,
-      'filter.naics',
+      'filter.naics.0',
     ],
     ['an empty domain argument', 'company(domain: "") { name }', 'domain'],
     ['a domain of 5 KB', `company(domain: "${'x'.repeat(5_000)}") { name }`, 'domain'],
@@ -363,8 +363,13 @@ describe('the argument of an error that GraphQL itself finds', () => {
       { marketId: '1', searchCriteria: { locations: [{ countryCode: 'DE' }, { countryCode: 7 }] } },
       'input.searchCriteria.locations.1.countryCode',
     ],
-    ['an unknown member of a variable', start, { marketId: '1', searchCriteria: { cuont: 1 } }, 'input.searchCriteria'],
-    ['a member that is missing in a variable', start, { marketId: '1' }, 'input'],
+    [
+      'an unknown member of a variable',
+      start,
+      { marketId: '1', searchCriteria: { cuont: 1 } },
+      'input.searchCriteria.cuont',
+    ],
+    ['a member that is missing in a variable', start, { marketId: '1' }, 'input.searchCriteria'],
     [
       'a text that looks like the place of an error',
       start,
@@ -375,6 +380,25 @@ describe('the argument of an error that GraphQL itself finds', () => {
     const { status, errors } = await gateway.query(document, { input });
     expect(status).toBe(400);
     expect(codesOf(errors)).toEqual(badInput(argument));
+  });
+
+  test.each<[string, object, string]>([
+    [
+      'of another member',
+      { email: 'me@example.com', passwrd: 'secret' },
+      'Variable "$input" has an invalid value for "input.password": Field "password" of required type "String!" was not provided.',
+    ],
+    [
+      'of another type',
+      { email: 'me@example.com', password: ['secret'] },
+      'Variable "$input" has an invalid value for "input.password": String cannot represent a non string value.',
+    ],
+  ])('does not repeat a secret %s', async (_, input, message) => {
+    const { errors } = await gateway.query('mutation ($input: SignInInput!) { signIn(input: $input) { __typename } }', {
+      input,
+    });
+    expect(errors?.map(error => error.message)).toEqual([message]);
+    expect(codesOf(errors)).toEqual(badInput('input.password'));
   });
 
   test.each<[string, string, unknown, string]>([

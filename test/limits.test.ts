@@ -215,7 +215,7 @@ describe('the limits of a request', () => {
     const fit = await gateway.query(query, { filter, n: 'no number' });
     expect(fit).toMatchObject({
       status: 400,
-      errors: [{ extensions: { code: 'BAD_USER_INPUT', argument: 'filter' } }],
+      errors: [{ extensions: { code: 'BAD_USER_INPUT', argument: 'filter.m0' } }],
     });
     expect(fit.errors).toHaveLength(1);
   });

@@ -158,7 +158,7 @@ export type CompanyConnection = {
 /** A company and its cursor. */
 export type CompanyEdge = {
   readonly __typename?: 'CompanyEdge';
-  /** Pass it as `after` to continue after this company. */
+  /** Pass it as `after` to continue after this company, with the same filter and order. */
   readonly cursor: Scalars['String']['output'];
   /** The company. */
   readonly node: Company;
@@ -173,7 +173,10 @@ export type CompanyFacets = {
   readonly operatesIn: ReadonlyArray<CountryFacet>;
 };
 
-/** Selects companies of a market. Different members combine with AND, the values of one list with OR. The gateway applies the filter; it needs no upstream call. */
+/**
+ * Selects companies of a market. A company must match every member that is set, and at least one value of each list. An empty list matches no
+ * company. The gateway applies the filter; it needs no upstream call.
+ */
 export type CompanyFilter = {
   /** Range of `Company.actualRevenue`. A company without this value does not match any range. */
   readonly actualRevenue?: InputMaybe<FloatRange>;
@@ -181,7 +184,7 @@ export type CompanyFilter = {
   readonly domains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** NAICS codes, at most 1,000, each at most 10 characters. A code also matches every longer code that begins with it. */
   readonly naics?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Two-letter codes of the countries where the company operates, at most 300. Case does not matter. */
+  /** Countries where the company operates, at most 300 two-letter codes such as `de`. Case does not matter. The values are those of `companyFacets`; others match no company. */
   readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Range of `Company.overallMomentum`. A company without this value does not match any range. */
   readonly overallMomentum?: InputMaybe<FloatRange>;
@@ -212,9 +215,9 @@ export type CompanyOrderField =
 
 /** A page of `Market.companies`. */
 export type CompanyPageInput = {
-  /** The page has only companies after this cursor: an `endCursor`, or the `cursor` of an edge. */
+  /** The page has only companies after this cursor: an `endCursor`, or the `cursor` of an edge. A cursor is a position: keep `filter` and `orderBy` the same. */
   readonly after?: InputMaybe<Scalars['String']['input']>;
-  /** The page has only companies before this cursor: a `startCursor`, or the `cursor` of an edge. */
+  /** The page has only companies before this cursor: a `startCursor`, or the `cursor` of an edge. A cursor is a position: keep `filter` and `orderBy` the same. */
   readonly before?: InputMaybe<Scalars['String']['input']>;
   /** Filter of the list. Left out or null: all companies. */
   readonly filter?: InputMaybe<CompanyFilter>;
@@ -313,7 +316,10 @@ export type DiscoveryAlreadyRunning = {
 /** The discovery was started. */
 export type DiscoveryStarted = {
   readonly __typename?: 'DiscoveryStarted';
-  /** The jobs that were started. Nullable, so that you can select `jobs` on both types of the union. */
+  /**
+   * The jobs that were started. The service may send only their identifiers: then `progress` and `status` are null until `jobProgress` reads them. Never
+   * null; nullable only so that one query can select `jobs` on both types of the union.
+   */
   readonly jobs?: Maybe<ReadonlyArray<Job>>;
   /** The market. */
   readonly market: Market;
@@ -400,7 +406,7 @@ export type EventConnection = {
 /** An event and its cursor. */
 export type EventEdge = {
   readonly __typename?: 'EventEdge';
-  /** Pass it as `after` to continue after this event. */
+  /** Pass it as `after` to continue after this event, with the same filter. */
   readonly cursor: Scalars['String']['output'];
   /** The event. */
   readonly node: Event;
@@ -416,9 +422,9 @@ export type EventFacet = {
 };
 
 /**
- * Selects events. The values of one list combine with OR, different members with AND. For each bound that you leave out, the service applies its
- * default; the service cannot express "no bound". To get events with any score, set both minimums to 0. To get older events, set `from`.
- * The service does not document whether an event without impacted entities can match.
+ * Selects events. An event must match every member that is set, and at least one value of each list. If you leave out a range or a score, the
+ * service uses its default. To get events with any score, set both minimums to 0. To get older events, set `from`. The service does not document
+ * whether an event without impacted entities can match.
  */
 export type EventFilter = {
   /** Names of procurement datapoints, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
@@ -429,13 +435,13 @@ export type EventFilter = {
   readonly from?: InputMaybe<Scalars['DateOrDateTime']['input']>;
   /** Names of impacted entities, at most 100, each at most 255 characters and without a comma. Left out, null or empty: any. */
   readonly impactedEntities?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Maximum likelihood of an impacted entity, 0 to 3, inclusive. Left out: 3. Null is sent as 3. */
+  /** Highest likelihood of an impacted entity, 0 to 3. Left out or null: 3. */
   readonly maxLikelihood?: InputMaybe<Scalars['Int']['input']>;
-  /** Maximum severity of an impacted entity, 0 to 3, inclusive. Left out: 3. Null is sent as 3. */
+  /** Highest severity of an impacted entity, 0 to 3. Left out or null: 3. */
   readonly maxSeverity?: InputMaybe<Scalars['Int']['input']>;
-  /** Minimum likelihood of an impacted entity, 0 to 3, inclusive. Left out: 2. Null is sent as 0. */
+  /** Lowest likelihood of an impacted entity, 0 to 3. Left out: 2. Null: 0. */
   readonly minLikelihood?: InputMaybe<Scalars['Int']['input']>;
-  /** Minimum severity of an impacted entity, 0 to 3, inclusive. Left out: 2. Null is sent as 0. */
+  /** Lowest severity of an impacted entity, 0 to 3. Left out: 2. Null: 0. */
   readonly minSeverity?: InputMaybe<Scalars['Int']['input']>;
   /** Free text, 1 to 1,000 characters. Fails with `NOT_CONFIGURED` if this deployment has not set `EVENTS_SEARCH_PARAM`. */
   readonly search?: InputMaybe<Scalars['String']['input']>;
@@ -484,8 +490,9 @@ export type EventStatistics = {
   /** Names of alert types, at most 100, most frequent first. An event counts once for each name. */
   readonly alertTypes: ReadonlyArray<EventFacet>;
   /**
-   * The counted events by their `lastUpdated`: all buckets from the first to the last event, also empty ones. An event without `lastUpdated`, or
-   * outside the requested range, is in no bucket.
+   * The counted events by their `lastUpdated`. The first bucket has the earliest of them, the last bucket the latest; buckets between them are there
+   * even if they have no event. A plot of the whole range of the filter adds empty buckets at both ends. An event without `lastUpdated`, or
+   * outside the range of the filter, is in no bucket.
    */
   readonly buckets: ReadonlyArray<EventBucket>;
   /** Number of events that were counted, each once. Less than `total` if more match than the gateway reads, or if events changed or could not be read. */
@@ -594,7 +601,7 @@ export type ExportDelivered = ExportEnding & {
 /** An export and its cursor. */
 export type ExportEdge = {
   readonly __typename?: 'ExportEdge';
-  /** Pass it as `after` to continue after this export. */
+  /** Pass it as `after` to continue after this export, with the same filter. */
   readonly cursor: Scalars['String']['output'];
   /** The export. */
   readonly node: Export;
@@ -624,8 +631,8 @@ export type ExportEndpoint = Node & {
 };
 
 /**
- * The export failed. Either each of four calls got no response, a broken connection or a status of 500 to 599; or the endpoint returned a status
- * that has no meaning for exports; or its URL leads to an address that exports may not reach.
+ * The export failed. There are three reasons. Four calls failed: each got no response, a broken connection or a status of 500 to 599. Or the endpoint
+ * returned a status that the specification of exports does not name, such as 302. Or exports may not go to the address of its URL.
  */
 export type ExportFailed = ExportEnding & {
   readonly __typename?: 'ExportFailed';
@@ -675,7 +682,7 @@ export type ExportLookup =
 
 /** Companies to export to a CSV file. */
 export type ExportMarketCsvInput = {
-  /** Companies to export. Domains are sent to the service as given, which decides about domains that it does not know. */
+  /** Companies to export. The gateway does not check whether a domain given in `domains` belongs to the market: the service decides what it does with others. */
   readonly companies: CompanySelection;
   /** Market identifier, a whole number. */
   readonly marketId: Scalars['ID']['input'];
@@ -854,9 +861,9 @@ export type JobProgress = {
   /** When the gateway read this state from the service. If polling fails for three intervals, the last state is sent again with its original time. */
   readonly observedAt: Scalars['DateTime']['output'];
   /**
-   * Mean progress of the jobs, 0 to 1, computed by the gateway. A job that has ended counts as 1. A job whose progress is missing, or cannot be read,
-   * does not count; null if there is no other. The service does not document its scale: the gateway takes values above 1 as percent, and values
-   * between 0 and 1 as shares.
+   * Mean progress of the jobs, 0 to 1, computed by the gateway. A job that has ended counts as 1. A running job without a readable progress is left
+   * out. Null if no job can be counted. The service does not document the scale of `Job.progress`: the gateway reads a value above 1 as percent, and
+   * a value from 0 to 1 as a share.
    */
   readonly overallProgress?: Maybe<Scalars['Float']['output']>;
   /** Phase of the jobs. */
@@ -1200,27 +1207,28 @@ export type Query = {
   /** What the operator of this gateway has configured. The same for every client. No upstream call. */
   readonly capabilities: Capabilities;
   /**
-   * Counts of events, for plots and filter menus. The gateway reads the events that match the filter, at most `EVENT_STATISTICS_LIMIT` (an operator
-   * setting, 2,000 by default), and never their embeddings. If more match, it counts the newest, as far as their `lastUpdated` tells them apart. Upstream:
-   * `GET /v2/events-monitor/events`, one call for each 100 events; if more match than the limit, at most 21 calls more, to find the newest.
+   * Counts of events, for plots and filter menus. The gateway reads the events that match the filter and counts them. It reads at most
+   * `EVENT_STATISTICS_LIMIT` events (an operator setting, 2,000 by default). If more match, it counts the newest, by `lastUpdated`: more than half of
+   * the limit, unless very many events were updated within the same hour. Upstream: `GET /v2/events-monitor/events`, one call for each 100 events. If
+   * more events match than the limit, at most 21 calls more to find the newest.
    */
   readonly eventStatistics?: Maybe<EventStatistics>;
   /**
-   * Events in the order of the service, which does not document it. The API key must be subscribed to the events monitor, otherwise the error
-   * is `FORBIDDEN`. Upstream: `GET /v2/events-monitor/events`, one call if a single page of the service can hold the requested range, otherwise two.
-   * `last` without `before` needs the length of the list first: one call more.
+   * Events that match a filter. They come in the order of the service, which does not document it. The API key must be subscribed to the events
+   * monitor, otherwise the error is `FORBIDDEN`. Upstream: one or two `GET /v2/events-monitor/events`. `last` without `before` may need one call more,
+   * because the gateway must know the length of the list first.
    */
   readonly events?: Maybe<EventConnection>;
   /**
-   * One export of the client's team. Null if the team has no such export, or if it is neither among the last 100 of the team nor from the last 24
-   * hours. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call.
+   * One export of the client's team. The gateway remembers the last 100 exports of a team, and all exports of the last 24 hours; the result is null
+   * for any other. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call.
    */
   readonly export?: Maybe<Export>;
   /** Export endpoints of the client's team, sorted by name. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
   readonly exportEndpoints?: Maybe<ReadonlyArray<ExportEndpoint>>;
   /**
-   * Exports of the client's team, newest first: those among its last 100 that match the filter. Fails with `FORBIDDEN` if the client belongs to no
-   * team. No upstream call.
+   * Exports of the client's team, newest first. The gateway lists the last 100 exports of a team; the filter selects among them. Fails with
+   * `FORBIDDEN` if the client belongs to no team. No upstream call.
    */
   readonly exports?: Maybe<ExportConnection>;
   /** A market by its identifier. This field makes no upstream call, so it does not check that the market exists. */

@@ -53,11 +53,16 @@ function namesOn(path: readonly (string | number)[], root: ASTNode): string[] {
   return names;
 }
 
-/**
- * The path of a variable's invalid value within the arguments of the first field that uses the variable; the name of the variable if no field
- * does.
- */
-export function argumentPathOfVariable(
+/** Where the value of a variable is wrong, and why. */
+interface InvalidValue {
+  /** The path within the arguments of the first field that uses the variable; the name of the variable if no field does. */
+  readonly argument: string;
+  /** The reason, without the value. Undefined if the variable is missing. */
+  readonly reason: string | undefined;
+}
+
+/** Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so it is not repeated. */
+export function invalidValueOf(
   document: DocumentNode,
   operation: OperationDefinitionNode,
   {
@@ -65,7 +70,7 @@ export function argumentPathOfVariable(
     type,
     value,
   }: { readonly name: string; readonly type: GraphQLInputType | undefined; readonly value: unknown },
-): string {
+): InvalidValue {
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
   let use: string[] = [];
   for (const definition of [operation, ...fragments]) {
@@ -80,20 +85,30 @@ export function argumentPathOfVariable(
     });
     if (use.length > 0) break;
   }
-  return [...(use.length === 0 ? [name] : use), ...firstInvalidPath(value, type)].join('.');
+  const { path, reason } = firstFault(value, type);
+  return { argument: [...(use.length === 0 ? [name] : use), ...path].join('.'), reason };
 }
 
-/** The path of the first part of a value that does not match its type. */
-function firstInvalidPath(value: unknown, type: GraphQLInputType | undefined): readonly (string | number)[] {
-  let first: readonly (string | number)[] = [];
-  if (type === undefined || value === undefined) return first;
+/** The first part of a value that does not match its type. A missing or unknown member has a path of its own. */
+function firstFault(
+  value: unknown,
+  type: GraphQLInputType | undefined,
+): { readonly path: readonly (string | number)[]; readonly reason: string | undefined } {
+  let fault: ReturnType<typeof firstFault> = { path: [], reason: undefined };
+  if (type === undefined || value === undefined) return fault;
   try {
-    coerceInputValue(value, type, path => {
-      first = path;
+    coerceInputValue(value, type, (path, _, { message }) => {
+      const [, member] = /^Field "(\w+)" (?:is not defined|of required type)/.exec(message) ?? [];
+      fault = { path: member === undefined ? path : [...path, member], reason: withoutValue(message) };
       throw new Error('One is enough');
     });
   } catch {
-    // The path is known.
+    // The fault is known.
   }
-  return first;
+  return fault;
+}
+
+/** Messages of scalars end with the value: `Int cannot represent non-integer value: "12"`. */
+function withoutValue(message: string): string {
+  return message.replace(/( cannot represent [^:]*): .*$/s, '$1.');
 }

@@ -62,7 +62,7 @@ export function preparedFilter(filter: CompanyConditions, argument: string): Pre
     const known = preparedListsOf(given).get(member);
     if (known !== undefined) return known;
     const bounded = boundedList(`CompanyFilter.${member}`, given, at);
-    const values = new Set(bounded.map(value => plainText(value, at, longest).toLowerCase()));
+    const values = new Set(bounded.map((value, index) => plainText(value, `${at}.${index}`, longest).toLowerCase()));
     const prepared = { values, key: JSON.stringify([...values].sort()) };
     preparedListsOf(given).set(member, prepared);
     return prepared;

@@ -63,7 +63,9 @@ function converted<K extends keyof EventQuery, V>(
 function names(member: 'affectedDatapoints' | 'alertTypes' | 'impactedEntities') {
   return (list: readonly string[]): readonly string[] | undefined => {
     const argument = `filter.${member}`;
-    const checked = boundedList(`EventFilter.${member}`, list, argument).map(name => entityName(name, argument));
+    const checked = boundedList(`EventFilter.${member}`, list, argument).map((name, index) =>
+      entityName(name, `${argument}.${index}`),
+    );
     return checked.length === 0 ? undefined : checked;
   };
 }

@@ -100,13 +100,15 @@ export const eventsNodes = {
 
 /** @throws BadUserInput */
 function requestOf({ page, ...args }: PageArguments & { readonly page?: number | null }): PageRequest {
-  const request = pageRequest(args);
-  if (page == null) return request;
+  if (page == null) return pageRequest(args);
   if (args.after != null || args.last != null || args.before != null) {
     throw new BadUserInput('page', 'cannot be combined with after, last or before');
   }
+  const request = pageRequest(args);
   const lastPage = Math.floor(largestIndex / request.size);
-  if (page < 1 || page > lastPage) throw new BadUserInput('page', `must be between 1 and ${lastPage}`);
+  if (page < 1 || page > lastPage) {
+    throw new BadUserInput('page', `must be between 1 and ${lastPage} with ${request.size} events on each page`);
+  }
   return { ...request, start: (page - 1) * request.size };
 }
 

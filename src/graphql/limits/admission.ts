@@ -20,7 +20,7 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { QueryTooComplex } from '../../errors.js';
-import { argumentPathOfVariable } from '../argument-path.js';
+import { invalidValueOf } from '../argument-path.js';
 import { bounds, checkBound } from './bounds.js';
 import { estimateCost, type OperationCost } from './call-estimate.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
@@ -106,8 +106,10 @@ export function createAdmission({
     const [, name = ''] = /^Variable "\$(\w+)"/.exec(message) ?? [];
     const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
     const type = definition && (typeFromAST(schema, definition.type as NamedTypeNode) as GraphQLInputType | undefined);
-    const argument = argumentPathOfVariable(document, operation, { name, type, value: variables[name] });
-    return new GraphQLError(message, {
+    const { argument, reason } = invalidValueOf(document, operation, { name, type, value: variables[name] });
+    const text =
+      reason === undefined ? message : `Variable "$${name}" has an invalid value for "${argument}": ${reason}`;
+    return new GraphQLError(text, {
       nodes: nodes ?? null,
       extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } },
     });
@@ -134,7 +136,7 @@ export function createAdmission({
       if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
       checkBound('records', cost.records);
       checkBound('values', cost.values);
-      // Each error repeats the whole value, so only the first is reported.
+      // The cost of finding all errors grows with the value, so only the first is reported.
       const { errors } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
       if (errors?.[0] !== undefined) throw badVariable(errors[0], document, operation, variables ?? {});
     },

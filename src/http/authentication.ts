@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -7,6 +7,7 @@ import type { RequestIdentity } from '../context.js';
 import type { OpenedSession, Sessions } from '../domains/sessions/sessions.js';
 import { Forbidden, Unauthenticated } from '../errors.js';
 import { Attached } from '../lib/attached.js';
+import { addEarlyHeader } from '../lib/early-headers.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { sessionIdsIn } from '../lib/path.js';
@@ -16,11 +17,10 @@ const sealedCookie = 'mig_session';
 /** Finds the client of a request or connection, and sets and clears its session's cookie. */
 export interface Authentication {
   /**
-   * The scope of the request's credential; undefined where there is no valid one. A cookie that was sealed under an older secret is set again
-   * with the response.
+   * The scope of the request's credential; undefined where there is no valid one.
    * @throws BadUserInput for two credentials at once, or one that no header could carry.
    */
-  scopeOf(request: IncomingMessage, response: ServerResponse): MaybePromise<Scope | undefined>;
+  scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
   /** @param reply sets and clears the session's cookie. @throws as `scopeOf`. */
   identify(request: FastifyRequest, reply: FastifyReply): Promise<RequestIdentity>;
   /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
@@ -96,17 +96,14 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     });
 
   /** The credential in the request's cookie. A cookie that was sealed under an older secret is set again with the response. */
-  function cookieCredentialOf(
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): MaybePromise<RequestIdentity['credential']> {
+  function cookieCredentialOf(request: IncomingMessage): MaybePromise<RequestIdentity['credential']> {
     const known = cookieCredentials.get(request);
     if (known !== undefined) return known;
     const credential = andThen(sessionOf(cookieOf(request)), opened => {
       if (opened === undefined || opened instanceof Unauthenticated) return opened;
       if (opened.renewed !== undefined) {
         const { value, maxAge } = opened.renewed;
-        response.setHeader('set-cookie', setCookieText(request, value, lifetimeOf(maxAge)));
+        addEarlyHeader(request, 'set-cookie', setCookieText(request, value, lifetimeOf(maxAge)));
       }
       return opened.credential;
     });
@@ -126,12 +123,9 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   }
 
   /** An Unauthenticated in place of the credential is a session that is no longer valid. @throws BadUserInput */
-  const credentialOf = (
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): MaybePromise<RequestIdentity['credential']> =>
+  const credentialOf = (request: IncomingMessage): MaybePromise<RequestIdentity['credential']> =>
     explicitCredential(rawCredentialsOf(request)) ??
-    andThen(cookieCredentialOf(request, response), credential => credential ?? fallback);
+    andThen(cookieCredentialOf(request), credential => credential ?? fallback);
 
   function scopeFor(socket: Socket, credential: RequestIdentity['credential']): Scope | undefined {
     if (credential === undefined || credential instanceof Error) return undefined;
@@ -143,10 +137,10 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   }
 
   return {
-    scopeOf(request, response) {
+    scopeOf(request) {
       const known = scopes.get(request);
       if (known !== undefined) return known;
-      const scope = andThen(credentialOf(request, response), credential => scopeFor(request.socket, credential));
+      const scope = andThen(credentialOf(request), credential => scopeFor(request.socket, credential));
       scopes.set(request, scope);
       return scope;
     },
@@ -157,7 +151,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
         reply.removeHeader('set-cookie').header('set-cookie', setCookieText(raw, value, lifetime));
       };
       const clearSession = () => setCookie('', { maxAge: 0, expires: new Date(0) });
-      const credential = await credentialOf(raw, reply.raw);
+      const credential = await credentialOf(raw);
       if (credential instanceof Unauthenticated) clearSession();
       return {
         credential,

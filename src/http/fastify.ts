@@ -8,6 +8,7 @@ import {
   LogController,
 } from 'fastify';
 import { GatewayError, Overloaded, RateLimited } from '../errors.js';
+import { setEarlyHeaders } from '../lib/early-headers.js';
 import { createPipeline, type Handler, type Stage } from '../lib/pipeline.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Connections } from './connections.js';
@@ -70,6 +71,7 @@ export async function createHttpApp({
       response.destroy();
       return;
     }
+    setEarlyHeaders(request, response);
     response.writeHead(500, { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' });
     response.end(JSON.stringify(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR')));
   };
@@ -79,7 +81,11 @@ export async function createHttpApp({
     bodyLimit: largestBody,
     requestTimeout: slowestRequestMs,
     serverFactory(handler, options) {
-      const pipeline = createPipeline(stages(handler), handler, answerStageError);
+      const toFastify: Handler = (request, response) => {
+        setEarlyHeaders(request, response);
+        handler(request, response);
+      };
+      const pipeline = createPipeline(stages(toFastify), toFastify, answerStageError);
       // Otherwise Node itself would answer a request without a host.
       const server = createHttpServer({ ...options, requireHostHeader: false }, pipeline);
       connections.watch(server);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { Attached } from '../lib/attached.js';
+import { addEarlyHeader } from '../lib/early-headers.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
 import type { Stage } from '../lib/pipeline.js';
 import { newOperationInfo, type OperationInfo, type Tracing } from './operation-info.js';
@@ -85,7 +86,7 @@ export function createRequestTelemetry({ log, telemetry, tracing, names }: Reque
     accept: names.accept,
     stage: next => (request, response) => {
       const startedAt = performance.now();
-      response.setHeader('x-request-id', of(request).id);
+      addEarlyHeader(request, 'x-request-id', of(request).id);
       response.once('close', () => onClose(request, response, startedAt));
       return next(request, response);
     },

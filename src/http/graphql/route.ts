@@ -99,7 +99,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     admission,
     requestTelemetry,
     async createContext(request, reply) {
-      const scope = await authentication.scopeOf(request.raw, reply.raw);
+      const scope = await authentication.scopeOf(request.raw);
       const identity = { ...(await authentication.identify(request, reply)), scope };
       const claim = budget.claim(scope ?? identity.address);
       const operation = requestTelemetry.of(request.raw);

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../../errors.js';
 import { Attached } from '../../lib/attached.js';
+import { addEarlyHeader, setEarlyHeaders } from '../../lib/early-headers.js';
 import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
 import { networkOf, type ProxyHeaders } from '../../lib/network.js';
@@ -32,7 +33,7 @@ interface RequestLimitsDeps {
   readonly limits: RateLimits;
   readonly proxyHeaders: Pick<ProxyHeaders, 'addressOf'>;
   /** The scope of the request's credential; undefined where it has none. @throws BadUserInput for an invalid one. */
-  scopeOf(request: IncomingMessage, response: ServerResponse): MaybePromise<Scope | undefined>;
+  scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
 }
 
 const isOpen = ({ url = '' }: IncomingMessage) => monitoringPaths.has(pathOf(url));
@@ -84,30 +85,29 @@ export function createRequestLimits({
     });
   }
 
-  /** @param isUpgrade an upgrade does not count as a request in flight: connections have a limit of their own. */
+  /** @param response undefined for an upgrade, which does not count as a request in flight: connections have a limit of their own. */
   function check(
     request: IncomingMessage,
-    response: ServerResponse,
-    isUpgrade: boolean,
+    response: ServerResponse | undefined,
   ): MaybePromise<GatewayError | undefined> {
     const reason = loadShedding.reason();
     if (reason !== undefined) {
-      response.setHeader('retry-after', retryOverloadSeconds);
+      addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
       return new Overloaded();
     }
-    if (!isUpgrade) receive(request, response);
+    if (response !== undefined) receive(request, response);
     return andThen(
-      undefinedIfRefused(() => scopeOf(request, response)),
+      undefinedIfRefused(() => scopeOf(request)),
       scope => {
         const address = proxyHeaders.addressOf(request);
         const refusal = budget.refusalFor(scope ?? address);
         if (refusal !== undefined) {
-          response.setHeader('retry-after', retryOverloadSeconds);
+          addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
           return refusal;
         }
         return andThen(limits.count(address, scope), verdict => {
           if (verdict === undefined) return undefined;
-          addRateLimitHeaders(verdict, response);
+          addRateLimitHeaders(verdict, request);
           return verdict.isOver ? rateLimited(verdict) : undefined;
         });
       },
@@ -117,12 +117,12 @@ export function createRequestLimits({
   return {
     stage: (next, fastify) => (request, response) => {
       if (connections.isOverBound(request)) {
-        response.setHeader('connection', 'close');
+        addEarlyHeader(request, 'connection', 'close');
         verdicts.set(request, new Overloaded());
         return fastify(request, response);
       }
       if (isOpen(request)) return next(request, response);
-      return andThen(check(request, response, false), refusal => {
+      return andThen(check(request, response), refusal => {
         verdicts.set(request, refusal ?? null);
         return (refusal === undefined ? next : fastify)(request, response);
       });
@@ -133,7 +133,8 @@ export function createRequestLimits({
         const verdict = verdicts.get(raw);
         // Every request that is not an upgrade has passed the stage.
         const isUpgrade = verdict === undefined && !isOpen(raw);
-        const refusal = isUpgrade ? await check(raw, reply.raw, true) : verdict;
+        const refusal = isUpgrade ? await check(raw, undefined) : verdict;
+        if (isUpgrade) setEarlyHeaders(raw, reply.raw);
         if (refusal) throw refusal;
       });
     },
@@ -157,11 +158,11 @@ const tooMuchSent = () =>
 /** Streams stay open as long as their client listens, and have a limit of their own. */
 const isStream = ({ url = '' }: IncomingMessage) => pathOf(url) === '/graphql/stream';
 
-function addRateLimitHeaders({ limit, remaining, resetSeconds, isOver }: Verdict, response: ServerResponse): void {
-  response.setHeader('ratelimit-limit', limit);
-  response.setHeader('ratelimit-remaining', remaining);
-  response.setHeader('ratelimit-reset', resetSeconds);
-  if (isOver) response.setHeader('retry-after', resetSeconds);
+function addRateLimitHeaders({ limit, remaining, resetSeconds, isOver }: Verdict, request: IncomingMessage): void {
+  addEarlyHeader(request, 'ratelimit-limit', limit);
+  addEarlyHeader(request, 'ratelimit-remaining', remaining);
+  addEarlyHeader(request, 'ratelimit-reset', resetSeconds);
+  if (isOver) addEarlyHeader(request, 'retry-after', resetSeconds);
 }
 
 function rateLimited({ limit, resetSeconds }: Verdict): RateLimited {

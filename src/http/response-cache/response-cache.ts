@@ -5,6 +5,7 @@ import type { Scope } from '../../auth/credentials.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { Attached } from '../../lib/attached.js';
+import { earlyHeadersOf, type HeaderList } from '../../lib/early-headers.js';
 import { joinBytes } from '../../lib/join-bytes.js';
 import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
@@ -14,7 +15,7 @@ import type { RequestTelemetry } from '../../observability/request-telemetry.js'
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { readBody } from '../request-body.js';
-import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
+import { type CachedResponse, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides the body and the credential, what the response is. */
 const keyHeaders = ['accept', 'content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
@@ -41,7 +42,7 @@ interface ResponseCacheDeps {
   readonly requestTelemetry: Pick<RequestTelemetry, 'of' | 'accept'>;
   readonly budget: MemoryBudget;
   /** The scope of a request; undefined: it is not cached. @throws anything, for a request that a later stage refuses. */
-  scopeOf(request: IncomingMessage, response: ServerResponse): MaybePromise<Scope | undefined>;
+  scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
   /** In bytes. */
   readonly largestBody: number;
 }
@@ -99,6 +100,7 @@ export function createResponseCache({
     operation.name = cached.operation;
     operation.outcome = cached.outcome;
     return andThen(represent(cached, request.headers), ({ status, headers, body }): true => {
+      headers.push(...earlyHeadersOf(request));
       response.writeHead(status, headers);
       // All parts in one write.
       if (body.length > 1) response.cork();
@@ -154,7 +156,7 @@ export function createResponseCache({
       const orNext = (work: () => MaybePromise<boolean>) =>
         andThen(undefinedIfRefused(work), done => (done ? undefined : next(request, response)));
       return andThen(
-        undefinedIfRefused(() => scopeOf(request, response)),
+        undefinedIfRefused(() => scopeOf(request)),
         scope => {
           if (scope === undefined) return next(request, response);
           if (request.method === 'GET') return orNext(() => respond(scope, request, response, undefined));

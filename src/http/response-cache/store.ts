@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type IncomingHttpHeaders, type OutgoingHttpHeader, validateHeaderName, validateHeaderValue } from 'node:http';
+import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -10,6 +10,7 @@ import type { Generations } from '../../data/cache/generations.js';
 import { partsOf, type ScopedKey, type SharedStore } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { createRedisGuard } from '../../data/redis.js';
+import type { HeaderList } from '../../lib/early-headers.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
@@ -170,9 +171,6 @@ function unpack(bytes: Buffer): CachedResponse {
   const { operation, outcome, ...rest } = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
   return { ...rest, operation, outcome, body: [body], length: body.length, gzipped: undefined };
 }
-
-/** Names and values in turns, as `writeHead` takes them. */
-export type HeaderList = OutgoingHttpHeader[];
 
 /** A whole response of status 200, as it is sent. */
 export interface CachedResponse {

@@ -16,7 +16,8 @@ export interface Waiter {
 export class Bulkhead {
   #freeSlots: number;
   readonly #maxWaiting: number;
-  readonly #waiting = new Set<Waiter>();
+  /** Made when the first call has to wait. */
+  #waiting: Set<Waiter> | undefined;
 
   constructor(slots: number, maxWaiting: number) {
     this.#freeSlots = slots;
@@ -30,23 +31,24 @@ export class Bulkhead {
       waiter.start();
       return;
     }
+    this.#waiting ??= new Set();
     if (this.#waiting.size >= this.#maxWaiting) throw new BulkheadFull('The queue is full');
     this.#waiting.add(waiter);
   }
 
   /** Removes a waiter from the queue. @returns false if its slot is already on the way: `start` will still be called */
   withdraw(waiter: Waiter): boolean {
-    return this.#waiting.delete(waiter);
+    return this.#waiting?.delete(waiter) ?? false;
   }
 
   /** Gives a slot back. */
   leave(): void {
-    const [next] = this.#waiting;
+    const [next] = this.#waiting ?? [];
     if (next === undefined) {
       this.#freeSlots += 1;
       return;
     }
-    this.#waiting.delete(next);
+    this.#waiting?.delete(next);
     // Not now: thousands may wait, and each of them may fail at once and start the next.
     queueMicrotask(() => next.start());
   }

@@ -15,6 +15,7 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
 import { type Context, createContext, type RequestIdentity } from '../context.js';
 import { BadUserInput, UpstreamTimeout } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
@@ -23,7 +24,21 @@ import { maskError, toGraphqlError, withoutSuggestions } from '../http/mask-erro
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from '../observability/operation-info.js';
 import { addResponseMetadata } from '../observability/response-metadata.js';
-import type { OperationRequest } from './protocol.js';
+
+/** A member of JSON that is an object. */
+export const members = z.record(z.string(), z.unknown()).nullish();
+
+/** The members of GraphQL over HTTP (request parameters). */
+export const operationRequest = z.object({
+  query: z.string().nullish(),
+  documentId: z.string().nullish(),
+  operationName: z.string().nullish(),
+  variables: members,
+  extensions: members,
+});
+
+/** The operation that a client wants executed. It has no `query` if a hash names the document. */
+export type OperationRequest = z.output<typeof operationRequest>;
 
 /** An operation that may be executed. */
 export interface Operation extends Pick<OperationRequest, 'operationName' | 'variables'> {

@@ -2,8 +2,10 @@ import { buildSchema, type ExecutionArgs, type FormattedExecutionResult, parse }
 import { type Context, makeServer, type Server, type SubscribePayload, type WebSocket } from 'graphql-ws';
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
-import { Abandoned, BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
+import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
 import { checkJson } from '../graphql/limits/bounds.js';
+import type { EncodedResult, OperationResults } from './operation-results.js';
+import { members, type OperationRequest, operationRequest } from './operations.js';
 import { FailedOperation } from './shared-execution.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */
@@ -21,6 +23,8 @@ export interface ProtocolConnection extends WebSocket {
   acknowledge(context: ProtocolContext): Promise<void>;
   /** Starts an operation. @throws Abandoned if the connection is closed instead. */
   start(id: string, request: OperationRequest): OperationResults;
+  /** The result that belongs into the message that is sent next, in place of the `null` at its end. */
+  resultOfMessage: EncodedResult | undefined;
 }
 
 /** graphql-ws demands an operation before it asks for results. Ours is parsed later, when its turn has come. */
@@ -39,25 +43,13 @@ export function createProtocolServer(initMs: number): ProtocolServer {
       contextValue: extra.start(id, (payload as RequestHolder).request),
     }),
     execute: ({ contextValue }) => contextValue as OperationResults,
-    onNext: (_, __, ___, ____, result) => result as FormattedExecutionResult,
+    // It is serialized and sent without a pause in between, so that no other message can take its result.
+    onNext: ({ extra }, _, __, ___, result) =>
+      new Placeholder(extra, result as EncodedResult) as FormattedExecutionResult,
     onError: (_, __, ___, [error]) =>
       error?.originalError instanceof FailedOperation ? JSON.parse(error.originalError.errors) : undefined,
   });
 }
-
-const members = z.record(z.string(), z.unknown()).nullish();
-
-/** The members of GraphQL over HTTP (request parameters). */
-export const operationRequest = z.object({
-  query: z.string().nullish(),
-  documentId: z.string().nullish(),
-  operationName: z.string().nullish(),
-  variables: members,
-  extensions: members,
-});
-
-/** The operation that a client wants executed. It has no `query` if a hash names the document. */
-export type OperationRequest = z.output<typeof operationRequest>;
 
 /** What graphql-ws sees as the payload of `subscribe`. It demands a `query`, which a trusted document need not have. */
 interface RequestHolder extends SubscribePayload {
@@ -143,106 +135,18 @@ function closeCodeOf(error: GatewayError): number {
 /** Cuts a reason to what a close frame can hold: 123 bytes (RFC 6455, 5.5.1). */
 export const closeReason = (reason: string): string => Buffer.from(reason).subarray(0, 120).toString();
 
-/** The result that graphql-ws is turning into a message; undefined at any other time. */
-let serialized: EncodedResult | undefined;
+/** Leaves a `null` in a message of graphql-ws, in the place of the result that the connection then sends. */
+class Placeholder {
+  readonly #connection: ProtocolConnection;
+  readonly #result: EncodedResult;
 
-/** A result as JSON, which goes into the message as it is: one text serves all listeners. */
-export class EncodedResult {
-  readonly data = null;
-  readonly parts: readonly (Buffer | string)[];
-  /** Whether the client is disconnected if it is slow and the memory budget has no room for the result. */
-  readonly needsRoom: boolean;
-
-  constructor(parts: readonly (Buffer | string)[], needsRoom: boolean) {
-    this.parts = parts;
-    this.needsRoom = needsRoom;
+  constructor(connection: ProtocolConnection, result: EncodedResult) {
+    this.#connection = connection;
+    this.#result = result;
   }
 
-  /** Leaves a `null` in the message, in the place of the parts. */
   toJSON(): null {
-    serialized = this;
+    this.#connection.resultOfMessage = this.#result;
     return null;
   }
-}
-
-/** The results of one operation. `return` ends them at once, whatever they wait for, so that the client may use the id again. */
-export class OperationResults implements AsyncGenerator<EncodedResult, undefined> {
-  /** True until the operation is known to be a subscription: a draining connection waits for its response. */
-  isSingle = true;
-  readonly id: string;
-  readonly #stopping = new AbortController();
-  readonly #results: AsyncGenerator<EncodedResult, undefined>;
-  readonly #onEnd: (results: OperationResults) => void;
-  #settle: ((result: IteratorResult<EncodedResult, undefined>) => void) | undefined;
-
-  constructor(
-    id: string,
-    run: (results: OperationResults) => AsyncGenerator<EncodedResult, undefined>,
-    onEnd: (results: OperationResults) => void,
-  ) {
-    this.id = id;
-    this.#results = run(this);
-    this.#onEnd = onEnd;
-  }
-
-  /** Aborts when the operation has ended or is to stop. */
-  get signal(): AbortSignal {
-    return this.#stopping.signal;
-  }
-
-  next(): Promise<IteratorResult<EncodedResult, undefined>> {
-    return new Promise((resolve, reject) => {
-      this.#settle = resolve;
-      this.#results.next().then(
-        result => {
-          if (result.done) this.#end();
-          resolve(result);
-        },
-        error => {
-          this.#end();
-          reject(error);
-        },
-      );
-    });
-  }
-
-  async return(): Promise<IteratorReturnResult<undefined>> {
-    this.#end();
-    this.#results.return(undefined).catch(() => {});
-    const end = { done: true, value: undefined } as const;
-    this.#settle?.(end);
-    return end;
-  }
-
-  #end(): void {
-    this.#onEnd(this);
-    this.#stopping.abort(new Abandoned('The client has gone'));
-  }
-
-  async throw(error: unknown): Promise<never> {
-    await this.return();
-    throw error;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return();
-  }
-}
-
-/** A message of graphql-ws in the parts in which it is sent. @param needsRoom see `EncodedResult`; true for a message without a result. */
-export function messageParts(message: string): {
-  readonly parts: readonly (Buffer | string)[];
-  readonly needsRoom: boolean;
-} {
-  const result = serialized;
-  serialized = undefined;
-  if (result === undefined) return { parts: [message], needsRoom: true };
-  const before = message.slice(0, -'null}'.length);
-  const [only] = result.parts;
-  const parts = typeof only === 'string' ? [`${before}${only}}`] : [before, ...result.parts, '}'];
-  return { parts, needsRoom: result.needsRoom };
 }

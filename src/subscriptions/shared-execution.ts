@@ -152,8 +152,8 @@ export class SendBuffer {
   readonly #sent: () => number;
   #claim: Claim;
   #queued = 0;
-  /** Callbacks that wait until the client has taken something. */
-  readonly #waiting = new Set<() => void>();
+  /** Callbacks that wait until the client has taken something; made when the first one has to wait. */
+  #waiting: Set<() => void> | undefined;
 
   /** @param sent returns how many bytes were sent and not yet taken by the client. */
   constructor(sent: () => number, claim: Claim) {
@@ -167,6 +167,7 @@ export class SendBuffer {
 
   /** Calls back once, when the client has taken some of what was sent, or when the connection has ended. */
   whenTaken(callback: () => void): void {
+    this.#waiting ??= new Set();
     this.#waiting.add(callback);
   }
 
@@ -200,9 +201,9 @@ export class SendBuffer {
   }
 
   #wake(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const each of waiting) each();
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    for (const each of waiting ?? []) each();
   }
 }
 
@@ -211,11 +212,14 @@ export class FailedOperation extends Error {
   override readonly name = 'FailedOperation';
   readonly errors: string;
 
-  constructor(errors: string) {
-    super('The operation failed');
+  constructor(errors: string, cause?: unknown) {
+    super('The operation failed', { cause });
     this.errors = errors;
   }
 }
+
+/** The client takes the values of a subscription more slowly than they come. */
+export class SlowReader extends RateLimited {}
 
 const mostWaiting = 1_000;
 /** In bytes. */
@@ -245,7 +249,7 @@ export class Subscriber implements Listener {
     if (this.#buffer.queue(text.length) && !isTooMuch) this.#wake?.();
     else {
       this.#clear();
-      this.#endWith(new RateLimited('Too slow a reader'));
+      this.#endWith(new SlowReader('Too slow a reader'));
     }
   }
 
@@ -265,7 +269,7 @@ export class Subscriber implements Listener {
 
   /**
    * The next result as JSON, once the client is not slow; undefined at the end.
-   * @throws FailedOperation if the subscription ended with errors, RateLimited if the client was too slow.
+   * @throws FailedOperation if the subscription ended with errors, SlowReader if the client was too slow.
    */
   async take(): Promise<string | undefined> {
     for (;;) {

@@ -1,18 +1,12 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Abandoned, BadUserInput, RateLimited } from '../errors.js';
-import { responseFrames } from '../graphql/response-text.js';
-import type { Authentication, Identity } from '../http/authentication.js';
+import { BadUserInput, RateLimited } from '../errors.js';
+import type { Authentication } from '../http/authentication.js';
 import type { Claim } from '../lib/memory-budget.js';
-import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
-import type { Operation } from './operations.js';
-import { type OperationRequest, operationRequest } from './protocol.js';
-import { FailedOperation, SendBuffer, Subscriber } from './shared-execution.js';
+import { type EncodedResult, framed, type OperationHost, OperationResults } from './operation-results.js';
+import { type OperationRequest, operationRequest } from './operations.js';
+import { FailedOperation, SendBuffer, SlowReader } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
-
-const complete = 'event: complete\ndata: \n\n';
-const next = (result: string) => `event: next\ndata: ${result}\n\n`;
-const failure = (errors: string) => `${next(`{"errors":${errors}}`)}${complete}`;
 
 const head = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -60,13 +54,13 @@ export function registerSse(
         open.delete(stream);
         stream.closed();
       });
-      stream.run(
-        () => readRequest(request),
-        request.method === 'GET',
-        identity,
-        subscriptions,
-        subscriptions.requestTelemetry.of(request.raw),
-      );
+      const operationInfo = subscriptions.requestTelemetry.of(request.raw);
+      const read = () => {
+        const operation = subscriptions.read(readRequest(request), operationInfo);
+        if (request.method !== 'GET' || operation.type !== 'mutation') return operation;
+        throw new BadUserInput('query', 'send a mutation with POST');
+      };
+      void stream.run(new OperationResults('', subscriptions, stream, identity, operationInfo, read));
     },
   });
 
@@ -77,138 +71,92 @@ export function registerSse(
   return () => [...open];
 }
 
-/** One event stream. */
-class Stream {
+/** One event stream, which carries one operation. */
+class Stream implements OperationHost {
+  readonly transport = 'sse';
+  readonly buffer: SendBuffer;
+  isDraining = false;
   readonly #response: ServerResponse;
   readonly #disconnect: () => void;
-  /** Counts the unsent bytes of a subscription (`#buffer`), or a single response as a whole until it is sent. */
-  readonly #claim: Claim;
-  readonly #buffer: SendBuffer;
   /** The send buffer at the last heartbeat, in bytes. */
   #unsent = 0;
-  #stop = () => {};
+  #results: OperationResults | undefined;
   #over = false;
-  /** True for a query or a mutation. */
-  #isSingle = false;
 
   constructor(response: ServerResponse, headers: OutgoingHttpHeaders, claim: Claim, disconnect: () => void) {
     this.#response = response;
     this.#disconnect = disconnect;
-    this.#claim = claim;
-    this.#buffer = new SendBuffer(() => response.writableLength, claim);
+    this.buffer = new SendBuffer(() => response.writableLength, claim);
     response.on('error', () => response.destroy());
     response.socket?.setKeepAlive(true);
     response.writeHead(200, headers);
     response.write(':\n\n');
   }
 
-  send(frame: string): void {
-    if (this.#over) return;
-    const { isSlow } = this.#buffer;
-    this.#response.write(frame, () => {
-      if (!this.#isSingle) this.#buffer.taken();
-    });
-    // A slow reader must not fill the memory of the process.
-    if (!this.#isSingle && !this.#buffer.count() && isSlow) this.#response.destroy();
+  /** Sends the results until they end or the client has gone. */
+  async run(results: OperationResults): Promise<void> {
+    this.#results = results;
+    try {
+      for await (const result of results) this.#send(framed('event: next\ndata: ', result, '\n\n'), result.needsRoom);
+    } catch (error) {
+      // A client that is too slow is disconnected without a word.
+      if (!(error instanceof FailedOperation) || error.cause instanceof SlowReader) return this.end();
+      this.#send([`event: next\ndata: {"errors":${error.errors}}\n\n`]);
+    }
+    this.#send(['event: complete\ndata: \n\n']);
+    this.end();
   }
+
+  #send(parts: readonly (Buffer | string)[], needsRoom = true): void {
+    if (this.#over) return;
+    const { isSlow } = this.buffer;
+    for (const part of parts) this.#response.write(part, this.#onSent);
+    // A slow reader must not fill the memory of the process.
+    if (!this.buffer.count() && isSlow && needsRoom) this.#response.destroy();
+  }
+
+  readonly #onSent = () => this.buffer.taken();
 
   /** Sends a comment, so that proxies keep the connection open. Destroys a stream whose client took nothing since the last heartbeat. */
   heartbeat(): void {
     const buffered = this.#response.writableLength;
     if (this.#response.writableNeedDrain && buffered >= this.#unsent) this.#response.destroy();
-    else if (!this.#response.writableNeedDrain) this.send(':\n\n');
+    else if (!this.#response.writableNeedDrain) this.#send([':\n\n']);
     this.#unsent = buffered;
   }
 
   /** Called when the connection is closed. */
   closed(): void {
     this.end();
-    this.#buffer.release();
+    this.buffer.release();
   }
 
   /** Ends a subscription; a query or a mutation ends with its response. */
   leave(): void {
-    if (!this.#isSingle) this.end();
+    this.isDraining = true;
+    if (this.#results?.isSingle === false) this.end();
   }
 
   /** Ends the response and stops the operation. */
   end(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#stop();
+    void this.#results?.return();
     this.#disconnect();
     this.#response.end();
   }
 
-  run(
-    read: () => OperationRequest,
-    isGet: boolean,
-    identity: Identity,
-    subscriptions: Subscriptions,
-    operationInfo: OperationInfo,
-  ): void {
-    try {
-      const operation = subscriptions.read(read(), operationInfo);
-      if (isGet && operation.type === 'mutation') throw new BadUserInput('query', 'send a mutation with POST');
-      if (operation.type === 'subscription') void this.#listen(operation, identity, subscriptions, operationInfo);
-      else void this.#answer(operation, identity, subscriptions, operationInfo);
-    } catch (error) {
-      this.send(failure(subscriptions.formatErrors(error, operationInfo)));
-      this.end();
-    }
+  inTurn(_: OperationResults, start: () => Promise<EncodedResult | undefined>): Promise<EncodedResult | undefined> {
+    return start();
   }
 
-  async #listen(
-    operation: Operation,
-    identity: Identity,
-    subscriptions: Subscriptions,
-    operationInfo: OperationInfo,
-  ): Promise<void> {
-    const subscriber = new Subscriber(this.#buffer);
-    const leave = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
-    subscriptions.telemetry.listeners('sse', 1);
-    this.#stop = () => {
-      leave();
-      subscriber.stop();
-      subscriptions.telemetry.listeners('sse', -1);
-    };
-    try {
-      for (let text = await subscriber.take(); text !== undefined; text = await subscriber.take())
-        this.send(next(text));
-      this.send(complete);
-    } catch (error) {
-      // A client that is too slow is disconnected without a word.
-      if (error instanceof FailedOperation) {
-        operationInfo.outcome = outcomeOfErrors(JSON.parse(error.errors));
-        this.send(failure(error.errors));
-      }
-    }
+  async room(): Promise<void> {}
+
+  drop(): void {
     this.end();
   }
 
-  async #answer(
-    operation: Operation,
-    identity: Identity,
-    subscriptions: Subscriptions,
-    operationInfo: OperationInfo,
-  ): Promise<void> {
-    this.#isSingle = true;
-    const stopping = new AbortController();
-    this.#stop = () => stopping.abort(new Abandoned('The client has gone'));
-    try {
-      const outcome = await subscriptions.single(operation, identity, stopping.signal, operationInfo, this.#claim);
-      if ('errors' in outcome) this.send(failure(JSON.stringify(outcome.errors)));
-      else if (!this.#over) {
-        const parts = responseFrames(outcome.answer, this.#claim);
-        const [only] = parts;
-        const frames = typeof only === 'string' ? [next(only)] : ['event: next\ndata: ', ...parts, '\n\n'];
-        for (const frame of [...frames, complete]) this.#response.write(frame);
-      }
-    } catch (error) {
-      this.send(failure(subscriptions.formatErrors(error, operationInfo)));
-    }
-    this.end();
-  }
+  onEnd(): void {}
 }
 
 /** @throws BadUserInput if the parameters are not those of GraphQL over HTTP. */

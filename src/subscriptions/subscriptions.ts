@@ -9,8 +9,7 @@ import { type OperationInfo, operationName, outcomeOfErrors } from '../observabi
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { ConnectionCounts, type SubscriptionLimits } from './limits.js';
-import { type Executor, type Operation, type Outcome, RefusedOperation } from './operations.js';
-import type { OperationRequest } from './protocol.js';
+import { type Executor, type Operation, type OperationRequest, type Outcome, RefusedOperation } from './operations.js';
 import { SharedExecution, type Subscriber } from './shared-execution.js';
 
 /** What the WebSocket and SSE transports share. */

@@ -1,30 +1,24 @@
 import type { WebSocket } from 'ws';
-import type { RawCredentials } from '../auth/credentials.js';
 import { Abandoned } from '../errors.js';
-import { responseFrames } from '../graphql/response-text.js';
-import type { Handshake, Identity } from '../http/authentication.js';
+import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import { Bulkhead } from '../lib/bulkhead.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
-import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
 import type { SubscriptionTimes } from './limits.js';
-import type { Operation } from './operations.js';
+import { type EncodedResult, framed, type OperationHost, OperationResults } from './operation-results.js';
+import type { OperationRequest } from './operations.js';
 import {
   closeCodes,
   closeFor,
   closeReason,
-  EncodedResult,
   messageIn,
-  messageParts,
-  type OperationRequest,
-  OperationResults,
   type ProtocolConnection,
   type ProtocolContext,
   type ProtocolServer,
   protocol,
   rawCredentialsIn,
 } from './protocol.js';
-import { FailedOperation, SendBuffer, Subscriber } from './shared-execution.js';
+import { SendBuffer } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** What a connection is made with. */
@@ -32,8 +26,7 @@ interface ConnectionDeps {
   readonly subscriptions: Subscriptions;
   readonly times: SubscriptionTimes;
   readonly server: ProtocolServer;
-  /** Identifies the client by its handshake and the payload of `connection_init`. @throws as `Authentication.authenticate` does. */
-  authenticate(handshake: Handshake, rawCredentials: RawCredentials): Promise<Identity>;
+  readonly authentication: Authentication;
 }
 
 /** How long the client may take to close its side. */
@@ -46,8 +39,9 @@ const mostUnsent = 1024 * 1024;
 const controlBytesPerBeat = 16 * 1024;
 
 /** One WebSocket, as graphql-ws sees it: its limits, its memory, and the operations that run on it. */
-export class WebSocketConnection implements ProtocolConnection {
+export class WebSocketConnection implements ProtocolConnection, OperationHost {
   readonly protocol = protocol;
+  readonly transport = 'websocket';
   readonly #socket: WebSocket;
   readonly #id: string;
   readonly #handshake: Handshake;
@@ -55,7 +49,7 @@ export class WebSocketConnection implements ProtocolConnection {
   readonly #running = new Set<OperationResults>();
   /** Bounds how many operations are executed at a time; the others wait in order. */
   readonly #executions: Bulkhead;
-  readonly #buffer: SendBuffer;
+  readonly buffer: SendBuffer;
   /** Counts the bytes of a message that has not arrived completely. */
   readonly #unfinishedClaim: Claim;
   #unfinished = 0;
@@ -68,7 +62,8 @@ export class WebSocketConnection implements ProtocolConnection {
   #unsent = 0;
   #idleSince = performance.now();
   #operationsStarted = 0;
-  #isDraining = false;
+  isDraining = false;
+  resultOfMessage: EncodedResult | undefined;
 
   /** @param id the id of the upgrade request; operations are numbered below it, such as `id/1`. */
   constructor(socket: WebSocket, id: string, handshake: Handshake, deps: ConnectionDeps) {
@@ -77,7 +72,7 @@ export class WebSocketConnection implements ProtocolConnection {
     this.#handshake = handshake;
     this.#deps = deps;
     this.#executions = new Bulkhead(deps.subscriptions.limits.executions, deps.subscriptions.limits.operations);
-    this.#buffer = new SendBuffer(() => socket.bufferedAmount, deps.subscriptions.claimOf(handshake.address));
+    this.buffer = new SendBuffer(() => socket.bufferedAmount, deps.subscriptions.claimOf(handshake.address));
     this.#unfinishedClaim = deps.subscriptions.claimOf(networkOf(handshake.address));
     this.#closed = deps.server.opened(this, this);
     socket.on('pong', () => {
@@ -94,7 +89,7 @@ export class WebSocketConnection implements ProtocolConnection {
       const message = isBinary ? undefined : messageIn(data as Buffer);
       if (message === undefined) return this.close(closeCodes.badRequest, 'Invalid message received');
       // The client repeats the operation after it has reconnected.
-      if (message.type === 'subscribe' && this.#isDraining) return;
+      if (message.type === 'subscribe' && this.isDraining) return;
       try {
         // graphql-ws also takes a message that is parsed already.
         await receive(message as never);
@@ -137,29 +132,31 @@ export class WebSocketConnection implements ProtocolConnection {
 
   /** Sends one message of graphql-ws, with the result that belongs into it. */
   send(message: string): void {
-    const { parts, needsRoom } = messageParts(message);
+    const result = this.resultOfMessage;
+    this.resultOfMessage = undefined;
+    const parts = result === undefined ? [message] : framed(message.slice(0, -'null}'.length), result, '}');
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
-    const { isSlow } = this.#buffer;
+    const { isSlow } = this.buffer;
     if (socket.bufferedAmount > mostUnsent) socket.pause();
     const last = parts.length - 1;
     for (const [index, part] of parts.entries()) {
       socket.send(part, { binary: false, fin: index === last }, index === last ? () => this.#onSent() : undefined);
     }
     // A slow reader must not fill the memory of the process.
-    if (!this.#buffer.count() && isSlow && needsRoom) socket.terminate();
+    if (!this.buffer.count() && isSlow && result?.needsRoom !== false) socket.terminate();
   }
 
   /** The client has taken some bytes. */
   #onSent(): void {
     if (this.#socket.isPaused && this.#socket.bufferedAmount <= mostUnsent) this.#socket.resume();
-    this.#buffer.taken();
+    this.buffer.taken();
   }
 
   /** Waits until the send buffer is below `mostUnsent`, or the connection is closed. */
-  async #room(): Promise<void> {
+  async room(): Promise<void> {
     while (!this.#isClosed && this.#socket.bufferedAmount > mostUnsent) {
-      await new Promise<void>(resolve => this.#buffer.whenTaken(resolve));
+      await new Promise<void>(resolve => this.buffer.whenTaken(resolve));
     }
   }
 
@@ -174,19 +171,19 @@ export class WebSocketConnection implements ProtocolConnection {
 
   /** Drains the connection: ends subscriptions, starts nothing new, and closes when every running query and mutation has its response. */
   leave(): void {
-    this.#isDraining = true;
-    for (const results of [...this.#running]) if (!results.isSingle) this.#drop(results);
+    this.isDraining = true;
+    for (const results of [...this.#running]) if (!results.isSingle) this.drop(results);
     this.#closeWhenDone();
   }
 
   /** Ends results without a `complete`, which the client would take for the end of its subscription. */
-  #drop(results: OperationResults): void {
+  drop(results: OperationResults): void {
     if (this.#admitted !== undefined) delete this.#admitted.context.subscriptions[results.id];
     void results.return();
   }
 
   #closeWhenDone(): void {
-    if (this.#isDraining && this.#running.size === 0) this.close(closeCodes.goingAway, 'Going away');
+    if (this.isDraining && this.#running.size === 0) this.close(closeCodes.goingAway, 'Going away');
   }
 
   /** One heartbeat. Terminates a client that neither answered the last one nor took any bytes since, and closes an idle connection. */
@@ -210,129 +207,68 @@ export class WebSocketConnection implements ProtocolConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#admitted?.leave();
-    this.#buffer.release();
+    this.buffer.release();
     void this.#closed();
     this.#unfinishedClaim.release();
   }
 
   /** Identifies the client. @throws GatewayError if the connection may not be opened. */
   async acknowledge(context: ProtocolContext): Promise<void> {
-    const { subscriptions, authenticate } = this.#deps;
-    const identity = await authenticate(this.#handshake, rawCredentialsIn(context.connectionParams ?? {}));
+    const { subscriptions, authentication } = this.#deps;
+    const identity = await authentication.authenticate(
+      this.#handshake,
+      rawCredentialsIn(context.connectionParams ?? {}),
+    );
     // The client may have disconnected in the meantime.
     if (this.#isClosed) return;
     const leave = subscriptions.enter(identity);
     if (leave === undefined)
       return this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
     this.#admitted = { context, identity, leave };
-    this.#buffer.chargeTo(subscriptions.claim(identity));
+    this.buffer.chargeTo(subscriptions.claim(identity));
   }
 
   /** Starts an operation. @throws Abandoned if it closes the connection. */
   start(id: string, request: OperationRequest): OperationResults {
+    const { subscriptions } = this.#deps;
     const identity = this.#admitted?.identity;
-    if (identity === undefined || this.#running.size >= this.#deps.subscriptions.limits.operations) {
+    if (identity === undefined || this.#running.size >= subscriptions.limits.operations) {
       this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
       throw new Abandoned('The connection is closed');
     }
-    const results = new OperationResults(
-      id,
-      self => this.#run(self, request, identity),
-      self => {
-        this.#running.delete(self);
-        // By then graphql-ws has sent the message that completes the operation.
-        if (this.#isDraining) setImmediate(() => this.#closeWhenDone());
-      },
-    );
+    this.#operationsStarted += 1;
+    this.#idleSince = performance.now();
+    const operationInfo = subscriptions.requestTelemetry.startOperation(`${this.#id}/${this.#operationsStarted}`);
+    const read = () => subscriptions.read(request, operationInfo);
+    const results = new OperationResults(id, subscriptions, this, identity, operationInfo, read);
     this.#running.add(results);
     return results;
   }
 
-  async *#run(
+  async inTurn(
     results: OperationResults,
-    request: OperationRequest,
-    identity: Identity,
-  ): AsyncGenerator<EncodedResult, undefined> {
-    const { subscriptions } = this.#deps;
-    const { signal } = results;
-    this.#operationsStarted += 1;
-    this.#idleSince = performance.now();
-    const operationInfo = subscriptions.requestTelemetry.startOperation(`${this.#id}/${this.#operationsStarted}`);
-    let executedAt: number | undefined;
-    let subscriber: Subscriber | undefined;
-    try {
-      const isNext = await new Promise<boolean>(resolve => {
-        const waiter = { start: () => resolve(true) };
-        signal.addEventListener('abort', () => this.#executions.withdraw(waiter) && resolve(false), { once: true });
-        this.#executions.enter(waiter);
-      });
-      if (!isNext) return;
-      try {
-        await this.#room();
-        if (!signal.aborted) await subscriptions.count(identity);
-        if (signal.aborted) return;
-        const operation = subscriptions.read(request, operationInfo);
-        if (operation.type !== 'subscription') {
-          executedAt = performance.now();
-          yield await this.#answer(operation, identity, signal, operationInfo);
-          return;
-        }
-        results.isSingle = false;
-        if (this.#isDraining) {
-          this.#drop(results);
-          return;
-        }
-        subscriber = this.#listen(operation, identity, signal, operationInfo);
-      } finally {
-        this.#executions.leave();
-      }
-      for (let text = await subscriber.take(); text !== undefined; text = await subscriber.take()) {
-        yield new EncodedResult([text], true);
-      }
-    } catch (error) {
-      if (error instanceof FailedOperation) {
-        operationInfo.outcome = outcomeOfErrors(JSON.parse(error.errors));
-        throw error;
-      }
-      throw new FailedOperation(subscriptions.formatErrors(error, operationInfo));
-    } finally {
-      if (signal.aborted && results.isSingle) operationInfo.outcome = 'ABANDONED';
-      const tookMs = executedAt === undefined ? undefined : performance.now() - executedAt;
-      subscriptions.requestTelemetry.endOperation(operationInfo, tookMs);
-    }
-  }
-
-  /** Subscribes until the operation ends. */
-  #listen(operation: Operation, identity: Identity, signal: AbortSignal, operationInfo: OperationInfo): Subscriber {
-    const { subscriptions } = this.#deps;
-    const subscriber = new Subscriber(this.#buffer);
-    subscriptions.telemetry.listeners('websocket', 1);
-    const leave = subscriptions.subscribe(operation, identity, subscriber, operationInfo);
-    signal.addEventListener('abort', () => {
-      leave();
-      subscriber.stop();
-      subscriptions.telemetry.listeners('websocket', -1);
+    start: () => Promise<EncodedResult | undefined>,
+  ): Promise<EncodedResult | undefined> {
+    const isNext = await new Promise<boolean>(resolve => {
+      const waiter = { start: () => resolve(true) };
+      results.onStop(() => this.#executions.withdraw(waiter) && resolve(false));
+      this.#executions.enter(waiter);
     });
-    return subscriber;
+    if (!isNext) return undefined;
+    try {
+      await this.room();
+      if (!results.isOver && this.#admitted !== undefined)
+        await this.#deps.subscriptions.count(this.#admitted.identity);
+      return await start();
+    } finally {
+      this.#executions.leave();
+    }
   }
 
-  /** @throws FailedOperation if the operation was not executed. */
-  async #answer(
-    operation: Operation,
-    identity: Identity,
-    signal: AbortSignal,
-    operationInfo: OperationInfo,
-  ): Promise<EncodedResult> {
-    const { subscriptions } = this.#deps;
-    const claim = subscriptions.claim(identity);
-    try {
-      const outcome = await subscriptions.single(operation, identity, signal, operationInfo, claim);
-      await this.#room();
-      if ('errors' in outcome) throw new FailedOperation(JSON.stringify(outcome.errors));
-      if (signal.aborted) throw signal.reason;
-      return new EncodedResult(responseFrames(outcome.answer, claim), false);
-    } finally {
-      claim.release();
-    }
+  onEnd(results: OperationResults, milliseconds: number | undefined): void {
+    this.#running.delete(results);
+    this.#deps.subscriptions.requestTelemetry.endOperation(results.operationInfo, milliseconds);
+    // By then graphql-ws has sent the message that completes the operation.
+    if (this.isDraining) setImmediate(() => this.#closeWhenDone());
   }
 }

@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { WebSocketServer } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
 import { errorBody, safeHeaders } from '../http/web-safety.js';
@@ -56,13 +56,11 @@ export function registerWebsocket(
     maxBufferedChunks: mostChunks,
     handleProtocols: offered => (offered.has(protocol) ? protocol : false),
   });
-  const protocolServer = createProtocolServer(times.initMs);
+  const connectionDeps = { subscriptions, times, authentication, server: createProtocolServer(times.initMs) };
   server.on('headers', (headers, request) => {
     const id = upgrades.get(request)?.telemetry.id;
     if (id !== undefined) headers.push(`x-request-id: ${id}`);
   });
-  const authenticate = (handshake: Handshake, rawCredentials: object) =>
-    authentication.authenticate(handshake, rawCredentials);
 
   server.on('wsClientError', (_, __, request) => {
     const head = { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' };
@@ -97,26 +95,24 @@ export function registerWebsocket(
     }
     const handshake = authentication.handshakeOf(request);
     reply.hijack();
-    const { telemetry, response } = upgrade;
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
-      // Otherwise the response would keep the whole request alive as long as the socket.
-      response.detachSocket(upgrade.socket);
-      const connection = new WebSocketConnection(socket, telemetry.id, handshake, {
-        subscriptions,
-        times,
-        authenticate,
-        server: protocolServer,
-      });
-      connections.add(connection);
-      // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
-      upgrade.socket.prependListener('data', chunk => connection.arrived(chunk.length, mostUnfinished));
-      socket.on('close', code => {
-        connections.delete(connection);
-        connection.end();
-        telemetry.closed(code, connection.operationsStarted);
-      });
+      upgrade.response.detachSocket(upgrade.socket);
+      open(socket, upgrade.socket, upgrade.telemetry, handshake);
     });
   });
+
+  /** A function of its own, so that the listeners of a connection do not keep its request and response alive. */
+  function open(socket: WebSocket, raw: Socket, telemetry: ConnectionTelemetry, handshake: Handshake): void {
+    const connection = new WebSocketConnection(socket, telemetry.id, handshake, connectionDeps);
+    connections.add(connection);
+    // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
+    raw.prependListener('data', chunk => connection.arrived(chunk.length, mostUnfinished));
+    socket.on('close', code => {
+      connections.delete(connection);
+      connection.end();
+      telemetry.closed(code, connection.operationsStarted);
+    });
+  }
 
   let beating = false;
   const heartbeat = setInterval(async () => {

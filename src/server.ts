@@ -101,7 +101,16 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   });
   const store = config.responseCache ? responseCacheStore(deps, sdl, documents) : undefined;
   const responseCache =
-    store && createResponseCache({ store, telemetry, requestTelemetry, budget, largestBody, scopeOf });
+    store &&
+    createResponseCache({
+      store,
+      telemetry,
+      requestTelemetry,
+      budget,
+      largestBody,
+      scopeOf,
+      documentText: admission.documentText,
+    });
 
   const app = await createHttpApp({
     log,

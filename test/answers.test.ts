@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
@@ -56,6 +57,9 @@ async function isKept(at: TestGateway, query: string, headers: Record<string, st
   await post(at, query, headers);
   return (await keptBy(at)) > before;
 }
+
+const sized = 'query Sized($first: Int!) { events(first: $first) { nodes { id } } }';
+const persistedQuery = { version: 1, sha256Hash: createHash('sha256').update(sized).digest('hex') };
 
 let size = 5;
 /** A query that no one has asked yet. */
@@ -127,6 +131,30 @@ describe.each([
     sandbox.tell({ path: /events$/, delayMs: 300 });
     const answers = await Promise.all(Array.from({ length: 64 }, () => post(at(), query)));
     expect(new Set(answers.map(({ body }) => body.toString())).size).toBe(1);
+    expect(sandbox.calls.count('/v2/events-monitor/events')).toBe(1);
+  });
+
+  test.each([
+    ['from Apollo Client', { extensions: { clientLibrary: { name: '@apollo/client', version: '4.2.0' } } }],
+    ['that name their document by its hash', { query: undefined, extensions: { persistedQuery } }],
+  ])('equal requests of one moment %s are one execution', async (_, more) => {
+    const send = async (params: object) => {
+      const { body } = await request(`${at().url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...key },
+        body: JSON.stringify({ query: sized, ...params }),
+      });
+      return body.text();
+    };
+    await send({ variables: { first: ++size }, extensions: { persistedQuery } });
+    sandbox.reset();
+    sandbox.tell({ path: /events$/, delayMs: 300 });
+    const variables = { first: ++size };
+    const before = await keptBy(at());
+    const answers = await Promise.all(Array.from({ length: 64 }, () => send({ variables, ...more })));
+    expect(new Set(answers).size).toBe(1);
+    expect(JSON.parse(answers[0] ?? '').data.events.nodes).toHaveLength(variables.first);
+    expect(await keptBy(at())).toBe(before + 63);
     expect(sandbox.calls.count('/v2/events-monitor/events')).toBe(1);
   });
 

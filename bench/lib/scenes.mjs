@@ -1,4 +1,8 @@
 // What cannot be said as CPU per request of a busy server.
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { normalised, references } from './answer.mjs';
 import { Connection, load, post } from './load.mjs';
@@ -16,9 +20,9 @@ import { flagshipIs, stranger } from './workloads.mjs';
  */
 /** @typedef {{ title: string, columns: string[], rows: (string | number)[][], ratios: { what: string, value: number, atMost?: number }[] }} Scene */
 
-async function open(name, { stub }, delayMs) {
+async function open(name, { stub }, delayMs, env = {}) {
   await stub.tell({ delayMs });
-  return variants[name].launch({ upstream: `${stub.origin}/full`, flags: startFlags });
+  return variants[name].launch({ upstream: `${stub.origin}/full`, flags: startFlags, env });
 }
 
 /** The length of a body that has no errors. */
@@ -31,20 +35,63 @@ async function lengthOf(server, request) {
 }
 
 /** 64 identical queries at once on a cold cache. @param {Bench} bench @returns {Promise<Scene>} */
-export async function stampede(bench) {
+const stampede = bench =>
+  stampedeOf(bench, {
+    name: 'stampede',
+    title: 'Stampede: 64 identical queries at once, nothing kept',
+    servers: ['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache'],
+    bodyOf: query => ({ query }),
+  });
+
+/** The same as Apollo Client sends them, which puts its own name into each body. @param {Bench} bench @returns {Promise<Scene>} */
+const apolloClient = bench =>
+  stampedeOf(bench, {
+    name: 'apollo-client',
+    title: 'Stampede of Apollo Client: 64 identical queries with `extensions.clientLibrary`',
+    servers: ['ours', 'apollo-cache'],
+    bodyOf: query => ({ query, extensions: { clientLibrary: { name: '@apollo/client', version: '4.2.0' } } }),
+  });
+
+/** The same as trusted documents, requested by their hash. @param {Bench} bench @returns {Promise<Scene>} */
+async function trusted(bench) {
+  const { flagship } = variants.ours;
+  const hash = createHash('sha256').update(flagship).digest('hex');
+  const directory = mkdtempSync(join(tmpdir(), 'bench-'));
+  const manifest = join(directory, 'persisted-documents.json');
+  writeFileSync(manifest, JSON.stringify({ [hash]: flagship }));
+  try {
+    return await stampedeOf(bench, {
+      name: 'trusted',
+      title: 'Stampede of trusted documents: 64 identical requests by hash',
+      servers: ['ours'],
+      bodyOf: () => ({ documentId: `sha256:${hash}` }),
+      env: { PERSISTED_DOCUMENTS: manifest, PERSISTED_DOCUMENTS_MODE: 'only' },
+    });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/**
+ * @param {Bench} bench
+ * @param {{ name: string, title: string, servers: string[], bodyOf: (query: string) => object, env?: Record<string, string> }} kind
+ * @returns {Promise<Scene>}
+ */
+async function stampedeOf(bench, { name: kind, title, servers, bodyOf, env }) {
   const connections = 64;
   const rows = [];
   const ratios = [];
-  for (const name of ['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache']) {
-    bench.say(`stampede: ${name}`);
-    const server = await open(name, bench, 20);
+  for (const name of servers) {
+    bench.say(`${kind}: ${name}`);
+    const server = await open(name, bench, 20, env);
     const lanes = Array.from({ length: connections }, () => new Connection(server.origin));
     const shares = [];
+    const body = JSON.stringify(bodyOf(variants[name].flagship));
+    const requestAs = apiKey => post('/graphql', body, { 'x-api-key': apiKey });
     for (let round = 0; round < bench.rounds; round += 1) {
-      const { flagship } = variants[name];
-      await lanes[0]?.ask(stranger(flagship, `before-${round}`));
+      await lanes[0]?.ask(requestAs(`before-${round}`));
       await bench.stub.tell({ reset: true });
-      const answers = await Promise.all(lanes.map(lane => lane.ask(stranger(flagship, `stampede-${round}`))));
+      const answers = await Promise.all(lanes.map(lane => lane.ask(requestAs(`stampede-${round}`))));
       const { calls, urls } = await bench.stub.tell({});
       if (answers.some(({ body }) => normalised(body()) !== flagshipIs))
         throw new Error(`${name}: not the right answer`);
@@ -54,11 +101,11 @@ export async function stampede(bench) {
     await server.stop();
     rows.push([variants[name].title, median(shares).toFixed(2)]);
     if (name === 'ours') {
-      ratios.push({ what: 'stampede: upstream calls / distinct urls', value: median(shares), atMost: 1 });
+      ratios.push({ what: `${kind}: upstream calls / distinct urls`, value: median(shares), atMost: 1 });
     }
   }
   return {
-    title: 'Stampede: 64 identical queries at once, nothing kept',
+    title,
     columns: ['', 'upstream calls per distinct url'],
     rows,
     ratios,
@@ -203,4 +250,11 @@ export async function memory(bench) {
 }
 
 /** @type {Record<string, (bench: Bench) => Promise<Scene>>} */
-export const scenes = { stampede, references: manyReferences, slowdown, memory };
+export const scenes = {
+  stampede,
+  'apollo-client': apolloClient,
+  trusted,
+  references: manyReferences,
+  slowdown,
+  memory,
+};

@@ -54,6 +54,8 @@ const sendable = [
   'authorization',
   'x-api-key',
   'apollo-require-preflight',
+  'apollographql-client-name',
+  'apollographql-client-version',
   'x-apollo-operation-name',
   'x-explain',
   'x-request-id',

@@ -3,6 +3,8 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../../auth/credentials.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
+import type { Admission } from '../../graphql/limits/admission.js';
+import type { DocumentParams } from '../../graphql/limits/trusted-documents.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { Attached } from '../../lib/attached.js';
 import { earlyHeadersOf, type HeaderList } from '../../lib/early-headers.js';
@@ -43,6 +45,8 @@ interface ResponseCacheDeps {
   readonly budget: MemoryBudget;
   /** The scope of a request; undefined: it is not cached. @throws anything, for a request that a later stage refuses. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
+  /** The text of the requested document, also of one that is requested by its hash. @throws if the document may not be executed. */
+  readonly documentText: Admission['documentText'];
   /** In bytes. */
   readonly largestBody: number;
 }
@@ -68,6 +72,7 @@ export function createResponseCache({
   requestTelemetry,
   budget,
   scopeOf,
+  documentText,
   largestBody,
 }: ResponseCacheDeps): ResponseCache {
   const inFlight = new Map<ScopedKey, InFlight>();
@@ -138,6 +143,16 @@ export function createResponseCache({
     });
   }
 
+  /** Whether a request certainly writes nothing: its document contains neither keyword. */
+  function onlyReads(url: string, body: Buffer | undefined): boolean {
+    try {
+      const text = documentText(body === undefined ? paramsInUrl(url) : { ...JSON.parse(body.toString()) });
+      return text !== undefined && !/mutation|subscription/.test(text);
+    } catch {
+      return false;
+    }
+  }
+
   async function shareResult(
     { result, scope }: InFlight,
     request: IncomingMessage,
@@ -205,20 +220,10 @@ export function responseKey(
   return scopedKey(scope, key + (body?.toString('latin1') ?? ''));
 }
 
-const plainMembers = new Set(['query', 'variables', 'operationName', 'sessionId']);
-
-/** Whether a request certainly writes nothing: it contains its document, and the document contains neither keyword. */
-function onlyReads(url: string, body: Buffer | undefined): boolean {
-  try {
-    const parameters: Record<string, unknown> =
-      body === undefined
-        ? Object.fromEntries(new URL(url, 'http://any').searchParams)
-        : { ...JSON.parse(body.toString()) };
-    const isPlain = Object.keys(parameters).every(member => plainMembers.has(member));
-    return isPlain && typeof parameters.query === 'string' && !/mutation|subscription/.test(parameters.query);
-  } catch {
-    return false;
-  }
+/** The parameters of a GET that name its document. */
+function paramsInUrl(url: string): DocumentParams {
+  const { query, documentId, extensions } = Object.fromEntries(new URL(url, 'http://any').searchParams);
+  return { query, documentId, extensions: extensions === undefined ? undefined : JSON.parse(extensions) };
 }
 
 function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {

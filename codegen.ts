@@ -1,6 +1,9 @@
 import type { CodegenConfig } from '@graphql-codegen/cli';
 
-/** Writes the types of the schema's resolvers. A field that a model does not answer must have a resolver, or the build fails. */
+/**
+ * Writes the types of the schema's resolvers. A non-null field that its model does not have must have a resolver, or the build fails. A nullable field
+ * compiles without one and is then always null.
+ */
 const config: CodegenConfig = {
   schema: 'schema/*.graphql',
   generates: {

@@ -1,7 +1,10 @@
 import { type GraphQLSchema, isObjectType } from 'graphql';
 import type { Lifetime } from '../data/cache/lookup.js';
 
-/** The field whose `@cacheControl` in the SDL says how long each kind of upstream response is cached. */
+/**
+ * The field whose `@cacheControl` in the SDL says how long each kind of upstream response is cached. Only these fields have the directive. Fields that
+ * need a response of the same kind share its lifetime.
+ */
 const fields = {
   events: 'Query.events',
   observation: 'Query.observation',

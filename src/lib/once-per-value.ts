@@ -1,4 +1,4 @@
-/** A function that is worked out once for each value, and remembered for as long as somebody else, such as the cache, holds the value. */
+/** A function that calls `make` once for each object and remembers the result until the object is garbage-collected. */
 export function oncePerValue<V extends object, T>(make: (value: V) => T): (value: V) => T {
   const made = new WeakMap<V, { readonly result: T }>();
   return value => {

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Telemetry } from './telemetry.js';
 
-/** What `/metrics` shows, and the functions that count. */
+/** The registry behind `/metrics`, and the functions that count events in it. */
 export interface Metrics {
   readonly registry: Registry;
   readonly telemetry: Omit<Telemetry, 'warn'>;
@@ -9,7 +9,7 @@ export interface Metrics {
   gauge(name: string, help: string, read: () => number): void;
 }
 
-/** The metrics of one gateway. */
+/** Creates the metrics of one gateway, with the metrics of its Node process. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -42,7 +42,7 @@ export function createMetrics(): Metrics {
   });
   const cachedResponses = new Counter({
     name: 'gateway_kept_answers_total',
-    help: 'Requests that were answered from the response cache, by tier; flight is the response to an equal request',
+    help: 'Requests that were answered from the response cache, by tier: memory, redis, or flight (the response to an equal request that was already running)',
     labelNames: ['tier'],
     registers,
   });
@@ -54,24 +54,24 @@ export function createMetrics(): Metrics {
   });
   const redisFaults = new Counter({
     name: 'gateway_redis_faults_total',
-    help: 'Redis commands that failed or were not tried',
+    help: 'Redis commands that failed, or were not sent because Redis is unavailable',
     labelNames: ['command'],
     registers,
   });
   const rateLimitUnenforced = new Counter({
     name: 'gateway_rate_limit_unenforced_total',
-    help: 'Times that a rate limit was counted by this process alone, because Redis is away',
+    help: 'Requests that only this process counted for a rate limit, because Redis is unavailable',
     registers,
   });
   const malformed = new Counter({
     name: 'gateway_redis_malformed_total',
-    help: 'Messages and values in Redis that were ignored because they were changed, or not written by this fleet',
+    help: 'Messages and values in Redis that were ignored because their signature or format is invalid',
     labelNames: ['what'],
     registers,
   });
   const pollers = new Gauge({
     name: 'gateway_live_pollers',
-    help: 'Pollers that read from the service for subscriptions',
+    help: 'Pollers in this process that read from the service for subscriptions',
     registers,
   });
   const leases = new Counter({
@@ -129,20 +129,20 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Drops what was counted under a name, so that the number of names stays bounded. */
+/** Removes the counts of an operation name. Otherwise every name would take memory until the process ends. */
 async function removeOperation(counter: Counter<'operation'>, operation: string): Promise<void> {
   const { values } = await counter.get();
   for (const { labels } of values) if (labels.operation === operation) counter.remove(labels);
 }
 
 /**
- * Shows how much is still sealed under another secret than the first of `SESSION_SECRET`, by kind. A kind that cannot be counted is left out.
- * @param counts called at each scrape.
+ * Adds a gauge of what is sealed with a secret other than the first of `SESSION_SECRET`, by kind. A kind whose count fails is left out.
+ * @param counts the functions that count each kind; called at each scrape.
  */
 export function gaugeOldSeals({ registry }: Metrics, counts: Record<string, () => number | Promise<number>>): void {
   new Gauge({
     name: 'gateway_sealed_under_old_secret',
-    help: 'Sealed under another SESSION_SECRET than the first: sessions used in the last 15 minutes, and endpoint headers in the registry',
+    help: 'Sessions used in the last 15 minutes, and endpoint headers in the registry, that are sealed with a SESSION_SECRET other than the first',
     labelNames: ['kind'],
     registers: [registry],
     async collect() {

@@ -6,26 +6,28 @@ import { createRedisGuard, type RedisClient } from '../redis.js';
 import type { FleetNamespace } from './keys.js';
 
 /**
- * The generation of each tag: a token that changes with every write to what the tag stands for, and voids at one stroke whatever was
- * kept under the one before, for every credential. A token and no number, so that one lost in Redis never comes back.
+ * The generation of each tag, such as `market:7`: a random token that every write to this market replaces. An entry is valid only under the
+ * token with which it was stored, so a new token invalidates all older entries, for every credential. A counter would not do: if Redis lost it,
+ * it would begin again, and old entries would become valid.
  */
 export interface Generations {
-  /** The tokens of today; undefined for a tag whose token is not to be had, whose entries must then not be trusted. */
+  /** The current tokens. A token is undefined if Redis cannot be asked for it; entries with this tag must not be used then. */
   current(tags: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
-  /** The token, where it is certain without asking anybody; undefined where the fleet has to be asked. */
+  /** The current token if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
   known(tag: string): string | undefined;
-  /** Begins a new generation. */
+  /** Replaces the token of a tag, which invalidates all entries with this tag. */
   renew(tag: string): Promise<void>;
 }
 
-/** Longer than any entry lives. */
+/** How long Redis keeps a token after it was set: longer than any entry lives. */
 const lifetimeSeconds = 24 * 60 * 60;
+/** How many tokens a process keeps without Redis. A dropped token only costs cache misses. */
 const mostTags = 100_000;
 
 const tokenSchema = z.uuid();
 const isToken = (text: string | null): text is string => tokenSchema.safeParse(text).success;
 
-/** The generations of a process that shares its cache with none. */
+/** The generations of a process that shares its cache with no other process. */
 export function localGenerations(): Generations {
   const tokens = new LRUCache<string, string>({ max: mostTags });
   const renewed = (tag: string) => {
@@ -46,12 +48,12 @@ export function localGenerations(): Generations {
 }
 
 /**
- * The generations of a fleet. They are read again for each batch of look-ups, not announced: only then does the next query through
- * any process certainly see a write. Gateways with other models share them: a write of one invalidates the entries of the others.
+ * The generations of a fleet, in Redis. Each batch of look-ups reads them again, so that the next query through any process sees a write; an
+ * announcement could arrive too late. Gateways with another `modelVersion` share them: a write through one invalidates the entries of all.
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   const keyOf = (tag: string) => `mig:generation:${namespace}:${tag}`;
-  /** Tags whose new generation Redis has not heard of. */
+  /** Tags whose new token could not be written to Redis yet. */
   const owed = new Set<string>();
 
   const guarded = createRedisGuard(telemetry);
@@ -79,7 +81,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
       owed.add(tag);
     }
   }
-  // A write that Redis did not hear of must not be forgotten: what others keep would seem good again when it is back.
+  // Without this, the other processes would use entries from before the write again as soon as Redis is back.
   redis.on('ready', () => {
     for (const tag of owed) void renew(tag);
   });

@@ -31,20 +31,20 @@ export function keysOf(scope: Scope, key: string, embeddings: boolean): Keys {
   return embeddings ? [record, `${record} embeddings` as ScopedKey] : [record];
 }
 
-/** The key that distinguishes a look-up from every other. */
+/** The last key of a look-up. It identifies the look-up: the same record with and without embeddings has different last keys. */
 export function lastOf(keys: Keys): ScopedKey {
   return keys[1] ?? keys[0];
 }
 
-/** The same for one generation of a tag, if it has one. */
+/** The key for one generation of a tag; the key itself if `generation` is undefined. */
 export function inGeneration(key: ScopedKey, generation: string | undefined): ScopedKey {
   return generation === undefined ? key : (`${key} ${generation}` as ScopedKey);
 }
 
-/** Splits a key into its scope in braces and the rest. */
-export function partsOf(key: ScopedKey): readonly [scope: string, key: string] {
-  const end = key.indexOf('}:') + 1;
-  return [key.slice(0, end), key.slice(end + 1)];
+/** A name in Redis for a long key: the scope in braces, and a hash of the rest. */
+export function hashedKey(key: ScopedKey): string {
+  const start = key.indexOf('}:') + 2;
+  return key.slice(0, start) + createHash('sha256').update(key.slice(start)).digest('base64url');
 }
 
 /** The tag of everything cached about a market. Every write to the market renews its generation. */
@@ -59,7 +59,7 @@ export const jobsTag = (marketId: string): string => `jobs:${marketId}`;
  */
 export type FleetNamespace = string & { readonly [fleetBrand]: true };
 
-/** The same for what only a gateway with the same models can read. */
+/** The part of a name in Redis for data that only gateways with the same fleet namespace and the same `modelVersion` can read. */
 export type CacheNamespace = string & { readonly [cacheBrand]: true };
 
 /** What a gateway needs to share entries with the other gateways of its fleet. */
@@ -90,20 +90,20 @@ export function fleetNamespace(
   return `${database}.${serviceName(upstream)}` as FleetNamespace;
 }
 
-/** @param models their version; see `modelVersion`. */
+/** @param models the result of `modelVersion`. */
 export function cacheNamespace(fleet: FleetNamespace, models: string): CacheNamespace {
   return `${fleet}.${models}` as CacheNamespace;
 }
 
-/** What decides the shape of what is kept in Redis: what is read of the upstream service, what is watched, and the envelopes of both. */
+/** The files that determine the format of data in Redis: the clients and feeds of the domains, and the formats of cache entries and messages. */
 const roots = /^(?:domains\/[^/]+\/(?:client|feed)|data\/(?:reader|cache\/lookup|polling\/state-message))\.[jt]s$/;
-/** An import that is still there when the program runs. */
+/** An import or re-export of a value. Imports of types are gone when the program runs. */
 const imported = /^(?:import|export|\})(?! type)[^'"\n]*? from ['"](\.[^'"]+)\.js['"]/gm;
 
 /**
- * A hash of the source of all modules that decide what is kept in Redis, as they run: the files that read the upstream service, and whatever
- * they import. Two gateways with the same version can read each other's entries; a changed comment costs some misses and nothing else.
- * @param folder where the program lies.
+ * A hash of the source of all modules that determine the format of data in Redis: the files that match `roots`, and all files that they import.
+ * Gateways with the same hash can read each other's entries. A changed comment may change the hash, which only costs some cache misses.
+ * @param folder the folder of the running program: `dist`, or `src` in tests.
  */
 export function modelVersion(folder = join(import.meta.dirname, '../..')): string {
   const extension = extname(import.meta.filename);

@@ -3,22 +3,22 @@ import { NotFound, type UpstreamFault } from '../../errors.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Keys } from './keys.js';
 
-/** What a tier stores under a key: a value that is safe as JSON, or the fact that there is none. Times are milliseconds since 1970. */
+/** What a tier stores under a key: a JSON value, or the service's 404. Times are in milliseconds since 1970. */
 export interface Entry {
   readonly value?: unknown;
   /** The service's 404, stored in place of a value. */
   readonly absent?: UpstreamFault | undefined;
-  /** Until this time it is used without asking the service. */
+  /** Until this time the entry is used without a call to the service. */
   readonly freshUntil: number;
-  /** Until this time it may replace the answer of a service that fails. */
+  /** Until this time the entry may be used if the service fails. */
   readonly usableUntil: number;
-  /** The generation of its tag when the service was asked. Under another generation the entry is void. */
+  /** The generation of the look-up's tag when the service was called. The entry is invalid once the tag has another generation. Undefined without a tag. */
   readonly generation?: string | undefined;
-  /** The approximate size of the value's JSON text. */
+  /** The approximate size of the value's JSON text, in bytes. */
   readonly bytes: number;
 }
 
-/** Checks an entry from Redis. The namespace and the signature vouch for its value. */
+/** Checks an entry from Redis. Its value is not checked: the namespace and the signature prove that a gateway with the same models wrote it. */
 export const entrySchema: z.ZodType<Entry> = z.strictObject({
   value: z.unknown().optional(),
   absent: z.strictObject({ status: z.int().nullable(), errorCode: z.string().nullable() }).optional(),
@@ -28,7 +28,7 @@ export const entrySchema: z.ZodType<Entry> = z.strictObject({
   bytes: z.number().min(0),
 });
 
-/** Returns the entries if none of them is missing, of another generation, or past the given time. */
+/** Returns the entries if each of them exists, has this generation, and has not reached the given time. Otherwise returns undefined. */
 export function allFresh(
   entries: readonly (Entry | undefined)[],
   generation: string | undefined,
@@ -41,7 +41,7 @@ export function allFresh(
   return entries as readonly Entry[];
 }
 
-/** How long an entry lives, in milliseconds: fresh; then in place of a failing service; and how long a 404 is remembered. */
+/** In milliseconds: how long an entry is fresh, how long after that it may be used if the service fails, and how long a 404 is cached. */
 export interface Lifetime {
   readonly maxAge: number;
   readonly grace: number;
@@ -62,7 +62,7 @@ export interface Lookup<T, H> {
   readonly keys: Keys;
   /** The endpoint family, for the metrics: `events`. */
   readonly family: string;
-  /** What a write makes stale: `market:7`. */
+  /** A write that renews this tag, such as `market:7`, invalidates the entry. Undefined if no write does. */
   readonly tag?: string | undefined;
   readonly lifetime: Lifetime;
   /** @throws NotFound, which may be cached; UpstreamFailure, which a cached entry may replace; every other error is passed on. */
@@ -76,15 +76,15 @@ export interface LookupResult<T, H> {
   readonly source: Source;
   /** Whether the service failed and an older entry was used. */
   readonly stale: boolean;
-  /** Until when others may store it, in milliseconds since 1970; 0: not at all. */
+  /** Until when a response that contains the value may be cached, in milliseconds since 1970; 0 if it may not be cached. */
   readonly freshUntil: number;
-  /** The generation of its tag; undefined if it has none. */
+  /** The generation of the look-up's tag; undefined without a tag. */
   readonly generation: string | undefined;
-  /** The approximate length of its text. */
+  /** The approximate size of the JSON text, in bytes. */
   readonly bytes: number;
 }
 
-/** The result that the entries of a look-up stand for. @throws NotFound if they say that there is nothing. */
+/** Makes the result of a look-up from its entries. @throws NotFound if the record's entry is a 404. */
 export function lookupResult(
   [record, embeddings]: readonly Entry[],
   source: Source,

@@ -1,27 +1,27 @@
-import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { createRedisGuard, type RedisGuard } from '../redis.js';
-import { partsOf, type ScopedKey, type SharedStore } from './keys.js';
+import { hashedKey, type ScopedKey, type SharedStore } from './keys.js';
 import { type Entry, entrySchema } from './lookup.js';
 import { createSignedJson, type SignedJson } from './signer.js';
 
-/** What an entry costs besides the text of its value. */
+/** In bytes: the memory of an entry in addition to its key and the JSON text of its value. */
 const overheadBytes = 400;
 
-/** The tier in this process: the most recently used entries within a bound of bytes. */
+/** The tier in this process. It keeps the most recently used entries up to a number of bytes. */
 export class MemoryTier {
   readonly #entries: LRUCache<ScopedKey, Entry>;
 
-  /** @param bytes the bound, counted in JSON text; as objects the same values take about twice as much. */
+  /** @param bytes the size of the tier, counted as JSON text. The parsed values take about twice as much memory. */
   constructor(bytes: number) {
     this.#entries = new LRUCache({ maxSize: bytes });
   }
 
+  /** The entry; undefined if the tier has none. It may have expired. */
   get(key: ScopedKey): Entry | undefined {
     return this.#entries.get(key);
   }
 
-  /** An entry larger than the whole tier is not kept. */
+  /** Stores an entry. Ignores an entry that is larger than the whole tier. */
   set(key: ScopedKey, entry: Entry): void {
     this.#entries.set(key, entry, { size: entry.bytes + key.length + overheadBytes });
   }
@@ -33,12 +33,12 @@ export interface RedisWrite {
   readonly entry: Entry;
 }
 
-/** Characters, with the scope. A longer key is hashed. */
+/** In characters, including the scope. A longer key is hashed. */
 const longestKey = 250;
 
 /**
- * The tier that the processes of a fleet share. A Redis that is unavailable, slow or full is treated as empty. The keys of one call are of one
- * scope: they share a Cluster slot, so that one command reads them all.
+ * The tier that the processes of a fleet share. If Redis is unavailable, slow or full, the tier behaves as if it were empty. All keys of one
+ * call must have the same scope: they are then in one Cluster slot, and one command reads them all.
  */
 export class RedisTier {
   readonly #store: SharedStore;
@@ -51,7 +51,7 @@ export class RedisTier {
     this.#json = createSignedJson(store.signer, store.telemetry, entrySchema);
   }
 
-  /** One round trip for all keys. Undefined for each that is missing, malformed, not signed by this fleet, or unavailable now. */
+  /** Reads entries in one round trip. An entry is undefined if it is missing, malformed or not signed by this fleet, or if Redis is unavailable. */
   async getMany(keys: readonly ScopedKey[]): Promise<readonly (Entry | undefined)[]> {
     const names = keys.map(key => this.#nameOf(key));
     const texts = await this.#guarded('MGET', () => this.#store.redis.mget(names));
@@ -61,7 +61,7 @@ export class RedisTier {
     });
   }
 
-  /** One pipeline for all entries. An entry that has expired removes the key. Never rejects. */
+  /** Writes entries in one pipeline. Removes the key of an entry that has expired. Never rejects. */
   async setMany(writes: readonly RedisWrite[]): Promise<void> {
     await this.#guarded('SET', async () => {
       const pipeline = this.#store.redis.pipeline();
@@ -77,9 +77,6 @@ export class RedisTier {
   }
 
   #nameOf(key: ScopedKey): string {
-    const prefix = `mig:cache:${this.#store.namespace}:`;
-    if (key.length <= longestKey) return `${prefix}${key}`;
-    const [scope, rest] = partsOf(key);
-    return `${prefix}${scope}:${createHash('sha256').update(rest).digest('base64url')}`;
+    return `mig:cache:${this.#store.namespace}:${key.length <= longestKey ? key : hashedKey(key)}`;
   }
 }

@@ -85,6 +85,27 @@ export function createRequestLimits({
     });
   }
 
+  /**
+   * Counts a request or an operation of a client. Returns the error that refuses it, if any.
+   * @param request gets the headers that tell the client its limits; undefined for an operation on a connection, whose messages have no headers.
+   */
+  function countOf(
+    address: string,
+    scope: Scope | undefined,
+    request?: IncomingMessage,
+  ): MaybePromise<GatewayError | undefined> {
+    const refusal = budget.refusalFor(scope ?? address);
+    if (refusal !== undefined) {
+      if (request !== undefined) addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
+      return refusal;
+    }
+    return andThen(limits.count(address, scope), verdict => {
+      if (verdict === undefined) return undefined;
+      if (request !== undefined) addRateLimitHeaders(verdict, request);
+      return verdict.isOver ? rateLimited(verdict) : undefined;
+    });
+  }
+
   /** @param response undefined for an upgrade, which does not count as a request in flight: connections have a limit of their own. */
   function check(
     request: IncomingMessage,
@@ -98,19 +119,7 @@ export function createRequestLimits({
     if (response !== undefined) receive(request, response);
     return andThen(
       undefinedIfRefused(() => scopeOf(request)),
-      scope => {
-        const address = proxyHeaders.addressOf(request);
-        const refusal = budget.refusalFor(scope ?? address);
-        if (refusal !== undefined) {
-          addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
-          return refusal;
-        }
-        return andThen(limits.count(address, scope), verdict => {
-          if (verdict === undefined) return undefined;
-          addRateLimitHeaders(verdict, request);
-          return verdict.isOver ? rateLimited(verdict) : undefined;
-        });
-      },
+      scope => countOf(proxyHeaders.addressOf(request), scope, request),
     );
   }
 
@@ -140,11 +149,7 @@ export function createRequestLimits({
     },
 
     async countOperation(address, scope) {
-      if (loadShedding.reason() !== undefined) return new Overloaded();
-      const refusal = budget.refusalFor(scope ?? address);
-      if (refusal !== undefined) return refusal;
-      const verdict = await limits.count(address, scope);
-      return verdict?.isOver ? rateLimited(verdict) : undefined;
+      return loadShedding.reason() === undefined ? countOf(address, scope) : new Overloaded();
     },
   };
 }

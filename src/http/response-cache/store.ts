@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -7,7 +6,7 @@ import { createGzip, gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Generations } from '../../data/cache/generations.js';
-import { partsOf, type ScopedKey, type SharedStore } from '../../data/cache/keys.js';
+import { hashedKey, type ScopedKey, type SharedStore } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { createRedisGuard } from '../../data/redis.js';
 import type { HeaderList } from '../../lib/early-headers.js';
@@ -56,9 +55,7 @@ export function createResponseCacheStore({
   };
 
   function redisKey({ namespace }: SharedStore, key: ScopedKey): string {
-    const [scope, rest] = partsOf(key);
-    const hash = createHash('sha256').update(rest).digest('base64url');
-    return `mig:answer:${namespace}.${version}:${scope}:${hash}`;
+    return `mig:answer:${namespace}.${version}:${hashedKey(key)}`;
   }
 
   async function readRedis(key: ScopedKey, store: SharedStore): Promise<CachedResponse | undefined> {

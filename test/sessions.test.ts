@@ -218,6 +218,17 @@ describe('a session', () => {
     expect(setCookie(answer)).toMatch(/^mig_session=;/);
   });
 
+  test('has the same error on a stream, which cannot clear the cookie', async () => {
+    const cookie = await cookieFrom(gateway);
+    sandbox.tell({ path: /events$/, status: 401, errorCode: 'UNAUTHORISED' });
+    const response = await fetch(`${gateway.url}/graphql/stream`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream', cookie },
+      body: JSON.stringify({ query: '{ events(first: 8) { totalCount } }' }),
+    });
+    expect(await response.text()).toContain('"code":"UNAUTHENTICATED"');
+  });
+
   test('is ignored if there is an explicit credential, and the cookie stays', async () => {
     const answer = await gateway.query(
       '{ viewer { authentication } }',

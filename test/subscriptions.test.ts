@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -465,6 +466,32 @@ describe('Limits', () => {
     expect(living.socket.readyState).toBe(living.socket.OPEN);
     dead.socket.terminate();
     living.socket.close();
+  });
+
+  test('a client that reads a large response slowly stays', async () => {
+    const patient = await startGateway({ sandbox, seams: { streams: { heartbeatMs: 250 } } });
+    const reader = rawSocket(patient.url);
+    await reader.introduce();
+    const page = 'events(first: 100) { nodes { vectorIndex { embeddings } } }';
+    const query = `{ ${Array.from({ length: 6 }, (_, index) => `p${index}: ${page}`).join(' ')} }`;
+    // Without a copy in memory: the messages are as large as the response.
+    reader.socket.removeAllListeners('message');
+    let received = 0;
+    reader.socket.on('message', data => {
+      received += String(data).length;
+    });
+    const startedAt = performance.now();
+    const { _socket: raw } = reader.socket as unknown as { _socket: Socket };
+    raw.on('data', () => reader.socket.pause());
+    const reading = setInterval(() => reader.socket.resume(), 20);
+    reader.send({ id: 'large', type: 'subscribe', payload: { query } });
+    await until(() => received > 1_000_000 || reader.socket.readyState !== reader.socket.OPEN, 30_000);
+    clearInterval(reading);
+    expect(reader.socket.readyState).toBe(reader.socket.OPEN);
+    // Longer than the heartbeat after which a client that does not read is dropped.
+    expect(performance.now() - startedAt).toBeGreaterThan(3 * 250);
+    reader.socket.terminate();
+    await patient.close();
   });
 
   test('a connection on which nothing runs is closed after a while, one on which an operation runs now and then is not', async () => {

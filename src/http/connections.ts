@@ -37,8 +37,8 @@ export interface Connections {
 interface Connection {
   readonly socket: Socket;
   readonly unanswered: Set<ServerResponse>;
-  /** The `progressOf` the socket at the last sweep; undefined where nothing was waiting. */
-  progress: number | undefined;
+  /** How many bytes the client had taken at the last sweep; undefined if nothing was waiting. */
+  taken: number | undefined;
 }
 
 export function createConnections(sweepMs = defaultSweepMs): Connections {
@@ -51,7 +51,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
     const known = connectionOf.get(socket);
     // A socket starts again after an upgrade that was ignored.
     if (known !== undefined) return;
-    const connection: Connection = { socket, unanswered: new Set(), progress: undefined };
+    const connection: Connection = { socket, unanswered: new Set(), taken: undefined };
     connectionOf.set(socket, connection);
     open.add(connection);
     socket.once('close', () => {
@@ -69,9 +69,9 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
   function sweep(): void {
     for (const connection of open) {
       const { socket } = connection;
-      const progress = socket.writableLength > 0 ? progressOf(socket) : undefined;
-      if (progress !== undefined && progress === connection.progress) socket.destroy();
-      connection.progress = progress;
+      const taken = socket.writableLength > 0 ? bytesTaken(socket) : undefined;
+      if (taken !== undefined && taken === connection.taken) socket.destroy();
+      connection.taken = taken;
     }
   }
   const sweeping = setInterval(sweep, sweepMs).unref();
@@ -136,10 +136,10 @@ function closeAll(responses: ReadonlySet<ServerResponse>): void {
 }
 
 /**
- * A number that changes whenever the client takes some bytes: `writableLength` alone does not change while a large buffer is being sent. Node
- * measures progress for its own timeouts in the same way.
+ * How many bytes the operating system has taken for a client. It grows whenever a slow client takes some bytes. `writableLength` alone does not
+ * change while a large buffer is being sent. Node measures progress for its own timeouts in the same way.
  */
-function progressOf(socket: Socket): number {
+export function bytesTaken(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize: number } | null };
   return socket.bytesWritten - socket.writableLength - (handle?.writeQueueSize ?? 0);
 }

@@ -14,7 +14,7 @@ export interface SubscriptionLimits {
 export interface SubscriptionTimes {
   /** How long a client may take to send `connection_init`. */
   readonly initMs: number;
-  /** Between two heartbeats. A client that does not answer one before the next is disconnected. */
+  /** Between two heartbeats. A client that does not answer one before the next is disconnected, unless it still has much to read. */
   readonly heartbeatMs: number;
   /** How long a connection may have no operation. */
   readonly idleMs: number;

@@ -78,8 +78,6 @@ class Stream implements OperationHost {
   isDraining = false;
   readonly #response: ServerResponse;
   readonly #disconnect: () => void;
-  /** The send buffer at the last heartbeat, in bytes. */
-  #unsent = 0;
   #results: OperationResults | undefined;
   #over = false;
 
@@ -117,12 +115,9 @@ class Stream implements OperationHost {
 
   readonly #onSent = () => this.buffer.taken();
 
-  /** Sends a comment, so that proxies keep the connection open. Destroys a stream whose client took nothing since the last heartbeat. */
+  /** Sends a comment, so that proxies keep the connection open. */
   heartbeat(): void {
-    const buffered = this.#response.writableLength;
-    if (this.#response.writableNeedDrain && buffered >= this.#unsent) this.#response.destroy();
-    else if (!this.#response.writableNeedDrain) this.#send([':\n\n']);
-    this.#unsent = buffered;
+    if (!this.#response.writableNeedDrain) this.#send([':\n\n']);
   }
 
   /** Called when the connection is closed. */

@@ -1,6 +1,8 @@
+import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { Abandoned } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
+import { bytesTaken } from '../http/connections.js';
 import { Bulkhead } from '../lib/bulkhead.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
@@ -29,6 +31,14 @@ interface ConnectionDeps {
   readonly authentication: Authentication;
 }
 
+/**
+ * A ping waits behind everything that was sent before it. The operating system holds some megabytes, does not tell how much of them the client
+ * has read, and takes more only when a large part is free. So a client that has more than `worthWaiting` bytes to read may be silent for
+ * `beatsToRead` heartbeats.
+ */
+const worthWaiting = 64 * 1024;
+const beatsToRead = 8;
+
 /** How long the client may take to close its side. */
 const closingMs = 2_000;
 
@@ -43,6 +53,7 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   readonly protocol = protocol;
   readonly transport = 'websocket';
   readonly #socket: WebSocket;
+  readonly #raw: Socket;
   readonly #id: string;
   readonly #handshake: Handshake;
   readonly #deps: ConnectionDeps;
@@ -58,16 +69,20 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   #isClosed = false;
   readonly #closed: () => Promise<void>;
   #alive = true;
-  /** The send buffer at the last heartbeat, in bytes. */
-  #unsent = 0;
+  /** How many heartbeats passed without a sign of the client. */
+  #silentBeats = 0;
+  /** How many bytes the operating system had taken when the client last answered, and at the last heartbeat. */
+  #takenAtAnswer = 0;
+  #taken = 0;
   #idleSince = performance.now();
   #operationsStarted = 0;
   isDraining = false;
   resultOfMessage: EncodedResult | undefined;
 
   /** @param id the id of the upgrade request; operations are numbered below it, such as `id/1`. */
-  constructor(socket: WebSocket, id: string, handshake: Handshake, deps: ConnectionDeps) {
+  constructor(socket: WebSocket, raw: Socket, id: string, handshake: Handshake, deps: ConnectionDeps) {
     this.#socket = socket;
+    this.#raw = raw;
     this.#id = id;
     this.#handshake = handshake;
     this.#deps = deps;
@@ -186,18 +201,23 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
     if (this.isDraining && this.#running.size === 0) this.close(closeCodes.goingAway, 'Going away');
   }
 
-  /** One heartbeat. Terminates a client that neither answered the last one nor took any bytes since, and closes an idle connection. */
+  /** One heartbeat. Terminates a client that is gone, and closes an idle connection. */
   heartbeat(): void {
+    const taken = bytesTaken(this.#raw);
     const buffered = this.#socket.bufferedAmount;
     // Pings and pongs do not complete a message.
     this.#countUnfinished(Math.max(this.#unfinished - controlBytesPerBeat, 0));
-    if (!this.#alive && buffered >= this.#unsent) {
+    if (this.#alive) [this.#silentBeats, this.#takenAtAnswer] = [0, taken];
+    else if (buffered > 0 && taken !== this.#taken) this.#silentBeats = 0;
+    else this.#silentBeats += 1;
+    const hasMuchToRead = taken - this.#takenAtAnswer + buffered > worthWaiting;
+    if (this.#silentBeats > (hasMuchToRead ? beatsToRead : 0)) {
       this.#socket.terminate();
       return;
     }
     this.#alive = false;
-    this.#unsent = buffered;
-    if (this.#running.size > 0) this.#idleSince = performance.now();
+    this.#taken = taken;
+    if (this.#running.size > 0 || buffered > 0) this.#idleSince = performance.now();
     if (performance.now() - this.#idleSince > this.#deps.times.idleMs) this.close(1000, 'Idle');
     else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }

@@ -471,12 +471,7 @@ describe('Redis', () => {
     return Object.fromEntries([...lines].map(([, name, calls]) => [name, Number(calls)]));
   }
 
-  const writesOf = async (admin: Redis, keys: number) => {
-    for (let tries = 0; (await admin.dbsize()) < keys; tries += 1) {
-      if (tries > 200) throw new Error('The writes did not come');
-      await new Promise(resolve => setTimeout(resolve, 10));
-    }
-  };
+  const writesOf = (admin: Redis, keys: number) => until(async () => (await admin.dbsize()) >= keys);
 
   test('lets another process answer from values that this one loaded', async () => {
     const { redis, cache, admin } = await ownRedis();
@@ -580,16 +575,13 @@ describe('Redis', () => {
     },
   );
 
-  /** Asks a process that remembers nothing, as often as it takes, until Redis answers for it. */
+  /** Waits until a process with an empty memory tier reads from Redis what an earlier such process has written. */
   async function untilRedisAnswers(redis: RedisClient, scope: Scope, change: Change = {}): Promise<void> {
-    const [writer, { lookup }] = [cacheOver(redis), sourceOf()];
-    for (let tries = 0; tries < 100; tries += 1) {
-      await getOrLoad(writer, scope, lookup(`probe ${tries}`, change), never);
-      await new Promise(resolve => setTimeout(resolve, 50));
-      const { source } = await getOrLoad(cacheOver(redis), scope, lookup(`probe ${tries}`, change), never);
-      if (source === 'redis') return;
-    }
-    throw new Error('Redis is not used again');
+    const { lookup } = sourceOf();
+    await until(async () => {
+      const { source } = await getOrLoad(cacheOver(redis), scope, lookup('probe', change), never);
+      return source === 'redis';
+    });
   }
 
   const patience = 1_500;

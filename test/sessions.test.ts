@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { RateLimited } from '../src/errors.js';
@@ -284,12 +284,13 @@ describe('a session', () => {
       path: '/v2/auth/sign-in',
       status: 200,
       body: '{}',
-      headers: { 'set-cookie': 'svc_session=x; Max-Age=1' },
+      headers: { 'set-cookie': 'svc_session=x; Max-Age=60' },
       times: 1,
     });
     const cookie = await cookieFrom(gateway);
-    await new Promise(resolve => setTimeout(resolve, 1_300));
-    const answer = await readWith(gateway, cookie);
+    const { now } = Date;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 61_000);
+    const answer = await readWith(gateway, cookie).finally(() => clock.mockRestore());
     expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
     expect(setCookie(answer)).toMatch(/^mig_session=;/);
   });

@@ -48,7 +48,7 @@ describe('requests that have not arrived', () => {
   /** The gateway answers the head with 100 Continue. */
   const expectContinue = ['expect: 100-continue'];
 
-  test('leave the places of requests in flight to others', async () => {
+  test('do not count as requests in flight', async () => {
     const all = Array.from({ length: 120 }, () => rawConnection(gateway.url, post(quick, expectContinue).slice(0, -1)));
     await until(() => all.every(raw => raw.statuses().length === 1));
     expect(await counted(gateway.url, 'gateway_requests_in_flight')).toBe(0);
@@ -56,7 +56,7 @@ describe('requests that have not arrived', () => {
     for (const { socket } of all) socket.resetAndDestroy();
   });
 
-  test('are turned away beyond the bound when all of them arrive at once', async () => {
+  test('get 503 beyond the limit if all of them arrive at once', async () => {
     holdTopics(1_000);
     const all = Array.from({ length: 120 }, (_, index) =>
       rawConnection(gateway.url, post(slow(`late${index}`), expectContinue).slice(0, -1)),
@@ -225,7 +225,7 @@ describe('a response that its client does not read', () => {
     isClosed = false;
   });
 
-  test('is given up, and its connection with it, although the client goes on asking', async () => {
+  test('is aborted with its connection although the client goes on sending', async () => {
     const raw = rawConnection(url, `${get('/large')}GET /late HTTP/1.1\r\n`);
     raw.socket.pause();
     const asking = setInterval(() => raw.socket.write('a: b\r\n'), 50);
@@ -236,7 +236,7 @@ describe('a response that its client does not read', () => {
     expect(raw.received().length).toBeLessThan(large.length);
   });
 
-  test('is sent for as long as the client takes something now and then', async () => {
+  test('is sent as long as the client reads something now and then', async () => {
     const raw = rawConnection(url, get('/large', ['connection: close']));
     let bytes = 0;
     raw.socket.removeAllListeners('data').on('data', part => {
@@ -252,7 +252,7 @@ describe('a response that its client does not read', () => {
     raw.socket.destroy();
   });
 
-  test('is not one that has nothing to send yet', async () => {
+  test('does not include a response that has not begun yet', async () => {
     const raw = rawConnection(url, get('/late', ['connection: close']));
     await raw.ended;
     expect(raw.statuses()).toEqual([200]);

@@ -51,7 +51,7 @@ describe('docker-compose.yml', () => {
   const { services } = composed();
   const gateways = ['gateway-1', 'gateway-2'].map(name => services[name]);
 
-  test('is whole: every file that it mounts is there', () => {
+  test('mounts only files that exist', () => {
     const mounts: string[] = Object.values<{ volumes?: string[] }>(services)
       .flatMap(({ volumes = [] }) => volumes)
       .map(volume => volume.split(':')[0] ?? '')
@@ -60,7 +60,7 @@ describe('docker-compose.yml', () => {
     expect(mounts.filter(path => !existsSync(path))).toEqual([]);
   });
 
-  test('builds each gateway by itself, and no two images under one name', () => {
+  test('builds each image under a name of its own', () => {
     for (const gateway of gateways) expect(gateway).toHaveProperty('build');
     const names = Object.values<{ build?: unknown; image?: string }>(services)
       .filter(({ build }) => build !== undefined)
@@ -73,7 +73,7 @@ describe('docker-compose.yml', () => {
     expect(gateways[0]).toEqual(gateways[1]);
   });
 
-  test('has the sandbox in the place of the whole service, or nowhere', () => {
+  test('uses the sandbox for all three addresses of the service, or for none', () => {
     expect(configured()).toMatchObject({
       upstream: { base: 'http://sandbox:4010', api: 'http://sandbox:4010/api', dev: 'http://sandbox:4010/stage' },
       eventsSearchParam: 'search',
@@ -99,7 +99,7 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  test('has the sandbox only where it is wanted by name', () => {
+  test('starts the sandbox only if its profile is named', () => {
     expect(() => configured({})).toThrow('UPSTREAM_BASE_URL: must be set');
     expect(() => configured({ SANDBOX: 'true', UPSTREAM_BASE_URL: 'https://service.test' })).toThrow(
       'SANDBOX: must not be true where UPSTREAM_BASE_URL is set',
@@ -110,13 +110,13 @@ describe('docker-compose.yml', () => {
     expect(() => composed(env)).toThrow(/SESSION_SECRET/);
   });
 
-  test('lets the balancer alone say which address a client has', () => {
+  test('trusts only the balancer to tell the address of a client', () => {
     expect(gateways[0].environment.TRUST_PROXY).toBe(services.balancer.networks.front.ipv4_address);
     const onFront = Object.keys(services).filter(name => 'front' in services[name].networks);
     expect(onFront).toEqual(['balancer', 'gateway-1', 'gateway-2']);
   });
 
-  test('runs the gateways read-only and without privileges, and publishes to this machine alone', () => {
+  test('runs the gateways read-only and without privileges, and publishes ports only on the loopback interface', () => {
     for (const gateway of gateways) {
       expect(gateway).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
     }
@@ -170,7 +170,7 @@ describe('the Dockerfile', () => {
   const valuesOf = (word: string) =>
     lines.filter(line => line.startsWith(`${word} `)).map(line => line.slice(word.length + 1));
 
-  test('copies what is there and what .dockerignore lets in', () => {
+  test('copies only files that exist and that .dockerignore does not exclude', () => {
     const sources = valuesOf('COPY')
       .filter(copy => !copy.startsWith('--from'))
       .flatMap(copy => copy.split(' ').slice(0, -1))
@@ -182,7 +182,7 @@ describe('the Dockerfile', () => {
     expect(admitted.map(line => line.slice(1)).sort()).toEqual(sources.sort());
   });
 
-  test('runs on what it was built with', () => {
+  test('runs on the image that it was built with', () => {
     const bases = valuesOf('FROM').map(from => from.split(' ')[0]);
     expect(bases).toHaveLength(2);
     expect(new Set(bases).size).toBe(1);
@@ -208,7 +208,7 @@ describe('the Dockerfile', () => {
     expect(installing).toEqual(['npm ci --ignore-scripts']);
   });
 
-  test('leaves root for a number, and the folder for data to it', () => {
+  test('runs as a numeric user without root, which owns the data folder', () => {
     expect(valuesOf('USER')).toEqual(['1000:1000']);
     expect(lines.slice(lines.indexOf('USER 1000:1000')).some(line => line.startsWith('RUN'))).toBe(false);
     expect(valuesOf('RUN')).toContain('install -d -o 1000 -g 1000 data');
@@ -232,7 +232,7 @@ describe('the Dockerfile', () => {
   });
 });
 
-describe('what watches the gateway', () => {
+describe('the monitoring', () => {
   const dashboard = JSON.parse(read(`${folder}/grafana/dashboard.json`));
   const rules: { alert: string; expr: string }[] = parse(read(`${folder}/alerts.yml`)).groups.flatMap(
     (group: { rules: unknown[] }) => group.rules,
@@ -249,7 +249,7 @@ describe('what watches the gateway', () => {
     await gateway.close();
   });
 
-  test('names only metrics that a gateway shows', () => {
+  test('uses only metrics that a gateway exposes', () => {
     const known = [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
       type === 'histogram' || type === 'summary' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
     );
@@ -258,7 +258,7 @@ describe('what watches the gateway', () => {
     expect(named.filter(name => !known.includes(name))).toEqual([]);
   });
 
-  test('shows every metric of the gateway’s own on the dashboard', () => {
+  test('shows every metric of the gateway itself on the dashboard', () => {
     const own = [...metrics.matchAll(/^# TYPE (gateway_\S+) /gm)].map(([, name = '']) => name);
     const shown = JSON.stringify(dashboard);
     expect(own.filter(name => !shown.includes(name))).toEqual([]);

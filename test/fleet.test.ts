@@ -128,7 +128,7 @@ describe.each(redisPlaces)('over %s', (_, startPlace) => {
   });
   afterAll(() => place?.stop());
 
-  test('a fleet of three tells 900 listeners everything in order, while holders are killed and paused', async () => {
+  test('a fleet of three sends 900 listeners all states in order while lease holders are killed and paused', async () => {
     await startFleet(3);
     const market = '6';
     const startedAt = performance.now();
@@ -159,7 +159,7 @@ describe.each(redisPlaces)('over %s', (_, startPlace) => {
     expect(sandbox.calls.count(jobsPath)).toBeLessThanOrEqual(Math.ceil(beats) + takeovers);
   });
 
-  test('streams stay open and go on while Redis restarts, without what it held', async () => {
+  test('streams stay open and continue while Redis restarts with no data', async () => {
     await startFleet(2, quick);
     const market = '5';
     await startDiscovery(quick.origin, market);
@@ -173,7 +173,7 @@ describe.each(redisPlaces)('over %s', (_, startPlace) => {
     for (const { closeCode } of listeners) expect(closeCode).toBeUndefined();
   });
 
-  test('a gateway that is to leave says so, finishes what runs, sends its streams away and gives its leases back', async () => {
+  test('a gateway that shuts down is not ready, finishes running requests, closes its streams and releases its leases', async () => {
     await startFleet(1);
     const [leaver] = fleet;
     if (leaver === undefined) throw new Error('No gateway');

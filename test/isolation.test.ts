@@ -60,7 +60,7 @@ const everyRead = `{
   }
 }`;
 
-describe('over a service that tells everybody something else', () => {
+describe('over a service that returns different data to each client', () => {
   interface Client {
     readonly name: string;
     readonly headers: Readonly<Record<string, string>>;
@@ -201,7 +201,7 @@ describe('over a service that tells everybody something else', () => {
       }
     });
 
-    test('no client joins a load of another when all come at once', async () => {
+    test('no client joins a load of another if all send requests at once', async () => {
       const slow = fakeWire(answer, 250);
       const gateway = await start(tier, slow);
       const crowd = Array.from({ length: 5 }, () => clients).flat();

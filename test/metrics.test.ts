@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('reads are counted by endpoint family and by who answered them', async () => {
+test('reads are counted by endpoint family and source', async () => {
   const reads = (family: string, source: string) => counted(gateway.url, 'gateway_lookups_total', { family, source });
   // A response with `explain` is made again each time, from cached records.
   const explained = { ...demoHeaders, 'x-explain': '1' };
@@ -37,7 +37,7 @@ test('calls to the service are counted by family and status', async () => {
   expect(await calls({ family: 'observations', outcome: 'answered', status: '404' })).toBe(1);
 });
 
-test('requests that are answered with the answer to an equal one are counted by where it was', async () => {
+test('requests that the response cache answers are counted by tier', async () => {
   const kept = (tier: string) => counted(gateway.url, 'gateway_kept_answers_total', { tier });
   gateway.sandbox?.tell({ path: /events$/, delayMs: 300 });
   const query = '{ events(first: 4) { totalCount } }';
@@ -51,7 +51,7 @@ describe('operations are counted', () => {
   const answered = (labels: Record<string, string>, at = gateway) => counted(at.url, 'gateway_requests_total', labels);
   const send = (query: string, headers: Record<string, string> = demoHeaders) => gateway.query(query, {}, headers);
 
-  test('by name and outcome, also where the answer was kept', async () => {
+  test('by name and outcome, also if the response was cached', async () => {
     const query = 'query Newest { events(first: 5) { totalCount } }';
     for (let times = 0; times < 3; times += 1) await send(query);
     await until(async () => (await answered({ transport: 'http', operation: 'Newest', outcome: 'ok' })) === 3);
@@ -72,7 +72,7 @@ describe('operations are counted', () => {
     await until(async () => (await answered({ transport: 'http', operation, outcome })) === before + 1);
   });
 
-  test('as ABANDONED where the client did not wait', async () => {
+  test('as ABANDONED if the client disconnects before the response', async () => {
     await send('query Slow { events(first: 8) { totalCount } }');
     gateway.sandbox?.tell({ path: /events$/, delayMs: 2_000, times: 1 });
     const leaving = new AbortController();
@@ -119,7 +119,7 @@ describe('operations are counted', () => {
     await until(async () => (await answered({ transport: 'http', operation: 'Other', outcome: 'ok' })) === before + 1);
   });
 
-  test('a stream that is refused with its code', async () => {
+  test('with the error code if a stream is refused', async () => {
     const refused = overSse(
       gateway.url,
       { query: '{ __typename }' },
@@ -129,7 +129,7 @@ describe('operations are counted', () => {
     await until(async () => (await answered({ transport: 'sse', operation: 'none', outcome: 'BAD_USER_INPUT' })) === 1);
   });
 
-  test('under the names of successes of accepted credentials alone, the hundred most recent', async () => {
+  test('only under the hundred names that succeeded most recently with an accepted credential', async () => {
     const crowded = await startGateway();
     const unknownKey = { 'x-api-key': 'nobody' };
     const names = async () => {
@@ -165,7 +165,7 @@ describe('operations are counted', () => {
     }
   });
 
-  test('under the names of trusted documents alone where there are some', () => {
+  test('only under the names of trusted documents if there are any', () => {
     const documents = new Map([['1', 'query Known { __typename } query Other { __typename }']]);
     const { labelOf, accept } = createOperationNames(documents, () => {});
     const scope = 'a' as Scope;
@@ -176,7 +176,7 @@ describe('operations are counted', () => {
     expect(labels).toEqual(['Known', 'Other', 'other', 'unnamed', 'none']);
   });
 
-  test('under no name of an operation that stands for many', () => {
+  test('never under a label that is reserved for many operations', () => {
     const { labelOf, accept } = createOperationNames(new Map(), () => {});
     const scope = 'a' as Scope;
     accept(scope);

@@ -13,8 +13,8 @@ import {
   validate,
 } from 'graphql';
 import { bounds } from '../src/graphql/limits/bounds.js';
-import { estimateCost, type OperationCost } from '../src/graphql/limits/call-estimate.js';
-import { callTable } from '../src/graphql/limits/call-table.js';
+import { estimateCost, type OperationCost } from '../src/graphql/limits/cost.js';
+import { costTable } from '../src/graphql/limits/cost-table.js';
 import { examples } from '../src/http/graphiql/examples.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema } from '../src/schema.js';
@@ -384,8 +384,8 @@ describe('the estimated calls of a query', () => {
       if (ofMarket) expect([coordinate, typeof field.resolve]).toEqual([coordinate, 'function']);
       return ofMarket || field.astNode?.directives?.some(({ name }) => name.value === 'cacheControl');
     });
-    expect(Object.keys(callTable)).toEqual(expect.arrayContaining(cached.map(({ coordinate }) => coordinate)));
-    expect(coordinates.map(({ coordinate }) => coordinate)).toEqual(expect.arrayContaining(Object.keys(callTable)));
+    expect(Object.keys(costTable)).toEqual(expect.arrayContaining(cached.map(({ coordinate }) => coordinate)));
+    expect(coordinates.map(({ coordinate }) => coordinate)).toEqual(expect.arrayContaining(Object.keys(costTable)));
   });
 
   const page = fc.integer({ min: 1, max: 12 });

@@ -9,7 +9,7 @@ import {
   pageRequest,
 } from '../../graphql/connection.js';
 import { isObservationId, observationId, pageSize, selectsField } from '../../graphql/input.js';
-import { mostBuckets } from '../../graphql/limits/call-table.js';
+import { mostBuckets } from '../../graphql/limits/cost-table.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { isEntityName, queryOf } from './filter.js';

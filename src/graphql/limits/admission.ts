@@ -22,7 +22,7 @@ import { LRUCache } from 'lru-cache';
 import { QueryTooComplex } from '../../errors.js';
 import { invalidValueOf } from '../argument-path.js';
 import { bounds, checkBound } from './bounds.js';
-import { estimateCost, type OperationCost } from './call-estimate.js';
+import { estimateCost, type OperationCost } from './cost.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
 
 /**

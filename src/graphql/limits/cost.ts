@@ -27,12 +27,12 @@ import { oncePerValue } from '../../lib/once-per-value.js';
 import { defaultPage, largestPage } from '../input.js';
 import {
   type CountedArguments,
-  callTable,
+  costTable,
   type FieldCost,
   introspectionTable,
   listLength,
   nodeTable,
-} from './call-table.js';
+} from './cost-table.js';
 
 /** The most that an operation can cost. */
 export interface OperationCost {
@@ -65,7 +65,7 @@ const introspectionValue = 2;
 const noCost: FieldCost = { calls: 0 };
 const mutationCost: FieldCost = { calls: 1 };
 
-const tableFor = oncePerValue((schema: GraphQLSchema) => ({ ...callTable, ...introspectionTable(schema) }));
+const tableFor = oncePerValue((schema: GraphQLSchema) => ({ ...costTable, ...introspectionTable(schema) }));
 
 /**
  * Estimates the most that an operation can cost. What a request loads or filters only once counts once, however often the document selects it.

@@ -63,7 +63,7 @@ const call: FieldCost = { calls: 1, values: lookUp };
  * The fields that cause upstream calls. A field whose value comes with its parent's response is not in the table. A mutation that is not in the
  * table counts as one call. Retries do not count.
  */
-export const callTable: Readonly<Record<string, FieldCost>> = {
+export const costTable: Readonly<Record<string, FieldCost>> = {
   // The window lies on one page of the service, or on two adjacent ones. Its position may depend on the length of the list.
   'Query.events': { calls: ({ has }) => (has('last') ? 3 : has('after') ? 2 : 1) },
   // The first page, twenty calls to find the newest events, and the pages of those.

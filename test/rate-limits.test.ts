@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@j
 import { Cluster, Redis } from 'ioredis';
 import { connectRedis } from '../src/data/redis.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
-import { createRateLimits, type RateBounds } from '../src/http/rate-limit/rate-limits.js';
+import { createRateLimits, type RateBounds } from '../src/http/limits/rate-limits.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type RedisValue, startFakeRedis } from './support/fake-redis.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';

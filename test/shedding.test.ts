@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { createLoadShedding, type LoadShedding, type Probes } from '../src/http/rate-limit/load-shedding.js';
+import { createLoadShedding, type LoadShedding, type Probes } from '../src/http/limits/load-shedding.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { until } from './support/until.js';

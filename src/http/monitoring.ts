@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
-import type { LoadShedding } from './rate-limit/load-shedding.js';
+import type { LoadShedding } from './limits/load-shedding.js';
 
 /** The paths for monitoring. No limit applies to them, because they matter most when the gateway is overloaded. */
 export const monitoringPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);

@@ -3,7 +3,7 @@ import type { RequestIdentity } from '../context.js';
 import { Forbidden } from '../errors.js';
 import { responseText } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
-import type { RequestLimits } from '../http/rate-limit/request-limits.js';
+import type { RequestLimits } from '../http/limits/request-limits.js';
 import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
 import { type OperationInfo, operationName, outcomeOfErrors } from '../observability/operation-info.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';

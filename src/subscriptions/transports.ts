@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/route.js';
-import type { RequestLimits } from '../http/rate-limit/request-limits.js';
+import type { RequestLimits } from '../http/limits/request-limits.js';
 import { defaultLimits, type SubscriptionLimits, type SubscriptionTimes } from './limits.js';
 import { createExecutor, createOperationReader, type ExecutorDeps } from './operations.js';
 import { registerSse } from './sse.js';

@@ -11,6 +11,7 @@ import type { EventsClient } from './domains/events/client.js';
 import { createEventsFeed, type EventsFeed } from './domains/events/feed.js';
 import { createEventsLoaders, type EventsLoaders } from './domains/events/loaders.js';
 import type { Exports } from './domains/exports/exports.js';
+import { createExportsFeed, type ExportsFeed } from './domains/exports/feed.js';
 import { createMarketsLoaders, type MarketsLoaders } from './domains/markets/loaders.js';
 import type { Sessions } from './domains/sessions/sessions.js';
 import { Unauthenticated } from './errors.js';
@@ -55,6 +56,7 @@ export interface Loaders {
 export interface Feeds {
   readonly discovery: DiscoveryFeed;
   readonly events: EventsFeed;
+  readonly exports: ExportsFeed;
 }
 
 /** The client that made a request. */
@@ -165,6 +167,7 @@ class RequestContext implements Context {
     return {
       discovery: createDiscoveryFeed(services, this.auth),
       events: createEventsFeed(services, this.auth),
+      exports: createExportsFeed(services, this.auth),
     };
   }
 

@@ -12,7 +12,9 @@ import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { counted } from './support/metrics.js';
+import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
+import { type Heard, overSse, overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
 
 const marketOne = () => sandbox.data.markets.find(({ record }) => record.id === 1);
@@ -1015,6 +1017,53 @@ describe('the record of exports', () => {
     expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
     expect((await listed()).nodes[0].outcome).toBe('DELIVERED');
   });
+
+  test('is followed by exportProgress from call to call until the end, through another gateway too', async () => {
+    const place = await startRedis();
+    cleanups.push(() => place.stop());
+    const answers: (() => void)[] = [];
+    const endpoint = await startEndpoint((response, request, count) => {
+      answers.push(() => (count < 3 ? json(500, {}) : thanks)(response, request, count));
+    });
+    const start = () => gatewayWith({ POLL_INTERVAL_MS: '100' }, { redisUrl: place.url });
+    gateway = await start();
+    const other = await start();
+    await register(endpoint.url);
+    const sending = send();
+    await until(() => answers.length === 1);
+    const [{ id }] = (await listed()).nodes;
+    const query = `subscription { exportProgress(exportId: "${id}") { id outcome attempts { status } result { __typename } } }`;
+    const listeners = [overWebsocket(gateway.url, { query }, { params: admin }), overSse(other.url, { query }, member)];
+    for (const call of [1, 2, 3]) {
+      await until(() => answers.length === call);
+      const isSeen = ({ results }: Heard) => results.at(-1)?.data?.exportProgress.attempts.length === call;
+      await until(() => listeners.every(isSeen));
+      answers[call - 1]?.();
+    }
+    for (const { ended, results } of listeners) {
+      expect(await ended).toBeUndefined();
+      expect(results.at(-1)).toEqual({
+        data: {
+          exportProgress: {
+            id,
+            outcome: 'DELIVERED',
+            attempts: [{ status: 500 }, { status: 500 }, { status: 200 }],
+            result: { __typename: 'ExportDelivered' },
+          },
+        },
+      });
+    }
+    expect((await sending).errors).toBeUndefined();
+    const late = overSse(other.url, { query });
+    expect(await late.ended).toBeUndefined();
+    expect(late.results.map(({ data }) => data.exportProgress.outcome)).toEqual(['DELIVERED']);
+    const unknown = overSse(other.url, { query: query.replace(id, 'x') });
+    await unknown.ended;
+    expect(unknown.results.at(-1)?.errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+    const refused = overSse(other.url, { query }, stranger);
+    await refused.ended;
+    expect(refused.results.at(-1)?.errors?.[0]?.extensions.code).toBe('FORBIDDEN');
+  }, 30_000);
 
   test('returns an error that is not retryable if an export started and cannot be recorded', async () => {
     const file = join(folder, 'data', 'exports.json');

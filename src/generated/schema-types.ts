@@ -1571,6 +1571,12 @@ export type Subscription = {
    */
   readonly eventUpdates?: Maybe<Event>;
   /**
+   * Progress of one export of the client's team. Sends the current state at once, then each change: before and after each call to the endpoint. Completes when
+   * the export has ended. Fails with `NOT_FOUND` if the team has no such export. The gateway reads its own record every `POLL_INTERVAL_MS` (an operator
+   * setting); no upstream call.
+   */
+  readonly exportProgress?: Maybe<Export>;
+  /**
    * Progress of the jobs in one phase of a market. Sends the current state at once and then every change. Completes when all jobs have ended.
    *
    * The gateway polls the service every `POLL_INTERVAL_MS` (an operator setting), once for all clients with the same credential. If the
@@ -1583,6 +1589,12 @@ export type Subscription = {
 /** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
 export type SubscriptionEventUpdatesArgs = {
   filter?: InputMaybe<EventFilter>;
+};
+
+
+/** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+export type SubscriptionExportProgressArgs = {
+  exportId: Scalars['ID']['input'];
 };
 
 
@@ -2483,6 +2495,7 @@ export type StartDiscoveryResultResolvers<ContextType = Context, ParentType exte
 
 export type SubscriptionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Subscription'] = ResolversParentTypes['Subscription']> = {
   eventUpdates?: SubscriptionResolver<Maybe<ResolversTypes['Event']>, "eventUpdates", ParentType, ContextType, Partial<SubscriptionEventUpdatesArgs>>;
+  exportProgress?: SubscriptionResolver<Maybe<ResolversTypes['Export']>, "exportProgress", ParentType, ContextType, RequireFields<SubscriptionExportProgressArgs, 'exportId'>>;
   jobProgress?: SubscriptionResolver<Maybe<ResolversTypes['JobProgress']>, "jobProgress", ParentType, ContextType, RequireFields<SubscriptionJobProgressArgs, 'marketId' | 'phase'>>;
 };
 

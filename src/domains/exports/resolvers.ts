@@ -1,5 +1,6 @@
 import { memberName, type TeamKey } from '../../auth/teams.js';
 import type { Context } from '../../context.js';
+import type { Snapshot } from '../../data/polling/state-message.js';
 import { Conflict, Forbidden } from '../../errors.js';
 import type {
   ExportFilter,
@@ -36,6 +37,13 @@ export const exportsResolvers: Resolvers = {
       if (id != null) return (await context.exports.find(team, { id })) ?? null;
       const key = plainText(idempotencyKey ?? '', 'by.idempotencyKey', longestName);
       return (await context.exports.find(team, { idempotencyKey: key })) ?? null;
+    },
+  },
+  Subscription: {
+    exportProgress: {
+      subscribe: (_, { exportId }, context) =>
+        context.feeds.exports.exportProgress(teamOf(context), plainText(exportId, 'exportId', longestName)),
+      resolve: ({ state }: Snapshot<ExportRecord>) => state,
     },
   },
   Mutation: {

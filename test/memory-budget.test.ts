@@ -67,7 +67,7 @@ async function hold(headers: Record<string, string> = demoHeaders) {
 }
 
 describe('A credential that has much in memory', () => {
-  const bytes = { total: 100 * mebibyte, perOwner: 9 * mebibyte, perAnswer: 9 * mebibyte };
+  const bytes = { total: 100 * mebibyte, perOwner: 9 * mebibyte, perResponse: 9 * mebibyte };
 
   test('begins nothing new, and others do; as soon as it is gone, it may again', async () => {
     await start(bytes);
@@ -100,7 +100,7 @@ describe('A credential that has much in memory', () => {
 });
 
 test('a process that has much in memory turns everybody away, is not ready, and recovers', async () => {
-  await start({ total: 9 * mebibyte, perOwner: 9 * mebibyte, perAnswer: 9 * mebibyte });
+  await start({ total: 9 * mebibyte, perOwner: 9 * mebibyte, perResponse: 9 * mebibyte });
   const letGo = await hold();
   for (const headers of [demoHeaders, other]) {
     const refused = await gateway.query(viewer, {}, headers);
@@ -116,7 +116,7 @@ test('a process that has much in memory turns everybody away, is not ready, and 
 });
 
 test('a response above the size limit is refused by each transport before it is written', async () => {
-  await start({ total: 100 * mebibyte, perOwner: 50 * mebibyte, perAnswer: 4 * mebibyte });
+  await start({ total: 100 * mebibyte, perOwner: 50 * mebibyte, perResponse: 4 * mebibyte });
   const query = `{ market(id: 1) { a: esg b: esg } }`;
   const overHttp = await gateway.query(query);
   expect(overHttp.status).toBe(400);
@@ -219,7 +219,7 @@ test('an answer that many wait for and do not take is in memory once, and counte
 });
 
 describe('What clients send', () => {
-  const bytes = { total: 20 * mebibyte, perOwner: 5 * mebibyte, perAnswer: 5 * mebibyte };
+  const bytes = { total: 20 * mebibyte, perOwner: 5 * mebibyte, perResponse: 5 * mebibyte };
   const head = (key: number) =>
     `POST /graphql HTTP/1.1\r\nhost: gateway\r\nx-api-key: key-${key}\r\ncontent-type: application/json\r\ncontent-length: 1000001\r\n\r\n`;
 

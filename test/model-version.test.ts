@@ -2,7 +2,7 @@ import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync,
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { modelVersion } from '../src/data/cache/keys.js';
+import { modelVersion } from '../src/data/cache/model-version.js';
 
 let folder: string;
 beforeAll(() => {
@@ -34,7 +34,7 @@ const shaping = named(
   /(^|\/)(model|client|feed|tail|reader|wire-types|vector|schema-drift|state-message|lookup)\.ts$/,
 ).filter(name => !name.includes('exports/'));
 
-test('there are as many files that shape what is kept as anybody would expect', () => {
+test('there are as many files that determine the format of cached data as expected', () => {
   expect(shaping.length).toBeGreaterThanOrEqual(15);
 });
 

@@ -95,7 +95,7 @@ async function fetchRead(
   try {
     const reply = await upstream.send(request, auth, signal);
     const text = replyText(reply, request);
-    auth.metadata.claim?.parses(text.length);
+    auth.metadata.claim?.reserveForParsing(text.length);
     const body = parseReply(text);
     const { value, embeddings } =
       pieces === undefined
@@ -156,8 +156,8 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     milliseconds: number,
   ): unknown {
     const { source, value, embeddings, stale, freshUntil, generation, bytes } = answer;
-    metadata.claim?.uses(bytes);
-    if (source === 'redis') metadata.claim?.parses(bytes);
+    metadata.claim?.noteRead(bytes);
+    if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
       const { request } = read;
       metadata.upstreamCalls.push({

@@ -49,7 +49,7 @@ export function responseBytes(result: unknown, claim?: Claim): ResponseBytes {
   const digest = hash('sha1', [...pieces, ...vectors.map(vector => vector.digest)].join('\0'), 'base64url');
   const parts = partsOf(pieces, vectors);
   const length = lengthOf(parts);
-  claim?.wrote(length);
+  claim?.reserveResponse(length);
   return { parts, length, digest };
 }
 
@@ -61,11 +61,11 @@ export function responseFrames(result: unknown, claim: Claim): readonly [string]
   const { pieces, vectors } = serialize(result, claim);
   const [text] = pieces;
   if (text !== undefined && vectors.length === 0 && text.length < largestText) {
-    claim.wrote(text.length);
+    claim.reserveResponse(text.length);
     return [text];
   }
   const parts = partsOf(pieces, vectors);
-  claim.wrote(lengthOf(parts));
+  claim.reserveResponse(lengthOf(parts));
   return parts;
 }
 
@@ -73,7 +73,7 @@ export function responseFrames(result: unknown, claim: Claim): readonly [string]
 export function responseText(result: unknown, claim?: Claim): string {
   const { pieces, vectors } = serialize(result, claim);
   const text = pieces.map((piece, index) => (vectors[index - 1]?.bytes.toString('latin1') ?? '') + piece).join('');
-  claim?.wrote(text.length);
+  claim?.reserveResponse(text.length);
   return text;
 }
 
@@ -104,7 +104,7 @@ function serialize(
   result: unknown,
   claim: Claim | undefined,
 ): { pieces: readonly string[]; vectors: readonly Vector[] } {
-  claim?.writes(() => sizeOf(result));
+  claim?.reserveForResponse(() => sizeOf(result));
   const vectors: Vector[] = [];
   collected = vectors;
   try {

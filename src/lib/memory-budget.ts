@@ -5,7 +5,7 @@ import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
 export interface MemoryBounds {
   readonly total: number;
   readonly perOwner: number;
-  readonly perAnswer: number;
+  readonly perResponse: number;
 }
 
 const mebibyte = 1024 * 1024;
@@ -21,13 +21,13 @@ export const worthCounting = 16 * 1024;
 /** @param heapLimit the most that V8 lets the heap grow to, in bytes. */
 function memoryBounds(heapLimit: number = getHeapStatistics().heap_size_limit): MemoryBounds {
   const total = Math.floor(Math.min(heapLimit / 4, 512 * mebibyte));
-  return { total, perOwner: total / 2, perAnswer: Math.min(total / 4, 64 * mebibyte) };
+  return { total, perOwner: total / 2, perResponse: Math.min(total / 4, 64 * mebibyte) };
 }
 
 /**
  * Bounds the memory that requests and responses take in this process: what running operations have read, responses that clients have not
  * received yet, and what clients have sent. Owners are credentials, or network addresses where there is no credential.
- * What clients send belongs to their network address in any case, because a client can make up as many credentials as it likes.
+ * Request bodies always count for the network address, because a client can make up as many credentials as it likes.
  */
 export class MemoryBudget {
   readonly bounds: MemoryBounds;
@@ -60,7 +60,7 @@ export class MemoryBudget {
     return new Claim(this, owner);
   }
 
-  /** @throws Overloaded, RateLimited where there is no room for so many more bytes. */
+  /** @throws Overloaded, RateLimited if there is no room for so many more bytes. */
   check(owner: string, growth: number): void {
     if (this.#held + growth > this.bounds.total) throw new Overloaded();
     if ((this.#owners.get(owner) ?? 0) + growth > this.bounds.perOwner) throw tooMuch();
@@ -91,39 +91,39 @@ export class Claim {
     this.#owner = owner;
   }
 
-  /** Counts a record that the operation uses; `bytes` is the length of its text. */
-  uses(bytes: number): void {
+  /** Remembers that the operation uses a record, without counting it; `bytes` is the length of its text. */
+  noteRead(bytes: number): void {
     this.#bytesRead += bytes;
   }
 
-  /** Makes room for a record that is about to be parsed; `bytes` is the length of its text. @throws Overloaded, RateLimited */
-  parses(bytes: number): void {
+  /** Counts a record before it is parsed; `bytes` is the length of its text. @throws Overloaded, RateLimited if there is no room. */
+  reserveForParsing(bytes: number): void {
     this.#resize(this.#bytes + bytes * bytesPerByteRead);
   }
 
   /**
-   * Makes room for a response in place of the records that it is made of.
+   * Counts a response before it is written, in place of the records that it is made of.
    * @param measure returns the approximate length of the response in bytes. Called only if the response can be large.
-   * @throws QueryTooComplex if it would be larger than any response may be; Overloaded, RateLimited
+   * @throws QueryTooComplex if it would be larger than any response may be; Overloaded, RateLimited if there is no room.
    */
-  writes(measure: () => number): void {
-    if (this.#bytesRead >= worthMeasuring) this.wrote(measure());
+  reserveForResponse(measure: () => number): void {
+    if (this.#bytesRead >= worthMeasuring) this.reserveResponse(measure());
   }
 
-  /** Counts a response of this length, in bytes. @throws as `writes` does. */
-  wrote(bytes: number): void {
-    const { perAnswer } = this.#budget.bounds;
-    if (bytes > perAnswer) throw new QueryTooComplex('bytes of the answer', bytes, perAnswer);
-    this.received(bytes);
+  /** Counts a response of this length, in bytes, in place of everything counted before. @throws as `reserveForResponse` does. */
+  reserveResponse(bytes: number): void {
+    const { perResponse } = this.#budget.bounds;
+    if (bytes > perResponse) throw new QueryTooComplex('bytes of the answer', bytes, perResponse);
+    this.reserveRequest(bytes);
   }
 
-  /** So many bytes of a request have arrived. @throws Overloaded, RateLimited where there is no room for them. */
-  received(bytes: number): void {
+  /** Counts the bytes of a request that have arrived so far. @throws Overloaded, RateLimited if there is no room. */
+  reserveRequest(bytes: number): void {
     this.#resize(bytes < worthCounting ? 0 : bytes);
   }
 
   /** Counts this many bytes, even if there is no room. Returns whether there was room. */
-  set(bytes: number): boolean {
+  force(bytes: number): boolean {
     const growth = this.#isReleased ? 0 : bytes - this.#bytes;
     if (growth === 0) return true;
     this.#bytes = bytes;
@@ -133,13 +133,13 @@ export class Claim {
 
   /** Gives all bytes back. The claim counts nothing from then on. */
   release(): void {
-    this.set(0);
+    this.force(0);
     this.#isReleased = true;
   }
 
   #resize(bytes: number): void {
     if (this.#isReleased) return;
     if (bytes > this.#bytes) this.#budget.check(this.#owner, bytes - this.#bytes);
-    this.set(bytes);
+    this.force(bytes);
   }
 }

@@ -179,7 +179,7 @@ export class SendBuffer {
 
   /** Counts the unsent bytes. Returns whether the memory budget has room for them. */
   count(): boolean {
-    return this.#claim.set((this.isSlow ? this.#sent() : 0) + this.#queued);
+    return this.#claim.force((this.isSlow ? this.#sent() : 0) + this.#queued);
   }
 
   /** The client has taken some bytes. */

@@ -80,7 +80,7 @@ export function createSubscriptions(
             const answer = await executor.event(operation, value, requestIdentity, signal, rendering);
             if (answer.errors === undefined) requestTelemetry.accept(scope);
             const text = responseText(answer, rendering);
-            newest.set(text.length);
+            newest.force(text.length);
             return text;
           } finally {
             rendering.release();

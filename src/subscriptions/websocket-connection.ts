@@ -142,7 +142,7 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   /** @throws Overloaded, RateLimited if the memory budget has no room for so many bytes. */
   #countUnfinished(bytes: number): void {
     this.#unfinished = bytes;
-    this.#unfinishedClaim.received(bytes);
+    this.#unfinishedClaim.reserveRequest(bytes);
   }
 
   /** Sends one message of graphql-ws, with the result that belongs into it. */

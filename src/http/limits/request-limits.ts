@@ -71,7 +71,7 @@ export function createRequestLimits({
           response.once('close', () => counted.release());
         }
         try {
-          claim.received(bytes);
+          claim.reserveRequest(bytes);
         } catch (error) {
           throw error instanceof RateLimited ? tooMuchSent() : error;
         }

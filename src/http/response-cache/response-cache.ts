@@ -85,12 +85,12 @@ export function createResponseCache({
     // A destroyed response does not emit `close` again.
     if (cached.length < worthCounting || response.destroyed) return;
     const sending = sendings.get(cached) ?? { claim: budget.claim(scope), count: 0 };
-    if (sending.count === 0) sending.claim.wrote(cached.length);
+    if (sending.count === 0) sending.claim.reserveResponse(cached.length);
     sending.count += 1;
     sendings.set(cached, sending);
     response.once('close', () => {
       sending.count -= 1;
-      if (sending.count === 0) sending.claim.set(0);
+      if (sending.count === 0) sending.claim.force(0);
     });
   }
 

@@ -22,6 +22,7 @@ const config: CodegenConfig = {
           Export: '../domains/exports/model.js#ExportRecord',
           ExportEndpoint: '../domains/exports/model.js#Endpoint',
           Event: '../domains/events/model.js#Event',
+          EventUpdate: '../domains/events/updates.js#EventUpdate',
           Job: '../domains/discovery/model.js#Job',
           Market: '../domains/markets/model.js#Market',
           Observation: '../domains/events/model.js#Observation',

@@ -67,6 +67,8 @@ export interface RequestIdentity {
   readonly scope?: Scope | undefined;
   /** The network address by which sign-ins are rate-limited. */
   readonly address: string;
+  /** The cursor behind which an EventSource continues after it has reconnected. */
+  readonly lastEventId?: string | undefined;
   /** Sets the gateway's own cookie; `maxAge` in seconds. @throws Forbidden on a transport that cannot set cookies. */
   setSession(value: string, maxAge: number | undefined): void;
   clearSession(): void;
@@ -95,6 +97,8 @@ export interface Context {
     expire(): void;
   };
   readonly metadata: ResponseMetadata;
+  /** The cursor behind which a subscription continues, from the header `Last-Event-ID`. */
+  readonly lastEventId: string | undefined;
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
@@ -155,6 +159,10 @@ class RequestContext implements Context {
     const credential = this.credentialIfAny;
     if (credential !== undefined) return credential;
     throw new Unauthenticated('Send an API key, a bearer token or a session id, or sign in');
+  }
+
+  get lastEventId(): string | undefined {
+    return this.state.identity.lastEventId;
   }
 
   get loaders(): Loaders {

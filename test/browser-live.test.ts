@@ -75,8 +75,8 @@ function fileAt(path: string): { type: string; text: string } {
       Object.assign(globalThis, { reconnect, session, ended: undefined });
       const over = how => () => { globalThis.ended = how; };
       globalThis.leave = socket.subscribe(
-        { query: 'subscription { eventUpdates { id } }' },
-        { next: ({ data }) => heard.push(data.eventUpdates.id), error: over('error'), complete: over('complete') },
+        { query: 'subscription { eventUpdates { event { id } } }' },
+        { next: ({ data }) => data.eventUpdates.event !== null && heard.push(data.eventUpdates.event.id), error: over('error'), complete: over('complete') },
       );
     </script>`;
   return { type: 'text/html; charset=utf-8', text };

@@ -56,7 +56,7 @@ const subscriptions = [
   'subscription { jobProgress(marketId: 4) { finished jobs { progress } } }',
   'subscription { jobProgress(marketId: 6, phase: PUBLISH) { finished } }',
   'subscription { jobProgress(marketId: 999) { finished } }',
-  'subscription { eventUpdates { id title } }',
+  'subscription { eventUpdates { event { id title } } }',
 ];
 const talkative = subscriptions[0] ?? '';
 

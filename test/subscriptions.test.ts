@@ -16,7 +16,7 @@ const progress = {
   }`,
   variables: { id: market },
 };
-const updates = { query: 'subscription { eventUpdates { id title lastUpdated } }' };
+const updates = { query: 'subscription { eventUpdates { kind cursor gap event { id title lastUpdated } } }' };
 
 let sandbox: Sandbox;
 let gateway: TestGateway;
@@ -85,19 +85,26 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
 
   test('eventUpdates tells each new or changed event once, the oldest update first', async () => {
     const { results } = kept(listen(gateway.url, updates));
-    const changed = sandbox.data.events[3]?._id ?? '';
     await until(isPolledAgain);
-    expect(results).toEqual([]);
-    sandbox.publishEvent({ title: 'First' });
+    const start = { kind: null, event: null, gap: false, cursor: expect.any(String) };
+    expect(results).toEqual([{ data: { eventUpdates: start } }]);
+    const { _id: changed } = sandbox.publishEvent({ title: 'First' });
+    await until(() => results.length === 2);
     await untilLater();
     sandbox.touchEvent(changed, { title: 'Second' });
     await untilLater();
     sandbox.publishEvent({ title: 'Third' });
-    await until(() => results.length >= 3);
+    await until(() => results.length >= 4);
     sandbox.publishEvent({ title: 'Last' });
-    await until(() => results.at(-1).data.eventUpdates.title === 'Last');
-    expect(results.map(({ data }) => data.eventUpdates.title)).toEqual(['First', 'Second', 'Third', 'Last']);
-    expect(results[1].data.eventUpdates.id).toBe(changed);
+    await until(() => results.at(-1).data.eventUpdates.event.title === 'Last');
+    const sent = results.slice(1).map(({ data }) => data.eventUpdates);
+    expect(sent.map(({ kind, event, gap }) => [kind, event.title, gap])).toEqual([
+      ['NEW', 'First', false],
+      ['UPDATED', 'Second', false],
+      ['NEW', 'Third', false],
+      ['NEW', 'Last', false],
+    ]);
+    expect(sent[1].event.id).toBe(changed);
   });
 
   test('a refusal of the service ends the subscription with its error', async () => {
@@ -129,7 +136,7 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
       [{ query: 'subscription { nothing }' }, { code: 'GRAPHQL_VALIDATION_FAILED' }],
       [{ query: 'subscription {' }, { code: 'GRAPHQL_PARSE_FAILED' }],
       [
-        { query: 'subscription { eventUpdates(filter: { from: "2026-01-01" }) { id } }' },
+        { query: 'subscription { eventUpdates(filter: { from: "2026-01-01" }) { cursor } }' },
         { code: 'BAD_USER_INPUT', argument: 'filter.from' },
       ],
     ] as const) {
@@ -568,22 +575,22 @@ test('a mutation is not taken over GET, and a stream must be asked for', async (
 });
 
 test('each event is answered with loaders of its own', async () => {
-  const query = 'subscription { eventUpdates { title references { observation { title } } } }';
+  const query = 'subscription { eventUpdates { event { title references { observation { title } } } } }';
   const { results } = kept(overWebsocket(gateway.url, { query }));
   await until(isPolledAgain);
   const observation = sandbox.data.observations[0];
   const references = [{ _id: observation?._id ?? '', title: 'Reference' }];
   const stop = sandbox.tell({ path: /observation/, status: 503, errorCode: 'INTERNAL_SERVER_ERROR' });
   sandbox.publishEvent({ references });
-  await until(() => results.length === 1);
-  expect(results[0].errors[0]).toMatchObject({
-    path: ['eventUpdates', 'references', 0, 'observation'],
+  await until(() => results.length === 2);
+  expect(results[1].errors[0]).toMatchObject({
+    path: ['eventUpdates', 'event', 'references', 0, 'observation'],
     extensions: { code: 'UPSTREAM_UNAVAILABLE' },
   });
   stop();
   sandbox.publishEvent({ references });
-  await until(() => results.length === 2);
-  expect(results[1].data.eventUpdates.references[0].observation.title).toBe(observation?.title);
+  await until(() => results.length === 3);
+  expect(results[2].data.eventUpdates.event.references[0].observation.title).toBe(observation?.title);
 });
 
 test('where the service fails, listeners are told the age of what they have, and what is new when it is well', async () => {

@@ -113,7 +113,7 @@ test('an operation on a WebSocket begins a trace of its own', async () => {
 test('a subscription is one span, and its polls have traces of their own', async () => {
   const { stop } = overWebsocket(
     running.url,
-    { query: 'subscription Updates { eventUpdates { id } }' },
+    { query: 'subscription Updates { eventUpdates { event { id } } }' },
     { params: { 'x-api-key': key } },
   );
   await until(() => spans.length > 0);

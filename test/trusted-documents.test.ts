@@ -180,7 +180,7 @@ describe.each(['Server-Sent Events', 'WebSocket'] as const)('over %s', transport
     for (const payload of [{ documentId: hashOf(trusted) }, { extensions: persisted(hashOf(trusted)) }]) {
       expect(await send(gateways.only, payload)).toContain('"totalCount"');
     }
-    for (const query of [foreign, trusted, 'subscription { eventUpdates { id } }']) {
+    for (const query of [foreign, trusted, 'subscription { eventUpdates { event { id } } }']) {
       expect(await send(gateways.only, { query })).toContain('"FORBIDDEN"');
     }
     expect(await send(gateways.only, { documentId: hashOf(foreign) })).toContain('"PERSISTED_QUERY_NOT_FOUND"');

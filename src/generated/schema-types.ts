@@ -4,6 +4,7 @@ import type { Company as CompanyModel } from '../domains/companies/loaders.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
 import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
+import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
 import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
 import type { Context } from '../context.js';
 export type Maybe<T> = T | null;
@@ -519,6 +520,29 @@ export type EventTimestamps = {
   /** Recorded start. */
   readonly recordedStart?: Maybe<Scalars['DateTime']['output']>;
 };
+
+/** One message of `eventUpdates`. */
+export type EventUpdate = {
+  readonly __typename?: 'EventUpdate';
+  /** Where to continue after a reconnect: send it as `after`. It is valid in every gateway of the fleet. */
+  readonly cursor: Scalars['String']['output'];
+  /** The event in its newest version. Null in a message that only says where the subscription begins. */
+  readonly event?: Maybe<Event>;
+  /** True if updates may be missing before this message, because the client was away for too long or missed too many. Read `events` again. */
+  readonly gap: Scalars['Boolean']['output'];
+  /** Null if the message has no event. */
+  readonly kind?: Maybe<EventUpdateKind>;
+};
+
+/** How an event came to be in a message. */
+export type EventUpdateKind =
+  /**
+   * The gateway has not seen the event since it began to follow the list. The service does not say when an event was created: one that was not updated
+   * for long is `NEW` too.
+   */
+  | 'NEW'
+  /** The gateway has seen an earlier version of the event. */
+  | 'UPDATED';
 
 /** An export of a team. */
 export type Export = Node & {
@@ -1566,10 +1590,10 @@ export type Subscription = {
   /**
    * Events that are new, or were updated, after the subscription began. Sends each update once, the oldest update first.
    *
-   * The gateway polls the service every `POLL_INTERVAL_MS` (an operator setting), once for all clients with the same credential and filter. A client
-   * that loses its connection can miss updates. Read `events` again after each reconnect.
+   * The gateway polls the service every `POLL_INTERVAL_MS` (an operator setting), once for all clients with the same credential and filter. The first
+   * message has no event, but a cursor. A client that reconnects sends the last cursor as `after`, and gets what it has missed.
    */
-  readonly eventUpdates?: Maybe<Event>;
+  readonly eventUpdates?: Maybe<EventUpdate>;
   /**
    * Progress of one export of the client's team. Sends the current state at once, then each change: before and after each call to the endpoint. Completes when
    * the export has ended. Fails with `NOT_FOUND` if the team has no such export. The gateway reads its own record every `POLL_INTERVAL_MS` (an operator
@@ -1588,6 +1612,7 @@ export type Subscription = {
 
 /** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
 export type SubscriptionEventUpdatesArgs = {
+  after?: InputMaybe<Scalars['String']['input']>;
   filter?: InputMaybe<EventFilter>;
 };
 
@@ -1822,6 +1847,8 @@ export type ResolversTypes = {
   EventSearchKeyword: ResolverTypeWrapper<EventSearchKeyword>;
   EventStatistics: ResolverTypeWrapper<EventStatistics>;
   EventTimestamps: ResolverTypeWrapper<EventTimestamps>;
+  EventUpdate: ResolverTypeWrapper<EventUpdateModel>;
+  EventUpdateKind: EventUpdateKind;
   Export: ResolverTypeWrapper<ExportRecordModel>;
   ExportAttempt: ResolverTypeWrapper<ExportAttempt>;
   ExportConnection: ResolverTypeWrapper<Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversTypes['Export']> }>;
@@ -1934,6 +1961,7 @@ export type ResolversParentTypes = {
   EventSearchKeyword: EventSearchKeyword;
   EventStatistics: EventStatistics;
   EventTimestamps: EventTimestamps;
+  EventUpdate: EventUpdateModel;
   Export: ExportRecordModel;
   ExportAttempt: ExportAttempt;
   ExportConnection: Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Export']> };
@@ -2191,6 +2219,13 @@ export type EventTimestampsResolvers<ContextType = Context, ParentType extends R
   published?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   recordedEnd?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   recordedStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+};
+
+export type EventUpdateResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventUpdate'] = ResolversParentTypes['EventUpdate']> = {
+  cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  event?: Resolver<Maybe<ResolversTypes['Event']>, ParentType, ContextType>;
+  gap?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  kind?: Resolver<Maybe<ResolversTypes['EventUpdateKind']>, ParentType, ContextType>;
 };
 
 export type ExportResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Export'] = ResolversParentTypes['Export']> = {
@@ -2494,7 +2529,7 @@ export type StartDiscoveryResultResolvers<ContextType = Context, ParentType exte
 };
 
 export type SubscriptionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Subscription'] = ResolversParentTypes['Subscription']> = {
-  eventUpdates?: SubscriptionResolver<Maybe<ResolversTypes['Event']>, "eventUpdates", ParentType, ContextType, Partial<SubscriptionEventUpdatesArgs>>;
+  eventUpdates?: SubscriptionResolver<Maybe<ResolversTypes['EventUpdate']>, "eventUpdates", ParentType, ContextType, Partial<SubscriptionEventUpdatesArgs>>;
   exportProgress?: SubscriptionResolver<Maybe<ResolversTypes['Export']>, "exportProgress", ParentType, ContextType, RequireFields<SubscriptionExportProgressArgs, 'exportId'>>;
   jobProgress?: SubscriptionResolver<Maybe<ResolversTypes['JobProgress']>, "jobProgress", ParentType, ContextType, RequireFields<SubscriptionJobProgressArgs, 'marketId' | 'phase'>>;
 };
@@ -2565,6 +2600,7 @@ export type Resolvers<ContextType = Context> = {
   EventSearchKeyword?: EventSearchKeywordResolvers<ContextType>;
   EventStatistics?: EventStatisticsResolvers<ContextType>;
   EventTimestamps?: EventTimestampsResolvers<ContextType>;
+  EventUpdate?: EventUpdateResolvers<ContextType>;
   Export?: ExportResolvers<ContextType>;
   ExportAttempt?: ExportAttemptResolvers<ContextType>;
   ExportConnection?: ExportConnectionResolvers<ContextType>;

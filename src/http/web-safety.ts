@@ -59,6 +59,7 @@ const sendable = [
   'x-apollo-operation-name',
   'x-explain',
   'x-request-id',
+  'last-event-id',
   'traceparent',
   'tracestate',
 ];

@@ -3,23 +3,8 @@ import { responseFrames } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
 import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
 import type { Operation } from './operations.js';
-import { FailedOperation, type SendBuffer, Subscriber } from './shared-execution.js';
+import { type EncodedResult, FailedOperation, type SendBuffer, Subscriber } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
-
-/** A result as JSON, in the parts in which it is sent: one text serves all listeners. */
-export interface EncodedResult {
-  readonly parts: readonly (Buffer | string)[];
-  /** Whether the client is disconnected if it is slow and the memory budget has no room for the result. */
-  readonly needsRoom: boolean;
-  /** Never set; graphql-ws expects a result that may have data. */
-  readonly data?: null;
-}
-
-/** The parts of a result with a text before and after it. */
-export function framed(before: string, { parts }: EncodedResult, after: string): readonly (Buffer | string)[] {
-  const [only] = parts;
-  return typeof only === 'string' ? [before + only + after] : [before, ...parts, after];
-}
 
 /** The connection or the response that carries the results of an operation. */
 export interface OperationHost {
@@ -133,8 +118,7 @@ export class OperationResults implements AsyncGenerator<EncodedResult, undefined
       const result = await this.#host.inTurn(this, () => this.#start(read));
       if (result !== undefined) return result;
     }
-    const text = await this.#subscriber?.take();
-    return text === undefined ? undefined : { parts: [text], needsRoom: true };
+    return this.#subscriber?.take();
   }
 
   /** Executes a query or a mutation, or starts to listen. */

@@ -46,6 +46,8 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
   readonly document: DocumentNode;
   readonly name: string | undefined;
   readonly type: OperationTypeNode;
+  /** The cursor behind which an EventSource continues after it has reconnected. */
+  readonly lastEventId?: string | undefined;
 }
 
 /** Errors for which an operation is not executed. */
@@ -222,11 +224,11 @@ export function createExecutor({
         return singleResult.data === undefined ? { errors: singleResult.errors ?? [] } : { answer: singleResult };
       }),
 
-    async source({ document, operationName, variables }, requestIdentity, signal) {
+    async source({ document, operationName, variables, lastEventId }, requestIdentity, signal) {
       const source = await createSourceEventStream({
         schema,
         document,
-        contextValue: createContext(services, requestIdentity, { signal }),
+        contextValue: createContext(services, { ...requestIdentity, lastEventId }, { signal }),
         variableValues: variables,
         operationName,
       });

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
 import { checkJson } from '../graphql/limits/bounds.js';
-import type { EncodedResult, OperationResults } from './operation-results.js';
+import type { OperationResults } from './operation-results.js';
 import { members, type OperationRequest, operationRequest } from './operations.js';
-import { FailedOperation } from './shared-execution.js';
+import { type EncodedResult, FailedOperation } from './shared-execution.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */
 export const protocol = 'graphql-transport-ws';

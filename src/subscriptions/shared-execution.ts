@@ -1,12 +1,29 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { TopicSubscription } from '../data/polling/topic.js';
+import { type Resumable, TopicSubscription } from '../data/polling/topic.js';
 import { Abandoned, RateLimited } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';
+
+/** A result as JSON, in the parts in which it is sent. One object serves all listeners. */
+export interface EncodedResult {
+  readonly parts: readonly (Buffer | string)[];
+  /** Whether the client is disconnected if it is slow and the memory budget has no room for the result. */
+  readonly needsRoom: boolean;
+  /** The cursor behind which a client can continue. */
+  readonly cursor?: string | undefined;
+  /** Never set; graphql-ws expects a result that may have data. */
+  readonly data?: null;
+}
+
+/** The parts of a result with a text before and after it. */
+export function framed(before: string, { parts }: EncodedResult, after: string): readonly (Buffer | string)[] {
+  const [only] = parts;
+  return typeof only === 'string' ? [before + only + after] : [before, ...parts, after];
+}
 
 /** One client's subscription. */
 export interface Listener {
   /** @param replaces whether values that were not sent yet are now obsolete. */
-  next(text: string, replaces: boolean): void;
+  next(result: EncodedResult, replaces: boolean): void;
   fail(errors: string): void;
   complete(): void;
 }
@@ -27,27 +44,32 @@ interface Member {
 interface Rendering {
   readonly value: unknown;
   readonly order: number;
-  readonly text: Promise<string>;
+  readonly result: Promise<EncodedResult>;
 }
+
+type ResumableSource = Resumable<{ readonly cursor: string }>;
+
+const isResumable = (source: AsyncIterable<unknown>): source is ResumableSource => 'startAfter' in source;
 
 /**
  * One subscription, executed and serialized once for all clients that requested the same with the same credential. Where its values are
- * states, a late listener starts with the newest one. It ends with its source, or when the last listener leaves.
+ * states, a late listener starts with the newest one; where a client can resume, with the place where it starts. It ends with its source, or when the last listener leaves.
  */
 export class SharedExecution {
   readonly #source: SubscriptionSource;
-  readonly #onOver: () => void;
+  readonly #onClosed: () => void;
   readonly #leaving = new AbortController();
   readonly #members = new Set<Member>();
   #opening: Promise<AsyncIterable<unknown>> | undefined;
   #states: TopicSubscription<unknown> | undefined;
+  #resumable: ResumableSource | undefined;
   #rendering: Rendering | undefined;
   #over = false;
 
-  /** @param onOver is called before the listeners hear of the end, so that no new listener joins. */
-  constructor(source: SubscriptionSource, onOver: () => void) {
+  /** @param onClosed is called when no new listener may join: before the listeners hear of the end, or of what a new one would have to hear too. */
+  constructor(source: SubscriptionSource, onClosed: () => void) {
     this.#source = source;
-    this.#onOver = onOver;
+    this.#onClosed = onClosed;
   }
 
   /** If the source delivers states, waits until the newest state is up to date. Does nothing for other sources. The execution may have ended by then. Never rejects. */
@@ -65,6 +87,8 @@ export class SharedExecution {
     this.#members.add(member);
     const newest = this.#states?.newest;
     if (newest !== undefined) void this.#catchUp(member, newest).catch(() => {});
+    else if (this.#resumable !== undefined && this.#rendering !== undefined)
+      void this.#start(member, this.#resumable, this.#rendering).catch(() => {});
     return () => {
       if (this.#members.delete(member) && this.#members.size === 0) this.#end();
     };
@@ -76,8 +100,9 @@ export class SharedExecution {
       this.#opening = this.#open();
       const source = await this.#opening;
       for await (const value of source) {
+        if (this.#resumable?.isResumed) this.#onClosed();
         const rendering = this.#render(value);
-        await this.#tell(rendering, await rendering.text);
+        await this.#tell(rendering, await rendering.result);
       }
       this.#end();
       await this.#tellEnd(listener => listener.complete());
@@ -91,6 +116,7 @@ export class SharedExecution {
   async #open(): Promise<AsyncIterable<unknown>> {
     const source = await this.#source.open(this.#leaving.signal);
     if (source instanceof TopicSubscription) this.#states = source;
+    else if (isResumable(source)) this.#resumable = source;
     return source;
   }
 
@@ -98,26 +124,40 @@ export class SharedExecution {
     if (this.#over) return;
     this.#over = true;
     this.#leaving.abort(new Abandoned('The last listener has left'));
-    this.#onOver();
+    this.#onClosed();
   }
 
   async #catchUp(member: Member, newest: unknown): Promise<void> {
     const rendering = this.#render(newest);
     member.received = rendering.order - 1;
-    this.#give(member, rendering, await rendering.text, true);
+    this.#give(member, rendering, await rendering.result, true);
+  }
+
+  /** Tells a listener where it starts, unless it has got a later value by then. */
+  async #start(member: Member, source: ResumableSource, { value, order }: Rendering): Promise<void> {
+    member.received = order - 1;
+    const start = source.startAfter(value as { readonly cursor: string });
+    const result = await this.#encode(start);
+    this.#give(member, { order }, result, false);
+  }
+
+  async #encode(value: unknown): Promise<EncodedResult> {
+    const text = await this.#source.render(value, this.#leaving.signal);
+    const cursor = this.#resumable === undefined ? undefined : (value as { readonly cursor: string }).cursor;
+    return { parts: [text], needsRoom: true, cursor };
   }
 
   #render(value: unknown): Rendering {
     if (this.#rendering?.value !== value || this.#rendering === undefined) {
       const order = (this.#rendering?.order ?? 0) + 1;
-      this.#rendering = { value, order, text: this.#source.render(value, this.#leaving.signal) };
+      this.#rendering = { value, order, result: this.#encode(value) };
     }
     return this.#rendering;
   }
 
-  async #tell(rendering: Rendering, text: string): Promise<void> {
+  async #tell(rendering: Rendering, result: EncodedResult): Promise<void> {
     const replaces = this.#states !== undefined;
-    await inSlices([...this.#members], member => this.#give(member, rendering, text, replaces));
+    await inSlices([...this.#members], member => this.#give(member, rendering, result, replaces));
   }
 
   async #tellEnd(tell: (listener: Listener) => void): Promise<void> {
@@ -127,10 +167,10 @@ export class SharedExecution {
   }
 
   /** Skips a listener that already has this rendering or a newer one. */
-  #give(member: Member, { order }: Rendering, text: string, replaces: boolean): void {
+  #give(member: Member, { order }: Pick<Rendering, 'order'>, result: EncodedResult, replaces: boolean): void {
     if (member.received >= order || !this.#members.has(member)) return;
     member.received = order;
-    member.listener.next(text, replaces);
+    member.listener.next(result, replaces);
   }
 }
 
@@ -218,6 +258,8 @@ export class FailedOperation extends Error {
   }
 }
 
+const lengthOf = ({ parts }: EncodedResult) => parts.reduce((sum, { length }) => sum + length, 0);
+
 /** The client takes the values of a subscription more slowly than they come. */
 export class SlowReader extends RateLimited {}
 
@@ -231,7 +273,7 @@ const mostWaitingBytes = 1024 * 1024;
  */
 export class Subscriber implements Listener {
   readonly #buffer: SendBuffer;
-  readonly #waiting: string[] = [];
+  readonly #waiting: EncodedResult[] = [];
   #waitingBytes = 0;
   #end: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
@@ -240,13 +282,14 @@ export class Subscriber implements Listener {
     this.#buffer = buffer;
   }
 
-  next(text: string, replaces: boolean): void {
+  next(result: EncodedResult, replaces: boolean): void {
     if (this.#end !== undefined) return;
     if (replaces) this.#clear();
-    this.#waiting.push(text);
-    this.#waitingBytes += text.length;
+    const length = lengthOf(result);
+    this.#waiting.push(result);
+    this.#waitingBytes += length;
     const isTooMuch = this.#waiting.length > mostWaiting || (!replaces && this.#waitingBytes > mostWaitingBytes);
-    if (this.#buffer.queue(text.length) && !isTooMuch) this.#wake?.();
+    if (this.#buffer.queue(length) && !isTooMuch) this.#wake?.();
     else {
       this.#clear();
       this.#endWith(new SlowReader('Too slow a reader'));
@@ -268,20 +311,20 @@ export class Subscriber implements Listener {
   }
 
   /**
-   * The next result as JSON, once the client is not slow; undefined at the end.
+   * The next result, once the client is not slow; undefined at the end.
    * @throws FailedOperation if the subscription ended with errors, SlowReader if the client was too slow.
    */
-  async take(): Promise<string | undefined> {
+  async take(): Promise<EncodedResult | undefined> {
     for (;;) {
       const isSlow = this.#buffer.isSlow;
       if (this.#waiting.length === 0 && this.#end !== undefined) {
         if (this.#end.error !== undefined) throw this.#end.error;
         return undefined;
       }
-      const text = isSlow ? undefined : this.#waiting.shift();
-      if (text !== undefined) {
-        this.#count(-text.length);
-        return text;
+      const result = isSlow ? undefined : this.#waiting.shift();
+      if (result !== undefined) {
+        this.#count(-lengthOf(result));
+        return result;
       }
       await new Promise<void>(resolve => {
         this.#wake = resolve;

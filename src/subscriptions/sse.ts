@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BadUserInput, RateLimited } from '../errors.js';
 import type { Authentication } from '../http/authentication.js';
 import type { Claim } from '../lib/memory-budget.js';
-import { type EncodedResult, framed, type OperationHost, OperationResults } from './operation-results.js';
+import { type OperationHost, OperationResults } from './operation-results.js';
 import { type OperationRequest, operationRequest } from './operations.js';
-import { FailedOperation, SendBuffer, SlowReader } from './shared-execution.js';
+import { type EncodedResult, FailedOperation, framed, SendBuffer, SlowReader } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 const head = {
@@ -56,7 +56,8 @@ export function registerSse(
       });
       const operationInfo = subscriptions.requestTelemetry.of(request.raw);
       const read = () => {
-        const operation = subscriptions.read(readRequest(request), operationInfo);
+        const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
+        const operation = { ...subscriptions.read(readRequest(request), operationInfo), lastEventId };
         if (request.method !== 'GET' || operation.type !== 'mutation') return operation;
         throw new BadUserInput('query', 'send a mutation with POST');
       };
@@ -95,7 +96,10 @@ class Stream implements OperationHost {
   async run(results: OperationResults): Promise<void> {
     this.#results = results;
     try {
-      for await (const result of results) this.#send(framed('event: next\ndata: ', result, '\n\n'), result.needsRoom);
+      for await (const result of results) {
+        const id = result.cursor === undefined ? '' : `id: ${result.cursor}\n`;
+        this.#send(framed(`${id}event: next\ndata: `, result, '\n\n'), result.needsRoom);
+      }
     } catch (error) {
       // A client that is too slow is disconnected without a word.
       if (!(error instanceof FailedOperation) || error.cause instanceof SlowReader) return this.end();

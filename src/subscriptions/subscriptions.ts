@@ -142,10 +142,10 @@ export function createSubscriptions(
       return executor.single(operation, { ...requestIdentityOf(identity), scope }, signal, operationInfo, counted);
     },
     subscribe(operation, identity, subscriber, operationInfo) {
-      const { query, operationName, variables } = operation;
+      const { query, operationName, variables, lastEventId } = operation;
       const scope = scopeOf(identity.credential);
       operationInfo.scope = scope;
-      const key = JSON.stringify([scope, query, operationName ?? null, variables ?? null]);
+      const key = JSON.stringify([scope, query, operationName ?? null, variables ?? null, lastEventId]);
       const membership: Membership = { hasLeft: false, leave() {} };
       void joinExecution(membership, key, operation, identity, subscriber);
       return () => {

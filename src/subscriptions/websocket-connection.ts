@@ -7,7 +7,7 @@ import { Bulkhead } from '../lib/bulkhead.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import type { SubscriptionTimes } from './limits.js';
-import { type EncodedResult, framed, type OperationHost, OperationResults } from './operation-results.js';
+import { type OperationHost, OperationResults } from './operation-results.js';
 import type { OperationRequest } from './operations.js';
 import {
   closeCodes,
@@ -20,7 +20,7 @@ import {
   protocol,
   rawCredentialsIn,
 } from './protocol.js';
-import { SendBuffer } from './shared-execution.js';
+import { type EncodedResult, framed, SendBuffer } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** What a connection is made with. */

@@ -143,7 +143,7 @@ describe.each(redisPlaces)('over %s', (placeName, startPlace) => {
     // Each fleet polls for its own listeners, who hear of no one else's states.
     const subscriptions = [
       `subscription { jobProgress(marketId: ${id}) { jobs { workflowName progress } } }`,
-      `subscription { eventUpdates(filter: { impactedEntities: ["c${id}"] }) { id title } }`,
+      `subscription { eventUpdates(filter: { impactedEntities: ["c${id}"] }) { event { id title } } }`,
     ];
     const listeners = order.flatMap(fleet =>
       subscriptions.map(subscription => ({
@@ -153,8 +153,8 @@ describe.each(redisPlaces)('over %s', (placeName, startPlace) => {
     );
     await until(() => listeners.every(({ heard }) => heard.results.length >= 3));
     for (const { fleet, heard } of listeners) {
-      const marks = heard.results.map(
-        ({ data }) => data?.jobProgress?.jobs[0].workflowName ?? data?.eventUpdates.title,
+      const marks = heard.results.flatMap(
+        ({ data }) => data?.jobProgress?.jobs[0].workflowName ?? data?.eventUpdates.event?.title ?? [],
       );
       expect([fleet.name, ...new Set(marks)]).toEqual([fleet.name, fleet.mark]);
     }

@@ -184,7 +184,7 @@ test('Whatever is published is a message or nothing', async () => {
   const channels = async () => (await redis.pubsub('CHANNELS', '*')) as string[];
   const listeners = [
     'subscription { jobProgress(marketId: 5) { finished observedAt jobs { id progress status startTime endTime } } }',
-    `subscription { eventUpdates { ${everythingOf('Event', 2)} } }`,
+    `subscription { eventUpdates { event { ${everythingOf('Event', 2)} } } }`,
   ].map(listenAgainAndAgain);
   let seq = 0;
   await fuzz(async draw => {

@@ -208,7 +208,7 @@ const subscribed = (id: string, query: string) => JSON.stringify({ id, type: 'su
 const message = fc.oneof(
   fc.constantFrom(init, init, subscribed('漢'.repeat(60), good), subscribed('a'.repeat(100_000), good), '{"type":', ''),
   fc
-    .constantFrom('jobProgress(marketId: 1) { finished }', 'eventUpdates { id }')
+    .constantFrom('jobProgress(marketId: 1) { finished }', 'eventUpdates { event { id } }')
     .map(field => subscribed('watch', `subscription { ${field} }`)),
   fc
     .integer({ min: 1, max: 40_000 })

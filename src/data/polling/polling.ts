@@ -7,6 +7,8 @@ import { type Watched, Watcher, type WatcherDeps } from './watcher.js';
 
 /** Watches what the service does not push, with one poller for each scope and key in the whole fleet. */
 export interface Polling {
+  /** Identifies this gateway in what it shares with others. */
+  readonly id: string;
   /**
    * Gives the current state at once if any process knows it, then each change, until a state is final or the signal aborts. If the service
    * fails, the last state is repeated once it is older than three intervals, and the next state follows as soon as there is one. After a
@@ -86,6 +88,7 @@ export function createPolling(deps: WatcherDeps, mostWatched = defaultMostWatche
   }
 
   return {
+    id: randomUUID(),
     async watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal) {
       const subject: Subject = { scope, key, watched };
       for (;;) {

@@ -82,6 +82,14 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
   }
 }
 
+/** A source of values behind each of which a client can continue later, in any gateway. */
+export interface Resumable<T extends { readonly cursor: string }> extends AsyncIterable<T> {
+  /** Whether it continues an earlier subscription: a listener that joined after its first value would miss something. */
+  readonly isResumed: boolean;
+  /** What a listener gets first if it joins after this value: its own start. */
+  startAfter(value: T): T;
+}
+
 /** What the owner of a topic provides. */
 interface TopicHooks<T> {
   /** Called when the last listener has left. */

@@ -1,20 +1,22 @@
 import type { Polling } from '../../data/polling/polling.js';
+import type { Resumable } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { largestPage } from '../../graphql/input.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { EventQuery, EventsClient } from './client.js';
-import type { Event } from './model.js';
-import { follow, reviveVectors, type Tail, updateTime } from './tail.js';
+import { follow, reviveVectors } from './tail.js';
+import { type EventUpdate, type FleetTail, positionIn, updatesAfter } from './updates.js';
 
 /** The subscriptions of the events domain. */
 export interface EventsFeed {
   /**
-   * Events that are new or updated from now on: each update once, the oldest update first (docs/upstream-api.md: GET events).
+   * Events that are new or updated: each update once, the oldest update first (docs/upstream-api.md: GET events).
    * @param vectors whether embeddings are selected.
-   * @throws NotConfigured; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
+   * @param after the cursor behind which to continue; undefined to begin now.
+   * @throws NotConfigured, BadUserInput; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
    */
-  eventUpdates(query: EventQuery, vectors: boolean): Promise<AsyncIterable<Event>>;
+  eventUpdates(query: EventQuery, vectors: boolean, after: string | undefined): Promise<Resumable<EventUpdate>>;
 }
 
 /** The feed for one client, until the signal of its request aborts. */
@@ -34,33 +36,31 @@ export function createEventsFeed(
   };
 
   return {
-    async eventUpdates(query, vectors) {
+    async eventUpdates(query, vectors, after) {
       const { request } = deps.events.page(query, 1, 1, vectors);
-      const tails = await deps.polling.watch<Tail>(
+      const filter = String(request.query);
+      const position = after === undefined ? undefined : positionIn(after, filter);
+      const tails = await deps.polling.watch<FleetTail>(
         scope,
-        `events ${vectors} ${request.query}`,
+        `event updates ${vectors} ${filter}`,
         {
           revive: reviveVectors,
-          ask: (before, signal) => follow(pagesOf(query, vectors, signal), before, Date.now()),
+          ask: async (before, signal) => ({
+            ...(await follow(pagesOf(query, vectors, signal), before, Date.now())),
+            gateway: deps.polling.id,
+          }),
           same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
           isFinal: () => false,
         },
         until.signal,
       );
-      return updatesIn(tails);
+      const { signal } = until;
+      const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), filter, signal);
+      return {
+        isResumed: position !== undefined,
+        startAfter: ({ cursor }) => ({ kind: null, cursor, event: null, gap: false }),
+        [Symbol.asyncIterator]: () => updates,
+      };
     },
   };
-}
-
-/** The updates in each tail that no earlier tail contained. The first tail only contains updates from before the subscription. */
-async function* updatesIn(tails: AsyncIterable<{ readonly state: Tail }>): AsyncGenerator<Event> {
-  let known: ReadonlySet<string> | undefined;
-  for await (const { state } of tails) {
-    const before = known;
-    const keys = new Set([...state.seen, ...state.updates.map(({ key }) => key)]);
-    for (const key of before ?? []) if (updateTime(key) >= state.from) keys.add(key);
-    known = keys;
-    if (before === undefined) continue;
-    for (const { key, event } of state.updates) if (!before.has(key)) yield event;
-  }
 }

@@ -15,6 +15,7 @@ import type { NodeTypes } from '../../graphql/node.js';
 import { isEntityName, queryOf } from './filter.js';
 import { type Event, highestScore, type Observation } from './model.js';
 import { bucketsIn, rangeOf } from './statistics.js';
+import type { EventUpdate } from './updates.js';
 import type { EventWindow } from './window.js';
 
 /** The fields of the events monitor. */
@@ -44,7 +45,7 @@ export const eventsResolvers: Resolvers = {
   },
   Subscription: {
     eventUpdates: {
-      subscribe(_, { filter }, { feeds }, info) {
+      subscribe(_, { filter, after }, { feeds, lastEventId }, info) {
         for (const bound of ['from', 'to'] as const) {
           if (filter?.[bound] != null) {
             throw new BadUserInput(
@@ -53,9 +54,11 @@ export const eventsResolvers: Resolvers = {
             );
           }
         }
-        return feeds.events.eventUpdates(queryOf(filter), selectsField(info, 'embeddings'));
+        // An EventSource repeats its address with every reconnect: its header is newer than the argument.
+        const cursor = lastEventId ?? after ?? undefined;
+        return feeds.events.eventUpdates(queryOf(filter), selectsField(info, 'embeddings'), cursor);
       },
-      resolve: (event: Event) => event,
+      resolve: (update: EventUpdate) => update,
     },
   },
   Event: {

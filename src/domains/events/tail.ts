@@ -3,7 +3,7 @@ import { largestPage } from '../../graphql/input.js';
 import { type Event, newestVersions } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
-export interface EventUpdate {
+interface TailUpdate {
   readonly key: string;
   readonly foundAt: number;
   readonly event: Event;
@@ -16,11 +16,15 @@ export interface Tail {
   /** The keys of all known updates at or after `from`: those found at the start, and those sent. */
   readonly seen: readonly string[];
   /** The latest updates in the order they are sent. The list is long enough that a listener may skip some tails without missing an update. */
-  readonly updates: readonly EventUpdate[];
+  readonly updates: readonly TailUpdate[];
+  /** How many updates have been in `updates` since the first tail. */
+  readonly sent: number;
+  /** The events that were found last, each with the time of the first update that was found. */
+  readonly known: readonly (readonly [id: string, firstUpdate: number])[];
 }
 
 /** Restores the vectors of a tail that another process found: JSON carries them as text. */
-export function reviveVectors(tail: Tail): Tail {
+export function reviveVectors<T extends Tail>(tail: T): T {
   const updates = tail.updates.map(update => ({ ...update, event: withVector(update.event) }));
   return { ...tail, updates };
 }
@@ -46,12 +50,17 @@ const dayMs = 86_400_000;
 const overlapMs = 5 * 60_000;
 const keptForMs = 5 * 60_000;
 const mostUpdates = 1_000;
+const mostKnown = 1_000;
 
 /** Identifies one update of one event. */
-const updateKey = ({ id, lastUpdated }: Event): string => `${lastUpdated ?? ''} ${id}`;
+export const updateKey = ({ id, lastUpdated }: Event): string => `${lastUpdated ?? ''} ${id}`;
 
 /** The time of an update, in milliseconds since 1970. */
 export const updateTime = (key: string): number => Date.parse(key.slice(0, key.indexOf(' '))) || 0;
+
+/** The oldest update first. */
+export const compareKeys = (one: string, other: string): number =>
+  updateTime(one) - updateTime(other) || (one < other ? -1 : 1);
 
 /**
  * Reads the tail of the list. It always sends both ends of the range, because the service's defaults change at midnight UTC
@@ -59,9 +68,12 @@ export const updateTime = (key: string): number => Date.parse(key.slice(0, key.i
  * @param now time of the gateway. It only limits how far back to look; all comparisons use times of the service.
  */
 export async function follow(read: ReadBetween, last: Tail | undefined, now: number): Promise<Tail> {
-  const to = iso(startOfDay(now) + 2 * dayMs - 1);
+  const to = endFor(now);
   return last === undefined ? firstTail(read, to, now) : nextTail(read, last, to, now);
 }
+
+/** The end of the range that is read: a service whose clock is ahead may already live in the next day. */
+const endFor = (now: number) => iso(startOfDay(now) + 2 * dayMs - 1);
 
 async function firstTail(read: ReadBetween, to: string, now: number): Promise<Tail> {
   const earliest = startOfDay(now) - dayMs;
@@ -71,7 +83,8 @@ async function firstTail(read: ReadBetween, to: string, now: number): Promise<Ta
   const keys = events.map(updateKey);
   const newest = Math.min(now, Math.max(earliest, ...keys.map(updateTime)));
   const next = Math.max(earliest, newest - overlapMs);
-  return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [] };
+  const known = events.map(event => [event.id, updateTime(updateKey(event))] as const).slice(-mostKnown);
+  return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [], sent: 0, known };
 }
 
 /**
@@ -95,7 +108,7 @@ async function nextTail(read: ReadBetween, last: Tail, to: string, now: number):
   const found = events
     .map(event => ({ key: updateKey(event), foundAt: now, event }))
     .filter(({ key }) => !seen.has(key))
-    .sort((a, b) => updateTime(a.key) - updateTime(b.key) || (a.key < b.key ? -1 : 1));
+    .sort((a, b) => compareKeys(a.key, b.key));
   const fresh = found.slice(0, mostUpdates);
   for (const { key } of fresh) seen.add(key);
 
@@ -104,16 +117,30 @@ async function nextTail(read: ReadBetween, last: Tail, to: string, now: number):
   const newest = isCaughtUp ? Math.min(now, Math.max(...[...seen].map(updateTime), 0)) : 0;
   const from = Math.max(last.from, newest - overlapMs);
   const recent = last.updates.filter(({ foundAt }) => foundAt > now - keptForMs).slice(-mostUpdates);
-  return { from, seen: [...seen].filter(key => updateTime(key) >= from), updates: [...recent, ...fresh] };
+  const known = new Map(last.known);
+  for (const { key, event } of fresh) if (!known.has(event.id)) known.set(event.id, updateTime(key));
+  return {
+    from,
+    seen: [...seen].filter(key => updateTime(key) >= from),
+    updates: [...recent, ...fresh],
+    sent: last.sent + fresh.length,
+    known: [...known].slice(-mostKnown),
+  };
+}
+
+/** Reads all events since a time, which are at most so many; undefined if there are more. */
+export async function readSince(read: ReadBetween, from: number, most: number, now: number) {
+  const all = await readAll(read, iso(from), endFor(now), most);
+  return all.isTooLong ? undefined : all;
 }
 
 /** Reads all pages of a range. `isComplete` is false if the list changed in a way that may have moved an event from one page to another. */
-async function readAll(read: ReadBetween, from: string, to: string) {
+async function readAll(read: ReadBetween, from: string, to: string, most = Number.POSITIVE_INFINITY) {
   const found: Event[] = [];
   let total = 0;
   let unreadable = 0;
   let isStable = true;
-  for (let page = 1; page === 1 || (page - 1) * largestPage < total; page += 1) {
+  for (let page = 1; page === 1 || ((page - 1) * largestPage < total && total <= most); page += 1) {
     const { events: pageEvents, totalItems, skipped } = await read(page, from, to);
     isStable &&= page === 1 || total === totalItems;
     total = totalItems;
@@ -122,7 +149,7 @@ async function readAll(read: ReadBetween, from: string, to: string) {
   }
   const events = newestVersions(found);
   const dated = events.filter(({ lastUpdated }) => lastUpdated !== null);
-  return { events: dated, isComplete: isStable && events.length + unreadable >= total };
+  return { events: dated, isComplete: isStable && events.length + unreadable >= total, isTooLong: total > most };
 }
 
 const startOfDay = (time: number) => time - (time % dayMs);

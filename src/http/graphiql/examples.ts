@@ -88,6 +88,14 @@ subscription Progress {
       '{ "criteria": { "userPrompt": "Who recycles battery metals in Europe?", "count": 20, "performSearch": true } }',
   },
   {
+    query: `# New and updated events. Copy the cursor of the last message into the variables to continue behind it.
+subscription Updates($after: String) {
+  eventUpdates(after: $after) { kind cursor gap event { id title lastUpdated severity likelihood } }
+}
+`,
+    variables: '{ "after": null }',
+  },
+  {
     query: `# Exports the page of companies that the table shows to an endpoint of your team, and waits for the result. Register the endpoint first:
 # docs/exports.md has the mutation. "{ exports { nodes { outcome } } }" lists what was sent.
 mutation ExportPage($input: ExportMarketToEndpointInput!) {

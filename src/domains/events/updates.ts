@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { refusalOf } from '../../data/polling/state-message.js';
+import { BadUserInput } from '../../errors.js';
+import type { Event } from './model.js';
+import { compareKeys, type ReadBetween, readSince, type Tail, updateKey, updateTime } from './tail.js';
+
+/** One message of `eventUpdates`. It has no event where a subscription begins, or where it begins again after a gap. */
+export interface EventUpdate {
+  readonly kind: 'NEW' | 'UPDATED' | null;
+  readonly cursor: string;
+  readonly event: Event | null;
+  readonly gap: boolean;
+}
+
+/** A tail, and the gateway that found it. Tails of one gateway continue each other. */
+export interface FleetTail extends Tail {
+  readonly gateway: string;
+}
+
+/**
+ * What a client has: every update before `from`, and of the later ones those in `seen`. This is all that a cursor says. It needs no memory of
+ * any gateway, and means the same in each.
+ */
+export interface Position {
+  /** In milliseconds since 1970, by the clock of the service. */
+  readonly from: number;
+  /** The hashes of updates, each with its time. A cursor does not tell it: the time is then `from`. */
+  readonly seen: ReadonlyMap<string, number>;
+}
+
+const dayMs = 24 * 60 * 60_000;
+const version = 1;
+const filterBytes = 4;
+const timeBytes = 6;
+const hashBytes = 6;
+const headBytes = 1 + filterBytes + timeBytes;
+/** A cursor names at most so many updates, which keeps it below 4 KB. */
+const mostInCursor = 480;
+/** A client that was away for longer, or missed more updates, is told of a gap. */
+const longestAwayMs = dayMs;
+const mostMissed = 2_000;
+/** How often a list is read again that changes while it is read. */
+const mostReads = 3;
+const retryMs = { first: 500, most: 30_000 };
+
+const digest = (text: string, bytes: number) => createHash('sha256').update(text).digest().subarray(0, bytes);
+const hashOf = (key: string) => digest(key, hashBytes).toString('base64url');
+
+/** @param filter identifies the filter of the subscription: a cursor belongs to one. */
+export function cursorAt({ from, seen }: Position, filter: string): string {
+  const latest = [...seen].sort(([, one], [, other]) => other - one).slice(0, mostInCursor);
+  const start = latest.length < seen.size ? Math.max(from, latest.at(-1)?.[1] ?? 0) : from;
+  const head = Buffer.alloc(headBytes, version);
+  digest(filter, filterBytes).copy(head, 1);
+  head.writeUIntBE(start, 1 + filterBytes, timeBytes);
+  return Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'base64url'))]).toString('base64url');
+}
+
+/** @throws BadUserInput that names `after`. */
+export function positionIn(cursor: string, filter: string): Position {
+  const bytes = Buffer.from(cursor, 'base64url');
+  const count = (bytes.length - headBytes) / hashBytes;
+  const isCursor = bytes[0] === version && Number.isInteger(count) && count >= 0 && count <= mostInCursor;
+  const from = isCursor ? bytes.readUIntBE(1 + filterBytes, timeBytes) : 0;
+  if (!isCursor || from > Date.now() + dayMs || bytes.toString('base64url') !== cursor) {
+    throw new BadUserInput('after', 'is not a cursor of eventUpdates');
+  }
+  if (!digest(filter, filterBytes).equals(bytes.subarray(1, 1 + filterBytes))) {
+    throw new BadUserInput('after', 'is a cursor of a subscription with another filter');
+  }
+  const hashes = Array.from({ length: count }, (_, index) =>
+    bytes.subarray(headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes).toString('base64url'),
+  );
+  return {
+    from,
+    seen: new Map(hashes.map(hash => [hash, from])),
+  };
+}
+
+const positionAt = ({ from, seen }: Tail): Position => ({
+  from,
+  seen: new Map(seen.map(key => [hashOf(key), updateTime(key)])),
+});
+
+/**
+ * The updates after a position, each once, in the order of the tails. What the tails no longer have, or another gateway found, is read from
+ * the service.
+ * @param after undefined to begin at the first tail.
+ * @throws the refusals of the service. Other errors are retried.
+ */
+export async function* updatesAfter(
+  after: Position | undefined,
+  tails: AsyncIterable<{ readonly state: FleetTail }>,
+  read: ReadBetween,
+  filter: string,
+  signal: AbortSignal,
+): AsyncGenerator<EventUpdate, undefined> {
+  let position = after;
+  let last: FleetTail | undefined;
+  for await (const { state: tail } of tails) {
+    const start = (gap: boolean): EventUpdate => {
+      position = positionAt(tail);
+      return { kind: null, cursor: cursorAt(position, filter), event: null, gap };
+    };
+    const found: Found | undefined =
+      position === undefined || (last !== undefined && continues(tail, last))
+        ? { events: eventsSince(tail, last), isComplete: true }
+        : await missedSince(position, read, signal);
+    last = found?.isComplete ? tail : undefined;
+    if (position === undefined || found === undefined) {
+      last = tail;
+      yield start(position !== undefined);
+      continue;
+    }
+    const { from, seen }: Position = position;
+    const fresh = found.events.filter(event => isAfter(position, event));
+    const current = new Map(found.seen ?? seen);
+    position = { from, seen: current };
+    const known = new Map(tail.known);
+    for (const [index, event] of fresh.entries()) {
+      const key = updateKey(event);
+      current.set(hashOf(key), updateTime(key));
+      // Only what was read and sent completely may be skipped from now on.
+      const isLast = index === fresh.length - 1 && found.isComplete;
+      const newFrom = isLast ? Math.max(from, tail.from) : from;
+      position = { from: newFrom, seen: new Map([...current].filter(([, time]) => time >= newFrom)) };
+      const kind = (known.get(event.id) ?? updateTime(key)) < updateTime(key) ? 'UPDATED' : 'NEW';
+      yield { kind, cursor: cursorAt(position, filter), event, gap: false };
+    }
+  }
+}
+
+interface Found {
+  readonly events: readonly Event[];
+  /** The updates that the client already has, among those that can be found again. */
+  readonly seen?: ReadonlyMap<string, number>;
+  readonly isComplete: boolean;
+}
+
+/** Whether no update was dropped between two tails, of which the listener may have skipped some. */
+const continues = (tail: FleetTail, last: FleetTail) =>
+  tail.gateway === last.gateway && tail.sent >= last.sent && tail.sent - tail.updates.length <= last.sent;
+
+const eventsSince = (tail: FleetTail, last: FleetTail | undefined): readonly Event[] =>
+  tail.updates.slice(tail.updates.length - (tail.sent - (last?.sent ?? tail.sent))).map(({ event }) => event);
+
+const isAfter = (position: Position | undefined, event: Event): boolean => {
+  const key = updateKey(event);
+  return position === undefined || (updateTime(key) >= position.from && !position.seen.has(hashOf(key)));
+};
+
+/** Reads what the client has missed, the oldest update first; undefined if that is too much. Tries again while the service fails. */
+async function missedSince(position: Position, read: ReadBetween, signal: AbortSignal): Promise<Found | undefined> {
+  let pause = retryMs.first;
+  for (let reads = 1; ; reads += 1) {
+    const now = Date.now();
+    if (now - position.from > longestAwayMs) return undefined;
+    try {
+      const list = await readSince(read, position.from, mostMissed, now);
+      if (list === undefined) return undefined;
+      if (!list.isComplete && reads < mostReads) continue;
+      const events = list.events.toSorted((one, other) => compareKeys(updateKey(one), updateKey(other)));
+      const seen = events.filter(event => !isAfter(position, event)).map(updateKey);
+      const current = seen.map(key => [hashOf(key), updateTime(key)] as const);
+      // What a complete list no longer has cannot be found again.
+      const before = list.isComplete ? [] : position.seen;
+      return { events, seen: new Map([...before, ...current]), isComplete: list.isComplete };
+    } catch (error) {
+      if (signal.aborted || refusalOf(error) !== undefined) throw error;
+    }
+    await sleep(pause, undefined, { signal });
+    pause = Math.min(pause * 2, retryMs.most);
+    reads = 0;
+  }
+}

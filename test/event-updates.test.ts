@@ -1,0 +1,279 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Event } from '../src/domains/events/model.js';
+import { follow, type ReadBetween } from '../src/domains/events/tail.js';
+import { cursorAt, type EventUpdate, type FleetTail, positionIn, updatesAfter } from '../src/domains/events/updates.js';
+import { BadUserInput, Forbidden, UpstreamUnavailable } from '../src/errors.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { type RedisServer, startRedis } from './support/redis.js';
+import { type Heard, overSse, overWebsocket } from './support/streams.js';
+import { until } from './support/until.js';
+
+const query =
+  'subscription Updates($after: String) { eventUpdates(after: $after) { kind cursor gap event { id title } } }';
+const env = { POLL_INTERVAL_MS: '200', SESSION_SECRET: 's'.repeat(32) };
+
+let sandbox: Sandbox;
+let redis: RedisServer;
+let gateways: TestGateway[] = [];
+const open: Heard[] = [];
+
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  redis = await startRedis();
+  gateways = await Promise.all([start(), start()]);
+});
+afterAll(async () => {
+  await Promise.all(gateways.map(gateway => gateway.close()));
+  await redis.stop();
+  await sandbox.close();
+});
+afterEach(() => {
+  for (const { stop } of open.splice(0)) stop();
+});
+
+const start = () => startGateway({ sandbox, redisUrl: redis.url, env });
+const transports = { 'a WebSocket': overWebsocket, 'Server-Sent Events': overSse };
+
+function listen(through: typeof overSse, gateway: TestGateway | undefined, after?: string): Heard {
+  const heard = through(gateway?.url ?? '', { query, variables: { after } });
+  open.push(heard);
+  return heard;
+}
+
+const updatesIn = ({ results }: Heard) => results.map(({ data }) => data.eventUpdates);
+const titlesIn = (heard: Heard) => updatesIn(heard).flatMap(({ event }) => event?.title ?? []);
+const lastCursor = (heard: Heard) => updatesIn(heard).at(-1)?.cursor;
+
+describe.each(Object.entries(transports))('Over %s', (_, through) => {
+  test('a client that reconnects to another gateway misses nothing and gets nothing twice', async () => {
+    const [one, other] = gateways;
+    const first = listen(through, one);
+    await until(() => first.results.length === 1);
+    sandbox.publishEvent({ title: 'Seen' });
+    await until(() => titlesIn(first).length === 1);
+    first.stop();
+    const { _id } = sandbox.publishEvent({ title: 'Missed, in an old version' });
+    sandbox.publishEvent({ title: 'Missed' });
+    const now = Date.now();
+    await until(() => Date.now() > now);
+    sandbox.touchEvent(_id, { title: 'Missed, changed' });
+    const second = listen(through, other, lastCursor(first));
+    await until(() => titlesIn(second).length === 2);
+    sandbox.publishEvent({ title: 'Live' });
+    await until(() => titlesIn(second).includes('Live'));
+    expect(titlesIn(second)).toEqual(['Missed', 'Missed, changed', 'Live']);
+    expect(updatesIn(second).some(({ gap }) => gap)).toBe(false);
+  });
+
+  test('a client resumes behind its start, and behind every single update', async () => {
+    const [one, other] = gateways;
+    const first = listen(through, one);
+    await until(() => first.results.length === 1);
+    for (const title of ['A', 'B', 'C']) sandbox.publishEvent({ title });
+    await until(() => titlesIn(first).length === 3);
+    for (const [index, { cursor }] of updatesIn(first).entries()) {
+      const again = listen(through, other, cursor);
+      await until(() => titlesIn(again).length === 3 - index);
+      expect(titlesIn(again)).toEqual(titlesIn(first).slice(index));
+    }
+  });
+
+  test('a client that joins equal subscriptions gets a cursor at once', async () => {
+    const first = listen(through, gateways[0]);
+    await until(() => first.results.length === 1);
+    sandbox.publishEvent({ title: 'Before' });
+    await until(() => titlesIn(first).length === 1);
+    const second = listen(through, gateways[0]);
+    await until(() => second.results.length === 1);
+    expect(updatesIn(second)).toEqual([{ kind: null, event: null, gap: false, cursor: lastCursor(first) }]);
+    sandbox.publishEvent({ title: 'After' });
+    await until(() => titlesIn(second).length === 1 && titlesIn(first).length === 2);
+    expect(updatesIn(second).at(-1)).toEqual(updatesIn(first).at(-1));
+  });
+
+  test('a client resumes after Redis has lost everything and each gateway has been replaced', async () => {
+    const first = listen(through, gateways[0]);
+    await until(() => first.results.length === 1);
+    sandbox.publishEvent({ title: 'Seen' });
+    await until(() => titlesIn(first).length === 1);
+    await Promise.all(gateways.map(gateway => gateway.close()));
+    sandbox.publishEvent({ title: 'Missed' });
+    await redis.stop();
+    redis = await startRedis();
+    gateways = await Promise.all([start(), start()]);
+    const second = listen(through, gateways[1], lastCursor(first));
+    await until(() => titlesIn(second).length === 1);
+    sandbox.publishEvent({ title: 'Live' });
+    await until(() => titlesIn(second).length === 2);
+    expect(titlesIn(second)).toEqual(['Missed', 'Live']);
+  });
+
+  test('a cursor that the gateway did not issue for this filter is an error', async () => {
+    const first = listen(through, gateways[0]);
+    await until(() => first.results.length === 1);
+    const other = query.replace('after: $after', 'after: $after, filter: { minSeverity: 1 }');
+    for (const [document, after] of [
+      [query, ''],
+      [query, 'nonsense'],
+      [query, `${lastCursor(first)}A`],
+      [other, lastCursor(first)],
+    ]) {
+      const { results, ended } = through(gateways[0]?.url ?? '', { query: document ?? '', variables: { after } });
+      const error = await ended;
+      const [found] = error?.[0] !== undefined ? error : results[0].errors;
+      expect(found.extensions).toEqual({ code: 'BAD_USER_INPUT', argument: 'after' });
+    }
+  });
+});
+
+test('an EventSource resumes behind its last id, which outranks the argument', async () => {
+  const read = async (after: string | undefined, lastEventId: string | undefined, count: number) => {
+    const stopping = new AbortController();
+    const params = new URLSearchParams({ query, variables: JSON.stringify({ after }) });
+    const response = await fetch(`${gateways[0]?.url}/graphql/stream?${params}`, {
+      headers: { ...demoHeaders, accept: 'text/event-stream', ...(lastEventId && { 'last-event-id': lastEventId }) },
+      signal: stopping.signal,
+    });
+    let text = '';
+    const decoder = new TextDecoder();
+    const events = () => [...text.matchAll(/^id: (.*)\nevent: next\ndata: (.*)\n\n/gm)];
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (events().length >= count) break;
+    }
+    stopping.abort();
+    return events().map(([, id = '', data = '']) => ({ id, ...JSON.parse(data).data.eventUpdates }));
+  };
+  const [first] = await read(undefined, undefined, 1);
+  expect(first).toMatchObject({ id: first.cursor, event: null });
+  sandbox.publishEvent({ title: 'A' });
+  sandbox.publishEvent({ title: 'B' });
+  const missed = await read(first.cursor, undefined, 2);
+  expect(missed.map(({ event }) => event.title)).toEqual(['A', 'B']);
+  for (const { id, cursor } of missed) expect(id).toBe(cursor);
+  const [rest] = await read(first.cursor, missed[0]?.id, 1);
+  expect(rest.event.title).toBe('B');
+});
+
+const at = (text: string) => Date.parse(text);
+
+describe('the updates after a position', () => {
+  const base = Date.now() - 60 * 60_000;
+  const stamp = (seconds: number) => new Date(base + seconds * 1_000).toISOString();
+
+  /** The list of the service, and the messages of a subscription that is given each tail by hand. */
+  function world() {
+    const events = new Map<string, Event>();
+    let fault: Error | undefined;
+    let reads = 0;
+    const read: ReadBetween = async (page, from, to, pageSize = 100) => {
+      reads += 1;
+      if (fault !== undefined) throw fault;
+      const found = [...events.values()].filter(({ lastUpdated }) => {
+        const time = at(lastUpdated ?? '');
+        return time >= at(from) && time <= at(to);
+      });
+      return { events: found.slice((page - 1) * pageSize, page * pageSize), totalItems: found.length, skipped: 0 };
+    };
+    return {
+      read,
+      reads: () => reads,
+      set: (id: string, seconds: number) => events.set(id, { id, lastUpdated: stamp(seconds) } as Event),
+      fail: (error: Error | undefined) => {
+        fault = error;
+      },
+      tail: async (last: FleetTail | undefined, seconds: number, gateway = 'one'): Promise<FleetTail> => ({
+        ...(await follow(read, last, base + seconds * 1_000)),
+        gateway,
+      }),
+      async messages(after: string | undefined, tails: readonly FleetTail[]): Promise<EventUpdate[]> {
+        const position = after === undefined ? undefined : positionIn(after, 'filter');
+        const states = (async function* () {
+          for (const state of tails) yield { state };
+        })();
+        const found: EventUpdate[] = [];
+        const { signal } = new AbortController();
+        for await (const update of updatesAfter(position, states, read, 'filter', signal)) found.push(update);
+        return found;
+      },
+    };
+  }
+  const idsIn = (updates: readonly EventUpdate[]) => updates.flatMap(({ event }) => event?.id ?? []);
+
+  test('are read from the service where a listener has skipped tails that are no longer complete', async () => {
+    const service = world();
+    service.set('old', 0);
+    const first = await service.tail(undefined, 1);
+    service.set('a', 2);
+    const second = await service.tail(first, 30);
+    service.set('b', 31);
+    // More than five minutes later, the first update is no longer in the tail.
+    const third = await service.tail(second, 400);
+    expect(third.updates.map(({ event }) => event.id)).toEqual(['b']);
+    expect(idsIn(await service.messages(undefined, [first, third]))).toEqual(['a', 'b']);
+    expect(idsIn(await service.messages(undefined, [first, second, third]))).toEqual(['a', 'b']);
+  });
+
+  test('are not repeated when another gateway continues to poll', async () => {
+    const service = world();
+    const first = await service.tail(undefined, 1);
+    service.set('a', 2);
+    const second = await service.tail(first, 30);
+    const before = service.reads();
+    const own = await service.tail(undefined, 31, 'other');
+    service.set('b', 32);
+    const third = await service.tail(own, 40, 'other');
+    expect(idsIn(await service.messages(undefined, [first, second, third]))).toEqual(['a', 'b']);
+    expect(service.reads()).toBeGreaterThan(before);
+  });
+
+  test('include one that appeared late, within five minutes', async () => {
+    const service = world();
+    service.set('old', 0);
+    const first = await service.tail(undefined, 1);
+    service.set('a', 200);
+    const [, update] = await service.messages(undefined, [first, await service.tail(first, 201)]);
+    service.set('late', 10);
+    const fresh = await service.tail(undefined, 300, 'other');
+    expect(idsIn(await service.messages(update?.cursor, [fresh]))).toEqual(['late']);
+  });
+
+  test('are a gap if a client was away for more than a day, or missed too many', async () => {
+    const service = world();
+    const long = cursorAt({ from: Date.now() - 25 * 60 * 60_000, seen: new Map() }, 'filter');
+    expect(await service.messages(long, [await service.tail(undefined, 1)])).toMatchObject([
+      { gap: true, event: null },
+    ]);
+    const cursor = cursorAt({ from: base, seen: new Map() }, 'filter');
+    for (let index = 0; index < 2_001; index += 1) service.set(`e${index}`, 1 + index / 10);
+    const tail = await service.tail(undefined, 300);
+    const [only] = await service.messages(cursor, [tail]);
+    expect(only).toMatchObject({ gap: true, kind: null });
+    service.set('next', 301);
+    expect(idsIn(await service.messages(only?.cursor, [await service.tail(tail, 302)]))).toEqual(['next']);
+  });
+
+  test('wait for a service that fails, and end with its refusal', async () => {
+    const service = world();
+    const first = await service.tail(undefined, 1);
+    service.set('a', 2);
+    const cursor = cursorAt({ from: base, seen: new Map() }, 'filter');
+    service.fail(new UpstreamUnavailable('Away', undefined, true));
+    const waiting = service.messages(cursor, [first]);
+    const before = service.reads();
+    await until(() => service.reads() > before);
+    service.fail(undefined);
+    expect(idsIn(await waiting)).toEqual(['a']);
+    service.fail(new Forbidden('Not subscribed'));
+    await expect(service.messages(cursor, [first])).rejects.toThrow(Forbidden);
+  });
+
+  test('have cursors of at most 4 KB, which hold no more than they need', () => {
+    const many = new Map(Array.from({ length: 5_000 }, (_, index) => [`AAAA${String(index).padStart(4, '0')}`, index]));
+    const cursor = cursorAt({ from: 10, seen: many }, 'filter');
+    expect(cursor.length).toBeLessThan(4_096);
+    expect(positionIn(cursor, 'filter')).toMatchObject({ from: 5_000 - 480 });
+    expect(() => positionIn(cursor, 'another')).toThrow(BadUserInput);
+  });
+});

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type GraphQLField, getNamedType, isLeafType, isNonNullType, isObjectType } from 'graphql';
 import { Redis } from 'ioredis';
+import { request } from 'undici';
 import { Secret } from '../../src/config/secret.js';
 import { createSigner } from '../../src/data/cache/signer.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
@@ -123,7 +124,10 @@ function holdsNoFaultOfOurs({ errors }: { errors?: GraphqlAnswer['errors'] }): v
 }
 
 async function isWell(): Promise<void> {
-  expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+  // A connection of its own: one that was idle for long may be closed while it is used again.
+  const { statusCode, body } = await request(`${gateway.url}/healthz`, { reset: true });
+  await body.dump();
+  expect(statusCode).toBe(200);
   expect(gateway.stderr()).toBe('');
 }
 

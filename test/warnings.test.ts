@@ -80,7 +80,7 @@ test('warns once of a wrong Redis password, without it, and once of rate limits 
 
 test.each([
   ['one Redis', 'redis://:a-password@127.0.0.1:1', 'connections are refused (ECONNREFUSED)'],
-  ['a Redis Cluster', 'redis://:a-password@127.0.0.1:1,redis://127.0.0.1:2', 'no connection comes about (CLOSED)'],
+  ['a Redis Cluster', 'redis://:a-password@127.0.0.1:1,redis://127.0.0.1:2', 'cannot connect (CLOSED)'],
 ])('%s that is not there is one warning', async (_, REDIS_URL, words) => {
   const gateway = await started({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL });
   await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 2);
@@ -160,7 +160,7 @@ test('warns once for each unreachable address of the service, with the cause', a
     expect.stringMatching(
       /^UPSTREAM_API_URL: the name cannot be resolved \((ENOTFOUND|EAI_AGAIN)\); requests that need it fail$/,
     ),
-    expect.stringMatching(/^UPSTREAM_BASE_URL: TLS could not be agreed on \(\w+\); requests that need it fail$/),
+    expect.stringMatching(/^UPSTREAM_BASE_URL: the TLS handshake failed \(\w+\); requests that need it fail$/),
     'UPSTREAM_DEV_URL: connections are refused (ECONNREFUSED); requests that need it fail',
   ]);
 });

@@ -13,28 +13,28 @@ import { pathAndQuery, type RequestAuth, requestLine, type UpstreamRequest } fro
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 
-/** What a body means. The embeddings are stored only if the request wanted vectors. */
-export interface Parsed<T, H> {
+/** A parsed body. The embeddings are stored only if the request wanted vectors. */
+export interface Parsed<T, Embeddings> {
   readonly value: T;
-  readonly embeddings?: { readonly value: H; readonly bytes: number } | undefined;
+  readonly embeddings?: { readonly value: Embeddings; readonly bytes: number } | undefined;
 }
 
 /** One read of the service, as a value: which request to send, and how to parse the reply. */
-export interface Read<T, H = undefined> {
+export interface Read<T, Embeddings = undefined> {
   readonly request: UpstreamRequest & { readonly safe: true };
   /** Writes to this market invalidate the cached value. */
   readonly market?: string;
-  /** Whether the service has this only for a published market. If it has nothing, which is not cached, the error says so. */
+  /** Whether only published markets have this. The error for a 404 then says so. Such a 404 is not cached. */
   readonly onlyPublished?: boolean;
   /** @throws anything, if the body is not what the specification promises. */
-  parse(body: unknown): Parsed<T, H>;
+  parse(body: unknown): Parsed<T, Embeddings>;
   /**
    * Splits a long list into pieces, each of which `parse` takes as a list of its own. Other requests get their turn between the pieces, and the
    * values are concatenated. Without it the body is parsed at once.
    */
   pieces?(body: unknown): readonly unknown[];
   /** The value with its embeddings, if they were wanted. */
-  join?(value: T, embeddings: H): T;
+  join?(value: T, embeddings: Embeddings): T;
 }
 
 /** Reads for one request, and lives as long as that request. */
@@ -43,7 +43,7 @@ export interface Reader {
    * Returns the value at once if memory has it. All other reads of one tick share one round trip to Redis, and equal reads are one read.
    * @throws GatewayError
    */
-  read<T, H>(read: Read<T, H>, lifetime: Lifetime): MaybePromise<T>;
+  read<T, Embeddings>(read: Read<T, Embeddings>, lifetime: Lifetime): MaybePromise<T>;
 }
 
 /** What a reader needs from the process. */
@@ -122,9 +122,9 @@ function withEmbeddings({ join }: AnyRead, value: unknown, embeddings: unknown):
  * Reads from the service itself, past the cache, until the signal of `auth` aborts.
  * @throws GatewayError
  */
-export async function readUncached<T, H>(
+export async function readUncached<T, Embeddings>(
   deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
-  read: Read<T, H>,
+  read: Read<T, Embeddings>,
   auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[] }> {
   const { value, embeddings } = await fetchRead(deps, read as AnyRead, auth, auth.until.signal);
@@ -149,13 +149,13 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     load: signal => fetchRead(deps, read, auth, signal),
   });
 
-  /** The value of an answer, after the answer is recorded in the metadata. */
+  /** The value of a look-up, after its result is recorded in the metadata. */
   function receive(
     { read, lookup }: PendingRead,
-    answer: LookupResult<CachedValue, unknown>,
+    result: LookupResult<CachedValue, unknown>,
     milliseconds: number,
   ): unknown {
-    const { source, value, embeddings, stale, freshUntil, generation, bytes } = answer;
+    const { source, value, embeddings, stale, freshUntil, generation, bytes } = result;
     metadata.claim?.noteRead(bytes);
     if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
@@ -178,12 +178,12 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   async function readMany(pending: readonly PendingRead[]): Promise<unknown[]> {
     const startedAt = performance.now();
     const lookups = pending.map(({ lookup }) => lookup);
-    const answers = await deps.cache.loadMany(lookups, until.signal);
+    const found = await deps.cache.loadMany(lookups, until.signal);
     const milliseconds = performance.now() - startedAt;
     return pending.map((each, index) => {
-      const answer = answers[index];
-      if (answer instanceof Error) return readError(each.read, answer);
-      return answer && receive(each, answer, milliseconds);
+      const result = found[index];
+      if (result instanceof Error) return readError(each.read, result);
+      return result && receive(each, result, milliseconds);
     });
   }
 
@@ -192,7 +192,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   const results = new Map<ScopedKey, unknown>();
 
   return {
-    read<T, H>(read: Read<T, H>, lifetime: Lifetime) {
+    read<T, Embeddings>(read: Read<T, Embeddings>, lifetime: Lifetime) {
       const pending: PendingRead = { read: read as AnyRead, lookup: lookupFor(read as AnyRead, lifetime) };
       const key = lastOf(pending.lookup.keys);
       const earlier = results.get(key);

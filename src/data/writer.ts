@@ -13,8 +13,8 @@ export interface Write<T> {
   readonly request: UpstreamRequest & { readonly safe: false };
   /** The market whose cached values the write invalidates. */
   readonly market?: string;
-  /** The tag of a process that the write starts again: nothing known about an earlier run applies any more. */
-  readonly begins?: string;
+  /** The tag of a process of which the write starts a new run: cached values and states of earlier runs become invalid. */
+  readonly restartsTag?: string;
   /** @param body returns the parsed body; a write that does not call it ignores the body. @throws anything, if the body is not what the specification promises. */
   parse(body: () => unknown): T;
 }
@@ -37,9 +37,9 @@ interface WriterDeps {
 
 export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: RequestAuth): Writer {
   return {
-    async write({ request, market, begins, parse }) {
+    async write({ request, market, restartsTag, parse }) {
       const invalidate = async () => {
-        const tags = [market && marketTag(market), begins].filter(tag => tag !== undefined);
+        const tags = [market && marketTag(market), restartsTag].filter(tag => tag !== undefined);
         await Promise.all(tags.map(tag => cache.renew(tag)));
       };
       const schemaDrift: SchemaDrift = { fields: [], skipped: [] };

@@ -118,7 +118,7 @@ export type Company = Node & {
    * only value of `impactedEntities`.
    */
   readonly events?: Maybe<EventConnection>;
-  /** Identifier of the company, unique across markets: a company has another `id` in each market. */
+  /** Identifier of the company. The same company has a different `id` in each market. */
   readonly id: Scalars['ID']['output'];
   /** The market that lists the company. No upstream call until a field that needs one is selected. */
   readonly market: Market;
@@ -132,7 +132,7 @@ export type Company = Node & {
   readonly operatesIn: ReadonlyArray<Scalars['String']['output']>;
   /** Overall momentum as reported by the service. Unit and range are not documented. */
   readonly overallMomentum?: Maybe<Scalars['Float']['output']>;
-  /** Score as reported by the service, which ranks the companies of an export by it. Unit and range are not documented. */
+  /** Score as reported by the service. Unit and range are not documented. An export to an endpoint sends the companies with the highest scores. */
   readonly score?: Maybe<Scalars['Float']['output']>;
 };
 

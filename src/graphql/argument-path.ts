@@ -14,7 +14,7 @@ import {
 } from 'graphql';
 import { oncePerValue } from '../lib/once-per-value.js';
 
-/** A document has several errors. */
+/** Parsed once, because a document may have several errors. */
 const parsed = oncePerValue((source: Source) => parse(source));
 
 /**

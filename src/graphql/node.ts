@@ -48,7 +48,7 @@ function decode(id: string): { readonly type: string; readonly parts: readonly s
 
 /** Creates the resolvers of `Node`, of `nodeId` on each type that implements it, and of the queries that read nodes again. */
 export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
-  /** What an object is that `node` or `nodes` found. Its source does not say so. */
+  /** The type and id of each object that `node` or `nodes` found. Its source does not have them. */
   const found = new WeakMap<object, { readonly type: string; readonly id: string }>();
 
   /** @throws BadUserInput, NotRefetchable, or what reading the object throws. */

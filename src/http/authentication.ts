@@ -112,8 +112,8 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   }
 
   /**
-   * A browser sends the origin of a page that opens a WebSocket or may read the response. For a GET whose response the page may not read, it
-   * sends no origin, and `Sec-Fetch-Site` says whether the page is of another origin.
+   * Browsers send `Origin` for WebSockets and with CORS. For other GETs they do not, and `Sec-Fetch-Site` says whether the page is of another
+   * origin.
    */
   function isTrusted(request: IncomingMessage): boolean {
     const { origin, 'sec-fetch-site': site = 'none' } = request.headers;

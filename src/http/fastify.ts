@@ -114,7 +114,7 @@ export async function createHttpApp({
 const idleSweepMs = 100;
 
 /**
- * Lets a closing server destroy idle connections: those that never sent a whole request, such as browsers open in advance, and those whose last
+ * Lets a closing server destroy idle connections: those without a complete request, for example connections that browsers open early, and those whose last
  * request ended after the closing started. Register it after every other `preClose` hook.
  */
 export function dropIdleConnections(app: FastifyInstance, connections: Connections): void {

@@ -36,8 +36,8 @@ class BodyTooLarge extends Error {
 const mostPieces = 20_000;
 
 /**
- * Reads the body of a request once; later callers get the same buffer. The value is an error where the body cannot be read: BodyTooLarge past
- * `limit` bytes, the error of its watch, or that the client hung up.
+ * Reads the body of a request once; later callers get the same buffer. Returns, and does not throw, an Error if the body cannot be
+ * read: BodyTooLarge above `limit` bytes, an error of its watch, or "The client hung up".
  */
 export function readBody(request: IncomingMessage, limit: number): MaybePromise<Buffer | Error> {
   const known = bodies.get(request);

@@ -41,26 +41,29 @@ export class Cache {
    * Returns what memory has, synchronously, without the cost of a promise; undefined if it takes more than that.
    * @throws NotFound if it is known that there is nothing.
    */
-  peek<T, H>(lookup: Lookup<T, H>): LookupResult<T, H> | undefined {
+  peek<T, Embeddings>(lookup: Lookup<T, Embeddings>): LookupResult<T, Embeddings> | undefined {
     const generation = lookup.tag === undefined ? undefined : this.#generations.known(lookup.tag);
     if (lookup.tag !== undefined && generation === undefined) return undefined;
     const fresh = allFresh(this.#inMemory(lookup), generation, 'freshUntil');
     if (fresh === undefined) return undefined;
     this.#telemetry.lookup(lookup.family, 'memory');
-    return lookupResult(fresh, 'memory') as LookupResult<T, H>;
+    return lookupResult(fresh, 'memory') as LookupResult<T, Embeddings>;
   }
 
   /**
    * Looks up several things of one scope. The results are in the same order, with an Error in the place of each look-up that failed.
    * @throws the signal's reason as soon as it aborts; loads that have no other waiter are aborted too.
    */
-  async loadMany<T, H>(lookups: readonly Lookup<T, H>[], signal: AbortSignal): Promise<(LookupResult<T, H> | Error)[]> {
+  async loadMany<T, Embeddings>(
+    lookups: readonly Lookup<T, Embeddings>[],
+    signal: AbortSignal,
+  ): Promise<(LookupResult<T, Embeddings> | Error)[]> {
     const generations = await this.generationsOf([...new Set(lookups.flatMap(({ tag }) => tag ?? []))]);
     signal.throwIfAborted();
     const batch = new Batch(this.#tiers);
     const joined: InFlight<AnyResult>[] = [];
 
-    const load = (lookup: Lookup<T, H>): MaybePromise<AnyResult | Error> => {
+    const load = (lookup: Lookup<T, Embeddings>): MaybePromise<AnyResult | Error> => {
       const { tag } = lookup;
       const generation = tag === undefined ? undefined : generations.get(tag);
       // If the generation is unknown, the cache is neither read nor written.
@@ -82,7 +85,7 @@ export class Cache {
         const result = results[index];
         if (result !== undefined && !(result instanceof Error)) this.#telemetry.lookup(family, result.source);
       }
-      return results as (LookupResult<T, H> | Error)[];
+      return results as (LookupResult<T, Embeddings> | Error)[];
     } finally {
       for (const each of joined) each.leave();
     }

@@ -49,16 +49,16 @@ export interface Lifetime {
 }
 
 /** What the service returned: a value, its embeddings if they are stored separately, and the sizes of their texts. */
-export interface Loaded<T, H> {
+export interface Loaded<T, Embeddings> {
   readonly value: T;
   readonly bytes: number;
-  readonly embeddings?: { readonly value: H; readonly bytes: number } | undefined;
+  readonly embeddings?: { readonly value: Embeddings; readonly bytes: number } | undefined;
   /** Whether the service forbids storing it. */
   readonly noStore: boolean;
 }
 
 /** One thing to look up, and how to load it from the service if it is not cached. */
-export interface Lookup<T, H> {
+export interface Lookup<T, Embeddings> {
   readonly keys: Keys;
   /** The endpoint family, for the metrics: `events`. */
   readonly family: string;
@@ -66,13 +66,13 @@ export interface Lookup<T, H> {
   readonly tag?: string | undefined;
   readonly lifetime: Lifetime;
   /** @throws NotFound, which may be cached; UpstreamFailure, which a cached entry may replace; every other error is passed on. */
-  load(signal: AbortSignal): Promise<Loaded<T, H>>;
+  load(signal: AbortSignal): Promise<Loaded<T, Embeddings>>;
 }
 
 /** The result of a look-up, and where it came from. */
-export interface LookupResult<T, H> {
+export interface LookupResult<T, Embeddings> {
   readonly value: T;
-  readonly embeddings: H | undefined;
+  readonly embeddings: Embeddings | undefined;
   readonly source: Source;
   /** Whether the service failed and an older entry was used. */
   readonly stale: boolean;

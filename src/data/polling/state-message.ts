@@ -11,7 +11,7 @@ export interface Observed<S> {
 export interface Snapshot<S> extends Observed<S> {
   /** The fencing token it was found under; undefined if this process polled alone while the lease store was unavailable. */
   readonly fence: number | undefined;
-  /** States observed before this time may be older: `observedAt`, or the time this process received it while polling alone. */
+  /** A listener that has this snapshot ignores those of other processes with an earlier `asOf`. It is `observedAt`, or the time when this process received it while polling alone. */
   readonly asOf: number;
 }
 

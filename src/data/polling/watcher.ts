@@ -19,7 +19,7 @@ export interface Watched<S> {
   revive?(state: S): S;
   /** Asks the service, never a cache. @param previous the last state that any process of the fleet knows. */
   ask(previous: S | undefined, signal: AbortSignal): Promise<S>;
-  /** Whether a listener that has the one state does not need the other. */
+  /** Whether two states are equal for a listener. */
   same(one: S, other: S): boolean;
   /** Whether no state can follow. */
   isFinal(state: S): boolean;
@@ -223,7 +223,7 @@ export class Watcher {
     else this.#loseLease();
   }
 
-  /** A message from before this watcher started is ignored: its end is not the end of this watcher. */
+  /** Ignores messages from before this watcher started: the end of an earlier run must not end this one. */
   #receive(message: StateMessage<unknown>): void {
     if (this.#oldestFence === undefined || message.fence < this.#oldestFence) return;
     // Another process polls, so this one is not alone and has no lease.

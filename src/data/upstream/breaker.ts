@@ -12,8 +12,8 @@ const maxScopes = 2_000;
 
 /**
  * The circuit breaker of one endpoint family. It opens for one scope for five seconds when more than half of that scope's calls fail. It opens
- * for all scopes when more than half of all calls fail, where one scope's failures count no more than those of all other scopes
- * together: no single credential can close the family to the others. It uses the monotonic clock, which cannot be set.
+ * for all scopes when more than half of all calls fail, where the failures of one scope count at most as much as those of
+ * all others, so that one credential cannot block the rest. It uses the monotonic clock, which cannot be set.
  */
 export class Breaker {
   readonly #sample = new Sample();

@@ -18,9 +18,9 @@ export interface UpstreamRequest {
   readonly argument?: string;
   /** Members of that argument, as paths within it, which an error names where the service's text does. */
   readonly members?: readonly string[];
-  /** Whether asking twice is the same as asking once. Only a safe request is ever sent again. */
+  /** Whether the request may be sent again. */
   readonly safe: boolean;
-  /** The member that holds number arrays, and whether they are wanted: quoted into text if so, else cut out unread. */
+  /** The member that holds number arrays. If they are wanted, each becomes a string before the body is parsed; otherwise they are removed. */
   readonly vectors?: { readonly member: string; readonly wanted: boolean };
 }
 
@@ -35,7 +35,7 @@ export function requestLine(request: UpstreamRequest): string {
   return request.body === undefined ? line : `${line} ${JSON.stringify(request.body)}`;
 }
 
-/** On whose behalf a request reads and writes, and until when. Lives as long as one request, or one event of a subscription. */
+/** The credential with which a request reads and writes, and when it must stop. Lives as long as one request, or one event of a subscription. */
 export interface RequestAuth {
   readonly credential: Credential;
   readonly scope: Scope;

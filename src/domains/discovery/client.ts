@@ -71,7 +71,7 @@ export function startWrite(marketId: string, criteria: object, skipDiscoveryRevi
   return {
     request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, body), members: criteriaPaths },
     market: marketId,
-    begins: jobsTag(marketId),
+    restartsTag: jobsTag(marketId),
     parse: body => jobsIn(body(), marketId, 'DISCOVERY'),
   };
 }
@@ -99,7 +99,7 @@ export function publishWrite(marketId: string): Write<readonly Job[]> {
   return {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,
-    begins: jobsTag(marketId),
+    restartsTag: jobsTag(marketId),
     parse: body => jobsIn(body(), marketId, 'PUBLISH'),
   };
 }

@@ -9,7 +9,7 @@ export interface FirstSeen {
 
 /** What an estimate needs of earlier polls. It changes only when a job appears, starts from the beginning, or shows its scale. */
 export interface ProgressHistory {
-  /** The progress of a job that is done: 1 or 100. The service does not document it, so null until a value tells. */
+  /** The progress of a job that is done: 1 or 100. The service does not document it: null until a value shows which. */
   readonly scale: 1 | 100 | null;
   readonly firstSeen: readonly FirstSeen[];
 }

@@ -34,7 +34,7 @@ const nothing: Found = new Map();
  *
  * The names of a group of equal requests go into one call, because the service combines them with OR (docs/upstream-api.md: GET events, 1).
  * The impacted entities of each event then tell which companies it belongs to. A company whose events cannot be determined for certain gets
- * a call of its own. If every score is known and the list does not change, each group costs at most one call more than separate calls.
+ * a call of its own. If every score is known and the list does not change, in the worst case, a group needs one call more than separate calls.
  */
 export async function readCompanyEvents(
   requests: readonly CompanyEventsRequest[],
@@ -70,16 +70,16 @@ async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promi
   const isComplete =
     new Set(events.map(({ id }) => id)).size === firstPage.totalItems &&
     pages.every(each => each.totalItems === firstPage.totalItems);
-  // The service may match names in a way of its own. Then the names of an event do not tell why it is in the list.
+  // If the service matches names differently, an event cannot be assigned to a company.
   const isNamed = events.every(event => event.impactedEntities.some(({ name }) => names.has(name)));
   return isComplete && isNamed ? split(group, events, firstPage.unfilteredTotalItems, alone) : nothing;
 }
 
-/** What one company would get under each interpretation of the filter: name and scores match one impacted entity, or any two. */
+/** What one company would get under each interpretation of the filter: `strict` if name and scores must match the same impacted entity, `loose` if they may match two. */
 interface Candidate {
   readonly request: CompanyEventsRequest;
-  readonly sameEntity: CompanyEvents;
-  readonly anyEntity: CompanyEvents;
+  readonly strict: CompanyEvents;
+  readonly loose: CompanyEvents;
 }
 
 /** Splits the events of a group by company. If the result depends on how the service interprets its filter, one call for one company decides it for all. */
@@ -98,15 +98,17 @@ async function split(
       const own = listed.filter((_, index) => accepted.includes(matches[index] ?? 'no'));
       return { events: own.slice(0, request.first), totalItems: own.length, unfilteredTotalItems };
     };
-    return [{ request, sameEntity: eventsFor('yes'), anyEntity: eventsFor('yes', 'any entity') }];
+    return [{ request, strict: eventsFor('yes'), loose: eventsFor('yes', 'differentEntities') }];
   });
-  const isOpen = ({ sameEntity, anyEntity }: Candidate) => sameEntity.totalItems !== anyEntity.totalItems;
-  const certain = new Map(candidates.flatMap(each => (isOpen(each) ? [] : [[each.request, each.sameEntity] as const])));
+  const isAmbiguous = ({ strict, loose }: Candidate) => strict.totalItems !== loose.totalItems;
+  const certain = new Map(
+    candidates.flatMap(each => (isAmbiguous(each) ? [] : [[each.request, each.strict] as const])),
+  );
 
-  const probe = candidates.find(isOpen);
+  const probe = candidates.find(isAmbiguous);
   if (probe === undefined) return certain;
   const truth = await alone(probe.request).catch(() => undefined);
-  const interpretation = (['sameEntity', 'anyEntity'] as const).find(
+  const interpretation = (['strict', 'loose'] as const).find(
     each => truth !== undefined && isSameList(probe[each], truth),
   );
   if (interpretation === undefined) return certain;
@@ -114,16 +116,18 @@ async function split(
 }
 
 /**
- * Whether a call for one name would list an event. `any entity`: only if name and scores may match two different impacted entities, which
+ * Whether a call for one name would list an event. `differentEntities`: only if name and scores may match two different impacted entities, which
  * the specification leaves open (docs/upstream-api.md: GET events, 1 and 2). `unknown`: a score is missing.
  */
-type Match = 'yes' | 'no' | 'any entity' | 'unknown';
+type Match = 'yes' | 'no' | 'differentEntities' | 'unknown';
 
 function matchOf(event: Event, name: string, query: EventQuery): Match {
   const impacts = event.impactedEntities.flatMap(entity => (entity.name === name ? [entity.impact] : []));
   if (impacts.length === 0) return 'no';
   if (impacts.some(impact => withinBounds(impact, query))) return 'yes';
-  return impacts.every(impact => impact?.likelihood != null && impact.severity != null) ? 'any entity' : 'unknown';
+  return impacts.every(impact => impact?.likelihood != null && impact.severity != null)
+    ? 'differentEntities'
+    : 'unknown';
 }
 
 function withinBounds(impact: Event['impactedEntities'][number]['impact'], query: EventQuery): boolean {

@@ -86,8 +86,8 @@ export async function readStatistics(
 }
 
 /**
- * The same query from a later time on, so that it selects at most `limit` events, and more than half as many where their times tell them apart.
- * Where they do not, it may select more.
+ * The same query from a later time on, so that it selects at most `limit` events, and more than half of `limit`. If many events have the same
+ * time, it may select fewer, or more than `limit`.
  */
 async function newestOf(
   query: EventQuery,

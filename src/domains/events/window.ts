@@ -39,7 +39,7 @@ export function pagesFor(offset: number, count: number): readonly [PagePart, ...
 
 /**
  * Reads the window of a page request: in one call if a single page of the service can hold it, otherwise in two. A window that begins at the
- * end of the list needs its length first, which is one call more unless the list is not longer than the window.
+ * end of the list needs its length first, which takes one more call if the list is longer than the window.
  */
 export async function readWindow(
   request: PageRequest,

@@ -17,7 +17,7 @@ interface PlanInput extends PlannableOperation {
 
 /**
  * Executes a plan. It calls the same resolvers in the same order as graphql-js. Where several values under one nulled field fail, it may report
- * another of their errors than graphql-js; the specification leaves that open.
+ * a different one of the errors; the specification leaves that open.
  * @returns the result itself if no resolver returned a promise; a promise that never rejects otherwise.
  */
 export function runPlan(plan: OperationPlan, input: PlanInput): MaybePromise<ExecutionResult> {
@@ -155,7 +155,7 @@ class PlanExecution {
     this.#setNull(at, error);
   }
 
-  /** Replaces a value by null and reports why; undefined is the whole response. Below a null that an error caused, no further error is reported. */
+  /** Replaces a value by null and reports why; undefined is the whole response. If an error already made a parent null, later errors are not reported. */
   #setNull(position: Position | undefined, error: GraphQLError): void {
     if (this.#isNulled) return;
     for (let at = position; at !== undefined; at = at.prev) if (at.isNulled) return;

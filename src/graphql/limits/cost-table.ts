@@ -24,7 +24,7 @@ export interface FieldCost {
   readonly objects?: number;
   /** Records that the gateway filters, sorts or counts for one object. The same arguments on the same object do so only once. */
   readonly records?: (given: CountedArguments) => number;
-  /** How many values of a response the field's own value takes as long as, without its selections. Default: 1. */
+  /** The cost of the field itself, without its selections, in values of a response. Default: 1. */
   readonly values?: number;
 }
 
@@ -41,18 +41,18 @@ export const companiesPerMarket = 5_000;
 const countries = 250;
 /** The assumed number of NAICS codes of a market: about half of the codes there are. */
 const industries = 1_000;
-/** A field that is looked up takes as long as this many properties. */
+/** A field that is looked up costs as much as this many properties. */
 const lookUp = 5;
 /** A JSON object of unknown size. */
 const json = 10;
-/** An item of a list that the client identifies. Each may have an error of its own, which takes as long as this many properties. */
+/** An item of a list that the client identifies. Each item can fail separately, and an error costs as much as 200 properties. */
 const identified = 200;
 
 /** A selection of companies may be filtered and sorted. */
 const selection = () => 2 * companiesPerMarket;
 /** The most buckets of `eventStatistics`. */
 export const mostBuckets = 1_000;
-/** Counting 2,000 events takes as long as this many values. */
+/** Counting 2,000 events costs as much as this many values. */
 const statisticsValue = 10_000;
 const facet: FieldCost = { calls: 0, objects: 100 };
 const record: FieldCost = { calls: 1, shares: 'record' };
@@ -102,7 +102,7 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   'Market.company': companies,
   'Market.esg': { calls: 1, shares: 'esg', values: 2 * companiesPerMarket },
   'Company.esg': { calls: 1, shares: 'esg', per: 'Market', values: json },
-  // The companies of a page share calls, at most one for each company. A company whose events those leave unclear needs a call of its own.
+  // The companies of a page share calls, at most one for each company. A company whose events the shared call cannot determine needs a call of its own.
   'Company.events': { calls: 2, values: 6 * lookUp },
   'Company.attributes': { calls: 0, values: json },
   'Market.jobs': call,

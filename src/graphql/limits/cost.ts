@@ -44,9 +44,9 @@ export interface OperationCost {
   readonly values: number;
 }
 
-/** Objects of the response that one selection set applies to. */
-interface Target {
-  /** Targets of the same name are the same objects. */
+/** The group of objects in the response that a selection set is for. */
+interface ObjectGroup {
+  /** Equal names mean the same group. */
   readonly name: string;
   /** How many objects there can be. For a connection: the size of its page. */
   readonly objects: number;
@@ -55,12 +55,12 @@ interface Target {
   /** Whether it is a connection, whose lists have the size of its page. */
   readonly isPage: boolean;
   /** The market that they belong to. */
-  readonly market: Target | undefined;
+  readonly market: ObjectGroup | undefined;
 }
 
-/** An argument's value is validated, compared and looked up, which takes as long as this many values of a response. */
+/** The cost of one argument value, which is validated, compared and looked up, in values of a response. */
 const argumentValue = 2;
-/** A field of the schema itself is computed, which takes as long as this many properties. */
+/** The cost of one field of introspection, which is computed, in values of a response. */
 const introspectionValue = 2;
 const noCost: FieldCost = { calls: 0 };
 const mutationCost: FieldCost = { calls: 1 };
@@ -68,8 +68,8 @@ const mutationCost: FieldCost = { calls: 1 };
 const tableFor = oncePerValue((schema: GraphQLSchema) => ({ ...costTable, ...introspectionTable(schema) }));
 
 /**
- * Estimates the most that an operation can cost. What a request loads or filters only once counts once, however often the document selects it.
- * What goes into the response counts as often as it occurs there. Lists count at their maximum length, and equal arguments that are written
+ * Estimates the most that an operation can cost. Work that the gateway does once counts once, even if the document selects it several
+ * times. What goes into the response counts as often as it occurs there. Lists count at their maximum length, and equal arguments that are written
  * differently count as different.
  * @param document valid, and within the limits of `checkDocument`.
  * @param variables as the client sent them.
@@ -96,70 +96,70 @@ export function estimateCost(
   const filtered = new Map<string, number>();
   let values = 0;
 
-  function walk(set: SelectionSetNode, type: GraphQLNamedType, target: Target): void {
+  function walk(set: SelectionSetNode, type: GraphQLNamedType, group: ObjectGroup): void {
     for (const selection of set.selections) {
       if (isSkipped(selection, read)) continue;
       if (selection.kind === Kind.FIELD) {
         const field = fieldOf(type, selection.name.value);
-        if (field !== undefined) walkField(selection, field, type, target);
+        if (field !== undefined) walkField(selection, field, type, group);
         continue;
       }
       const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
       if (fragment === undefined) continue;
       const condition = fragment.typeCondition?.name.value;
       const narrowed = (condition !== undefined && schema.getType(condition)) || type;
-      walk(fragment.selectionSet, narrowed, narrowed === type ? target : narrowTo(narrowed, target));
+      walk(fragment.selectionSet, narrowed, narrowed === type ? group : narrowTo(narrowed, group));
     }
   }
 
-  /** The target of a fragment on one of the possible types of a node. */
-  function narrowTo({ name }: GraphQLNamedType, target: Target): Target {
-    charges.set(`${target.name}/... on ${name}`, (nodeTable[name] ?? 0) * target.objects);
-    return name === 'Market' ? { ...target, market: target } : target;
+  /** The group of a fragment on one of the possible types of a node. */
+  function narrowTo({ name }: GraphQLNamedType, group: ObjectGroup): ObjectGroup {
+    charges.set(`${group.name}/... on ${name}`, (nodeTable[name] ?? 0) * group.objects);
+    return name === 'Market' ? { ...group, market: group } : group;
   }
 
   function walkField(
     node: FieldNode,
     field: GraphQLField<unknown, unknown>,
     type: GraphQLNamedType,
-    target: Target,
+    group: ObjectGroup,
   ): void {
     const isMutation = type === schema.getMutationType();
     const cost = table[`${type.name}.${field.name}`] ?? (isMutation ? mutationCost : noCost);
     const counted = { ...countedArguments(node, field, read), statisticsLimit };
     // Mutations run one after the other and share no calls.
-    const parent = isMutation ? `${node.alias?.value ?? field.name}:` : target.name;
+    const parent = isMutation ? `${node.alias?.value ?? field.name}:` : group.name;
     const path = `${parent}/${field.name}(${argumentsId(node)})`;
 
     const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(counted);
     if (calls > 0) {
-      const payer = (cost.per === 'Market' ? target.market : undefined) ?? target;
+      const payer = (cost.per === 'Market' ? group.market : undefined) ?? group;
       charges.set(cost.shares === undefined ? path : `${payer.name}/${cost.shares}`, calls * payer.objects);
     }
 
     const records = cost.records?.(counted) ?? 0;
-    if (records > 0) filtered.set(path, records * target.objects);
+    if (records > 0) filtered.set(path, records * group.objects);
 
     const isList = isListType(getNullableType(field.type));
-    // The lists of a connection are as long as its page, which `objects` of the target counts already.
-    const length = counted.size ?? counted.ids ?? cost.objects ?? (isList && !target.isPage ? listLength : 1);
+    // The lists of a connection are as long as its page, which `objects` of the group counts already.
+    const length = counted.size ?? counted.ids ?? cost.objects ?? (isList && !group.isPage ? listLength : 1);
     const value = cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1);
-    values += target.times * (value * (isList ? length : 1) + argumentValue * sizeOfArguments(node));
+    values += group.times * (value * (isList ? length : 1) + argumentValue * sizeOfArguments(node));
 
     if (node.selectionSet === undefined) return;
     const below = getNamedType(field.type);
     // The nodes of a connection and those of its edges are the same objects.
     const isSameObject = cost === noCost && field.args.length === 0;
-    const objects = target.objects * length;
-    const child: Target = {
-      name: isSameObject ? target.name : path,
+    const objects = group.objects * length;
+    const child: ObjectGroup = {
+      name: isSameObject ? group.name : path,
       objects,
-      times: isList ? objects : target.times,
+      times: isList ? objects : group.times,
       isPage: counted.size !== undefined,
-      market: target.market,
+      market: group.market,
     };
     // The market of an object within a market is the same market.
-    const outer = field.name === 'market' ? target.market : undefined;
+    const outer = field.name === 'market' ? group.market : undefined;
     const market = outer === undefined ? child : { ...child, name: outer.name, objects: outer.objects };
     walk(node.selectionSet, below, below.name === 'Market' ? { ...market, market } : child);
   }

@@ -37,12 +37,12 @@ function wordsFor({ code, reason, message }) {
 }
 
 // GraphiQL takes the first tab's query from the tabs, but its variables and headers only from options that would also
-// overwrite what an earlier session left, or belong to another query than the address bears.
+// overwrite what an earlier session left, or would not fit the query in the URL.
 function firstTabEditors() {
   const [first] = options.defaultTabs;
   const isRestored = localStorage.getItem('graphiql:tabState') !== null;
-  const bearsQuery = new URLSearchParams(location.search).has('query');
-  return isRestored || bearsQuery ? {} : { initialVariables: first?.variables, initialHeaders: first?.headers };
+  const hasQuery = new URLSearchParams(location.search).has('query');
+  return isRestored || hasQuery ? {} : { initialVariables: first?.variables, initialHeaders: first?.headers };
 }
 
 self.MonacoEnvironment = { globalAPI: false, getWorkerUrl: (_, label) => workers[label] };

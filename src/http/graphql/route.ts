@@ -154,8 +154,8 @@ export const mostDocumentText = 256 * 1024;
 const mostSeen = 10_000;
 
 /**
- * Stores a document when it is parsed for the second time. Documents that are sent only once, such as those with values in their text, then neither
- * take memory nor evict others.
+ * Stores a document when it is parsed for the second time. So documents that are sent only once, such as those with values in their text, use no
+ * memory and evict nothing.
  */
 export function createDocumentStore(): DocumentStore {
   const seen = new LRUCache<string, true>({ max: mostSeen });

@@ -45,7 +45,7 @@ const sharesPerWindow = 100;
 interface Share {
   left: number;
   /** The rest of the limit in Redis when the share was taken. */
-  readonly elsewhere: number;
+  readonly leftInRedis: number;
   /** In milliseconds of `performance.now()`. */
   readonly until: number;
   /** When to try Redis again; undefined where Redis counted the share. */
@@ -92,7 +92,7 @@ function createCounter(
     if (!isOver) share.left -= 1;
     if (share.retryAt !== undefined) telemetry.rateLimitUnenforced();
     const resetSeconds = Math.ceil((share.until - now) / 1_000);
-    return { limit, remaining: share.left + share.elsewhere, resetSeconds, isOver };
+    return { limit, remaining: share.left + share.leftInRedis, resetSeconds, isOver };
   }
 
   const wholeLimit = (): Share => shareOf(limit, 0, windowSeconds * 1_000);
@@ -154,15 +154,15 @@ function createCounter(
   };
 }
 
-const shareOf = (left: number, elsewhere: number, milliseconds: number): Share => ({
+const shareOf = (left: number, leftInRedis: number, milliseconds: number): Share => ({
   left,
-  elsewhere,
+  leftInRedis,
   until: performance.now() + milliseconds,
   retryAt: undefined,
 });
 
-/** Whether the share can decide: something of it is left, or nothing is left anywhere. */
-const canDecide = ({ left, elsewhere, until }: Share, now: number) => now < until && (left > 0 || elsewhere === 0);
+/** Whether the share can decide: it has requests left, or the whole limit is used up. */
+const canDecide = ({ left, leftInRedis, until }: Share, now: number) => now < until && (left > 0 || leftInRedis === 0);
 
 function tighter(one: Verdict | undefined, other: Verdict): Verdict {
   return one === undefined || other.isOver || other.remaining <= one.remaining ? other : one;

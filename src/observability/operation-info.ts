@@ -23,6 +23,9 @@ export interface Tracing {
   close(): Promise<void>;
 }
 
+/** How operations arrive. */
+export type Transport = 'http' | 'websocket' | 'sse' | 'multipart';
+
 /** What logs, metrics and traces say about one operation: a request, an operation on a connection, or a poll. */
 export interface OperationInfo {
   /** The same in the logs, to the client and to the service: `x-request-id`. */
@@ -33,6 +36,8 @@ export interface OperationInfo {
   name: string | undefined;
   /** `ok`, or the code of the first error; undefined while it is not known. */
   outcome: string | undefined;
+  /** Set where the response is a stream that another transport than that of its path carries. */
+  transport?: Transport;
   /** The credential's scope; undefined while it is not known, and where there is none. */
   scope: Scope | undefined;
 }

@@ -4,9 +4,9 @@ import { Attached } from '../lib/attached.js';
 import { addEarlyHeader } from '../lib/early-headers.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
 import type { Stage } from '../lib/pipeline.js';
-import { newOperationInfo, type OperationInfo, type Tracing } from './operation-info.js';
+import { newOperationInfo, type OperationInfo, type Tracing, type Transport } from './operation-info.js';
 import type { OperationNames } from './operation-names.js';
-import type { Telemetry, Transport } from './telemetry.js';
+import type { Telemetry } from './telemetry.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export interface RequestTelemetry {
@@ -66,8 +66,9 @@ export function createRequestTelemetry({ log, telemetry, tracing, names }: Reque
     const { statusCode: status } = response;
     const operation = of(request);
     const milliseconds = performance.now() - startedAt;
-    const transport = transports.get(pathOf(url));
-    const isAnswered = transport === 'sse' ? response.headersSent : response.writableFinished;
+    const transport = operation.transport ?? transports.get(pathOf(url));
+    const isStream = transport === 'sse' || transport === 'multipart';
+    const isAnswered = isStream ? response.headersSent : response.writableFinished;
     if (transport !== undefined && !isAnswered) operation.outcome = 'ABANDONED';
     operation.outcome ??= outcomeOfStatus(status);
     const { id: requestId, name, outcome } = operation;

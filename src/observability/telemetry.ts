@@ -1,10 +1,8 @@
+import type { Transport } from './operation-info.js';
 import type { Source } from './response-metadata.js';
 
 /** How an upstream call ended: a reply of any status, or none. */
 export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
-
-/** How operations arrive. */
-export type Transport = 'http' | 'websocket' | 'sse';
 
 /** How an export can end. */
 type ExportOutcome = 'DELIVERED' | 'REJECTED' | 'FAILED';

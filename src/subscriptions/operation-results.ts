@@ -8,7 +8,7 @@ import type { Subscriptions } from './subscriptions.js';
 
 /** The connection or the response that carries the results of an operation. */
 export interface OperationHost {
-  readonly transport: 'websocket' | 'sse';
+  readonly transport: 'websocket' | 'sse' | 'multipart';
   readonly buffer: SendBuffer;
   /** Calls `start` when the operation may be executed; never if it is stopped before. */
   inTurn(

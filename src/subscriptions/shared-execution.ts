@@ -15,7 +15,7 @@ export interface EncodedResult {
 }
 
 /** The parts of a result with a text before and after it. */
-export function framed(before: string, { parts }: EncodedResult, after: string): readonly (Buffer | string)[] {
+export function framed({ parts }: EncodedResult, before: string, after: string): readonly (Buffer | string)[] {
   const [only] = parts;
   return typeof only === 'string' ? [before + only + after] : [before, ...parts, after];
 }

@@ -3,9 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/route.js';
 import type { RequestLimits } from '../http/limits/request-limits.js';
+import { createHttpStreams } from './http-stream.js';
+import { registerMultipart, registerSse } from './http-transports.js';
 import { defaultLimits, type SubscriptionLimits, type SubscriptionTimes } from './limits.js';
 import { createExecutor, createOperationReader, type ExecutorDeps } from './operations.js';
-import { registerSse } from './sse.js';
 import { createSubscriptions } from './subscriptions.js';
 import { registerWebsocket } from './websocket.js';
 
@@ -30,7 +31,7 @@ export type SubscriptionOptions = Pick<
 /** Connections are closed over at most this time, faster if there are few. */
 const drain = { mostMs: 5_000, eachMs: 20 };
 
-/** GraphQL over WebSocket at `/graphql` and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. */
+/** GraphQL over WebSocket and multipart responses at `/graphql`, and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. */
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): void {
   const { schema, services, authentication, admission, requestTelemetry } = options;
   const bounds = { ...defaultLimits, ...options.bounds };
@@ -46,9 +47,12 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
     budget: options.budget,
     scopeOf: services.scopeOf,
   });
+  const streams = createHttpStreams(app, subscriptions, authentication, bounds.heartbeatMs);
+  registerSse(app, '/graphql/stream', subscriptions, streams);
+  registerMultipart(app, '/graphql', subscriptions, streams);
   const connectionsOf = [
     registerWebsocket(app, '/graphql', options.connections, subscriptions, authentication, bounds),
-    registerSse(app, '/graphql/stream', subscriptions, authentication, bounds.heartbeatMs),
+    streams.list,
   ];
   app.addHook('preClose', async () => {
     const spreadMs = Math.min(subscriptions.open * drain.eachMs, drain.mostMs);

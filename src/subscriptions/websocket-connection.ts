@@ -149,7 +149,7 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   send(message: string): void {
     const result = this.resultOfMessage;
     this.resultOfMessage = undefined;
-    const parts = result === undefined ? [message] : framed(message.slice(0, -'null}'.length), result, '}');
+    const parts = result === undefined ? [message] : framed(result, message.slice(0, -'null}'.length), '}');
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
     const { isSlow } = this.buffer;

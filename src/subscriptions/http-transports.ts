@@ -1,0 +1,124 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { BadUserInput } from '../errors.js';
+import type { HttpStreams, StreamFormat } from './http-stream.js';
+import { type OperationRequest, operationRequest } from './operations.js';
+import type { Subscriptions } from './subscriptions.js';
+
+/** GraphQL over Server-Sent Events, distinct connections mode. */
+const serverSentEvents: StreamFormat = {
+  transport: 'sse',
+  contentType: 'text/event-stream; charset=utf-8',
+  start: ':\n\n',
+  heartbeat: ':\n\n',
+  frame: cursor => [`${cursor === undefined ? '' : `id: ${cursor}\n`}event: next\ndata: `, '\n\n'],
+  complete: 'event: complete\ndata: \n\n',
+  // A stream that ends without `complete` is opened again.
+  goingAway: '',
+};
+
+/** Serves GraphQL over Server-Sent Events at `path`: POST, and GET for queries and subscriptions. */
+export function registerSse(
+  app: FastifyInstance,
+  path: string,
+  subscriptions: Subscriptions,
+  streams: HttpStreams,
+): void {
+  app.route({
+    url: path,
+    method: ['GET', 'POST'],
+    async handler(request, reply) {
+      if (!(request.headers.accept ?? '').includes('text/event-stream')) {
+        return reply.code(406).send(plainError('Accept must include text/event-stream'));
+      }
+      await streams.open(request, reply, serverSentEvents, operationInfo => {
+        const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
+        const operation = { ...subscriptions.read(readRequest(request), operationInfo), lastEventId };
+        if (request.method !== 'GET' || operation.type !== 'mutation') return operation;
+        throw new BadUserInput('query', 'send a mutation with POST');
+      });
+    },
+  });
+}
+
+const boundary = 'graphql';
+const part = (json: string) => `\r\ncontent-type: application/json\r\n\r\n${json}\r\n--${boundary}`;
+const closing = {
+  message: 'The gateway is closing; try again in a moment',
+  extensions: { code: 'RATE_LIMITED' },
+};
+
+/**
+ * Apollo's protocol for multipart subscriptions. Each part ends with the next boundary, because clients wait for it. Errors beside the payload are those of
+ * the transport, after which a client may subscribe again.
+ */
+const multipart: StreamFormat = {
+  transport: 'multipart',
+  contentType: `multipart/mixed;boundary="${boundary}";subscriptionSpec=1.0`,
+  start: `\r\n--${boundary}`,
+  heartbeat: part('{}'),
+  frame: () => ['\r\ncontent-type: application/json\r\n\r\n{"payload":', `}\r\n--${boundary}`],
+  complete: '--\r\n',
+  goingAway: `${part(JSON.stringify({ payload: null, errors: [closing] }))}--\r\n`,
+};
+
+const acceptsMultipart = (accept = '') => /multipart\/mixed\s*;[^,]*\bsubscriptionSpec="?1\.0\b/i.test(accept);
+
+/**
+ * Answers subscriptions that are sent to `path` with POST, if the client accepts multipart subscriptions. Everything else goes to the route itself, also what cannot be
+ * read: it is answered with the errors and the status of any other request.
+ */
+export function registerMultipart(
+  app: FastifyInstance,
+  path: string,
+  subscriptions: Subscriptions,
+  streams: HttpStreams,
+): void {
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.method !== 'POST' || request.routeOptions.url !== path) return;
+    if (!acceptsMultipart(request.headers.accept)) return;
+    const operation = subscriptionIn(request);
+    if (operation !== undefined) await streams.open(request, reply, multipart, () => operation);
+  });
+
+  function subscriptionIn(request: FastifyRequest) {
+    try {
+      const operationInfo = subscriptions.requestTelemetry.of(request.raw);
+      const operation = subscriptions.read(readRequest(request), operationInfo);
+      return operation.type === 'subscription' ? operation : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** @throws BadUserInput if the parameters are not those of GraphQL over HTTP. */
+function readRequest({ method, query, body }: FastifyRequest): OperationRequest {
+  const given = method === 'GET' ? fromQuery(query as Record<string, unknown>) : body;
+  const result = operationRequest.safeParse(given);
+  if (result.success) return result.data;
+  throw new BadUserInput(
+    String(result.error.issues[0]?.path[0] ?? 'query'),
+    'is not a valid parameter of GraphQL over HTTP',
+  );
+}
+
+function fromQuery({ query, documentId, operationName, variables, extensions }: Record<string, unknown>) {
+  return {
+    query,
+    documentId,
+    operationName,
+    variables: parsed('variables', variables),
+    extensions: parsed('extensions', extensions),
+  };
+}
+
+function parsed(name: string, text: unknown): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(String(text));
+  } catch {
+    throw new BadUserInput(name, 'is not valid JSON');
+  }
+}
+
+const plainError = (message: string) => ({ errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] });

@@ -1,110 +1,21 @@
 // `npm run faults` causes faults under load and counts the responses. `--only <text>` runs the faults with this text in their names.
 // Prints a table, which a whole run keeps in docs/faults.md. Ends with status 1 where an answer was wrong or lost.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Redis } from 'ioredis';
 import { rightAnswers, startLoad } from './load.mjs';
 import { copyWithOtherModels } from './other-models.mjs';
-import { answers, endAll, freePort, Process, until } from './processes.mjs';
+import { endAll, until } from './processes.mjs';
+import { folder, startBalancer, startGateway, startRedis, startSandbox } from './servers.mjs';
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
 const top = new URL('../..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'faults-'));
 /** Beside the program, since it finds its packages and the schema above itself. */
 const otherModels = `${top}dist-with-other-models/`;
 const quietMs = 1_000;
 const faultMs = 4_000;
 /** A breaker rests for five seconds. */
 const afterMs = 9_000;
-
-async function startSandbox() {
-  const port = await freePort();
-  const origin = `http://127.0.0.1:${port}`;
-  const sandbox = new Process({
-    command: process.execPath,
-    args: [`${top}dist/sandbox/main.js`, '--port', String(port)],
-    ready: () => answers(`${origin}/_sandbox/calls`),
-  });
-  await sandbox.start();
-  const control = (method, path, body) =>
-    fetch(`${origin}/_sandbox/${path}`, {
-      method,
-      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-    });
-  return {
-    process: sandbox,
-    origin,
-    tell: rule => control('POST', 'rules', { pathPattern: '^/(?!_sandbox)', ...rule }),
-    forget: () => control('DELETE', 'rules'),
-  };
-}
-
-async function startRedis(...args) {
-  const port = await freePort();
-  const url = `redis://127.0.0.1:${port}`;
-  const admin = new Redis(url, { retryStrategy: () => 50 });
-  admin.on('error', () => {});
-  const server = new Process({
-    command: 'redis-server',
-    args: [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--save',
-      '',
-      '--dir',
-      mkdtempSync(join(folder, 'redis-')),
-      ...args,
-    ],
-    ready: () => admin.ping().then(Boolean, () => false),
-  });
-  await server.start();
-  return { process: server, url, port, admin };
-}
-
-async function startGateway(sandbox, redisUrl, flags = []) {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const gateway = new Process({
-    command: process.execPath,
-    args: [...flags, `${top}dist/main.js`],
-    env: {
-      PORT: String(port),
-      UPSTREAM_BASE_URL: sandbox.origin,
-      UPSTREAM_API_URL: `${sandbox.origin}/api`,
-      UPSTREAM_DEV_URL: `${sandbox.origin}/stage`,
-      UPSTREAM_TIMEOUT_MS: '1000',
-      SESSION_SECRET: 'a secret of the bench with 32 characters',
-      TRUST_PROXY: '127.0.0.1',
-      ...(redisUrl && { REDIS_URL: redisUrl }),
-    },
-    ready: () => answers(`${url}/readyz`),
-  });
-  await gateway.start();
-  return { process: gateway, url };
-}
-
-/** The balancer of docs/operations before three gateways. */
-async function startBalancer(gateways) {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const file = join(folder, 'haproxy.cfg');
-  const config = readFileSync(`${top}docs/operations/haproxy.cfg`, 'utf8');
-  writeFileSync(file, `${config.trimEnd()}\n  server three "\${GATEWAY_THREE}"\n`);
-  const [one, two, three] = gateways.map(gateway => new URL(gateway.url).host);
-  const balancer = new Process({
-    command: 'haproxy',
-    args: ['-db', '-f', file],
-    env: { BALANCER: `127.0.0.1:${port}`, GATEWAY_ONE: one, GATEWAY_TWO: two, GATEWAY_THREE: three },
-    ready: () => answers(`${url}/readyz`),
-  });
-  await balancer.start();
-  return url;
-}
 
 async function startCluster() {
   const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
@@ -138,7 +49,7 @@ const overCluster = async () => {
 };
 const withClock = async () => {
   const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
-  const gateway = await startGateway(sandbox, redis.url, ['--import', `${top}bench/faults/clock.mjs`]);
+  const gateway = await startGateway(sandbox, redis.url, { flags: ['--import', `${top}bench/faults/clock.mjs`] });
   return { sandbox, redis, gateway, url: gateway.url };
 };
 

@@ -1,0 +1,98 @@
+// The servers of a fleet, as processes.
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { answers, freePort, Process } from './processes.mjs';
+
+const top = new URL('../..', import.meta.url).pathname;
+/** Where the servers keep their files. Who starts them removes it. */
+export const folder = mkdtempSync(join(tmpdir(), 'faults-'));
+
+export async function startSandbox() {
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const sandbox = new Process({
+    command: process.execPath,
+    args: [`${top}dist/sandbox/main.js`, '--port', String(port)],
+    ready: () => answers(`${origin}/_sandbox/calls`),
+  });
+  await sandbox.start();
+  const control = (method, path, body) =>
+    fetch(`${origin}/_sandbox/${path}`, {
+      method,
+      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    });
+  return {
+    process: sandbox,
+    origin,
+    tell: rule => control('POST', 'rules', { pathPattern: '^/(?!_sandbox)', ...rule }),
+    forget: () => control('DELETE', 'rules'),
+  };
+}
+
+export async function startRedis(...args) {
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  const admin = new Redis(url, { retryStrategy: () => 50 });
+  admin.on('error', () => {});
+  const server = new Process({
+    command: 'redis-server',
+    args: [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--dir',
+      mkdtempSync(join(folder, 'redis-')),
+      ...args,
+    ],
+    ready: () => admin.ping().then(Boolean, () => false),
+  });
+  await server.start();
+  return { process: server, url, port, admin };
+}
+
+/** @param {{ flags?: string[], env?: Record<string, string> }} [options] */
+export async function startGateway(sandbox, redisUrl, { flags = [], env = {} } = {}) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const gateway = new Process({
+    command: process.execPath,
+    args: [...flags, `${top}dist/main.js`],
+    env: {
+      PORT: String(port),
+      UPSTREAM_BASE_URL: sandbox.origin,
+      UPSTREAM_API_URL: `${sandbox.origin}/api`,
+      UPSTREAM_DEV_URL: `${sandbox.origin}/stage`,
+      UPSTREAM_TIMEOUT_MS: '1000',
+      SESSION_SECRET: 'a secret of the bench with 32 characters',
+      TRUST_PROXY: '127.0.0.1',
+      ...(redisUrl && { REDIS_URL: redisUrl }),
+      ...env,
+    },
+    ready: () => answers(`${url}/readyz`),
+  });
+  await gateway.start();
+  return { process: gateway, url };
+}
+
+/** The balancer of docs/operations before two or three gateways. */
+export async function startBalancer(gateways) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const file = join(folder, 'haproxy.cfg');
+  const config = readFileSync(`${top}docs/operations/haproxy.cfg`, 'utf8');
+  const [one, two, three = ''] = gateways.map(gateway => new URL(gateway.url).host);
+  writeFileSync(file, three === '' ? config : `${config.trimEnd()}\n  server three "\${GATEWAY_THREE}"\n`);
+  const balancer = new Process({
+    command: 'haproxy',
+    args: ['-db', '-f', file],
+    env: { BALANCER: `127.0.0.1:${port}`, GATEWAY_ONE: one, GATEWAY_TWO: two, GATEWAY_THREE: three },
+    ready: () => answers(`${url}/readyz`),
+  });
+  await balancer.start();
+  return url;
+}

@@ -48,6 +48,7 @@ const endpoint = (name: string): Endpoint => ({
   description: 'The CRM',
   headerNames: [],
   sealedHeaders: null,
+  sealedSigningSecrets: null,
 });
 
 const hour = 60 * 60 * 1_000;

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -5,8 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
 import type { StartTimer } from '../src/domains/exports/delivery.js';
+import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -99,6 +103,8 @@ interface ReceivedCall {
   readonly headers: IncomingHttpHeaders;
   // biome-ignore lint/suspicious/noExplicitAny: what arrives is what the test is about to find out
   readonly body: any;
+  /** The body as it arrived. */
+  readonly bytes: string;
 }
 
 type Answer = (response: ServerResponse, request: IncomingMessage, count: number) => unknown;
@@ -108,7 +114,8 @@ async function startEndpoint(answer: Answer) {
   const received: ReceivedCall[] = [];
   const server = createServer(async (request, response) => {
     const { method, url, headers } = request;
-    received.push({ method, url, headers, body: JSON.parse(await text(request)) });
+    const bytes = await text(request);
+    received.push({ method, url, headers, body: JSON.parse(bytes), bytes });
     answer(response, request, received.length);
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
@@ -126,7 +133,9 @@ const json =
 const thanks = json(200, { title: 'Thanks', message: 'All <b>taken</b>.', redirectUrl: null });
 
 const registerMutation = `mutation ($input: RegisterExportEndpointInput!) {
-  registerExportEndpoint(input: $input) { endpoint { name url description headerNames } } }`;
+  registerExportEndpoint(input: $input) { signingSecret endpoint { name url description headerNames } } }`;
+const rotateMutation = `mutation ($name: String!) {
+  rotateExportEndpointSecret(input: { name: $name }) { signingSecret endpoint { name } } }`;
 const deleteMutation = `mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { endpoint { name } } }`;
 const exportMutation = `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) {
   __typename
@@ -561,6 +570,136 @@ function fakeTimer() {
   };
   return { startTimer, set, fire: () => fireLast() };
 }
+
+describe('the signature of an export', () => {
+  const verified = ({ bytes, headers }: ReceivedCall, secret: string) => {
+    new Webhook(secret).verify(bytes, headers as Record<string, string>);
+    return true;
+  };
+  const secretOf = async (change: object = {}, url = 'http://127.0.0.1:9/in') =>
+    (await register(url, change)).data.registerExportEndpoint.signingSecret as string;
+
+  test('is verified by the library of Standard Webhooks, with the secret that the registration returned', async () => {
+    const endpoint = await startEndpoint((response, request, count) =>
+      json(count === 1 ? 500 : 200, {})(response, request, count),
+    );
+    const secret = await secretOf({}, endpoint.url);
+    expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
+    const { exportId } = (await send()).data.exportMarketToEndpoint;
+    expect(endpoint.received).toHaveLength(2);
+    for (const call of endpoint.received) {
+      expect(verified(call, secret)).toBe(true);
+      expect(call.headers['webhook-id']).toBe(exportId);
+      expect(() => verified({ ...call, bytes: call.bytes.replace('"data"', '"dato"') }, secret)).toThrow();
+      const earlier = Number(call.headers['webhook-timestamp']) - 301;
+      const headers = { ...call.headers, 'webhook-timestamp': String(earlier) };
+      expect(() => verified({ ...call, headers }, secret)).toThrow();
+    }
+  });
+
+  test('is verified by the code in docs/partners.md', async () => {
+    const endpoint = await startEndpoint(thanks);
+    const secret = await secretOf({}, endpoint.url);
+    await send();
+    const [{ headers, bytes }] = endpoint.received as [ReceivedCall];
+    await alone();
+    const guide = await readFile('docs/partners.md', 'utf8');
+    for (const [, name = '', code = ''] of guide.matchAll(/^```\w+ (verify\.\w+)\n(.*?)^```/gms)) {
+      await writeFile(join(folder, name), code);
+    }
+    const python =
+      'import json, sys; from verify import is_signed; a = json.load(sys.stdin); print(is_signed(a[0], a[1], a[2].encode()))';
+    const inPython = (body: string) =>
+      execFileSync('python3', ['-c', python], {
+        cwd: folder,
+        input: JSON.stringify([secret, headers, body]),
+      }).toString();
+    const { isSigned } = await import(pathToFileURL(join(folder, 'verify.mjs')).href);
+    const inScript = (body: string) => isSigned(secret, headers, Buffer.from(body));
+    expect([inPython(bytes), inPython(`${bytes} `)]).toEqual(['True\n', 'False\n']);
+    expect([inScript(bytes), inScript(`${bytes} `)]).toEqual([true, false]);
+  });
+
+  test('is made with both secrets after a rotation, which only an admin may do', async () => {
+    const endpoint = await startEndpoint(thanks);
+    const old = await secretOf({}, endpoint.url);
+    expect(fault(await gateway.query(rotateMutation, { name: crm }, member))).toBe('FORBIDDEN');
+    expect(fault(await gateway.query(rotateMutation, { name: 'no such' }, admin))).toBe('NOT_FOUND');
+    const rotate = async () =>
+      (await gateway.query(rotateMutation, { name: crm }, admin)).data.rotateExportEndpointSecret.signingSecret;
+    const second = await rotate();
+    await send();
+    const [call] = endpoint.received as [ReceivedCall];
+    expect(verified(call, old) && verified(call, second)).toBe(true);
+    const third = await rotate();
+    await send();
+    const later = endpoint.received.at(-1) as ReceivedCall;
+    expect(verified(later, second) && verified(later, third)).toBe(true);
+    expect(() => verified(later, old)).toThrow();
+  });
+
+  test('is made with a replaced secret for 24 hours', () => {
+    const [old, fresh] = [newSigningSecret(), newSigningSecret()];
+    const rotatedAt = Date.parse('2026-03-01T12:00:00Z');
+    const secrets = rotatedSecrets(rotatedSecrets([], old, 0), fresh, rotatedAt);
+    const signedAt = (time: number) =>
+      signatureHeaders(secrets, { id: 'one', body: '{}' }, new Date(time))['webhook-signature']?.split(' ');
+    const day = 24 * 60 * 60_000;
+    expect(signedAt(rotatedAt + day - 1)).toHaveLength(2);
+    const at = new Date(rotatedAt + day);
+    expect(signedAt(rotatedAt + day)).toEqual([new Webhook(fresh.reveal()).sign('one', at, '{}')]);
+  });
+
+  test('uses a secret that no log, list or file shows', async () => {
+    const { folder: place } = await alone();
+    const endpoint = await startEndpoint(thanks);
+    const secret = await secretOf({}, endpoint.url);
+    await send();
+    const stored = await readFile(join(place, 'data', 'exports.json'), 'utf8');
+    const shown = JSON.stringify([
+      await listed(),
+      await gateway.query('{ exportEndpoints { name nodeId headerNames } }', {}, admin),
+    ]);
+    for (const text of [stored, shown]) expect(text).not.toContain(secret.slice('whsec_'.length));
+  });
+
+  test('cannot be replaced by a registered header, and is left out for an endpoint from before signatures', async () => {
+    for (const name of ['Webhook-Id', 'webhook-timestamp', 'WEBHOOK-SIGNATURE']) {
+      const answer = await register('http://127.0.0.1:9/in', { headers: [{ name, value: 'x' }] });
+      expect(fault(answer)).toBe('BAD_USER_INPUT input.headers.0.name');
+    }
+    await alone();
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const file = join(folder, 'data', 'exports.json');
+    const state = JSON.parse(await readFile(file, 'utf8'));
+    delete state.teams['name:Demo Team'].endpoints[0].sealedSigningSecrets;
+    await writeFile(file, JSON.stringify(state));
+    gateway = await gatewayWith();
+    expect(fault(await send())).toBeUndefined();
+    expect(endpoint.received[0]?.headers).not.toHaveProperty('webhook-signature');
+    const { data } = await gateway.query(rotateMutation, { name: crm }, admin);
+    await send();
+    expect(verified(endpoint.received[1] as ReceivedCall, data.rotateExportEndpointSecret.signingSecret)).toBe(true);
+  });
+
+  test('is checked by the receiver', async () => {
+    const printed: string[] = [];
+    let secret = '';
+    const server = createServer((request, response) => {
+      createReceiver('accept', lines => printed.push(lines), secret).emit('request', request, response);
+    });
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    cleanups.push(() => server.close());
+    secret = await secretOf({}, `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`);
+    expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
+    secret = newSigningSecret().reveal();
+    expect((await send()).data.exportMarketToEndpoint).toMatchObject({
+      __typename: 'ExportRejected',
+      title: 'Not signed',
+    });
+  });
+});
 
 describe('the response of an endpoint', () => {
   const generic = 'The export could not be delivered. Please contact your IT support.';

@@ -1021,6 +1021,11 @@ export type Mutation = {
   /** Includes or excludes discovered companies. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`. */
   readonly reviewCompanies?: Maybe<ReviewCompaniesPayload>;
   /**
+   * Replaces the secret that signs the exports to an endpoint. For 24 hours, exports are signed with both the new and the old secret. Only an admin of the
+   * team may do this, otherwise the error is `FORBIDDEN`. Fails with `NOT_FOUND` if the team has no such endpoint. No upstream call.
+   */
+  readonly rotateExportEndpointSecret?: Maybe<RotateExportEndpointSecretPayload>;
+  /**
    * Signs a user in and sets the gateway's session cookie. Only available over HTTP. A wrong password and an unknown user cause the same
    * error, `SIGN_IN_FAILED`. Too many attempts for one e-mail address or from one network address cause `RATE_LIMITED`. Upstream:
    * `POST /v2/auth/sign-in`.
@@ -1081,6 +1086,12 @@ export type MutationRegisterExportEndpointArgs = {
 /** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationReviewCompaniesArgs = {
   input: ReviewCompaniesInput;
+};
+
+
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
+export type MutationRotateExportEndpointSecretArgs = {
+  input: RotateExportEndpointSecretInput;
 };
 
 
@@ -1367,7 +1378,8 @@ export type RegisterExportEndpointInput = {
   readonly description: Scalars['String']['input'];
   /**
    * Headers to send with every call, at most 50, for example to authenticate at the endpoint. The gateway encrypts the values and never shows
-   * them. You cannot set `Content-Type`, `Idempotency-Key` or headers that control the connection.
+   * them. You cannot set `Content-Type`, `Idempotency-Key`, the headers of signatures (`webhook-...`) or headers that
+   * control the connection.
    */
   readonly headers?: InputMaybe<ReadonlyArray<ExportHeaderInput>>;
   /** Name, unique within the team, at most 255 characters. It cannot be changed later: delete the endpoint and register it again. */
@@ -1384,6 +1396,8 @@ export type RegisterExportEndpointPayload = {
   readonly __typename?: 'RegisterExportEndpointPayload';
   /** The endpoint. */
   readonly endpoint: ExportEndpoint;
+  /** Secret that signs the exports to this endpoint (Standard Webhooks). It is never shown again: store it where you receive exports. */
+  readonly signingSecret: Scalars['String']['output'];
 };
 
 /** An entity of an event, as free text. */
@@ -1433,6 +1447,21 @@ export type ReviewTarget =
   { readonly all: Scalars['Boolean']['input']; readonly domains?: never; }
   |  /** Internet domains of the companies, 1 to 10,000. */
   { readonly all?: never; readonly domains: ReadonlyArray<Scalars['String']['input']>; };
+
+/** An endpoint whose secret is to be replaced. */
+export type RotateExportEndpointSecretInput = {
+  /** Name of the endpoint. */
+  readonly name: Scalars['String']['input'];
+};
+
+/** An endpoint with a new secret. */
+export type RotateExportEndpointSecretPayload = {
+  readonly __typename?: 'RotateExportEndpointSecretPayload';
+  /** The endpoint. */
+  readonly endpoint: ExportEndpoint;
+  /** Secret that signs the exports to this endpoint from now on. It is never shown again. */
+  readonly signingSecret: Scalars['String']['output'];
+};
 
 /** Search criteria for a discovery. */
 export type SearchCriteria = {
@@ -1901,6 +1930,8 @@ export type ResolversTypes = {
   ReviewCompaniesInput: ReviewCompaniesInput;
   ReviewCompaniesPayload: ResolverTypeWrapper<Omit<ReviewCompaniesPayload, 'market'> & { market: ResolversTypes['Market'] }>;
   ReviewTarget: ReviewTarget;
+  RotateExportEndpointSecretInput: RotateExportEndpointSecretInput;
+  RotateExportEndpointSecretPayload: ResolverTypeWrapper<Omit<RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
   SearchCriteria: ResolverTypeWrapper<SearchCriteriaModel>;
   SearchCriteriaInput: SearchCriteriaInput;
   SearchKeywords: ResolverTypeWrapper<SearchKeywords>;
@@ -2006,6 +2037,8 @@ export type ResolversParentTypes = {
   ReviewCompaniesInput: ReviewCompaniesInput;
   ReviewCompaniesPayload: Omit<ReviewCompaniesPayload, 'market'> & { market: ResolversParentTypes['Market'] };
   ReviewTarget: ReviewTarget;
+  RotateExportEndpointSecretInput: RotateExportEndpointSecretInput;
+  RotateExportEndpointSecretPayload: Omit<RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   SearchCriteria: SearchCriteriaModel;
   SearchCriteriaInput: SearchCriteriaInput;
   SearchKeywords: SearchKeywords;
@@ -2393,6 +2426,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketPayload']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
   registerExportEndpoint?: Resolver<Maybe<ResolversTypes['RegisterExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
   reviewCompanies?: Resolver<Maybe<ResolversTypes['ReviewCompaniesPayload']>, ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
+  rotateExportEndpointSecret?: Resolver<Maybe<ResolversTypes['RotateExportEndpointSecretPayload']>, ParentType, ContextType, RequireFields<MutationRotateExportEndpointSecretArgs, 'input'>>;
   signIn?: Resolver<Maybe<ResolversTypes['SignInPayload']>, ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
   signOut?: Resolver<Maybe<ResolversTypes['SignOutPayload']>, ParentType, ContextType>;
   startDiscovery?: Resolver<Maybe<ResolversTypes['StartDiscoveryResult']>, ParentType, ContextType, RequireFields<MutationStartDiscoveryArgs, 'input'>>;
@@ -2470,6 +2504,7 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
 
 export type RegisterExportEndpointPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RegisterExportEndpointPayload'] = ResolversParentTypes['RegisterExportEndpointPayload']> = {
   endpoint?: Resolver<ResolversTypes['ExportEndpoint'], ParentType, ContextType>;
+  signingSecret?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
 export type RelevantEntityResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RelevantEntity'] = ResolversParentTypes['RelevantEntity']> = {
@@ -2481,6 +2516,11 @@ export type RelevantEntityResolvers<ContextType = Context, ParentType extends Re
 export type ReviewCompaniesPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReviewCompaniesPayload'] = ResolversParentTypes['ReviewCompaniesPayload']> = {
   market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+};
+
+export type RotateExportEndpointSecretPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RotateExportEndpointSecretPayload'] = ResolversParentTypes['RotateExportEndpointSecretPayload']> = {
+  endpoint?: Resolver<ResolversTypes['ExportEndpoint'], ParentType, ContextType>;
+  signingSecret?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
 export type SearchCriteriaResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchCriteria'] = ResolversParentTypes['SearchCriteria']> = {
@@ -2631,6 +2671,7 @@ export type Resolvers<ContextType = Context> = {
   RegisterExportEndpointPayload?: RegisterExportEndpointPayloadResolvers<ContextType>;
   RelevantEntity?: RelevantEntityResolvers<ContextType>;
   ReviewCompaniesPayload?: ReviewCompaniesPayloadResolvers<ContextType>;
+  RotateExportEndpointSecretPayload?: RotateExportEndpointSecretPayloadResolvers<ContextType>;
   SearchCriteria?: SearchCriteriaResolvers<ContextType>;
   SearchKeywords?: SearchKeywordsResolvers<ContextType>;
   SearchLocation?: SearchLocationResolvers<ContextType>;

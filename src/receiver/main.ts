@@ -8,6 +8,7 @@ const { values } = parseArgs({
     host: { type: 'string', default: '127.0.0.1' },
     port: { type: 'string', default: '4020' },
     mode: { type: 'string', default: 'accept' },
+    secret: { type: 'string' },
   },
 });
 const isMode = (text: string): text is Mode => modes.some(mode => mode === text);
@@ -16,7 +17,7 @@ if (!isMode(values.mode)) {
   process.exit(1);
 }
 
-const server = createReceiver(values.mode, lines => process.stdout.write(`${lines}\n`));
+const server = createReceiver(values.mode, lines => process.stdout.write(`${lines}\n`), values.secret);
 server.listen(Number(values.port), values.host);
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;

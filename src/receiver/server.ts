@@ -1,18 +1,39 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
 
 /** How the receiver treats exports. */
 export const modes = ['accept', 'reject', 'fail', 'hang', 'redirect'] as const;
 
 export type Mode = (typeof modes)[number];
 
-/** An endpoint to try exports with (docs/upstream-api.md: Expected response). @param print receives each export as readable text. */
-export function createReceiver(mode: Mode, print: (lines: string) => void): Server {
+/**
+ * An endpoint to try exports with (docs/upstream-api.md: Expected response).
+ * @param print receives each export as readable text.
+ * @param signingSecret if it is given, an export without a valid signature is rejected with 401.
+ */
+export function createReceiver(mode: Mode, print: (lines: string) => void, signingSecret?: string): Server {
+  const webhook = signingSecret === undefined ? undefined : new Webhook(signingSecret);
   return createServer(async (request, response) => {
     const body = await text(request);
     print(described(request, body));
+    if (webhook !== undefined && !isSigned(webhook, request, body)) {
+      print('  The signature is not valid\n');
+      answer(response, 401, { title: 'Not signed', message: 'The signature of this export is not valid.' });
+      return;
+    }
     treatments[mode](response, body);
   });
+}
+
+/** Whether a request was signed with the secret within the last five minutes (Standard Webhooks). */
+function isSigned(webhook: Webhook, { headers }: IncomingMessage, body: string): boolean {
+  try {
+    webhook.verify(body, headers as Record<string, string>);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const treatments: Readonly<Record<Mode, (response: ServerResponse, body: string) => void>> = {

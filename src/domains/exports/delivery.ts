@@ -8,6 +8,8 @@ export interface OutboundCall {
   readonly url: URL;
   /** The headers of the endpoint, without the fixed ones. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The headers that sign an attempt that starts at this time. */
+  sign(at: Date): Readonly<Record<string, string>>;
   /** JSON. */
   readonly body: string;
   /** Sent as `Idempotency-Key` with each attempt. */
@@ -90,7 +92,12 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
     const { statusCode, body } = await client.request({
       method: 'POST',
       path: call.url.pathname + call.url.search,
-      headers: { ...call.headers, 'content-type': 'application/json', 'idempotency-key': call.id },
+      headers: {
+        ...call.headers,
+        ...call.sign(new Date()),
+        'content-type': 'application/json',
+        'idempotency-key': call.id,
+      },
       body: call.body,
       reset: true,
       signal: aborting.signal,

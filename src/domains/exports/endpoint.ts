@@ -26,7 +26,7 @@ const placeholder = /\{user\.(name|email)\}/g;
 
 /** Headers that the export itself, the connection or the length of the body determines. */
 const reservedHeaders = new Set([
-  ...['content-type', 'idempotency-key'],
+  ...['content-type', 'idempotency-key', 'webhook-id', 'webhook-timestamp', 'webhook-signature'],
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   ...['proxy-authenticate', 'proxy-authorization'],
   ...['host', 'content-length', 'content-encoding', 'expect'],

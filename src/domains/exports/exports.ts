@@ -3,6 +3,7 @@ import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
 import { z } from 'zod';
 import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
+import type { Secret } from '../../config/secret.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
@@ -11,18 +12,27 @@ import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from '
 import type { Endpoint, ExportAttempt, ExportRecord } from './model.js';
 import type { Payload } from './payload.js';
 import {
+  newSigningSecret,
+  revealed,
+  rotatedSecrets,
+  type SigningSecret,
+  signatureHeaders,
+  signingSecrets,
+} from './signing.js';
+import {
   type ExportKey,
   type ExportProgress,
   earlierExport,
   endpointNamed,
   exportWith,
   recentExports,
+  type Sealed,
   type TeamStore,
   withEndpoint,
   withExport,
   withoutEndpoint,
   withProgress,
-  withResealedHeaders,
+  withSealed,
 } from './team-state.js';
 
 /** An endpoint to register. Everything except the URL has been checked. */
@@ -45,12 +55,20 @@ export interface ExportRequest {
   readonly idempotencyKey: string | null;
 }
 
+/** An endpoint with its new signing secret, which is shown only now. */
+export interface EndpointWithSecret {
+  readonly endpoint: Endpoint;
+  readonly signingSecret: Secret;
+}
+
 /** The endpoints of teams, and the exports to them. Lives as long as the process. */
 export interface Exports {
   /** The endpoints of a team, sorted by name. */
   endpoints(team: TeamKey): Promise<readonly Endpoint[]>;
   /** @throws BadUserInput for a URL that exports may not use; Conflict if the name is taken. */
-  register(team: TeamKey, registration: EndpointRegistration): Promise<Endpoint>;
+  register(team: TeamKey, registration: EndpointRegistration): Promise<EndpointWithSecret>;
+  /** Replaces the signing secret of an endpoint. The old one signs for 24 more hours. @throws NotFound; Conflict if it is replaced twice at once. */
+  rotateSecret(team: TeamKey, name: string): Promise<EndpointWithSecret>;
   /** @throws NotFound */
   remove(team: TeamKey, name: string): Promise<Endpoint>;
   /**
@@ -63,7 +81,7 @@ export interface Exports {
   recent(team: TeamKey): Promise<readonly ExportRecord[]>;
   /** The newest export of a team with this identifier or idempotency key. Undefined if there is none. */
   find(team: TeamKey, key: ExportKey): Promise<ExportRecord | undefined>;
-  /** How many endpoints have headers that are sealed with a secret other than the first. */
+  /** How many headers and signing secrets of endpoints are sealed with a secret other than the first. */
   outdated(): Promise<number>;
   /** Resolves when no export is running. */
   idle(): Promise<void>;
@@ -90,30 +108,50 @@ const recordRetry = retry(handleAll, {
   backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
 });
 
-const sealedHeaders = z.object({ for: z.string(), headers: z.record(z.string(), z.string()) });
+const headersSchema = z.record(z.string(), z.string());
 
 export function createExports(deps: ExportsDeps): Exports {
   const { store, sealer, guard, startTimer, httpsOnly, telemetry, report } = deps;
   const running = new Set<Promise<unknown>>();
 
-  async function sealHeaders(team: TeamKey, { name, url, headers }: EndpointRegistration): Promise<string | null> {
-    if (headers.length === 0) return null;
-    const values = Object.fromEntries(headers.map(header => [header.name, header.value]));
-    return sealer.seal({ for: purpose(team, name, url), headers: values }, 0);
+  /** Seals a value of an endpoint, so that it opens only for the same endpoint with the same URL. */
+  const seal = (kind: SealedKind, team: TeamKey, { name, url }: Pick<Endpoint, 'name' | 'url'>, value: unknown) =>
+    sealer.seal({ for: purposeOf(kind, team, name, url), [kind]: value }, 0);
+
+  /** The opened value, and its new seal if it was sealed with an older secret. Undefined if no secret opens it. */
+  async function open<T>(
+    kind: SealedKind,
+    team: TeamKey,
+    { name, url }: Endpoint,
+    sealed: string,
+    schema: z.ZodType<T>,
+  ) {
+    const content = await sealer.open(sealed).catch(() => undefined);
+    const { data } = z.object({ for: z.literal(purposeOf(kind, team, name, url)), [kind]: schema }).safeParse(content);
+    if (data === undefined) return undefined;
+    const resealed = sealer.isOutdated(sealed) ? await sealer.seal(content as object, 0) : undefined;
+    return { value: data[kind] as T, resealed };
   }
 
-  /** The headers of an endpoint. If they were sealed with an older secret, `resealed` is sealed with the first one. */
-  async function openHeaders(team: TeamKey, endpoint: Endpoint) {
-    if (endpoint.sealedHeaders === null) return { headers: {}, resealed: undefined };
-    const content = await sealer.open(endpoint.sealedHeaders).catch(() => undefined);
-    const { data } = sealedHeaders.safeParse(content);
-    if (data?.for === purpose(team, endpoint.name, endpoint.url)) {
-      const isOutdated = sealer.isOutdated(endpoint.sealedHeaders);
-      return { headers: data.headers, resealed: isOutdated ? await sealer.seal(data, 0) : undefined };
+  /** The headers and signing secrets of an endpoint, and what of them must be sealed again. @throws Conflict if no secret opens them. */
+  async function openAll(team: TeamKey, endpoint: Endpoint) {
+    const { sealedHeaders: headersText, sealedSigningSecrets: secretsText } = endpoint;
+    const headers =
+      headersText === null ? { value: {} } : await open('headers', team, endpoint, headersText, headersSchema);
+    const secrets =
+      secretsText === null ? { value: [] } : await open('signing', team, endpoint, secretsText, signingSecrets);
+    if (headers === undefined || secrets === undefined) {
+      const what = headers === undefined ? 'headers' : 'signing secret';
+      const remedy = headers === undefined ? 'delete the endpoint and register it again' : 'rotate the signing secret';
+      throw new Conflict(
+        `The ${what} of this endpoint cannot be decrypted, because its SESSION_SECRET is no longer set; ${remedy}`,
+      );
     }
-    throw new Conflict(
-      'The headers of this endpoint were sealed with a SESSION_SECRET that is no longer set; delete the endpoint and register it again',
-    );
+    const resealed: Partial<Sealed> = {
+      ...('resealed' in headers && headers.resealed !== undefined && { sealedHeaders: headers.resealed }),
+      ...('resealed' in secrets && secrets.resealed !== undefined && { sealedSigningSecrets: secrets.resealed }),
+    };
+    return { headers: headers.value, secrets: secrets.value as readonly SigningSecret[], resealed };
   }
 
   async function run(team: TeamKey, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
@@ -148,9 +186,33 @@ export function createExports(deps: ExportsDeps): Exports {
     async register(team, registration) {
       const { name, url, description, headers } = registration;
       await checkAddress(guard, templateUrl(url, 'input.url', httpsOnly));
-      const headerNames = headers.map(header => header.name);
-      const endpoint = { name, url, description, headerNames, sealedHeaders: await sealHeaders(team, registration) };
-      return store.change(team, state => ({ state: withEndpoint(state, endpoint), result: endpoint }));
+      const signingSecret = newSigningSecret();
+      const values = Object.fromEntries(headers.map(header => [header.name, header.value]));
+      const endpoint: Endpoint = {
+        name,
+        url,
+        description,
+        headerNames: headers.map(header => header.name),
+        sealedHeaders: headers.length === 0 ? null : await seal('headers', team, registration, values),
+        sealedSigningSecrets: await seal('signing', team, registration, revealed(rotatedSecrets([], signingSecret, 0))),
+      };
+      await store.change(team, state => ({ state: withEndpoint(state, endpoint), result: undefined }));
+      return { endpoint, signingSecret };
+    },
+    async rotateSecret(team, name) {
+      const endpoint = endpointNamed(await store.read(team), name);
+      const { sealedSigningSecrets: sealed } = endpoint;
+      // A secret that cannot be decrypted any more can still be replaced.
+      const current = sealed === null ? undefined : await open('signing', team, endpoint, sealed, signingSecrets);
+      const signingSecret = newSigningSecret();
+      const secrets = rotatedSecrets(current?.value ?? [], signingSecret, Date.now());
+      const sealedSigningSecrets = await seal('signing', team, endpoint, revealed(secrets));
+      await store.change(team, state => {
+        const rotated = withSealed(state, endpoint, { sealedSigningSecrets });
+        if (rotated === undefined) throw new Conflict('The endpoint was changed at the same time; try again');
+        return { state: rotated, result: undefined };
+      });
+      return { endpoint, signingSecret };
     },
     remove: (team, name) =>
       store.change(team, state => ({ state: withoutEndpoint(state, name), result: endpointNamed(state, name) })),
@@ -163,7 +225,7 @@ export function createExports(deps: ExportsDeps): Exports {
 
       const endpoint = endpointNamed(state, request.endpoint);
       const url = resolvedUrl(endpoint.url, request.user, httpsOnly);
-      const { headers, resealed } = await openHeaders(team, endpoint);
+      const { headers, secrets, resealed } = await openAll(team, endpoint);
       const { body, selected, sent } = await prepare();
 
       const id = randomUUID();
@@ -189,21 +251,25 @@ export function createExports(deps: ExportsDeps): Exports {
         const first = earlierExport(latest, record);
         if (first !== undefined) return { result: first };
         endpointNamed(latest, request.endpoint);
-        const current = resealed === undefined ? latest : withResealedHeaders(latest, endpoint, resealed);
+        const current = withSealed(latest, endpoint, resealed) ?? latest;
         return { state: withExport(current, record), result: undefined };
       });
       if (concurrent !== undefined) return concurrent;
 
-      const delivery = run(team, record, { url, headers, body, id });
+      const sign = (at: Date) => signatureHeaders(secrets, { id, body }, at);
+      const delivery = run(team, record, { url, headers, sign, body, id });
       running.add(delivery);
       return delivery.finally(() => running.delete(delivery));
     },
   };
 }
 
-/** Binds sealed headers to their endpoint, so that they cannot be used with another URL. */
-function purpose(team: TeamKey, name: string, url: string): string {
-  return JSON.stringify(['export headers', team, name, url]);
+/** What an endpoint seals: the values of its headers, or its signing secrets. */
+type SealedKind = 'headers' | 'signing';
+
+/** Binds a sealed value to its endpoint, so that it cannot be used with another URL. */
+function purposeOf(kind: SealedKind, team: TeamKey, name: string, url: string): string {
+  return JSON.stringify([`export ${kind}`, team, name, url]);
 }
 
 function digestOf({ endpoint, marketId, companies, user }: ExportRequest): string {

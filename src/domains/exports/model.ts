@@ -17,6 +17,8 @@ const endpoint = z.object({
   headerNames: z.array(text),
   /** Null if there are no headers. */
   sealedHeaders: text.nullable(),
+  /** The encrypted secrets that sign its exports. Null if it was registered before exports were signed, until its secret is rotated. */
+  sealedSigningSecrets: text.nullable().default(null),
 });
 
 /** One call to an endpoint. It is recorded before it is made: if status, fault and duration are null, its end is not known. */

@@ -49,13 +49,19 @@ export const exportsResolvers: Resolvers = {
   Mutation: {
     async registerExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      const endpoint = await context.exports.register(team, {
+      const { endpoint, signingSecret } = await context.exports.register(team, {
         name: plainText(input.name, 'input.name', longestName),
         url: input.url,
         description: plainText(input.description, 'input.description', longestDescription),
         headers: checkedHeaders(input.headers ?? [], 'input.headers'),
       });
-      return { endpoint };
+      return { endpoint, signingSecret: signingSecret.reveal() };
+    },
+    async rotateExportEndpointSecret(_, { input }, context) {
+      const team = administeredTeam(context);
+      const name = plainText(input.name, 'input.name', longestName);
+      const { endpoint, signingSecret } = await context.exports.rotateSecret(team, name);
+      return { endpoint, signingSecret: signingSecret.reveal() };
     },
     async deleteExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
@@ -138,7 +144,7 @@ function teamOf({ credential, teams, metadata }: Context): TeamKey {
 function administeredTeam(context: Context): TeamKey {
   const team = teamOf(context);
   if (context.teams.isAdmin(context.credential)) return team;
-  throw new Forbidden('Only an admin of the team can register and delete endpoints');
+  throw new Forbidden('Only an admin of the team can register, delete and change endpoints');
 }
 
 /** The user of the session. For other credentials, the user that the client names. */

@@ -16,7 +16,7 @@ export interface TeamStore {
    * @param change must have no side effects, because it is called again after a conflict. If it throws, nothing changes.
    */
   change<R>(team: TeamKey, change: (state: TeamState) => StateChange<R>): Promise<R>;
-  /** The prefixes of the sealed headers of all endpoints (see `sealsIn`). They may be some seconds old. */
+  /** The prefixes of everything that endpoints have sealed (see `sealsIn`). They may be some seconds old. */
   seals(): Promise<readonly string[]>;
 }
 
@@ -28,7 +28,8 @@ const dayMs = 24 * 60 * 60 * 1_000;
 
 /** The prefix of each sealed value in a state. It identifies the secret (`Sealer.isOutdated`) and contains nothing that is sealed. */
 export function sealsIn({ endpoints }: TeamState): readonly string[] {
-  return endpoints.flatMap(({ sealedHeaders }) => sealedHeaders?.split('*', 2).join('*') ?? []);
+  const sealed = endpoints.flatMap(({ sealedHeaders, sealedSigningSecrets }) => [sealedHeaders, sealedSigningSecrets]);
+  return sealed.flatMap(text => text?.split('*', 2).join('*') ?? []);
 }
 
 /** The endpoint with this name. @throws NotFound */
@@ -56,11 +57,17 @@ export function withoutEndpoint(state: TeamState, name: string): TeamState {
   return { ...state, endpoints: state.endpoints.filter(endpoint => endpoint !== removed) };
 }
 
-/** Replaces the sealed headers of an endpoint, unless they have changed in the meantime. */
-export function withResealedHeaders(state: TeamState, { name, sealedHeaders }: Endpoint, resealed: string): TeamState {
-  const isSame = (endpoint: Endpoint) => endpoint.name === name && endpoint.sealedHeaders === sealedHeaders;
-  const endpoints = state.endpoints.map(each => (isSame(each) ? { ...each, sealedHeaders: resealed } : each));
-  return { ...state, endpoints };
+/** What an endpoint has sealed. */
+export type Sealed = Pick<Endpoint, 'sealedHeaders' | 'sealedSigningSecrets'>;
+
+/** Replaces what an endpoint has sealed. Undefined if that has changed in the meantime. */
+export function withSealed(state: TeamState, before: Endpoint, after: Partial<Sealed>): TeamState | undefined {
+  const isSame = ({ name, sealedHeaders, sealedSigningSecrets }: Endpoint) =>
+    name === before.name &&
+    sealedHeaders === before.sealedHeaders &&
+    sealedSigningSecrets === before.sealedSigningSecrets;
+  if (!state.endpoints.some(isSame)) return undefined;
+  return { ...state, endpoints: state.endpoints.map(each => (isSame(each) ? { ...each, ...after } : each)) };
 }
 
 /**

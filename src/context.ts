@@ -158,7 +158,7 @@ class RequestContext implements Context {
   get credential(): Credential {
     const credential = this.credentialIfAny;
     if (credential !== undefined) return credential;
-    throw new Unauthenticated('Send an API key, a bearer token or a session id, or sign in');
+    throw new Unauthenticated();
   }
 
   get lastEventId(): string | undefined {

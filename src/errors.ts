@@ -129,6 +129,10 @@ export class Unauthenticated extends UpstreamError {
   readonly code = 'UNAUTHENTICATED';
   readonly httpStatus = 401;
   readonly retryable = false;
+
+  constructor(message = 'Send an API key, a bearer token or a session id, or sign in', upstream?: UpstreamFault) {
+    super(message, upstream);
+  }
 }
 
 /** The service refuses to sign a user in. The error does not say whether the e-mail address or the password is wrong. */

@@ -68,24 +68,31 @@ function credentialsOf(url: string) {
   };
 }
 
-/** After three failed commands in a row, no command is sent for a second, so that no request waits for Redis. */
+/** After this many failures in a row, a guard sends no command for a second, so that no request waits for Redis. */
 const faultsInARow = 3;
 const restMs = 1_000;
 
-/** Runs one or several commands. Returns undefined if they failed, or if no commands are sent now. */
+/** Runs one or several commands, and counts a fault of Redis. @throws what `run` throws. */
+export async function countFaults<T>(
+  telemetry: Pick<Telemetry, 'redisFault'>,
+  command: string,
+  run: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    telemetry.redisFault(command, error);
+    throw error;
+  }
+}
+
+/** Runs one or several commands. Returns undefined if they failed, or if the guard sends none now. */
 export type RedisGuard = <T>(command: string, run: () => Promise<T>) => Promise<T | undefined>;
 
-/** A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. */
+/** A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. Each guard judges by itself. */
 export function createRedisGuard(telemetry: Pick<Telemetry, 'redisFault'>): RedisGuard {
   const breaker = circuitBreaker(handleAll, { halfOpenAfter: restMs, breaker: new ConsecutiveBreaker(faultsInARow) });
-  return async (command, run) => {
-    try {
-      return await breaker.execute(run);
-    } catch (error) {
-      telemetry.redisFault(command, error);
-      return undefined;
-    }
-  };
+  return (command, run) => countFaults(telemetry, command, () => breaker.execute(run)).catch(() => undefined);
 }
 
 /**

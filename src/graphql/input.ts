@@ -1,5 +1,13 @@
 import { domainToASCII } from 'node:url';
-import { type GraphQLResolveInfo, type OperationDefinitionNode, visit } from 'graphql';
+import {
+  GraphQLIncludeDirective,
+  type GraphQLResolveInfo,
+  GraphQLSkipDirective,
+  getDirectiveValues,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  visit,
+} from 'graphql';
 import { BadUserInput } from '../errors.js';
 import { boundedList, type ListCoordinate } from './limits/list-bounds.js';
 
@@ -48,14 +56,13 @@ export function plainText(text: string, argument: string, longest = longestText)
   return text;
 }
 
-/** Internet domains without duplicates, in the given order. @param least the minimum number of domains. @throws BadUserInput */
+/** Internet domains without duplicates, in the given order. @throws BadUserInput if there is none, or one is invalid. */
 export function checkedDomains(
   coordinate: ListCoordinate,
   domains: readonly string[],
   argument: string,
-  least = 1,
 ): readonly string[] {
-  if (domains.length < least) throw new BadUserInput(argument, `must contain at least ${least} domain`);
+  if (domains.length === 0) throw new BadUserInput(argument, 'must contain at least 1 domain');
   for (const [index, domain] of boundedList(coordinate, domains, argument).entries()) {
     const plain = domain.toLowerCase();
     // Only internationalized names are converted. For ASCII input the parser would repair what is not a domain.
@@ -65,6 +72,15 @@ export function checkedDomains(
     }
   }
   return [...new Set(domains)];
+}
+
+/** Whether `@skip` or `@include` leaves a selection out. @param variables coerced. */
+export function isSkipped(selection: SelectionNode, variables: Readonly<Record<string, unknown>>): boolean {
+  return (
+    (selection.directives ?? []).length > 0 &&
+    (getDirectiveValues(GraphQLSkipDirective, selection, variables)?.if === true ||
+      getDirectiveValues(GraphQLIncludeDirective, selection, variables)?.if === false)
+  );
 }
 
 const selectedNames = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();

@@ -1,14 +1,7 @@
-import {
-  GraphQLIncludeDirective,
-  type GraphQLResolveInfo,
-  GraphQLSkipDirective,
-  getDirectiveValues,
-  Kind,
-  type SelectionNode,
-  type SelectionSetNode,
-} from 'graphql';
+import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql';
 import { BadUserInput, NotRefetchable } from '../errors.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
+import { isSkipped } from './input.js';
 import { boundedList } from './limits/list-bounds.js';
 
 /** How the objects of a type that implements `Node` are identified, and read again. */
@@ -94,12 +87,9 @@ export function createNodeResolvers<Context>(types: NodeTypes<Context>) {
 /** The types of the fragments in a field's selection, except those that `@skip` or `@include` leaves out. */
 function typesInFragments({ fieldNodes, fragments, variableValues }: GraphQLResolveInfo): ReadonlySet<string> {
   const types = new Set<string>();
-  const isSkipped = (selection: SelectionNode) =>
-    getDirectiveValues(GraphQLSkipDirective, selection, variableValues)?.if === true ||
-    getDirectiveValues(GraphQLIncludeDirective, selection, variableValues)?.if === false;
   function walk(set: SelectionSetNode | undefined): void {
     for (const selection of set?.selections ?? []) {
-      if (selection.kind === Kind.FIELD || isSkipped(selection)) continue;
+      if (selection.kind === Kind.FIELD || isSkipped(selection, variableValues)) continue;
       const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments[selection.name.value];
       if (fragment?.typeCondition !== undefined) types.add(fragment.typeCondition.name.value);
       walk(fragment?.selectionSet);

@@ -181,7 +181,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       if (opened instanceof Unauthenticated) throw opened;
       const credential = opened?.credential ?? fallback;
       if (credential !== undefined) return { credential, address };
-      throw new Unauthenticated('Send an API key, a bearer token or a session id, or sign in');
+      throw new Unauthenticated();
     },
   };
 }

@@ -3,12 +3,17 @@ import { type ASTNode, GraphQLError, type GraphQLFormattedError, visit } from 'g
 import { Abandoned, GatewayError } from '../errors.js';
 import { argumentPathOf } from '../graphql/argument-path.js';
 
-/** Codes of errors that GraphQL itself finds before it executes anything. Their messages describe only the document. */
-const documentErrors = new Set([
+/** Codes of errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
+export const documentErrors: ReadonlySet<string> = new Set([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
   'OPERATION_RESOLUTION_FAILURE',
   'BAD_USER_INPUT',
+]);
+
+/** Codes of errors from before the execution. Their messages describe only the request. */
+const requestErrors: ReadonlySet<string> = new Set([
+  ...documentErrors,
   'BAD_REQUEST',
   'PERSISTED_QUERY_NOT_FOUND',
   'PERSISTED_QUERY_NOT_SUPPORTED',
@@ -30,7 +35,7 @@ export function maskError(
   if (cause instanceof GatewayError) return { message: cause.message, ...place, extensions: cause.extensions };
 
   const code = formatted.extensions?.code;
-  if (cause instanceof GraphQLError && typeof code === 'string' && documentErrors.has(code)) {
+  if (cause instanceof GraphQLError && typeof code === 'string' && requestErrors.has(code)) {
     const argument = formatted.extensions?.argument ?? (code === 'GRAPHQL_VALIDATION_FAILED' && argumentIn(cause));
     return { message: formatted.message, ...place, extensions: { code, ...(argument && { argument }) } };
   }

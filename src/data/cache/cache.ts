@@ -22,11 +22,6 @@ export class Cache {
     this.#telemetry = telemetry;
   }
 
-  /** The generations of tags; see `Generations`. */
-  async generationsOf(tags: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
-    return tags.length === 0 ? none : this.#generations.current(tags);
-  }
-
   /** The generation of one tag; see `Generations`. */
   async generationOf(tag: string): Promise<string | undefined> {
     return (await this.#generations.current([tag])).get(tag);
@@ -58,7 +53,8 @@ export class Cache {
     lookups: readonly Lookup<T, Embeddings>[],
     signal: AbortSignal,
   ): Promise<(LookupResult<T, Embeddings> | Error)[]> {
-    const generations = await this.generationsOf([...new Set(lookups.flatMap(({ tag }) => tag ?? []))]);
+    const tags = [...new Set(lookups.flatMap(({ tag }) => tag ?? []))];
+    const generations = tags.length === 0 ? none : await this.#generations.current(tags);
     signal.throwIfAborted();
     const batch = new Batch(this.#tiers);
     const joined: InFlight<AnyResult>[] = [];

@@ -2,6 +2,7 @@ import { Cluster } from 'ioredis';
 import { z } from 'zod';
 import type { SharedStore } from '../cache/keys.js';
 import { createSignedJson } from '../cache/signer.js';
+import { countFaults } from '../redis.js';
 import type { Lease, LeaseStore, LeaseTimes } from './lease-store.js';
 import { type StateMessage, stateMessageSchema } from './state-message.js';
 
@@ -37,24 +38,17 @@ export function redisLeaseStore(
   const decodeStored = (topic: string, text: string) =>
     text === '' ? undefined : signedMessage.decode(channelOf(topic), text, 'state');
 
-  async function withFaultCounted<T>(command: string, reply: Promise<T>): Promise<T> {
-    try {
-      return await reply;
-    } catch (error) {
-      telemetry.redisFault(command, error);
-      throw error;
-    }
-  }
-
   const run = (script: string, topic: string, ...values: (string | number)[]) => {
     const keys = ['lease', 'fence', 'message'].map(part => redisKey(topic, part));
-    return withFaultCounted('EVAL', redis.eval(script, keys.length, ...keys, ...values));
+    return countFaults(telemetry, 'EVAL', () => redis.eval(script, keys.length, ...keys, ...values));
   };
 
   return {
     leaseMs,
-    read: async topic =>
-      decodeStored(topic, (await withFaultCounted('GET', redis.get(redisKey(topic, 'message')))) ?? ''),
+    async read(topic) {
+      const text = await countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, 'message')));
+      return decodeStored(topic, text ?? '');
+    },
     async take(topic, holder) {
       const [current, text, leftMs] = takeReply.parse(await run(scripts.take, topic, holder, leaseMs));
       const message = decodeStored(topic, text);

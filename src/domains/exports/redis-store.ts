@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { TeamKey } from '../../auth/teams.js';
-import type { RedisClient } from '../../data/redis.js';
+import { countFaults, type RedisClient } from '../../data/redis.js';
 import { UpstreamUnavailable } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { emptyTeam, teamState } from './model.js';
@@ -28,14 +28,10 @@ const longestPauseMs = 20;
  * persists its data. The eviction policy must spare keys without an expiry (`volatile-*` or `noeviction`).
  */
 export function createRedisStore(redis: RedisClient, telemetry: Telemetry): TeamStore {
-  async function attempt<T>(command: string, run: () => Promise<T>): Promise<T> {
-    try {
-      return await run();
-    } catch (error) {
-      telemetry.redisFault(command, error);
+  const attempt = <T>(command: string, run: () => Promise<T>): Promise<T> =>
+    countFaults(telemetry, command, run).catch(() => {
       throw new UpstreamUnavailable('The export store is not available');
-    }
-  }
+    });
 
   /** Reads in batches, so that many teams do not delay other Redis commands. */
   async function readSeals(): Promise<readonly string[]> {

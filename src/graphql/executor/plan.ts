@@ -5,14 +5,11 @@ import {
   type GraphQLField,
   type GraphQLFieldResolver,
   GraphQLID,
-  GraphQLIncludeDirective,
   type GraphQLLeafType,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLSchema,
-  GraphQLSkipDirective,
   GraphQLString,
-  getDirectiveValues,
   type InlineFragmentNode,
   isAbstractType,
   isLeafType,
@@ -22,11 +19,11 @@ import {
   Kind,
   type OperationDefinitionNode,
   SchemaMetaFieldDef,
-  type SelectionNode,
   type SelectionSetNode,
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
 } from 'graphql';
+import { isSkipped } from '../input.js';
 
 /** The fields to execute on an object of one type, in the order of the response. */
 export interface ObjectPlan {
@@ -109,7 +106,7 @@ export function planOperation({
     visitedFragments: Set<string>,
   ): void {
     for (const selection of set.selections) {
-      if (isSkipped(selection)) continue;
+      if (isSkipped(selection, variables)) continue;
       if (selection.kind === Kind.FIELD) {
         const key = selection.alias?.value ?? selection.name.value;
         const sameKey = nodes.get(key);
@@ -127,14 +124,6 @@ export function planOperation({
         collectFields(type, fragment.selectionSet, nodes, visitedFragments);
       }
     }
-  }
-
-  function isSkipped(selection: SelectionNode): boolean {
-    return (
-      (selection.directives ?? []).length > 0 &&
-      (getDirectiveValues(GraphQLSkipDirective, selection, variables)?.if === true ||
-        getDirectiveValues(GraphQLIncludeDirective, selection, variables)?.if === false)
-    );
   }
 
   function applies({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode, type: GraphQLObjectType): boolean {

@@ -16,7 +16,7 @@ import { hasDocumentHash } from '../../graphql/limits/trusted-documents.js';
 import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import { addResponseMetadata, type ResponseMetadata } from '../../observability/response-metadata.js';
-import { toGraphqlError } from '../mask-error.js';
+import { documentErrors, toGraphqlError } from '../mask-error.js';
 
 /** How requests are executed, and what is done before and after. */
 interface ApolloAdapterOptions<C extends BaseContext> {
@@ -123,14 +123,6 @@ function parsed(json: string | null): unknown {
     return undefined;
   }
 }
-
-/** Errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
-const documentErrors = new Set([
-  'GRAPHQL_PARSE_FAILED',
-  'GRAPHQL_VALIDATION_FAILED',
-  'OPERATION_RESOLUTION_FAILURE',
-  'BAD_USER_INPUT',
-]);
 
 /**
  * The status of an executed request. A client that asks for `application/json` by name does not know the statuses of GraphQL over HTTP, and may

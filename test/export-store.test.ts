@@ -65,6 +65,8 @@ const record = (change: Partial<ExportRecord> = {}): ExportRecord => ({
   sent: 1,
   idempotencyKey: null,
   inputDigest: 'digest',
+  retryOf: null,
+  repeatable: null,
   attempts: [],
   outcome: null,
   ...change,

@@ -156,6 +156,10 @@ const register = (url: string, change: object = {}, headers: Headers = admin, on
 const order = (change: object = {}) => ({ marketId: '2', endpoint: crm, companies: { all: true }, ...change });
 const send = (change: object = {}, headers: Headers = admin, on = gateway) =>
   on.query(exportMutation, { input: order(change) }, headers);
+const retryMutation = `mutation ($input: RetryExportInput!) { retryExport(input: $input) {
+  __typename ... on ExportEnding { exportId attempts { status } } } }`;
+const retry = (exportId: string, change: object = {}, headers: Headers = admin, on = gateway) =>
+  on.query(retryMutation, { input: { exportId, ...change } }, headers);
 const listed = async (headers: Headers = admin, on = gateway) =>
   (await on.query(exportsQuery, {}, headers)).data.exports;
 const fault = ({ errors }: { errors: { extensions: { code: string; argument?: string } }[] | undefined }) =>
@@ -690,7 +694,10 @@ describe('the signature of an export', () => {
       createReceiver('accept', lines => printed.push(lines), secret).emit('request', request, response);
     });
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    cleanups.push(() => server.close());
+    cleanups.push(() => {
+      server.close();
+      server.closeAllConnections();
+    });
     secret = await secretOf({}, `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`);
     expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
     secret = newSigningSecret().reveal();
@@ -1369,6 +1376,118 @@ describe('the record of exports', () => {
     });
     expect(endpoint.received).toHaveLength(1);
   });
+});
+
+describe('a test of an endpoint', () => {
+  const testMutation =
+    'mutation ($endpoint: String!) { testExportEndpoint(input: { endpoint: $endpoint }) { __typename ... on ExportEnding { exportId attempts { status } } ... on ExportRejected { title } } }';
+  beforeEach(alone);
+
+  test('sends no companies, is marked, recorded and signed, and has the results of an export', async () => {
+    const endpoint = await startEndpoint((response, request, count) =>
+      (count === 1 ? thanks : json(422, { title: 'No', message: 'M' }))(response, request, count),
+    );
+    const registered = await register(`${endpoint.url}/in?for={user.email}`);
+    const secret = registered.data.registerExportEndpoint.signingSecret;
+    sandbox.calls.clear();
+    const { testExportEndpoint } = (await gateway.query(testMutation, { endpoint: crm }, member)).data;
+    expect(testExportEndpoint).toMatchObject({ __typename: 'ExportDelivered', attempts: [{ status: 200 }] });
+    expect(sandbox.calls.list()).toEqual([]);
+    const [call] = endpoint.received as [ReceivedCall];
+    expect(call.url).toBe('/in?for=test%40example.com');
+    expect(call.body).toEqual({ meta: { totalItems: 0, isTest: true }, market: null, data: [] });
+    new Webhook(secret).verify(call.bytes, call.headers as Record<string, string>);
+    const { data } = await gateway.query(
+      '{ exports { nodes { id isTest marketId market { id } sent retryOf } } }',
+      {},
+      admin,
+    );
+    expect(data.exports.nodes).toEqual([
+      { id: testExportEndpoint.exportId, isTest: true, marketId: null, market: null, sent: 0, retryOf: null },
+    ]);
+    expect((await gateway.query(testMutation, { endpoint: crm }, member)).data.testExportEndpoint).toMatchObject({
+      title: 'No',
+    });
+    expect(fault(await gateway.query(testMutation, { endpoint: 'no such' }, member))).toBe('NOT_FOUND');
+    expect(fault(await gateway.query(testMutation, { endpoint: crm }, stranger))).toBe('FORBIDDEN');
+    const [rejected] = (await listed()).nodes;
+    expect(fault(await retry(rejected.id))).toBe('CONFLICT');
+  });
+});
+
+describe('a retry of an export', () => {
+  beforeEach(alone);
+
+  test('makes the same call under a new identifier, and names the first export', async () => {
+    const answers = [400, 502, 502, 502, 502, 200];
+    const endpoint = await startEndpoint((response, request, count) =>
+      json(answers[count - 1] ?? 200, { title: 'T', message: 'M' })(response, request, count),
+    );
+    await register(`${endpoint.url}/in?for={user.email}`);
+    const change = {
+      companies: { visible: { first: 3 } },
+      onBehalfOf: { email: 'zoe@team.example' },
+      idempotencyKey: 'k',
+    };
+    const first = (await send(change)).data.exportMarketToEndpoint;
+    expect(first.__typename).toBe('ExportRejected');
+    const second = (await retry(first.exportId, {}, member)).data.retryExport;
+    expect(second.__typename).toBe('ExportFailed');
+    expect(fault(await retry(first.exportId))).toBe('CONFLICT');
+    const third = (await retry(second.exportId, { idempotencyKey: 'again' })).data.retryExport;
+    expect(third.__typename).toBe('ExportDelivered');
+    // The same key again, and the same export again: nothing is sent.
+    expect((await retry(second.exportId, { idempotencyKey: 'again' })).data.retryExport).toEqual(third);
+    expect(fault(await retry(second.exportId, { idempotencyKey: 'k' }))).toBe('CONFLICT');
+    expect(fault(await retry(third.exportId))).toBe('CONFLICT');
+    expect(fault(await retry('no such'))).toBe('NOT_FOUND');
+    expect(fault(await retry(first.exportId, {}, stranger))).toBe('FORBIDDEN');
+    expect(endpoint.received).toHaveLength(6);
+    const [{ url, bytes }] = endpoint.received as [ReceivedCall];
+    for (const call of endpoint.received) expect([call.url, call.bytes]).toEqual([url, bytes]);
+    const ids = [first, second, third].map(({ exportId }) => exportId);
+    expect([...new Set(endpoint.received.map(({ headers }) => headers['idempotency-key']))]).toEqual(ids);
+    const { data } = await gateway.query('{ exports { nodes { id retryOf marketId } } }', {}, admin);
+    expect(data.exports.nodes).toEqual(
+      [...ids.entries()].reverse().map(([index, id]) => ({ id, retryOf: ids[index - 1] ?? null, marketId: '2' })),
+    );
+  });
+
+  test('is refused if the selection was too long to be stored, and for an export from before retries', async () => {
+    const endpoint = await startEndpoint(json(400, { title: 'T', message: 'M' }));
+    await register(endpoint.url);
+    const { domain } = sandbox.data.markets.find(({ record }) => record.id === 2)?.companies[0] ?? { domain: '' };
+    const domains = Array.from({ length: 3_000 }, () => domain);
+    const long = (await send({ companies: { domains } })).data.exportMarketToEndpoint;
+    expect(fault(await retry(long.exportId))).toBe('CONFLICT');
+    const plain = (await send()).data.exportMarketToEndpoint;
+    const file = join(folder, 'data', 'exports.json');
+    const state = JSON.parse(await readFile(file, 'utf8'));
+    for (const record of state.teams['name:Demo Team'].exports) {
+      delete record.repeatable;
+      delete record.retryOf;
+    }
+    await writeFile(file, JSON.stringify(state));
+    gateway = await gatewayWith();
+    expect(fault(await retry(plain.exportId))).toBe('CONFLICT');
+    expect(endpoint.received).toHaveLength(2);
+  });
+
+  test('runs once for 100 concurrent requests to two gateways, even if it fails too', async () => {
+    const place = await startRedis();
+    cleanups.push(() => place.stop());
+    gateway = await gatewayWith({}, { redisUrl: place.url });
+    const other = await gatewayWith({}, { redisUrl: place.url });
+    const endpoint = await startEndpoint(json(400, { title: 'T', message: 'M' }));
+    await register(endpoint.url);
+    const { exportId } = (await send()).data.exportMarketToEndpoint;
+    const all = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => retry(exportId, {}, admin, index % 2 === 0 ? gateway : other)),
+    );
+    expect(endpoint.received).toHaveLength(2);
+    expect(all.filter(({ data }) => data.retryExport !== null)).toHaveLength(1);
+    expect(new Set(all.map(fault))).toEqual(new Set([undefined, 'CONFLICT']));
+  }, 60_000);
 });
 
 describe('the receiver', () => {

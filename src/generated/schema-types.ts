@@ -559,16 +559,20 @@ export type Export = Node & {
   readonly id: Scalars['ID']['output'];
   /** The `idempotencyKey` of the request. Null if it had none. */
   readonly idempotencyKey?: Maybe<Scalars['String']['output']>;
-  /** The market. No upstream call until a field that needs one is selected. */
-  readonly market: Market;
-  /** Market identifier. */
-  readonly marketId: Scalars['ID']['output'];
+  /** Whether it was sent by `testExportEndpoint`. */
+  readonly isTest: Scalars['Boolean']['output'];
+  /** The market. Null for a test. No upstream call until a field that needs one is selected. */
+  readonly market?: Maybe<Market>;
+  /** Market identifier. Null for a test. */
+  readonly marketId?: Maybe<Scalars['ID']['output']>;
   /** Identifier of this object across all types. */
   readonly nodeId: Scalars['ID']['output'];
   /** State of the export. */
   readonly outcome: ExportOutcome;
   /** Result that the client received. Null while the export is running. */
   readonly result?: Maybe<ExportResult>;
+  /** Identifier of the export that this one retries. Null if it is no retry. */
+  readonly retryOf?: Maybe<Scalars['ID']['output']>;
   /** Number of companies that were selected. */
   readonly selected: Scalars['Int']['output'];
   /** Number of companies that were sent, at most 500. */
@@ -1018,6 +1022,12 @@ export type Mutation = {
    * `CONFLICT` if the team already has an endpoint with this name, or has 100 endpoints. No upstream call.
    */
   readonly registerExportEndpoint?: Maybe<RegisterExportEndpointPayload>;
+  /**
+   * Sends an export again whose outcome is `FAILED`, `REJECTED` or `UNKNOWN`. The retry is an export of its own with a new identifier. It goes to the same
+   * endpoint and selects the companies in the same way, from the current data of the market. An export can be retried once; if the retry fails,
+   * retry the retry. Otherwise the error is `CONFLICT`. Other errors and calls are those of `exportMarketToEndpoint`.
+   */
+  readonly retryExport?: Maybe<ExportResult>;
   /** Includes or excludes discovered companies. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`. */
   readonly reviewCompanies?: Maybe<ReviewCompaniesPayload>;
   /**
@@ -1044,6 +1054,11 @@ export type Mutation = {
   readonly startDiscovery?: Maybe<StartDiscoveryResult>;
   /** Suggests keywords for search criteria. Fails with `NOT_CONFIGURED` if this deployment has not set `KEYWORD_SUGGESTION_PATH`. */
   readonly suggestKeywords?: Maybe<SuggestKeywordsPayload>;
+  /**
+   * Sends an export without companies to an endpoint, so that you can try it: `data` is empty, `meta.totalItems` is 0 and `meta.isTest` is true. The
+   * placeholders in its URL get the user of the session, or an example for an API key. Errors are those of `exportMarketToEndpoint`. No upstream call.
+   */
+  readonly testExportEndpoint?: Maybe<ExportResult>;
 };
 
 
@@ -1084,6 +1099,12 @@ export type MutationRegisterExportEndpointArgs = {
 
 
 /** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
+export type MutationRetryExportArgs = {
+  input: RetryExportInput;
+};
+
+
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationReviewCompaniesArgs = {
   input: ReviewCompaniesInput;
 };
@@ -1110,6 +1131,12 @@ export type MutationStartDiscoveryArgs = {
 /** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationSuggestKeywordsArgs = {
   input: SuggestKeywordsInput;
+};
+
+
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
+export type MutationTestExportEndpointArgs = {
+  input: TestExportEndpointInput;
 };
 
 /** An industry in the North American Industry Classification System (NAICS). */
@@ -1422,6 +1449,14 @@ export type RelevantEntityType =
   /** A location. */
   | 'LOCATION';
 
+/** An export to send again. */
+export type RetryExportInput = {
+  /** Identifier of the export that failed. */
+  readonly exportId: Scalars['ID']['input'];
+  /** As in `ExportMarketToEndpointInput`: your own key for this retry, at most 255 characters. */
+  readonly idempotencyKey?: InputMaybe<Scalars['String']['input']>;
+};
+
 /** A decision about discovered companies. */
 export type ReviewCompaniesInput = {
   /** Market identifier, a whole number. */
@@ -1671,6 +1706,12 @@ export type SuggestKeywordsPayload = {
   readonly keywords: ReadonlyArray<Scalars['String']['output']>;
   /** The suggested keywords in four lists. Null if the service answered with a single list. */
   readonly suggested?: Maybe<SearchKeywords>;
+};
+
+/** An endpoint to try. */
+export type TestExportEndpointInput = {
+  /** Name of the endpoint. */
+  readonly endpoint: Scalars['String']['input'];
 };
 
 /** A topic with its groups. */
@@ -1927,6 +1968,7 @@ export type ResolversTypes = {
   RegisterExportEndpointPayload: ResolverTypeWrapper<Omit<RegisterExportEndpointPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
   RelevantEntity: ResolverTypeWrapper<RelevantEntity>;
   RelevantEntityType: RelevantEntityType;
+  RetryExportInput: RetryExportInput;
   ReviewCompaniesInput: ReviewCompaniesInput;
   ReviewCompaniesPayload: ResolverTypeWrapper<Omit<ReviewCompaniesPayload, 'market'> & { market: ResolversTypes['Market'] }>;
   ReviewTarget: ReviewTarget;
@@ -1948,6 +1990,7 @@ export type ResolversTypes = {
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
   SuggestKeywordsInput: SuggestKeywordsInput;
   SuggestKeywordsPayload: ResolverTypeWrapper<SuggestKeywordsPayload>;
+  TestExportEndpointInput: TestExportEndpointInput;
   Topic: ResolverTypeWrapper<MarketTopicModel>;
   TopicGroup: ResolverTypeWrapper<MarketTopicGroupModel>;
   TopicSort: TopicSort;
@@ -2034,6 +2077,7 @@ export type ResolversParentTypes = {
   RegisterExportEndpointInput: RegisterExportEndpointInput;
   RegisterExportEndpointPayload: Omit<RegisterExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   RelevantEntity: RelevantEntity;
+  RetryExportInput: RetryExportInput;
   ReviewCompaniesInput: ReviewCompaniesInput;
   ReviewCompaniesPayload: Omit<ReviewCompaniesPayload, 'market'> & { market: ResolversParentTypes['Market'] };
   ReviewTarget: ReviewTarget;
@@ -2055,6 +2099,7 @@ export type ResolversParentTypes = {
   Subscription: Record<PropertyKey, never>;
   SuggestKeywordsInput: SuggestKeywordsInput;
   SuggestKeywordsPayload: SuggestKeywordsPayload;
+  TestExportEndpointInput: TestExportEndpointInput;
   Topic: MarketTopicModel;
   TopicGroup: MarketTopicGroupModel;
   Vector: Scalars['Vector']['output'];
@@ -2268,11 +2313,13 @@ export type ExportResolvers<ContextType = Context, ParentType extends ResolversP
   finishedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   idempotencyKey?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
-  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
-  marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  isTest?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  market?: Resolver<Maybe<ResolversTypes['Market']>, ParentType, ContextType>;
+  marketId?: Resolver<Maybe<ResolversTypes['ID']>, ParentType, ContextType>;
   nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   outcome?: Resolver<ResolversTypes['ExportOutcome'], ParentType, ContextType>;
   result?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType>;
+  retryOf?: Resolver<Maybe<ResolversTypes['ID']>, ParentType, ContextType>;
   selected?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   sent?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   startedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
@@ -2425,12 +2472,14 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   exportMarketToEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationExportMarketToEndpointArgs, 'input'>>;
   publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketPayload']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
   registerExportEndpoint?: Resolver<Maybe<ResolversTypes['RegisterExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
+  retryExport?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationRetryExportArgs, 'input'>>;
   reviewCompanies?: Resolver<Maybe<ResolversTypes['ReviewCompaniesPayload']>, ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
   rotateExportEndpointSecret?: Resolver<Maybe<ResolversTypes['RotateExportEndpointSecretPayload']>, ParentType, ContextType, RequireFields<MutationRotateExportEndpointSecretArgs, 'input'>>;
   signIn?: Resolver<Maybe<ResolversTypes['SignInPayload']>, ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
   signOut?: Resolver<Maybe<ResolversTypes['SignOutPayload']>, ParentType, ContextType>;
   startDiscovery?: Resolver<Maybe<ResolversTypes['StartDiscoveryResult']>, ParentType, ContextType, RequireFields<MutationStartDiscoveryArgs, 'input'>>;
   suggestKeywords?: Resolver<Maybe<ResolversTypes['SuggestKeywordsPayload']>, ParentType, ContextType, RequireFields<MutationSuggestKeywordsArgs, 'input'>>;
+  testExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationTestExportEndpointArgs, 'input'>>;
 };
 
 export type NaicsCodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NaicsCode'] = ResolversParentTypes['NaicsCode']> = {

@@ -11,7 +11,9 @@ export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
 
   constructor(hostname: string) {
-    super(`${hostname} is, or resolves to, an address that exports may not reach`);
+    super(
+      `${hostname} is, or resolves to, a private address; the operator can allow these with EXPORT_ALLOW_PRIVATE_ADDRESSES`,
+    );
   }
 }
 

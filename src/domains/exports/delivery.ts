@@ -33,7 +33,8 @@ const largestBody = 1024 * 1024;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const mostInformational = 10;
 
-const refusedMessage = 'The URL of the endpoint leads to an address that exports may not reach, so nothing was sent.';
+const refusedMessage =
+  'The URL of the endpoint leads to a private address, so nothing was sent. The operator can allow these with EXPORT_ALLOW_PRIVATE_ADDRESSES.';
 
 /** How one attempt ended. `body` is undefined if the response is not final, or if its body is too large. */
 type AttemptEnd =

@@ -10,7 +10,7 @@ import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { deliver, longestDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
 import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
 import type { Endpoint, ExportAttempt, ExportRecord } from './model.js';
-import type { Payload } from './payload.js';
+import { type Payload, testPayload } from './payload.js';
 import {
   newSigningSecret,
   revealed,
@@ -24,6 +24,7 @@ import {
   type ExportProgress,
   earlierExport,
   endpointNamed,
+  exportToRetry,
   exportWith,
   recentExports,
   type Sealed,
@@ -55,6 +56,13 @@ export interface ExportRequest {
   readonly idempotencyKey: string | null;
 }
 
+/** What a retry sends again. */
+export interface RepeatedExport {
+  readonly marketId: string;
+  /** The choice of companies as the client gave it. */
+  readonly companies: unknown;
+}
+
 /** An endpoint with its new signing secret, which is shown only now. */
 export interface EndpointWithSecret {
   readonly endpoint: Endpoint;
@@ -77,6 +85,21 @@ export interface Exports {
    * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable that is not `retryable` if something was.
    */
   send(team: TeamKey, request: ExportRequest, prepare: () => Promise<Payload>): Promise<ExportRecord>;
+  /**
+   * Sends an export of no companies, so that a client can try its endpoint.
+   * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable as `send`.
+   */
+  test(team: TeamKey, request: Pick<ExportRequest, 'endpoint' | 'user' | 'by'>): Promise<ExportRecord>;
+  /**
+   * Makes the call of an export that failed again, as an export of its own. An export can be retried once; after that, its retry can be.
+   * @param prepare creates the payload from what the first export selected.
+   * @throws Conflict if it did not fail, was retried already, or cannot be repeated; otherwise as `send`.
+   */
+  retry(
+    team: TeamKey,
+    request: Pick<ExportRequest, 'by' | 'idempotencyKey'> & { readonly exportId: string },
+    prepare: (repeated: RepeatedExport) => Promise<Payload>,
+  ): Promise<ExportRecord>;
   /** The last 100 exports of a team, newest first. */
   recent(team: TeamKey): Promise<readonly ExportRecord[]>;
   /** The newest export of a team with this identifier or idempotency key. Undefined if there is none. */
@@ -217,51 +240,87 @@ export function createExports(deps: ExportsDeps): Exports {
     remove: (team, name) =>
       store.change(team, state => ({ state: withoutEndpoint(state, name), result: endpointNamed(state, name) })),
     async send(team, request, prepare) {
-      const inputDigest = digestOf(request);
-      const { idempotencyKey } = request;
+      const { endpoint, marketId, companies, user, by, idempotencyKey } = request;
+      const inputDigest = digestOf([endpoint, marketId, companies, user.name, user.email]);
+      const repeatable = repeatableOf(companies, user);
+      const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest, retryOf: null, repeatable };
+      return start(team, order, prepare);
+    },
+    async test(team, { endpoint, user, by }) {
+      const [marketId, idempotencyKey, retryOf, repeatable] = [null, null, null, null];
+      const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest: '', retryOf, repeatable };
+      return start(team, order, async () => testPayload);
+    },
+    async retry(team, { exportId, by, idempotencyKey }, prepare) {
+      const inputDigest = digestOf(['retry', exportId]);
       const state = await store.read(team);
       const earlier = earlierExport(state, { idempotencyKey, inputDigest });
       if (earlier !== undefined) return earlier;
-
-      const endpoint = endpointNamed(state, request.endpoint);
-      const url = resolvedUrl(endpoint.url, request.user, httpsOnly);
-      const { headers, secrets, resealed } = await openAll(team, endpoint);
-      const { body, selected, sent } = await prepare();
-
-      const id = randomUUID();
-      const now = Date.now();
-      const record: ExportRecord = {
-        id,
-        startedAt: new Date(now).toISOString(),
-        expiresAt: new Date(now + longestDeliveryMs + slackMs).toISOString(),
-        finishedAt: null,
-        by: request.by,
-        user: request.user.email ?? request.user.name,
-        endpoint: request.endpoint,
-        marketId: request.marketId,
-        selected,
-        sent,
-        idempotencyKey,
-        inputDigest,
-        attempts: [newAttempt()],
-        outcome: null,
-      };
-      // Record the export before anything is sent.
-      const concurrent = await store.change(team, latest => {
-        const first = earlierExport(latest, record);
-        if (first !== undefined) return { result: first };
-        endpointNamed(latest, request.endpoint);
-        const current = withSealed(latest, endpoint, resealed) ?? latest;
-        return { state: withExport(current, record), result: undefined };
-      });
-      if (concurrent !== undefined) return concurrent;
-
-      const sign = (at: Date) => signatureHeaders(secrets, { id, body }, at);
-      const delivery = run(team, record, { url, headers, sign, body, id });
-      running.add(delivery);
-      return delivery.finally(() => running.delete(delivery));
+      const { endpoint, marketId, repeatable } = exportToRetry(state, exportId);
+      if (marketId === null || repeatable === null) {
+        throw new Conflict('This export cannot be retried, because its selection was not stored; send a new export');
+      }
+      const user = { ...repeatable.user, argument: 'input.exportId' };
+      const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest, retryOf: exportId, repeatable };
+      return start(team, order, () => prepare({ marketId, companies: repeatable.companies }));
     },
   };
+
+  /** Records an export and sends it, or returns the earlier one with the same idempotency key. */
+  async function start(team: TeamKey, order: ExportOrder, prepare: () => Promise<Payload>): Promise<ExportRecord> {
+    const { user, ...recorded } = order;
+    const state = await store.read(team);
+    const earlier = earlierExport(state, order);
+    if (earlier !== undefined) return earlier;
+
+    const endpoint = endpointNamed(state, order.endpoint);
+    const url = resolvedUrl(endpoint.url, user, httpsOnly);
+    const { headers, secrets, resealed } = await openAll(team, endpoint);
+    const { body, selected, sent } = await prepare();
+
+    const id = randomUUID();
+    const now = Date.now();
+    const record: ExportRecord = {
+      ...recorded,
+      id,
+      startedAt: new Date(now).toISOString(),
+      expiresAt: new Date(now + longestDeliveryMs + slackMs).toISOString(),
+      finishedAt: null,
+      user: user.email ?? user.name,
+      selected,
+      sent,
+      attempts: [newAttempt()],
+      outcome: null,
+    };
+    // Record the export before anything is sent.
+    const concurrent = await store.change(team, latest => {
+      const first = earlierExport(latest, record);
+      if (first !== undefined) return { result: first };
+      endpointNamed(latest, order.endpoint);
+      if (order.retryOf !== null) exportToRetry(latest, order.retryOf);
+      const current = withSealed(latest, endpoint, resealed) ?? latest;
+      return { state: withExport(current, record), result: undefined };
+    });
+    if (concurrent !== undefined) return concurrent;
+
+    const sign = (at: Date) => signatureHeaders(secrets, { id, body }, at);
+    const delivery = run(team, record, { url, headers, sign, body, id });
+    running.add(delivery);
+    return delivery.finally(() => running.delete(delivery));
+  }
+}
+
+/** An export to start: what is recorded of it, and its user. */
+type ExportOrder = Pick<
+  ExportRecord,
+  'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
+> & { readonly user: ExportUser };
+
+/** In characters of its JSON text. A longer selection is not stored: every change of a team writes its whole state. */
+const longestSelection = 32 * 1024;
+
+function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRecord['repeatable'] {
+  return JSON.stringify(companies).length > longestSelection ? null : { companies, user: { name, email } };
 }
 
 /** What an endpoint seals: the values of its headers, or its signing secrets. */
@@ -272,9 +331,8 @@ function purposeOf(kind: SealedKind, team: TeamKey, name: string, url: string): 
   return JSON.stringify([`export ${kind}`, team, name, url]);
 }
 
-function digestOf({ endpoint, marketId, companies, user }: ExportRequest): string {
-  const text = JSON.stringify([endpoint, marketId, companies, user.name, user.email]);
-  return createHash('sha256').update(text).digest('base64url');
+function digestOf(input: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(input)).digest('base64url');
 }
 
 async function checkAddress(guard: AddressGuard, url: URL): Promise<void> {

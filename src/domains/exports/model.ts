@@ -60,12 +60,20 @@ const exportRecord = z.object({
   /** The user for the placeholders: the e-mail address, otherwise the name. */
   user: text.nullable(),
   endpoint: text,
-  marketId: text,
+  /** Null for a test of the endpoint. */
+  marketId: text.nullable(),
   selected: z.int(),
   sent: z.int(),
   idempotencyKey: text.nullable(),
   /** A digest of the whole input. */
   inputDigest: text,
+  /** The export that this one retries. */
+  retryOf: text.nullable().default(null),
+  /** What a retry needs. Null for a test, for a selection that is too long to be stored, and for exports from before retries. */
+  repeatable: z
+    .object({ companies: z.unknown(), user: z.object({ name: text.nullable(), email: text.nullable() }) })
+    .nullable()
+    .default(null),
   attempts: z.array(attempt),
   outcome: outcome.nullable(),
 });

@@ -37,6 +37,13 @@ export function payloadOf(market: { id: string; name: string }, selected: readon
   return { body: JSON.stringify(body), selected: selected.length, sent: data.length };
 }
 
+/** The body of a test: an export of no companies. */
+export const testPayload: Payload = {
+  body: JSON.stringify({ meta: { totalItems: 0, isTest: true }, market: null, data: [] }),
+  selected: 0,
+  sent: 0,
+};
+
 /** Companies without a score come last. */
 function scoreOf({ score }: ExportCompany): number {
   return score ?? -Number.MAX_VALUE;

@@ -3,6 +3,7 @@ import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import { Conflict, Forbidden } from '../../errors.js';
 import type {
+  CompanySelection,
   ExportFilter,
   ExportMarketToEndpointInput,
   Resolvers,
@@ -14,7 +15,7 @@ import type { NodeTypes } from '../../graphql/node.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { safeHtml } from './endpoint-response.js';
 import { type Endpoint, type ExportRecord, statusOf } from './model.js';
-import { payloadOf } from './payload.js';
+import { type Payload, payloadOf } from './payload.js';
 
 const longestName = 255;
 const longestDescription = 1_024;
@@ -69,34 +70,35 @@ export const exportsResolvers: Resolvers = {
     },
     async exportMarketToEndpoint(_, { input }, context) {
       const team = teamOf(context);
-      const { credential } = context;
       const id = marketId(input.marketId, 'input.marketId');
       const request = {
         endpoint: plainText(input.endpoint, 'input.endpoint', longestName),
         marketId: id,
         companies: input.companies,
         user: userOf(context, input.onBehalfOf),
-        by: memberName(credential),
-        idempotencyKey:
-          input.idempotencyKey == null ? null : plainText(input.idempotencyKey, 'input.idempotencyKey', longestName),
+        by: by(context),
+        idempotencyKey: idempotencyKeyOf(input),
       };
-      const record = await context.exports.send(team, request, async () => {
-        const { loaders } = context;
-        // The companies first, so that an invalid selection is refused before the first upstream call.
-        const [selected, market] = await Promise.all([
-          loaders.companies.selected(id, input.companies, 'input.companies'),
-          loaders.markets.record(id),
-        ]);
-        if (market.reviewStatus !== null && market.reviewStatus !== 'PUBLISHED') {
-          throw new Conflict('Only a published market can be exported');
-        }
-        return payloadOf({ id, name: market.name ?? '' }, selected);
-      });
+      return resultOf(await context.exports.send(team, request, () => payload(context, id, input.companies)));
+    },
+    async testExportEndpoint(_, { input }, context) {
+      const team = teamOf(context);
+      const endpoint = plainText(input.endpoint, 'input.endpoint', longestName);
+      return resultOf(await context.exports.test(team, { endpoint, user: testUser(context), by: by(context) }));
+    },
+    async retryExport(_, { input }, context) {
+      const team = teamOf(context);
+      const exportId = plainText(input.exportId, 'input.exportId', longestName);
+      const request = { exportId, by: by(context), idempotencyKey: idempotencyKeyOf(input) };
+      const record = await context.exports.retry(team, request, ({ marketId: id, companies }) =>
+        payload(context, id, companies as CompanySelection),
+      );
       return resultOf(record);
     },
   },
   Export: {
-    market: ({ marketId }) => ({ id: marketId }),
+    isTest: ({ marketId }) => marketId === null,
+    market: ({ marketId }) => (marketId === null ? null : { id: marketId }),
     outcome: record => statusOf(record),
     result: resultOf,
   },
@@ -117,6 +119,33 @@ export const exportsNodes = {
     find: ([id = ''], context) => context.exports.find(teamOf(context), { id }),
   },
 } satisfies NodeTypes<Context>;
+
+/** The client that makes a request. */
+const by = ({ credential }: Context) => memberName(credential);
+
+/** @throws BadUserInput */
+function idempotencyKeyOf({ idempotencyKey }: { readonly idempotencyKey?: string | null }): string | null {
+  return idempotencyKey == null ? null : plainText(idempotencyKey, 'input.idempotencyKey', longestName);
+}
+
+/** The body of an export, from the market and the companies as they are now. @throws Conflict for a market that is not published. */
+async function payload({ loaders }: Context, id: string, selection: CompanySelection): Promise<Payload> {
+  // The companies first, so that an invalid selection is refused before the first upstream call.
+  const [selected, market] = await Promise.all([
+    loaders.companies.selected(id, selection, 'input.companies'),
+    loaders.markets.record(id),
+  ]);
+  if (market.reviewStatus !== null && market.reviewStatus !== 'PUBLISHED') {
+    throw new Conflict('Only a published market can be exported');
+  }
+  return payloadOf({ id, name: market.name ?? '' }, selected);
+}
+
+/** The user of the session. For other credentials, an example. */
+function testUser(context: Context): ExportUser {
+  const user = userOf(context, undefined);
+  return { ...user, name: user.name ?? 'Test User', email: user.email ?? 'test@example.com' };
+}
 
 /** Whether an export matches a filter. @throws BadUserInput for an invalid filter. */
 function matcherOf(filter: ExportFilter | null | undefined): (record: ExportRecord) => boolean {
@@ -178,4 +207,4 @@ function resultOf(record: ExportRecord): ResolversTypes['ExportResult'] | null {
 
 const unknownMessage =
   'It is not known whether this export arrived, because the gateway stopped while sending it. Please ask the operator of the endpoint. ' +
-  'To send the export again, use a different idempotency key.';
+  'To send the export again, retry it.';

@@ -110,6 +110,22 @@ export function withExport(state: TeamState, record: ExportRecord): TeamState {
   return { ...state, exports: all.filter((each, index) => index >= firstKept || isRecent(each)) };
 }
 
+/**
+ * The export to retry.
+ * @throws NotFound; Conflict if it is running, was delivered, was a test, or has been retried already, so that no two retries run at once.
+ */
+export function exportToRetry(state: TeamState, id: string): ExportRecord {
+  const record = exportWith(state, { id });
+  if (record === undefined) throw new NotFound('The team has no such export, or it is no longer remembered');
+  const status = statusOf(record);
+  if (status === 'RUNNING' || status === 'DELIVERED') {
+    throw new Conflict(`Only an export that failed can be retried; the outcome of this one is ${status}`);
+  }
+  const retry = state.exports.find(({ retryOf }) => retryOf === id);
+  if (retry !== undefined) throw new Conflict(`This export was retried already, by the export ${retry.id}`);
+  return record;
+}
+
 /** What an export adds to its record while it runs, and when it ends. */
 export type ExportProgress = Partial<Pick<ExportRecord, 'attempts' | 'outcome' | 'finishedAt'>>;
 

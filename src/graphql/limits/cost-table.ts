@@ -112,10 +112,14 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   'Mutation.signOut': { calls: 0 },
   'Mutation.registerExportEndpoint': { calls: 0 },
   'Mutation.deleteExportEndpoint': { calls: 0 },
+  'Mutation.rotateExportEndpointSecret': { calls: 0 },
+  // Four attempts at the client's endpoint.
+  'Mutation.testExportEndpoint': { calls: 4 },
   // The companies and the file.
   'Mutation.exportMarketCsv': { calls: 2, records: selection },
   // The market, its companies, and four attempts at the client's endpoint.
   'Mutation.exportMarketToEndpoint': { calls: 6, records: selection },
+  'Mutation.retryExport': { calls: 6, records: selection },
 };
 
 /** The calls that find a node of a type for `node` and `nodes`. A fragment on the type causes them. A type that is not in the table needs none. */

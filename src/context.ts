@@ -107,18 +107,21 @@ export interface Context {
 
 /**
  * Creates the context of one request.
- * @param until aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
+ * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
  * @param operation undefined for an event of a subscription, which is executed once for all its clients.
  * @param claim counts the memory of the request; undefined while a subscription starts.
  */
 export function createContext(
   services: Services,
   identity: RequestIdentity,
-  until: RequestAuth['until'],
+  cancellation: RequestAuth['cancellation'],
   operation?: OperationInfo,
   claim?: Claim,
 ): Context {
-  return new RequestContext({ services, identity, until, loaders: undefined }, new ResponseMetadata(operation, claim));
+  return new RequestContext(
+    { services, identity, cancellation, loaders: undefined },
+    new ResponseMetadata(operation, claim),
+  );
 }
 
 /**
@@ -135,7 +138,7 @@ class RequestContext implements Context {
   private readonly state: {
     readonly services: Services;
     readonly identity: RequestIdentity;
-    readonly until: RequestAuth['until'];
+    readonly cancellation: RequestAuth['cancellation'];
     loaders: Loaders | undefined;
   };
 
@@ -189,8 +192,8 @@ class RequestContext implements Context {
 
   private get auth(): RequestAuth {
     const { credential, metadata } = this;
-    const { services, identity, until } = this.state;
-    return { credential, scope: identity.scope ?? services.scopeOf(credential), until, metadata };
+    const { services, identity, cancellation } = this.state;
+    return { credential, scope: identity.scope ?? services.scopeOf(credential), cancellation, metadata };
   }
 }
 

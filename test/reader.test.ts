@@ -32,8 +32,8 @@ test('a value from memory is not parsed again, and still names the records that 
   };
   const ask = async () => {
     const metadata = new ResponseMetadata();
-    const until = new AbortController();
-    const auth: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, until, metadata };
+    const cancellation = new AbortController();
+    const auth: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation, metadata };
     const value = await createReader({ upstream, cache, telemetry }, auth).read(read, lifetime);
     return {
       value,

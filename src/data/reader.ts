@@ -127,7 +127,7 @@ export async function readUncached<T, Embeddings>(
   read: Read<T, Embeddings>,
   auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[] }> {
-  const { value, embeddings } = await fetchRead(deps, read as AnyRead, auth, auth.until.signal);
+  const { value, embeddings } = await fetchRead(deps, read as AnyRead, auth, auth.cancellation.signal);
   return { value: withEmbeddings(read as AnyRead, value.value, embeddings?.value) as T, skipped: value.skipped };
 }
 
@@ -139,7 +139,7 @@ function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
 
 /** Creates the reader of one request: memory at once, otherwise a DataLoader over the cache over the service. */
 export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
-  const { scope, until, metadata } = auth;
+  const { scope, cancellation, metadata } = auth;
 
   const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<CachedValue, unknown> => ({
     keys: keysOf(scope, requestLine(read.request), read.request.vectors?.wanted ?? false),
@@ -178,7 +178,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   async function readMany(pending: readonly PendingRead[]): Promise<unknown[]> {
     const startedAt = performance.now();
     const lookups = pending.map(({ lookup }) => lookup);
-    const found = await deps.cache.loadMany(lookups, until.signal);
+    const found = await deps.cache.loadMany(lookups, cancellation.signal);
     const milliseconds = performance.now() - startedAt;
     return pending.map((each, index) => {
       const result = found[index];

@@ -43,7 +43,7 @@ export interface RequestAuth {
    * Its signal aborts when the client has gone or the request's deadline has passed; the signal's reason is the error to answer with.
    * An object with a getter creates the signal on first use.
    */
-  readonly until: Pick<AbortController, 'signal'>;
+  readonly cancellation: Pick<AbortController, 'signal'>;
   /** Collects what the response is made of. */
   readonly metadata: ResponseMetadata;
 }

@@ -32,7 +32,7 @@ export interface DiscoveryFeed {
 /** The feed for one client, until the signal of its request aborts. */
 export function createDiscoveryFeed(
   deps: ReaderDeps & { readonly polling: Polling },
-  { credential, scope, until }: RequestAuth,
+  { credential, scope, cancellation }: RequestAuth,
 ): DiscoveryFeed {
   async function ask(
     marketId: string,
@@ -40,7 +40,7 @@ export function createDiscoveryFeed(
     last: JobProgress | undefined,
     signal: AbortSignal,
   ): Promise<JobProgress> {
-    const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
+    const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
     const { value: jobs, skipped } = await readUncached(deps, jobsRead(marketId, phase), auth);
     const finished = jobs.length > 0 && skipped.length === 0 && jobs.every(job => job.finished);
     // Jobs change their market, so its cached data becomes stale when the last one has ended.
@@ -59,7 +59,7 @@ export function createDiscoveryFeed(
           isFinal: ({ finished }) => finished,
           generation: () => deps.cache.generationOf(jobsTag(marketId)),
         },
-        until.signal,
+        cancellation.signal,
       ),
   };
 }

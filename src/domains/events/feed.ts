@@ -22,10 +22,10 @@ export interface EventsFeed {
 /** The feed for one client, until the signal of its request aborts. */
 export function createEventsFeed(
   deps: Pick<ReaderDeps, 'upstream' | 'telemetry'> & { readonly polling: Polling; readonly events: EventsClient },
-  { credential, scope, until }: RequestAuth,
+  { credential, scope, cancellation }: RequestAuth,
 ): EventsFeed {
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
-    const auth = { credential, scope, until: { signal }, metadata: new ResponseMetadata() };
+    const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
     return async (page: number, from: string, to: string, pageSize = largestPage) => {
       const read = deps.events.page({ ...query, from, to }, page, pageSize, vectors);
       const { value } = await readUncached(deps, read, auth);
@@ -52,9 +52,9 @@ export function createEventsFeed(
           same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
           isFinal: () => false,
         },
-        until.signal,
+        cancellation.signal,
       );
-      const { signal } = until;
+      const { signal } = cancellation;
       const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), filter, signal);
       return {
         isResumed: position !== undefined,

@@ -17,7 +17,7 @@ export interface ExportsFeed {
 /** The feed for one client, until the signal of its request aborts. */
 export function createExportsFeed(
   { exports, polling }: { readonly exports: Pick<Exports, 'find'>; readonly polling: Polling },
-  { scope, until }: Pick<RequestAuth, 'scope' | 'until'>,
+  { scope, cancellation }: Pick<RequestAuth, 'scope' | 'cancellation'>,
 ): ExportsFeed {
   return {
     exportProgress: (team, id) =>
@@ -33,7 +33,7 @@ export function createExportsFeed(
           same: isDeepStrictEqual,
           isFinal: record => statusOf(record) !== 'RUNNING',
         },
-        until.signal,
+        cancellation.signal,
       ),
   };
 }

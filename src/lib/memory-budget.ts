@@ -131,6 +131,13 @@ export class Claim {
     return growth < 0 || this.#budget.held <= this.#budget.bounds.total;
   }
 
+  /** A claim of the same owner, for one part of the response. */
+  another(): Claim {
+    const claim = new Claim(this.#budget, this.#owner);
+    claim.#bytesRead = this.#bytesRead;
+    return claim;
+  }
+
   /** Gives all bytes back. The claim counts nothing from then on. */
   release(): void {
     this.force(0);

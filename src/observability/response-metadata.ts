@@ -54,19 +54,26 @@ export class ResponseMetadata {
 /** Adds to a response an error for each skipped record, `extensions.stale`, and `extensions.explain` if `explain` is true. */
 export function addResponseMetadata(
   response: { errors?: readonly GraphQLFormattedError[] | undefined; extensions?: Record<string, unknown> | undefined },
-  { skipped, stale, upstreamCalls }: ResponseMetadata,
+  metadata: ResponseMetadata,
   explain: boolean,
 ): void {
-  if (skipped.length > 0) response.errors = [...(response.errors ?? []), ...skipped.map(errorOf)];
-  if (!stale && !explain) return;
-  response.extensions = {
-    ...response.extensions,
-    ...(stale && { stale: true }),
-    ...(explain && { explain: upstreamCalls }),
-  };
+  const { skipped } = metadata;
+  if (skipped.length > 0) response.errors = [...(response.errors ?? []), ...skipped.map(skippedError)];
+  const extensions = responseExtensions(metadata, explain);
+  if (extensions !== undefined) response.extensions = { ...response.extensions, ...extensions };
 }
 
-function errorOf({ record, id, fields }: SkippedRecord): GraphQLFormattedError {
+/** What a response says about itself: `stale`, and `explain` if `explain` is true. Undefined if that is nothing. */
+export function responseExtensions(
+  { stale, upstreamCalls }: ResponseMetadata,
+  explain: boolean,
+): Record<string, unknown> | undefined {
+  if (!stale && !explain) return undefined;
+  return { ...(stale && { stale: true }), ...(explain && { explain: upstreamCalls }) };
+}
+
+/** The error that reports a skipped record. */
+export function skippedError({ record, id, fields }: SkippedRecord): GraphQLFormattedError {
   const which = id === null ? `One ${record}` : `${record} ${id}`;
   const why = fields.every(field => field === '') ? '' : ` (${fields.join(', ')})`;
   return {

@@ -11,7 +11,8 @@ import {
   visit,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import type { MaybePromise } from '../../lib/maybe-promise.js';
+import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
+import { type PlannedResult, withLaterParts } from './defer.js';
 import { type OperationPlan, planOperation } from './plan.js';
 import { runPlan } from './run-plan.js';
 
@@ -22,10 +23,12 @@ export interface ExecutionInput {
   /** As the client sent them. */
   readonly variables: Readonly<Record<string, unknown>> | undefined;
   readonly context: unknown;
+  /** Whether the client takes a result in parts. If not, `@defer` changes nothing. */
+  readonly defers?: boolean;
 }
 
 /** Executes an operation by a plan. @returns undefined where graphql-js has to execute it. A promise that it returns never rejects. */
-export type PlanExecutor = (input: ExecutionInput) => MaybePromise<ExecutionResult> | undefined;
+export type PlanExecutor = (input: ExecutionInput) => MaybePromise<PlannedResult> | undefined;
 
 /** Responses about the schema itself. Few tools ask for it, each with a document of its own. */
 const maxSchemaResponses = 4;
@@ -39,16 +42,16 @@ type OperationState =
       readonly kind: 'plannable';
       readonly number: number;
       readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
-      /** The variables that `@skip` and `@include` use. Each combination of their values needs a plan of its own. */
+      /** The variables that `@skip`, `@include` and `@defer` use. Each combination of their values needs a plan of its own. */
       readonly conditions: readonly string[];
     };
 
 const unplannable: OperationState = { kind: 'unplannable' };
 
 /**
- * The compiled executor. It plans queries whose document the client has sent before, and large queries at once. It leaves to graphql-js: mutations,
- * subscriptions, small new documents, and invalid variables. A response about the schema is computed once for
- * each document.
+ * The compiled executor. It plans queries whose document the client has sent before, large queries at once, and those of clients that take a result
+ * in parts. It leaves to graphql-js: mutations, subscriptions, small new documents, and invalid variables. graphql-js honors no `@defer`. A
+ * response about the schema is computed once for each document.
  * @param options.isRepeated whether a document is sent for the second time at least: a plan pays from then on.
  * @param options.isLarge whether a plan pays for an operation even if it is executed only once.
  */
@@ -72,13 +75,13 @@ export function createPlanExecutor(
     return state;
   }
 
-  return ({ document, operationName, variables: given = {}, context }) => {
+  return ({ document, operationName, variables: given = {}, context, defers = false }) => {
     const operation = getOperationAST(document, operationName);
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
     const schemaResponse = schemaResponses.get(operation);
     if (schemaResponse !== undefined) return schemaResponse;
     const isRepeated = options.isRepeated(document);
-    if (!isRepeated && !options.isLarge(operation)) return undefined;
+    if (!isRepeated && !defers && !options.isLarge(operation)) return undefined;
     const state = stateOf(operation, document);
     if (state.kind !== 'plannable') return undefined;
 
@@ -89,17 +92,20 @@ export function createPlanExecutor(
     const values = conditions.map(name => variables[name]);
     if (!values.every(value => typeof value === 'boolean')) return undefined;
 
-    const key = `${number} ${values}`;
-    const plan = plans.get(key) ?? planOperation({ schema, fragments, operation, variables });
+    const key = `${number} ${defers} ${values}`;
+    const plan = plans.get(key) ?? planOperation({ schema, fragments, operation, variables }, defers);
     if (plan === undefined) {
       states.set(operation, unplannable);
       return undefined;
     }
     // The plan of a query that may never come again must not evict others.
     if (isRepeated) plans.set(key, plan);
-    const result = runPlan(plan, { schema, fragments, operation, variables, context });
-    if (isAboutSchema(operation) && !(result instanceof Promise)) schemaResponses.set(operation, result);
-    return result;
+    const input = { schema, fragments, operation, variables, context };
+    return andThen(runPlan(plan.root, input), done => {
+      const result = withLaterParts(done, input);
+      if (isAboutSchema(operation) && result.deferred === undefined) schemaResponses.set(operation, result);
+      return result;
+    });
   };
 }
 
@@ -111,7 +117,7 @@ function isAboutSchema({ selectionSet, variableDefinitions }: OperationDefinitio
   );
 }
 
-/** A query has variables in no other directives than `@skip` and `@include`. */
+/** A query has variables in no other directives than `@skip`, `@include` and `@defer`. */
 function fragmentsAndConditions(document: DocumentNode) {
   const fragments: Record<string, FragmentDefinitionNode> = Object.create(null);
   const conditions = new Set<string>();

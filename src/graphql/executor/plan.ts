@@ -10,6 +10,7 @@ import {
   type GraphQLOutputType,
   type GraphQLSchema,
   GraphQLString,
+  getDirectiveValues,
   type InlineFragmentNode,
   isAbstractType,
   isLeafType,
@@ -30,6 +31,29 @@ export interface ObjectPlan {
   readonly fields: readonly FieldPlan[];
   /** Creates an empty object for the response. */
   readonly Response: new () => Record<string, unknown>;
+  /** Undefined: nothing is executed later. */
+  readonly deferred: DeferPlan | undefined;
+}
+
+/** What is executed later on an object. */
+export interface DeferPlan {
+  /** The deferred fragments that begin at this object, outer ones first. */
+  readonly fragments: readonly DeferredFragment[];
+  readonly groups: readonly DeferredGroup[];
+}
+
+/** One `@defer` of the document, on objects at one place of the plan. */
+export interface DeferredFragment {
+  readonly number: number;
+  readonly label: string | undefined;
+  /** The deferred fragment that this one is in. */
+  readonly parent: DeferredFragment | undefined;
+}
+
+/** Fields of an object that exactly the same deferred fragments select. They are executed together, once, whichever fragment needs them first. */
+export interface DeferredGroup {
+  readonly of: ReadonlySet<DeferredFragment>;
+  readonly plan: ObjectPlan;
 }
 
 /** One field of the response. */
@@ -66,7 +90,7 @@ export interface PlannableOperation {
   readonly schema: GraphQLSchema;
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
   readonly operation: OperationDefinitionNode;
-  /** Coerced. A plan depends only on those that `@skip` and `@include` use. */
+  /** Coerced. A plan depends only on those that `@skip`, `@include` and `@defer` use. */
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
@@ -79,50 +103,90 @@ export interface OperationPlan {
 
 /**
  * Works out once what graphql-js works out for each object: which fields to execute, and how to complete their values.
+ * @param defers whether `@defer` is honored. If not, a deferred fragment is a fragment like any other.
  * @returns undefined where that depends on values.
  */
-export function planOperation({
-  schema,
-  fragments,
-  operation,
-  variables,
-}: PlannableOperation): OperationPlan | undefined {
+export function planOperation(
+  { schema, fragments, operation, variables }: PlannableOperation,
+  defers: boolean,
+): OperationPlan | undefined {
   const rootType = schema.getRootType(operation.operation);
+  const deferDirective = defers ? schema.getDirective('defer') : undefined;
   let size = 1;
+  let lastNumber = 0;
 
-  function planObject(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): ObjectPlan {
+  /** @param now the deferred fragments that this object is executed for; empty where it is in the first part. */
+  function planObject(
+    type: GraphQLObjectType,
+    sets: readonly Selected<SelectionSetNode>[],
+    now: Fragments,
+  ): ObjectPlan {
     if (type.isTypeOf != null) throw new Unplannable();
-    const nodes: NodesByKey = new Map();
-    const visitedFragments = new Set<string>();
-    for (const set of sets) collectFields(type, set, nodes, visitedFragments);
-    size += nodes.size;
-    return { fields: [...nodes].map(([key, of]) => planField(type, key, of)), Response: responseClass() };
+    const selection: CollectedFields = { nodes: new Map(), visited: new Map(), deferred: [] };
+    for (const { node, within } of sets) collectFields(type, node, within, selection);
+    size += selection.nodes.size;
+    const fields: FieldPlan[] = [];
+    const groups = new Map<string, { of: Fragments; fields: FieldPlan[] }>();
+    for (const [key, nodes] of selection.nodes) {
+      const of = fragmentsOf(nodes);
+      const field = planField(type, key, nodes, of);
+      if (isSame(of, now)) fields.push(field);
+      else {
+        const name = [...of].map(({ number }) => number).join();
+        const group = groups.get(name) ?? { of, fields: [] };
+        group.fields.push(field);
+        groups.set(name, group);
+      }
+    }
+    const isWhole = selection.deferred.length === 0 && groups.size === 0;
+    return {
+      fields,
+      Response: responseClass(),
+      deferred: isWhole
+        ? undefined
+        : {
+            fragments: selection.deferred,
+            groups: [...groups.values()].map(group => ({
+              of: group.of,
+              plan: { fields: group.fields, Response: responseClass(), deferred: undefined },
+            })),
+          },
+    };
   }
 
   function collectFields(
     type: GraphQLObjectType,
     set: SelectionSetNode,
-    nodes: NodesByKey,
-    visitedFragments: Set<string>,
+    within: DeferredFragment | undefined,
+    collected: CollectedFields,
   ): void {
+    const { nodes, visited, deferred } = collected;
     for (const selection of set.selections) {
       if (isSkipped(selection, variables)) continue;
       if (selection.kind === Kind.FIELD) {
         const key = selection.alias?.value ?? selection.name.value;
         const sameKey = nodes.get(key);
-        if (sameKey === undefined) nodes.set(key, [selection]);
-        else sameKey.push(selection);
+        if (sameKey === undefined) nodes.set(key, [{ node: selection, within }]);
+        else sameKey.push({ node: selection, within });
         continue;
       }
-      let fragment: InlineFragmentNode | FragmentDefinitionNode | undefined;
-      if (selection.kind === Kind.INLINE_FRAGMENT) fragment = selection;
-      else if (!visitedFragments.has(selection.name.value)) {
-        visitedFragments.add(selection.name.value);
-        fragment = fragments[selection.name.value];
+      const isInline = selection.kind === Kind.INLINE_FRAGMENT;
+      const fragment = isInline ? selection : fragments[selection.name.value];
+      if (fragment === undefined || !applies(fragment, type)) continue;
+      const defer = deferDirective && getDirectiveValues(deferDirective, selection, variables);
+      if (defer?.if === true) {
+        lastNumber += 1;
+        const started = { number: lastNumber, label: defer.label as string | undefined, parent: within };
+        deferred.push(started);
+        collectFields(type, fragment.selectionSet, started, collected);
+        continue;
       }
-      if (fragment !== undefined && applies(fragment, type)) {
-        collectFields(type, fragment.selectionSet, nodes, visitedFragments);
+      if (!isInline) {
+        const names = visited.get(within) ?? new Set();
+        if (names.has(selection.name.value)) continue;
+        visited.set(within, names.add(selection.name.value));
       }
+      collectFields(type, fragment.selectionSet, within, collected);
     }
   }
 
@@ -132,9 +196,13 @@ export function planOperation({
     return isAbstractType(condition) && schema.isSubType(condition, type);
   }
 
-  function planField(parentType: GraphQLObjectType, key: string, nodes: FieldPlan['nodes']): FieldPlan {
+  function planField(parentType: GraphQLObjectType, key: string, selected: SelectedFields, now: Fragments): FieldPlan {
+    const nodes = selected.map(({ node }) => node) as [FieldNode, ...FieldNode[]];
     const definition = definitionOf(parentType, nodes[0].name.value);
-    const value = planValue(definition.type, nodes);
+    const sets = selected.flatMap(({ node: { selectionSet }, within }) =>
+      selectionSet === undefined ? [] : { node: selectionSet, within },
+    );
+    const value = planValue(definition.type, sets, now);
     const { resolve } = definition;
     const isPlainText = resolve === undefined && value.kind === 'leaf' && textScalars.has(value.type);
     return { key, name: definition.name, definition, parentType, nodes, resolve, value, isPlainText };
@@ -151,25 +219,64 @@ export function planOperation({
     return definition;
   }
 
-  function planValue(type: GraphQLOutputType, nodes: FieldPlan['nodes'], nonNull = false): ValuePlan {
-    if (isNonNullType(type)) return planValue(type.ofType, nodes, true);
-    if (isListType(type)) return { kind: 'list', nonNull, item: planValue(type.ofType, nodes) };
+  function planValue(
+    type: GraphQLOutputType,
+    sets: readonly Selected<SelectionSetNode>[],
+    now: Fragments,
+    nonNull = false,
+  ): ValuePlan {
+    if (isNonNullType(type)) return planValue(type.ofType, sets, now, true);
+    if (isListType(type)) return { kind: 'list', nonNull, item: planValue(type.ofType, sets, now) };
     if (isLeafType(type)) return { kind: 'leaf', nonNull, type };
-    const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
-    if (isObjectType(type)) return { kind: 'object', nonNull, object: planObject(type, sets) };
-    const objects = schema.getPossibleTypes(type).map(each => [each.name, planObject(each, sets)] as const);
+    if (isObjectType(type)) return { kind: 'object', nonNull, object: planObject(type, sets, now) };
+    const objects = schema.getPossibleTypes(type).map(each => [each.name, planObject(each, sets, now)] as const);
     return { kind: 'abstract', nonNull, type, objects: new Map(objects) };
   }
 
   try {
-    return rootType == null ? undefined : { root: planObject(rootType, [operation.selectionSet]), size };
+    if (rootType == null) return undefined;
+    const root = planObject(rootType, [{ node: operation.selectionSet, within: undefined }], new Set());
+    return { root, size };
   } catch (error) {
     if (error instanceof Unplannable) return undefined;
     throw error;
   }
 }
 
-type NodesByKey = Map<string, [FieldNode, ...FieldNode[]]>;
+/** A node of the document, and the innermost deferred fragment that it is in. */
+interface Selected<Node> {
+  readonly node: Node;
+  readonly within: DeferredFragment | undefined;
+}
+
+type SelectedFields = readonly Selected<FieldNode>[];
+type Fragments = ReadonlySet<DeferredFragment>;
+
+/** What the selection sets of one object contain. */
+interface CollectedFields {
+  readonly nodes: Map<string, Selected<FieldNode>[]>;
+  /** The named fragments that were collected already, by the deferred fragment around them. */
+  readonly visited: Map<DeferredFragment | undefined, Set<string>>;
+  readonly deferred: DeferredFragment[];
+}
+
+/** The outermost deferred fragments that select a field; empty where it is selected outside of them as well. */
+function fragmentsOf(selected: SelectedFields): Fragments {
+  const all = new Set<DeferredFragment>();
+  for (const { within } of selected) {
+    if (within === undefined) return noFragments;
+    all.add(within);
+  }
+  return new Set([...all].filter(({ parent }) => !isWithin(parent, all)));
+}
+
+const noFragments: Fragments = new Set();
+
+function isWithin(fragment: DeferredFragment | undefined, fragments: Fragments): boolean {
+  return fragment !== undefined && (fragments.has(fragment) || isWithin(fragment.parent, fragments));
+}
+
+const isSame = (one: Fragments, other: Fragments) => one.size === other.size && [...one].every(each => other.has(each));
 
 class Unplannable extends Error {}
 

@@ -1,6 +1,5 @@
 import {
   defaultTypeResolver,
-  type ExecutionResult,
   GraphQLError,
   type GraphQLResolveInfo,
   getArgumentValues,
@@ -8,28 +7,51 @@ import {
   responsePathAsArray,
 } from 'graphql';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
-import type { FieldPlan, ObjectPlan, OperationPlan, PlannableOperation, ValuePlan } from './plan.js';
+import type { DeferPlan, FieldPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
 
 /** What one execution of a plan works with. */
-interface PlanInput extends PlannableOperation {
+export interface PlanInput extends PlannableOperation {
   readonly context: unknown;
+}
+
+/** What an execution left for later at one object of its result. */
+export interface DeferredObject {
+  readonly plan: DeferPlan;
+  /** What the resolvers of its fields receive. */
+  readonly source: unknown;
+  /** Undefined for the whole response. */
+  readonly at: ResponsePosition | undefined;
+}
+
+/** The result of an execution. */
+export interface PlanResult {
+  readonly data: Record<string, unknown> | null;
+  readonly errors?: readonly GraphQLError[];
+  /** Outer objects first. */
+  readonly deferred: readonly DeferredObject[];
 }
 
 /**
  * Executes a plan. It calls the same resolvers in the same order as graphql-js. Where several values under one nulled field fail, it may report
  * a different one of the errors; the specification leaves that open.
+ * @param source the object whose fields are executed, and `base` its position; undefined for the whole response.
  * @returns the result itself if no resolver returned a promise; a promise that never rejects otherwise.
  */
-export function runPlan(plan: OperationPlan, input: PlanInput): MaybePromise<ExecutionResult> {
-  return new PlanExecution(input).run(plan.root);
+export function runPlan(
+  plan: ObjectPlan,
+  input: PlanInput,
+  source?: unknown,
+  base?: ResponsePosition,
+): MaybePromise<PlanResult> {
+  return new PlanExecution(input, base).run(plan, source);
 }
 
 /** An object or a list of the response. */
 type Container = Record<string | number, unknown>;
 
 /** A field or a list item of the response. It is also the `path` that resolvers receive. */
-interface Position {
-  readonly prev: Position | undefined;
+export interface ResponsePosition {
+  readonly prev: ResponsePosition | undefined;
   readonly key: string | number;
   readonly typename: string | undefined;
   readonly nonNull: boolean;
@@ -47,22 +69,26 @@ const noArguments = Object.freeze({});
  */
 class PlanExecution {
   readonly #input: PlanInput;
+  /** Stands for the result itself: an error that reaches it leaves no data. */
+  readonly #base: ResponsePosition | undefined;
   readonly #errors: GraphQLError[] = [];
+  readonly #deferred: DeferredObject[] = [];
   readonly #arguments = new Map<FieldPlan, Record<string, unknown>>();
   #data: Record<string, unknown> | null = null;
   #isNulled = false;
   #waitingFor = 0;
   #finish: (() => void) | undefined;
 
-  constructor(input: PlanInput) {
+  constructor(input: PlanInput, base: ResponsePosition | undefined) {
     this.#input = input;
+    this.#base = base;
   }
 
-  run(root: ObjectPlan): MaybePromise<ExecutionResult> {
+  run(plan: ObjectPlan, source: unknown): MaybePromise<PlanResult> {
     try {
-      this.#data = this.#object(root, undefined, undefined);
+      this.#data = this.#object(plan, source, this.#base);
     } catch (error) {
-      this.#setNull(undefined, error as GraphQLError);
+      this.#setNull(this.#base, error as GraphQLError);
     }
     if (this.#waitingFor === 0) return this.#result();
     return new Promise(resolve => {
@@ -70,13 +96,19 @@ class PlanExecution {
     });
   }
 
-  #result(): ExecutionResult {
+  #result(): PlanResult {
     const data = this.#isNulled ? null : this.#data;
-    return this.#errors.length === 0 ? { data } : { errors: this.#errors, data };
+    const deferred = this.#deferred.filter(({ at }) => !this.#isBelowNull(at));
+    return { ...(this.#errors.length > 0 && { errors: this.#errors }), data, deferred };
   }
 
-  #object({ fields, Response }: ObjectPlan, source: unknown, prev: Position | undefined): Record<string, unknown> {
+  #object(
+    { fields, Response, deferred }: ObjectPlan,
+    source: unknown,
+    prev: ResponsePosition | undefined,
+  ): Record<string, unknown> {
     const response = new Response();
+    if (deferred !== undefined) this.#deferred.push({ plan: deferred, source, at: prev });
     const object = typeof source === 'object' && source !== null ? (source as Record<string, unknown>) : undefined;
     for (const field of fields) {
       const { key } = field;
@@ -89,7 +121,7 @@ class PlanExecution {
       }
       const { nonNull } = field.value;
       const typename = field.parentType.name;
-      const at: Position = { prev, key, typename, nonNull, container: response, isNulled: false };
+      const at: ResponsePosition = { prev, key, typename, nonNull, container: response, isNulled: false };
       try {
         response[key] = this.#valueAt(field, field.value, at, this.#resolve(field, source, at));
       } catch (error) {
@@ -99,7 +131,7 @@ class PlanExecution {
     return response;
   }
 
-  #list(field: FieldPlan, item: ValuePlan, prev: Position, values: unknown): unknown[] {
+  #list(field: FieldPlan, item: ValuePlan, prev: ResponsePosition, values: unknown): unknown[] {
     if (!isIterable(values)) {
       throw new GraphQLError(`Expected Iterable, but did not find one for field "${coordinateOf(field)}".`);
     }
@@ -107,7 +139,14 @@ class PlanExecution {
     const container = items as unknown as Container;
     let index = 0;
     for (const value of values) {
-      const at: Position = { prev, key: index, typename: undefined, nonNull: item.nonNull, container, isNulled: false };
+      const at: ResponsePosition = {
+        prev,
+        key: index,
+        typename: undefined,
+        nonNull: item.nonNull,
+        container,
+        isNulled: false,
+      };
       index += 1;
       try {
         items.push(this.#valueAt(field, item, at, value));
@@ -122,7 +161,7 @@ class PlanExecution {
    * The value for a position; undefined if it is promised. Then the caller's assignment keeps the order of keys, and the value is set when the
    * promise settles. @throws if the value cannot be completed.
    */
-  #valueAt(field: FieldPlan, plan: ValuePlan, at: Position, value: unknown): unknown {
+  #valueAt(field: FieldPlan, plan: ValuePlan, at: ResponsePosition, value: unknown): unknown {
     if (!isPromise(value)) return this.#complete(field, plan, at, value);
     this.#waitingFor += 1;
     Promise.resolve(value).then(
@@ -135,13 +174,13 @@ class PlanExecution {
     return undefined;
   }
 
-  #settle(field: FieldPlan, at: Position, complete: () => unknown): void {
+  #settle(field: FieldPlan, at: ResponsePosition, complete: () => unknown): void {
     try {
       at.container[at.key] = complete();
     } catch (thrown) {
       const error = located(thrown, field, at);
-      let nulled: Position | undefined = at;
-      while (nulled?.nonNull === true) nulled = nulled.prev;
+      let nulled: ResponsePosition | undefined = at;
+      while (nulled !== this.#base && nulled?.nonNull === true) nulled = nulled.prev;
       this.#setNull(nulled, error);
     }
     this.#waitingFor -= 1;
@@ -149,18 +188,17 @@ class PlanExecution {
   }
 
   /** Handles an error while the containers above are still being filled. @throws it where null is not allowed, for the container above. */
-  #fail(thrown: unknown, field: FieldPlan, at: Position): void {
+  #fail(thrown: unknown, field: FieldPlan, at: ResponsePosition): void {
     const error = located(thrown, field, at);
     if (at.nonNull) throw error;
     this.#setNull(at, error);
   }
 
-  /** Replaces a value by null and reports why; undefined is the whole response. If an error already made a parent null, later errors are not reported. */
-  #setNull(position: Position | undefined, error: GraphQLError): void {
-    if (this.#isNulled) return;
-    for (let at = position; at !== undefined; at = at.prev) if (at.isNulled) return;
+  /** Replaces a value by null and reports why. If an error already made a parent null, later errors are not reported. */
+  #setNull(position: ResponsePosition | undefined, error: GraphQLError): void {
+    if (this.#isBelowNull(position)) return;
     this.#errors.push(error);
-    if (position === undefined) {
+    if (position === undefined || position === this.#base) {
       this.#isNulled = true;
       return;
     }
@@ -168,7 +206,12 @@ class PlanExecution {
     position.container[position.key] = null;
   }
 
-  #complete(field: FieldPlan, plan: ValuePlan, at: Position, value: unknown): unknown {
+  #isBelowNull(position: ResponsePosition | undefined): boolean {
+    for (let at = position; at !== this.#base && at !== undefined; at = at.prev) if (at.isNulled) return true;
+    return this.#isNulled;
+  }
+
+  #complete(field: FieldPlan, plan: ValuePlan, at: ResponsePosition, value: unknown): unknown {
     if (value instanceof Error) throw value;
     if (value === null || value === undefined) {
       if (!plan.nonNull) return null;
@@ -193,7 +236,7 @@ class PlanExecution {
     }
   }
 
-  #resolve(field: FieldPlan, source: unknown, at: Position): unknown {
+  #resolve(field: FieldPlan, source: unknown, at: ResponsePosition): unknown {
     const { definition, resolve } = field;
     const { context } = this.#input;
     if (resolve !== undefined) return resolve(source, this.#argumentsOf(field), context, this.#info(field, at));
@@ -215,7 +258,7 @@ class PlanExecution {
     return values;
   }
 
-  #info({ definition, nodes, parentType }: FieldPlan, path: Position): GraphQLResolveInfo {
+  #info({ definition, nodes, parentType }: FieldPlan, path: ResponsePosition): GraphQLResolveInfo {
     const { schema, fragments, operation, variables } = this.#input;
     return {
       fieldName: definition.name,
@@ -232,7 +275,7 @@ class PlanExecution {
   }
 }
 
-function located(thrown: unknown, { nodes }: FieldPlan, at: Position): GraphQLError {
+function located(thrown: unknown, { nodes }: FieldPlan, at: ResponsePosition): GraphQLError {
   return locatedError(thrown, nodes, responsePathAsArray(at));
 }
 

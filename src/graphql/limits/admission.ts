@@ -21,6 +21,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { QueryTooComplex } from '../../errors.js';
 import { invalidValueOf } from '../argument-path.js';
+import { deferRules } from '../defer-rules.js';
 import { bounds, checkBound } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
@@ -117,7 +118,7 @@ export function createAdmission({
 
   return {
     parseOptions,
-    validationRules: introspection ? [] : [NoSchemaIntrospectionCustomRule],
+    validationRules: introspection ? deferRules : [...deferRules, NoSchemaIntrospectionCustomRule],
     validationOptions: { maxErrors: bounds.errors },
     documentText(params) {
       checkVariables(params.variables);

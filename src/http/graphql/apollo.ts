@@ -3,6 +3,7 @@ import {
   type ApolloServer,
   type ApolloServerPlugin,
   type BaseContext,
+  type GraphQLRequest,
   HeaderMap,
   type HTTPGraphQLRequest,
 } from '@apollo/server';
@@ -17,6 +18,7 @@ import { operationName, outcomeOfErrors } from '../../observability/operation-in
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import { addResponseMetadata, type ResponseMetadata } from '../../observability/response-metadata.js';
 import { documentErrors, toGraphqlError } from '../mask-error.js';
+import { acceptsParts, MultipartResponse, multipartResponse, partsContentType, withoutParts } from './parts.js';
 
 /** How requests are executed, and what is done before and after. */
 interface ApolloAdapterOptions<C extends BaseContext> {
@@ -165,6 +167,11 @@ interface ApolloPluginDeps {
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<Context> {
   const { admission, executePlanned, explains, accept, onErrors, formatError } = deps;
+  const isExplained = ({ http }: GraphQLRequest) => explains && http?.headers.get('x-explain') === '1';
+  const noteAccepted = (metadata: ResponseMetadata) => {
+    const { scope } = metadata.operation;
+    if (scope !== undefined && isCredentialAccepted(metadata)) accept(scope);
+  };
   return {
     async requestDidStart() {
       return {
@@ -183,13 +190,29 @@ export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<C
         },
 
         async responseForOperation({ document, request, contextValue: context }) {
-          const { operationName, variables } = request;
-          const result = await executePlanned?.({ document, operationName, variables, context });
+          const { operationName, variables, http } = request;
+          const defers = acceptsParts(http?.headers.get('accept'));
+          const result = await executePlanned?.({ document, operationName, variables, context, defers });
           if (result === undefined) return null;
-          const { data = null, errors } = result;
-          if (errors !== undefined) onErrors(errors, context);
-          const singleResult = { data, ...(errors && { errors: errors.map(formatError) }) };
-          return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
+          const { data = null, errors, deferred } = result;
+          const format = (found: readonly GraphQLError[]) => {
+            if (found.length > 0) onErrors(found, context);
+            return found.map(formatError);
+          };
+          if (deferred === undefined) {
+            const singleResult = { data, ...(errors && { errors: format(errors) }) };
+            return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
+          }
+          const { metadata } = context;
+          const inParts = multipartResponse(result, deferred, {
+            metadata,
+            explain: isExplained(request),
+            format,
+            onEnd: () => noteAccepted(metadata),
+          });
+          // With its type given, Apollo does not look for one that the client takes.
+          const headers = new HeaderMap([['content-type', partsContentType]]);
+          return { http: { headers }, body: { kind: 'single', singleResult: { data: inParts as never } } };
         },
 
         async didEncounterErrors({ errors, contextValue }) {
@@ -200,13 +223,14 @@ export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<C
         async willSendResponse({ request, operation, response, contextValue: { metadata } }) {
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;
+          if (result.data instanceof MultipartResponse) return;
+          request.http?.headers.set('accept', withoutParts(request.http.headers.get('accept')));
           if (operation?.operation !== 'query' || result.errors !== undefined || metadata.skipped.length > 0) {
             metadata.forbidCaching();
           }
-          addResponseMetadata(result, metadata, explains && request.http?.headers.get('x-explain') === '1');
-          const info = metadata.operation;
-          info.outcome = outcomeOfErrors(result.errors);
-          if (info.scope !== undefined && isCredentialAccepted(metadata)) accept(info.scope);
+          addResponseMetadata(result, metadata, isExplained(request));
+          metadata.operation.outcome = outcomeOfErrors(result.errors);
+          noteAccepted(metadata);
         },
       };
     },

@@ -19,6 +19,7 @@ import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
 import { createApolloPlugin, keepResult, keptResult, serveApollo } from './apollo.js';
+import { partsIn, sendInParts } from './parts.js';
 
 /** What the GraphQL route is made of. */
 export interface GraphqlRouteDeps {
@@ -107,7 +108,10 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       return createContext(services, identity, abortController(reply, deps.deadlineMs, claim), operation, claim);
     },
     send(request, reply, body, context) {
-      const bytes = responseBytes(keptResult(body), context?.metadata.claim);
+      const result = keptResult(body);
+      const inParts = partsIn(result);
+      if (inParts !== undefined) return sendInParts(reply, inParts, context?.metadata.claim);
+      const bytes = responseBytes(result, context?.metadata.claim);
       return context === undefined || responseCache === undefined
         ? sendParts(reply, bytes)
         : responseCache.finish(request, reply, bytes, context.metadata);

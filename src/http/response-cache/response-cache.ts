@@ -16,11 +16,12 @@ import type { Stage } from '../../lib/pipeline.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
+import { acceptsParts, withoutParts } from '../graphql/parts.js';
 import { readBody } from '../request-body.js';
 import { type CachedResponse, type ResponseCacheStore, represent } from './store.js';
 
-/** Headers that decide, besides the body and the credential, what the response is. */
-const keyHeaders = ['accept', 'content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
+/** Headers that decide, besides `accept`, the body and the credential, what the response is. */
+const keyHeaders = ['content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
 
 /** In bytes. A longer body is not looked up: that costs more than it is likely to save. */
 const longestKey = 64 * 1024;
@@ -130,11 +131,13 @@ export function createResponseCache({
         requestTelemetry.accept(scope);
         return sendCached(cached, scope, request, response);
       }
-      const earlier = inFlight.get(key);
+      // A client that takes parts would wait for the whole response of another, and has nothing to share.
+      const shares = !acceptsParts(request.headers.accept);
+      const earlier = shares ? inFlight.get(key) : undefined;
       if (earlier !== undefined && onlyReads(request.url ?? '', body)) return shareResult(earlier, request, response);
       const started = startFlight(scope, key);
       startedBy.set(request, started);
-      if (earlier === undefined) {
+      if (shares && earlier === undefined) {
         inFlight.set(key, started);
         void started.result.then(() => inFlight.delete(key));
       }
@@ -215,7 +218,8 @@ export function responseKey(
   { method, url = '', headers }: IncomingMessage,
   body: Buffer | undefined,
 ): ScopedKey {
-  let key = `${method} ${withoutSessionIds(url)}\n`;
+  // A whole response also serves a client that takes parts.
+  let key = `${method} ${withoutSessionIds(url)}\n${withoutParts(headers.accept)}\n`;
   for (const name of keyHeaders) key += `${headers[name] ?? ''}\n`;
   return scopedKey(scope, key + (body?.toString('latin1') ?? ''));
 }

@@ -1,0 +1,123 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import type { GraphQLError, GraphQLFormattedError } from 'graphql';
+import type { PlannedResult } from '../../graphql/executor/defer.js';
+import { responseBytes } from '../../graphql/response-text.js';
+import { joinBytes } from '../../lib/join-bytes.js';
+import type { Claim } from '../../lib/memory-budget.js';
+import { outcomeOfErrors } from '../../observability/operation-info.js';
+import { type ResponseMetadata, responseExtensions, skippedError } from '../../observability/response-metadata.js';
+
+/** The media type of a response in parts: incremental delivery v0.2, which Apollo Client and graphql-js 17 know. */
+const partsType = /^\s*multipart\/mixed\s*;\s*incrementalSpec\s*=\s*"?v0\.2"?\s*(?:;|$)/i;
+export const partsContentType = 'multipart/mixed; boundary="-"; incrementalSpec=v0.2';
+const refused = /;\s*q\s*=\s*0(?:\.0*)?\s*$/i;
+
+/** Whether a client takes a response in parts, by its header `accept`. */
+export function acceptsParts(accept = ''): boolean {
+  return accept.split(',').some(type => partsType.test(type) && !refused.test(type));
+}
+
+/** The rest of a header `accept`: what a client takes that gets its response whole. */
+export function withoutParts(accept = ''): string {
+  const types = accept.split(',');
+  return types.some(type => partsType.test(type)) ? types.filter(type => !partsType.test(type)).join() : accept;
+}
+
+/** A response in parts. It stands in place of the data of an ordinary response. */
+export class MultipartResponse {
+  readonly parts: AsyncIterable<object>;
+
+  constructor(parts: AsyncIterable<object>) {
+    this.parts = parts;
+  }
+}
+
+/** The parts of a response; undefined if it is an ordinary one. */
+export function partsIn(result: unknown): MultipartResponse | undefined {
+  const { data } = result as { data?: unknown };
+  return data instanceof MultipartResponse ? data : undefined;
+}
+
+/** How the parts of a response are made. */
+interface PartsOptions {
+  readonly metadata: ResponseMetadata;
+  /** Whether `extensions.explain` is added. */
+  readonly explain: boolean;
+  /** Errors as the client may see them. */
+  format(errors: readonly GraphQLError[]): readonly GraphQLFormattedError[];
+  /** Called before the last part. */
+  onEnd(): void;
+}
+
+/** The parts of a result, with masked errors. The last part has the `extensions` of the whole response. */
+export function multipartResponse(
+  { data = null, errors }: PlannedResult,
+  { pending, parts: later }: NonNullable<PlannedResult['deferred']>,
+  { metadata, explain, format, onEnd }: PartsOptions,
+): MultipartResponse {
+  let reported = 0;
+  /** The member `errors`, with those of the records that were left out since the last call if `addsSkipped` is true. */
+  const formatted = (found: readonly GraphQLError[] = [], addsSkipped = false) => {
+    const skipped = addsSkipped ? metadata.skipped.slice(reported) : [];
+    reported += skipped.length;
+    const all = [...format(found), ...skipped.map(skippedError)];
+    const { operation } = metadata;
+    if (operation.outcome === undefined || operation.outcome === 'ok') operation.outcome = outcomeOfErrors(all);
+    return all.length > 0 && { errors: all };
+  };
+  // Now, because an error may change the headers of the response.
+  const first = { ...formatted(errors, true), data, pending, hasNext: true };
+
+  async function* parts(): AsyncGenerator<object> {
+    yield first;
+    for await (const { incremental = [], completed = [], ...part } of later) {
+      const last = incremental.length - 1;
+      const masked = {
+        ...part,
+        ...(incremental.length > 0 && {
+          incremental: incremental.map(({ errors: found, ...entry }, index) => ({
+            ...entry,
+            ...formatted(found, index === last),
+          })),
+        }),
+        completed: completed.map(({ errors: found, ...entry }) => ({ ...entry, ...formatted(found) })),
+      };
+      if (part.hasNext) {
+        yield masked;
+        continue;
+      }
+      onEnd();
+      const extensions = responseExtensions(metadata, explain);
+      if (extensions === undefined) return yield masked;
+      // Apollo Client does not read the extensions of a part that has data.
+      yield { ...masked, hasNext: true };
+      yield { extensions, hasNext: false };
+    }
+  }
+  return new MultipartResponse(parts());
+}
+
+const opening = Buffer.from('\r\n---');
+const partHead = Buffer.from('\r\ncontent-type: application/json; charset=utf-8\r\n\r\n');
+const closing = Buffer.from('--\r\n');
+
+/** Sends each part as soon as it is there and the client has read those before it. */
+export function sendInParts(reply: FastifyReply, { parts }: MultipartResponse, claim: Claim | undefined): FastifyReply {
+  async function* chunks(): AsyncGenerator<Buffer> {
+    yield opening;
+    for await (const part of parts) {
+      // What was read stays counted, because later parts are made of it too.
+      const ofPart = claim?.another();
+      try {
+        const { parts: bytes } = responseBytes(part, ofPart);
+        yield joinBytes([partHead, ...bytes, opening]);
+      } finally {
+        ofPart?.release();
+      }
+    }
+    yield closing;
+  }
+  // Proxies such as nginx would buffer the parts otherwise.
+  return reply.header('x-accel-buffering', 'no').send(Readable.from(chunks(), { objectMode: false }));
+}

@@ -3,8 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
 import { ask } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
 import { redisPlaces } from './support/redis-cluster.js';
@@ -43,34 +45,45 @@ const startService = () =>
     response.end(JSON.stringify(isRecord ? { id: 1, name: 'M', review_status: 'published' } : { data: companies }));
   });
 
-/** A client's endpoint that counts what arrives by Idempotency-Key, and fails now and then. */
+/** A client's endpoint that counts what arrives by Idempotency-Key, and fails or rejects now and then. */
 async function startEndpoint() {
   const received = new Map<string, number>();
-  const url = await serve((request, response) => {
+  /** The last call. */
+  const last = { headers: {} as Record<string, string>, body: '' };
+  const url = await serve(async (request, response) => {
     const key = String(request.headers['idempotency-key']);
     received.set(key, (received.get(key) ?? 0) + 1);
+    const body = await text(request).catch(() => '');
+    Object.assign(last, { headers: request.headers, body });
     const chance = Math.random();
-    const answer = () =>
-      response.writeHead(chance < 0.2 ? 503 : 200).end('{"title":"T","message":"M","redirectUrl":null}');
+    const status = chance < 0.2 ? 503 : chance > 0.8 ? 400 : 200;
+    const answer = () => response.writeHead(status).end('{"title":"T","message":"M","redirectUrl":null}');
     if (chance < 0.3) setTimeout(answer, 30);
     else answer();
   });
-  return { url, received };
+  return { url, received, last };
 }
 
 const registerMutation = `mutation ($name: String!, $url: String!) {
   registerExportEndpoint(input: { name: $name, url: $url, description: "D", headers: [{ name: "X-Token", value: "t" }] }) { endpoint { name } } }`;
+const rotateMutation = 'mutation { rotateExportEndpointSecret(input: { name: "target" }) { signingSecret } }';
 const deleteMutation =
   'mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { endpoint { name } } }';
 const exportMutation = `mutation ($key: String!) {
   exportMarketToEndpoint(input: { marketId: 1, endpoint: "target", companies: { all: true }, idempotencyKey: $key }) {
-    __typename ... on ExportDelivered { exportId } ... on ExportFailed { exportId outcome } } }`;
+    __typename ... on ExportEnding { exportId } } }`;
+const retryMutation = `mutation ($key: String!, $id: ID!) {
+  retryExport(input: { exportId: $id, idempotencyKey: $key }) { __typename ... on ExportEnding { exportId } } }`;
+const testMutation = `mutation {
+  testExportEndpoint(input: { endpoint: "target" }) { __typename ... on ExportEnding { exportId } } }`;
 const stateQuery = `{ exportEndpoints { name } exports(first: 100) { totalCount
-  nodes { id idempotencyKey outcome attempts { status } } } }`;
+  nodes { id idempotencyKey isTest retryOf outcome attempts { status } } } }`;
 
 interface ShownExport {
   readonly id: string;
-  readonly idempotencyKey: string;
+  readonly idempotencyKey: string | null;
+  readonly isTest: boolean;
+  readonly retryOf: string | null;
   readonly outcome: string;
   readonly attempts: readonly unknown[];
 }
@@ -81,9 +94,21 @@ interface Confirmed {
   readonly deleted: Set<string>;
   /** Export ids by idempotency key. */
   readonly exported: Map<string, string>;
-  /** Idempotency keys that were sent, confirmed or not. */
-  readonly asked: string[];
+  /** Exports and retries that were sent, confirmed or not, by their idempotency keys. */
+  readonly asked: Map<string, Mutation>;
+  /** Export ids of tests. */
+  readonly tested: string[];
+  /** The signing secret of the endpoint. */
+  secret: string | undefined;
 }
+
+interface Mutation {
+  readonly document: string;
+  readonly variables: Record<string, string>;
+}
+
+/** The result of a mutation that sends an export. */
+const resultIn = (data: Record<string, { __typename: string; exportId: string } | null>) => Object.values(data)[0];
 
 const unavailable = 'UPSTREAM_UNAVAILABLE';
 
@@ -96,7 +121,7 @@ async function askPatiently(...question: Parameters<typeof ask>) {
   }
 }
 
-/** Registers, deletes and exports, each without a pause, until no one answers any more; notes what is confirmed. */
+/** Registers, deletes, exports, retries, tests and rotates, the first four without a pause, until no one answers any more; notes what is confirmed. */
 async function work(
   address: string,
   headers: Record<string, string>,
@@ -122,14 +147,36 @@ async function work(
     }
   }
   async function exporting(worker: number) {
+    const sendExport = async (document: string, variables: Record<string, string> & { readonly key: string }) => {
+      confirmed.asked.set(variables.key, { document, variables });
+      const data = await send(document, variables);
+      const result = data && resultIn(data);
+      if (result) confirmed.exported.set(variables.key, result.exportId);
+      return result;
+    };
     for (let index = 1; ; index++) {
       const key = `export ${worker}.${index}`;
-      confirmed.asked.push(key);
-      const data = await send(exportMutation, { key });
-      if (data) confirmed.exported.set(key, data.exportMarketToEndpoint.exportId);
+      const result = await sendExport(exportMutation, { key });
+      if (result?.__typename !== 'ExportRejected') continue;
+      await sendExport(retryMutation, { key: `retry of ${key}`, id: result.exportId });
     }
   }
-  const ends = await Promise.allSettled([registering(), exporting(1), exporting(2)]);
+  async function testing() {
+    for (;;) {
+      const data = await send(testMutation, {});
+      const result = data && resultIn(data);
+      if (result) confirmed.tested.push(result.exportId);
+      await pause(20);
+    }
+  }
+  async function rotating() {
+    for (;;) {
+      const data = await send(rotateMutation, {});
+      if (data) confirmed.secret = data.rotateExportEndpointSecret.signingSecret;
+      await pause(20);
+    }
+  }
+  const ends = await Promise.allSettled([registering(), exporting(1), exporting(2), testing(), rotating()]);
   const refusals = ends.map(end => (end.status === 'rejected' ? String(end.reason) : ''));
   expect(refusals.filter(text => text.includes('"code"'))).toEqual([]);
 }
@@ -164,7 +211,7 @@ test.each(Object.entries(storages))(
       EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true',
       SESSION_SECRET: 's'.repeat(32),
     };
-    const totals = { registered: 0, exported: 0, cutOff: 0 };
+    const totals = { registered: 0, exported: 0, retried: 0, tested: 0, rotated: 0, cutOff: 0 };
     let gateway = await program.start(env);
     try {
       for (let round = 1; round <= kills; round++) {
@@ -177,14 +224,21 @@ test.each(Object.entries(storages))(
         );
         expect(setUp.errors?.[0].extensions.code ?? 'CONFLICT').toBe('CONFLICT');
 
-        const confirmed: Confirmed = { registered: new Set(), deleted: new Set(), exported: new Map(), asked: [] };
+        const confirmed: Confirmed = {
+          registered: new Set(),
+          deleted: new Set(),
+          exported: new Map(),
+          asked: new Map(),
+          tested: [],
+          secret: undefined,
+        };
         const working = work(`${gateway.url}/graphql`, headers, endpoint.url, confirmed);
         await pause(Math.random() * longestLifeMs);
         // On a busy machine nothing may be confirmed yet. The last gateway lives until something is.
         while (round === kills && totals.registered + confirmed.registered.size === 0) await pause(5);
         await gateway.kill();
         await working;
-        const { registered, deleted, exported, asked } = confirmed;
+        const { registered, deleted, exported, asked, tested, secret } = confirmed;
         gateway = await program.start(env);
         const address = `${gateway.url}/graphql`;
         const state = async () => (await askPatiently(address, stateQuery, {}, headers)).data;
@@ -195,36 +249,52 @@ test.each(Object.entries(storages))(
         expect(names.filter((name: string) => deleted.has(name))).toEqual([]);
 
         expect(exports.totalCount).toBeLessThan(100);
-        const records = new Map<string, ShownExport>(
-          exports.nodes.map((node: ShownExport) => [node.idempotencyKey, node]),
-        );
+        const nodes: readonly ShownExport[] = exports.nodes;
+        const records = new Map(nodes.flatMap(node => (node.isTest ? [] : [[node.idempotencyKey, node] as const])));
+        const ended = expect.stringMatching(/DELIVERED|FAILED|REJECTED/);
         for (const [key, id] of exported) {
-          expect(records.get(key)).toMatchObject({ id, outcome: expect.stringMatching(/DELIVERED|FAILED/) });
+          const retryOf = asked.get(key)?.variables.id ?? null;
+          expect(records.get(key)).toMatchObject({ id, outcome: ended, retryOf });
+        }
+        for (const id of tested) {
+          expect(nodes.find(node => node.id === id)).toMatchObject({ isTest: true, outcome: ended });
         }
         for (const [id, calls] of endpoint.received) {
-          const record = exports.nodes.find((node: ShownExport) => node.id === id);
+          const record = nodes.find(node => node.id === id);
           expect(record?.attempts.length).toBeGreaterThanOrEqual(calls);
         }
         const sent = new Map(endpoint.received);
 
         // A repeated request with the same key gets the first outcome, or learns that it is unknown.
-        for (const key of asked.filter(each => !exported.has(each))) {
+        for (const [key, { document, variables }] of asked) {
+          if (exported.has(key)) continue;
           const record = records.get(key);
-          const { data, errors } = await askPatiently(address, exportMutation, { key }, headers);
+          const { data, errors } = await askPatiently(address, document, variables, headers);
           if (record === undefined) {
-            expect(data.exportMarketToEndpoint?.__typename ?? errors?.[0].extensions.code).toMatch(
-              /Export(Delivered|Failed)|CONFLICT/,
+            expect(resultIn(data)?.__typename ?? errors?.[0].extensions.code).toMatch(
+              /Export(Delivered|Failed|Rejected)|CONFLICT/,
             );
             continue;
           }
           totals.cutOff++;
           expect(endpoint.received.get(record.id)).toBe(sent.get(record.id));
           if (record.outcome === 'RUNNING') expect(errors?.[0].extensions.code).toBe('CONFLICT');
-          else expect(data.exportMarketToEndpoint.exportId).toBe(record.id);
+          else expect(resultIn(data)?.exportId).toBe(record.id);
           if (storage === 'one file') expect(record.outcome).not.toBe('RUNNING');
         }
-        const after = (await state()).exports.nodes.map(({ idempotencyKey }: ShownExport) => idempotencyKey);
-        expect(new Set(after).size).toBe(after.length);
+        const after: readonly ShownExport[] = (await state()).exports.nodes;
+        for (const member of ['idempotencyKey', 'retryOf'] as const) {
+          const values = after.flatMap(node => node[member] ?? []);
+          expect(new Set(values).size).toBe(values.length);
+        }
+        // A rotation that was stored and not confirmed leaves the confirmed secret valid.
+        if (secret !== undefined) {
+          await askPatiently(address, testMutation, {}, headers);
+          new Webhook(secret).verify(endpoint.last.body, endpoint.last.headers);
+        }
+        totals.retried += [...exported.keys()].filter(key => key.startsWith('retry')).length;
+        totals.tested += tested.length;
+        totals.rotated += secret === undefined ? 0 : 1;
         totals.registered += registered.size;
         totals.exported += exported.size;
         endpoint.received.clear();

@@ -1659,8 +1659,8 @@ export type Subscription = {
    */
   readonly eventUpdates?: Maybe<EventUpdate>;
   /**
-   * Progress of one export of the client's team. Sends the current state at once, then each change: before and after each call to the endpoint. Completes when
-   * the export has ended. Fails with `NOT_FOUND` if the team has no such export. The gateway reads its own record every `POLL_INTERVAL_MS` (an operator
+   * Progress of one export of the client's team. Sends the current state at once, and the new state after each call to the endpoint. Several
+   * calls within one interval are one message. Completes when the export has ended. Fails with `NOT_FOUND` if the team has no such export. The gateway reads its own record every `POLL_INTERVAL_MS` (an operator
    * setting); no upstream call.
    */
   readonly exportProgress?: Maybe<Export>;

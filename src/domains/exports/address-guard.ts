@@ -10,10 +10,10 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
 
-  constructor(hostname: string) {
-    super(
-      `${hostname} is, or resolves to, a private address; the operator can allow these with EXPORT_ALLOW_PRIVATE_ADDRESSES`,
-    );
+  /** @param canBeAllowed whether the configuration could allow the address. */
+  constructor(hostname: string, canBeAllowed: boolean) {
+    const remedy = canBeAllowed ? '; the operator can allow it with EXPORT_ALLOW_PRIVATE_ADDRESSES' : '';
+    super(`${hostname} is, or resolves to, an address that exports may not reach${remedy}`);
   }
 }
 
@@ -63,10 +63,13 @@ export const resolveName: Resolve = async hostname => {
 export function createAddressGuard(allowPrivate: boolean, resolve: Resolve): AddressGuard {
   const allowed = (address: string) => isAllowed(address, allowPrivate);
 
+  const refused = (hostname: string, addresses: readonly string[]) =>
+    new AddressRefused(hostname, !allowPrivate && addresses.every(address => isAllowed(address, true)));
+
   async function allowedAddresses(hostname: string): Promise<readonly string[]> {
-    if (loopbackName.test(hostname) && !allowPrivate) throw new AddressRefused(hostname);
+    if (loopbackName.test(hostname) && !allowPrivate) throw new AddressRefused(hostname, true);
     const addresses = await resolve(hostname);
-    if (!addresses.every(allowed)) throw new AddressRefused(hostname);
+    if (!addresses.every(allowed)) throw refused(hostname, addresses);
     return addresses;
   }
 
@@ -88,7 +91,7 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve): Add
     async check({ hostname }) {
       const literal = literalOf(hostname);
       if (literal !== undefined) {
-        if (!allowed(literal)) throw new AddressRefused(hostname);
+        if (!allowed(literal)) throw refused(hostname, [literal]);
         return;
       }
       await allowedAddresses(hostname).catch(error => {
@@ -98,7 +101,7 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve): Add
     connect(options, callback) {
       // A literal address is never looked up, so it must be checked here.
       const literal = literalOf(options.hostname);
-      if (literal !== undefined && !allowed(literal)) callback(new AddressRefused(options.hostname), null);
+      if (literal !== undefined && !allowed(literal)) callback(refused(options.hostname, [literal]), null);
       else connectChecked(options, callback);
     },
   };

@@ -33,13 +33,11 @@ const largestBody = 1024 * 1024;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const mostInformational = 10;
 
-const refusedMessage =
-  'The URL of the endpoint leads to a private address, so nothing was sent. The operator can allow these with EXPORT_ALLOW_PRIVATE_ADDRESSES.';
-
 /** How one attempt ended. `body` is undefined if the response is not final, or if its body is too large. */
 type AttemptEnd =
   | { readonly status: number; readonly fault: null; readonly body: string | undefined }
-  | { readonly status: null; readonly fault: NonNullable<ExportAttempt['fault']> };
+  | { readonly status: null; readonly fault: 'TIMEOUT' | 'BROKEN' }
+  | { readonly status: null; readonly fault: 'ADDRESS_REFUSED'; readonly reason: string };
 
 /** A timer of the process. */
 export const realTimer: StartTimer = (milliseconds, fire) => {
@@ -67,7 +65,9 @@ export async function deliver(
     const milliseconds = Math.round(performance.now() - startedAt);
     attempts.push({ ...attempt, status: end.status, fault: end.fault, milliseconds });
 
-    if (end.fault === 'ADDRESS_REFUSED') return { attempts, outcome: { kind: 'FAILED', message: refusedMessage } };
+    if (end.fault === 'ADDRESS_REFUSED') {
+      return { attempts, outcome: { kind: 'FAILED', message: `Nothing was sent: ${end.reason}.` } };
+    }
     if (end.fault === null && meaningOf(end.status) !== 'exception') {
       return { attempts, outcome: outcomeOfResponse(end.status, end.body) };
     }
@@ -111,7 +111,8 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
     return { status: statusCode, fault: null, body: isRead ? await textOf(body) : undefined };
   } catch (error) {
     if (aborting.signal.reason === timedOut) return { status: null, fault: 'TIMEOUT' };
-    return { status: null, fault: error instanceof AddressRefused ? 'ADDRESS_REFUSED' : 'BROKEN' };
+    if (error instanceof AddressRefused) return { status: null, fault: 'ADDRESS_REFUSED', reason: error.message };
+    return { status: null, fault: 'BROKEN' };
   } finally {
     cancelTimer();
     await client.destroy();

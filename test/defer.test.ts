@@ -1,3 +1,5 @@
+import { ApolloClient, gql, HttpLink, InMemoryCache } from '@apollo/client';
+import { GraphQL17Alpha9Handler } from '@apollo/client/incremental';
 import { describe, expect, test } from '@jest/globals';
 import {
   buildSchema,
@@ -18,6 +20,7 @@ import { deferRules } from '../src/graphql/defer-rules.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { acceptsParts, withoutParts } from '../src/http/graphql/parts.js';
 import { startSandbox } from '../src/sandbox/server.js';
+import { launchChromium } from './support/chromium.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
 import { type Draw, drawFrom } from './support/seeded.js';
 import { reply, startStubService } from './support/stub-service.js';
@@ -237,6 +240,8 @@ test('knows which clients take parts, and what else they take', () => {
   expect(acceptsParts(accept)).toBe(true);
   expect(withoutParts(accept)).toBe('application/graphql-response+json,application/json;q=0.9');
   expect(acceptsParts('application/json, multipart/mixed; incrementalSpec="v0.2"')).toBe(true);
+  expect(withoutParts('multipart/mixed;incrementalSpec=v0.2,text/html')).toBe('text/html,application/json');
+  expect(withoutParts('*/*')).toBe('*/*');
   for (const other of [
     undefined,
     '*/*',
@@ -338,6 +343,72 @@ describe('over HTTP', () => {
     }
   });
 
+  test('Apollo Client has the events before their observations, then both', async () => {
+    const held = await startWithObservationsHeld();
+    const client = new ApolloClient({
+      cache: new InMemoryCache(),
+      link: new HttpLink({ uri: `${held.gateway.url}/graphql`, headers: demoHeaders }),
+      // Its declaration does not fit `exactOptionalPropertyTypes`.
+      incrementalHandler: new GraphQL17Alpha9Handler() as never,
+    });
+    try {
+      // biome-ignore lint/suspicious/noExplicitAny: the data of a response in parts
+      const seen: { dataState: string; data: any; error?: unknown }[] = [];
+      const watched = client.watchQuery({ query: gql(eventsQuery) }).subscribe(result => seen.push(result));
+      await until(() => seen.at(-1)?.data?.events !== undefined && held.held() > 0);
+      const early = seen.at(-1);
+      expect([early?.dataState, early?.data.events.nodes.map(Object.keys)]).toEqual([
+        'streaming',
+        Array(2).fill(['__typename', 'id', 'title']),
+      ]);
+      held.open();
+      await until(() => seen.at(-1)?.dataState === 'complete');
+      const [{ references }] = seen.at(-1)?.data.events.nodes ?? [];
+      expect(typeof references[0].observation.title).toBe('string');
+      expect(seen.map(({ error }) => error).filter(error => error !== undefined)).toEqual([]);
+      watched.unsubscribe();
+    } finally {
+      client.stop();
+      await held.close();
+    }
+  });
+
+  test('Chromium shows the events while their observations hang', async () => {
+    const held = await startWithObservationsHeld();
+    const browser = await launchChromium();
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${held.gateway.url}/graphql`);
+      const init = {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept, ...demoHeaders },
+        body: JSON.stringify({ query: eventsQuery }),
+      };
+      await page.evaluate(`
+        document.body.replaceChildren();
+        fetch('/graphql', ${JSON.stringify(init)}).then(async response => {
+          const chunks = response.body.pipeThrough(new TextDecoderStream());
+          for await (const text of chunks) {
+            document.body.append(Object.assign(document.createElement('pre'), { textContent: text }));
+          }
+        });
+        // Not the promise, for which it would wait.
+        undefined;
+      `);
+      await page.getByText('"pending"').first().waitFor();
+      await until(() => held.held() > 0);
+      const shown = () => page.locator('body').innerText();
+      expect(await shown()).not.toContain('"hasNext":false');
+      expect(await shown()).toContain('"title"');
+      held.open();
+      await page.getByText('"hasNext":false').waitFor();
+      expect(await shown()).toContain('"observation"');
+    } finally {
+      await browser.close();
+      await held.close();
+    }
+  }, 60_000);
+
   test('masks an error in a later part, and has the metadata in the last', async () => {
     const held = await startWithObservationsHeld({ EXPLAIN: 'true' });
     try {
@@ -379,10 +450,12 @@ describe('over HTTP', () => {
       const inParts = await Promise.all([1, 2, 3].map(() => post(gateway.url, eventsQuery, { accept })));
       for (const response of inParts) expect(response.headers.get('content-type')).toMatch(/^multipart/);
       for (const response of inParts) expect(partsOf(await response.text()).length).toBeGreaterThan(1);
-      const alone = await post(gateway.url, '{ viewer { authentication } }', {
-        accept: 'multipart/mixed;incrementalSpec=v0.2',
-      });
-      expect([alone.status, alone.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+      for (const rest of ['', ',text/html']) {
+        const alone = await post(gateway.url, '{ viewer { authentication } }', {
+          accept: `multipart/mixed;incrementalSpec=v0.2${rest}`,
+        });
+        expect([alone.status, alone.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+      }
       const others = [
         '*/*',
         'application/json',

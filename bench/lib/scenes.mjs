@@ -112,6 +112,47 @@ async function stampedeOf(bench, { name: kind, title, servers, bodyOf, env }) {
   };
 }
 
+/** The first part of a query with deferred observations, over a service that takes 250 ms for each call. @param {Bench} bench @returns {Promise<Scene>} */
+async function deferred(bench) {
+  const delayMs = 250;
+  const server = await open('ours', bench, delayMs);
+  const query = variants.ours.flagship.replace(/observation \{([^}]*)\}/, '... @defer { observation {$1} }');
+  const times = { first: [], last: [] };
+  const warmUps = 10;
+  for (let run = 0; run < warmUps + bench.rounds * 2; run += 1) {
+    const startedAt = performance.now();
+    const response = await fetch(`${server.origin}/graphql`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'multipart/mixed;incrementalSpec=v0.2,application/json',
+        'x-api-key': `deferred-${run}`,
+      },
+      body: JSON.stringify({ query }),
+    });
+    let text = '';
+    let first;
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      if (text.includes('"hasNext":true')) first ??= performance.now() - startedAt;
+    }
+    if (first === undefined || text.includes('"errors"')) {
+      throw new Error(`deferred: ${response.status} ${text.slice(0, 200)}`);
+    }
+    if (run < warmUps) continue;
+    times.first.push(first);
+    times.last.push(performance.now() - startedAt);
+  }
+  await server.stop();
+  const first = median(times.first);
+  return {
+    title: `Observations deferred, ${delayMs} ms for each upstream call`,
+    columns: ['first part, ms', 'last part, ms', 'one upstream call, ms'],
+    rows: [[Math.round(first), Math.round(median(times.last)), delayMs]],
+    ratios: [{ what: 'deferred: time to the first part / one upstream call', value: first / delayMs, atMost: 1.3 }],
+  };
+}
+
 /** `first: 100` with 400 observations of their own, each call taking 20 ms. @param {Bench} bench @returns {Promise<Scene>} */
 export async function manyReferences(bench) {
   const delayMs = 20;
@@ -254,6 +295,7 @@ export const scenes = {
   stampede,
   'apollo-client': apolloClient,
   trusted,
+  deferred,
   references: manyReferences,
   slowdown,
   memory,

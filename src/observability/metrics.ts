@@ -142,7 +142,7 @@ async function removeOperation(counter: Counter<'operation'>, operation: string)
 export function gaugeOldSeals({ registry }: Metrics, counts: Record<string, () => number | Promise<number>>): void {
   new Gauge({
     name: 'gateway_sealed_under_old_secret',
-    help: 'Sessions used in the last 15 minutes, and endpoint headers in the registry, that are sealed with a SESSION_SECRET other than the first',
+    help: 'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints in the registry, that are sealed with a SESSION_SECRET other than the first',
     labelNames: ['kind'],
     registers: [registry],
     async collect() {

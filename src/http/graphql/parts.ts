@@ -12,16 +12,21 @@ import { type ResponseMetadata, responseExtensions, skippedError } from '../../o
 const partsType = /^\s*multipart\/mixed\s*;\s*incrementalSpec\s*=\s*"?v0\.2"?\s*(?:;|$)/i;
 export const partsContentType = 'multipart/mixed; boundary="-"; incrementalSpec=v0.2';
 const refused = /;\s*q\s*=\s*0(?:\.0*)?\s*$/i;
+/** The types of a whole response. */
+const jsonType = /^\s*(?:\*|application)\/(?:\*|json|graphql-response\+json)\s*(?:;|$)/i;
 
 /** Whether a client takes a response in parts, by its header `accept`. */
 export function acceptsParts(accept = ''): boolean {
   return accept.split(',').some(type => partsType.test(type) && !refused.test(type));
 }
 
-/** The rest of a header `accept`: what a client takes that gets its response whole. */
+/** The header `accept` for a response that is sent whole: a client that takes parts also takes JSON. */
 export function withoutParts(accept = ''): string {
+  if (!/incrementalSpec/i.test(accept)) return accept;
   const types = accept.split(',');
-  return types.some(type => partsType.test(type)) ? types.filter(type => !partsType.test(type)).join() : accept;
+  const others = types.filter(type => !partsType.test(type));
+  if (others.length === types.length) return accept;
+  return (others.some(type => jsonType.test(type)) ? others : [...others, 'application/json']).join();
 }
 
 /** A response in parts. It stands in place of the data of an ordinary response. */

@@ -1251,7 +1251,7 @@ describe('the record of exports', () => {
     const request = fetch(`${gateway.url}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...admin },
-      body: JSON.stringify({ query: exportMutation, variables: { input: order() } }),
+      body: JSON.stringify({ query: exportMutation, variables: { input: order({ idempotencyKey }) } }),
       signal: client.signal,
     });
     await receivedCall;
@@ -1259,7 +1259,12 @@ describe('the record of exports', () => {
     await expect(request).rejects.toThrow();
     answer();
     await until(async () => (await listed()).nodes[0].outcome !== 'RUNNING');
-    expect((await listed()).nodes[0]).toMatchObject({ outcome: 'DELIVERED' });
+    const { data } = await gateway.query(
+      `{ export(by: { idempotencyKey: "${idempotencyKey}" }) { outcome result { __typename } } }`,
+      {},
+      admin,
+    );
+    expect(data.export).toEqual({ outcome: 'DELIVERED', result: { __typename: 'ExportDelivered' } });
   });
 
   test('lists client, user, endpoint, market, times and outcome, newest first, in pages', async () => {
@@ -1386,6 +1391,8 @@ describe('the record of exports', () => {
       message: expect.stringMatching(/not known whether/),
     });
     expect(endpoint.received).toHaveLength(1);
+    expect((await retry(exportId)).data.retryExport.__typename).toBe('ExportDelivered');
+    expect(endpoint.received).toHaveLength(2);
   });
 });
 

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';
@@ -663,6 +664,30 @@ describe('the signature of an export', () => {
     expect(signedAt(rotatedAt + day - 1)).toHaveLength(2);
     const at = new Date(rotatedAt + day);
     expect(signedAt(rotatedAt + day)).toEqual([new Webhook(fresh.reveal()).sign('one', at, '{}')]);
+  });
+
+  test('uses secrets that Redis holds only encrypted', async () => {
+    const place = await startRedis();
+    const redis = new Redis(place.url);
+    cleanups.push(
+      () => redis.disconnect(),
+      () => place.stop(),
+    );
+    gateway = await gatewayWith({}, { redisUrl: place.url });
+    const endpoint = await startEndpoint(json(400, { title: 'No', message: 'M' }));
+    const first = await secretOf({ headers: [{ name: 'X-Token', value: 'very secret' }] }, endpoint.url);
+    const { data } = await gateway.query(rotateMutation, { name: crm }, admin);
+    await retry((await send()).data.exportMarketToEndpoint.exportId);
+    expect(endpoint.received).toHaveLength(2);
+    const stored: string[] = [];
+    for (const name of await redis.keys('*')) {
+      const isHash = (await redis.type(name)) === 'hash';
+      stored.push(JSON.stringify(isHash ? await redis.hgetall(name) : await redis.get(name).catch(() => '')));
+    }
+    expect(stored.join()).toContain('sealedSigningSecrets');
+    for (const secret of [first, data.rotateExportEndpointSecret.signingSecret, 'whsec_very secret']) {
+      expect(stored.join()).not.toContain(secret.slice('whsec_'.length));
+    }
   });
 
   test('uses a secret that no list and no file shows', async () => {

@@ -26,6 +26,8 @@ export interface Listener {
   next(result: EncodedResult, replaces: boolean): void;
   fail(errors: string): void;
   complete(): void;
+  /** Waits until the client has taken most of what waits for it, or the subscription has ended. */
+  room(): Promise<void>;
 }
 
 /** Where the values of a shared execution come from, and how values and errors become text. */
@@ -103,6 +105,9 @@ export class SharedExecution {
         if (this.#resumable?.isResumed) this.#onClosed();
         const rendering = this.#render(value);
         await this.#tell(rendering, await rendering.result);
+        // A client that catches up takes its time. No other client waits for it: a resumed execution is not shared after its first value.
+        const [only, other] = this.#resumable?.isResumed ? this.#members : [];
+        if (only !== undefined && other === undefined) await only.listener.room();
       }
       this.#end();
       await this.#tellEnd(listener => listener.complete());
@@ -277,6 +282,7 @@ export class Subscriber implements Listener {
   #waitingBytes = 0;
   #end: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
+  #onRoom: (() => void) | undefined;
 
   constructor(buffer: SendBuffer) {
     this.#buffer = buffer;
@@ -333,6 +339,15 @@ export class Subscriber implements Listener {
     }
   }
 
+  /** Waits until the client has taken most of what waits for it, or the subscription has ended. */
+  async room(): Promise<void> {
+    while (this.#end === undefined && this.#waitingBytes > slowBytes) {
+      await new Promise<void>(resolve => {
+        this.#onRoom = resolve;
+      });
+    }
+  }
+
   #clear(): void {
     this.#waiting.length = 0;
     this.#count(-this.#waitingBytes);
@@ -341,10 +356,12 @@ export class Subscriber implements Listener {
   #count(by: number): void {
     this.#waitingBytes += by;
     this.#buffer.queue(by);
+    if (by < 0) this.#onRoom?.();
   }
 
   #endWith(error: unknown): void {
     this.#end ??= { error };
     this.#wake?.();
+    this.#onRoom?.();
   }
 }

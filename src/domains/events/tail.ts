@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Vector } from '../../data/embeddings/vector.js';
 import { largestPage } from '../../graphql/input.js';
 import { type Event, newestVersions } from './model.js';
@@ -58,9 +59,17 @@ export const updateKey = ({ id, lastUpdated }: Event): string => `${lastUpdated 
 /** The time of an update, in milliseconds since 1970. */
 export const updateTime = (key: string): number => Date.parse(key.slice(0, key.indexOf(' '))) || 0;
 
-/** The oldest update first. */
+/** The first bytes of a digest. */
+export const digest = (text: string, bytes: number) => createHash('sha256').update(text).digest().subarray(0, bytes);
+
+/** The length of a hash, in bytes. */
+export const hashBytes = 6;
+/** Stands for an update in a cursor. */
+export const hashOf = (key: string): string => digest(key, hashBytes).toString('hex');
+
+/** The oldest update first. Those of the same time are sorted by their hashes, as in a cursor. */
 export const compareKeys = (one: string, other: string): number =>
-  updateTime(one) - updateTime(other) || (one < other ? -1 : 1);
+  updateTime(one) - updateTime(other) || (hashOf(one) < hashOf(other) ? -1 : 1);
 
 /**
  * Reads the tail of the list. It always sends both ends of the range, because the service's defaults change at midnight UTC

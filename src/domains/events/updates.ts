@@ -1,9 +1,18 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
 import { BadUserInput } from '../../errors.js';
 import type { Event } from './model.js';
-import { compareKeys, type ReadBetween, readSince, type Tail, updateKey, updateTime } from './tail.js';
+import {
+  compareKeys,
+  digest,
+  hashBytes,
+  hashOf,
+  type ReadBetween,
+  readSince,
+  type Tail,
+  updateKey,
+  updateTime,
+} from './tail.js';
 
 /** One message of `eventUpdates`. It has no event where a subscription begins, or where it begins again after a gap. */
 export interface EventUpdate {
@@ -25,16 +34,17 @@ export interface FleetTail extends Tail {
 export interface Position {
   /** In milliseconds since 1970, by the clock of the service. */
   readonly from: number;
+  /** Of the updates at `from`, the client has those whose hash is not greater. Empty: none, but for those in `seen`. */
+  readonly fromHash: string;
   /** The hashes of updates, each with its time. A cursor does not tell it: the time is then `from`. */
   readonly seen: ReadonlyMap<string, number>;
 }
 
 const dayMs = 24 * 60 * 60_000;
-const version = 1;
+const version = 2;
 const filterBytes = 4;
 const timeBytes = 6;
-const hashBytes = 6;
-const headBytes = 1 + filterBytes + timeBytes;
+const headBytes = 1 + filterBytes + timeBytes + hashBytes;
 /** A cursor names at most so many updates, which keeps it below 4 KB. */
 const mostInCursor = 480;
 /** A client that was away for longer, or missed more updates, is told of a gap. */
@@ -44,17 +54,21 @@ const mostMissed = 2_000;
 const mostReads = 3;
 const retryMs = { first: 500, most: 30_000 };
 
-const digest = (text: string, bytes: number) => createHash('sha256').update(text).digest().subarray(0, bytes);
-const hashOf = (key: string) => digest(key, hashBytes).toString('base64url');
+const noHash = '0'.repeat(2 * hashBytes);
 
 /** @param filter identifies the filter of the subscription: a cursor belongs to one. */
-export function cursorAt({ from, seen }: Position, filter: string): string {
-  const latest = [...seen].sort(([, one], [, other]) => other - one).slice(0, mostInCursor);
-  const start = latest.length < seen.size ? Math.max(from, latest.at(-1)?.[1] ?? 0) : from;
+export function cursorAt({ from, fromHash, seen }: Position, filter: string): string {
+  // The order in which updates are sent: what is left out of the cursor lies before all that follows.
+  const newestFirst = [...seen].sort(
+    ([hash, time], [otherHash, otherTime]) => otherTime - time || (hash < otherHash ? 1 : -1),
+  );
+  const latest = newestFirst.slice(0, mostInCursor);
+  const [startHash, start] = newestFirst[mostInCursor] ?? [fromHash, from];
   const head = Buffer.alloc(headBytes, version);
   digest(filter, filterBytes).copy(head, 1);
   head.writeUIntBE(start, 1 + filterBytes, timeBytes);
-  return Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'base64url'))]).toString('base64url');
+  head.write(startHash || noHash, headBytes - hashBytes, 'hex');
+  return Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]).toString('base64url');
 }
 
 /** @throws BadUserInput that names `after`. */
@@ -63,6 +77,7 @@ export function positionIn(cursor: string, filter: string): Position {
   const count = (bytes.length - headBytes) / hashBytes;
   const isCursor = bytes[0] === version && Number.isInteger(count) && count >= 0 && count <= mostInCursor;
   const from = isCursor ? bytes.readUIntBE(1 + filterBytes, timeBytes) : 0;
+  const fromHash = bytes.toString('hex', headBytes - hashBytes, headBytes);
   if (!isCursor || from > Date.now() + dayMs || bytes.toString('base64url') !== cursor) {
     throw new BadUserInput('after', 'is not a cursor of eventUpdates');
   }
@@ -70,16 +85,18 @@ export function positionIn(cursor: string, filter: string): Position {
     throw new BadUserInput('after', 'is a cursor of a subscription with another filter');
   }
   const hashes = Array.from({ length: count }, (_, index) =>
-    bytes.subarray(headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes).toString('base64url'),
+    bytes.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),
   );
   return {
     from,
+    fromHash: fromHash === noHash ? '' : fromHash,
     seen: new Map(hashes.map(hash => [hash, from])),
   };
 }
 
 const positionAt = ({ from, seen }: Tail): Position => ({
   from,
+  fromHash: '',
   seen: new Map(seen.map(key => [hashOf(key), updateTime(key)])),
 });
 
@@ -113,10 +130,10 @@ export async function* updatesAfter(
       yield start(position !== undefined);
       continue;
     }
-    const { from, seen }: Position = position;
+    const { from, fromHash, seen }: Position = position;
     const fresh = found.events.filter(event => isAfter(position, event));
     const current = new Map(found.seen ?? seen);
-    position = { from, seen: current };
+    position = { from, fromHash, seen: current };
     const known = new Map(tail.known);
     for (const [index, event] of fresh.entries()) {
       const key = updateKey(event);
@@ -124,7 +141,11 @@ export async function* updatesAfter(
       // Only what was read and sent completely may be skipped from now on.
       const isLast = index === fresh.length - 1 && found.isComplete;
       const newFrom = isLast ? Math.max(from, tail.from) : from;
-      position = { from: newFrom, seen: new Map([...current].filter(([, time]) => time >= newFrom)) };
+      position = {
+        from: newFrom,
+        fromHash: newFrom === from ? fromHash : '',
+        seen: new Map([...current].filter(([, time]) => time >= newFrom)),
+      };
       const kind = (known.get(event.id) ?? updateTime(key)) < updateTime(key) ? 'UPDATED' : 'NEW';
       yield { kind, cursor: cursorAt(position, filter), event, gap: false };
     }
@@ -146,8 +167,11 @@ const eventsSince = (tail: FleetTail, last: FleetTail | undefined): readonly Eve
   tail.updates.slice(tail.updates.length - (tail.sent - (last?.sent ?? tail.sent))).map(({ event }) => event);
 
 const isAfter = (position: Position | undefined, event: Event): boolean => {
+  if (position === undefined) return true;
   const key = updateKey(event);
-  return position === undefined || (updateTime(key) >= position.from && !position.seen.has(hashOf(key)));
+  const [time, hash] = [updateTime(key), hashOf(key)];
+  const isLater = time > position.from || (time === position.from && hash > position.fromHash);
+  return isLater && !position.seen.has(hash);
 };
 
 /** Reads what the client has missed, the oldest update first; undefined if that is too much. Tries again while the service fails. */

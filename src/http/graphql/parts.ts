@@ -12,6 +12,8 @@ import { type ResponseMetadata, responseExtensions, skippedError } from '../../o
 const partsType = /^\s*multipart\/mixed\s*;\s*incrementalSpec\s*=\s*"?v0\.2"?\s*(?:;|$)/i;
 export const partsContentType = 'multipart/mixed; boundary="-"; incrementalSpec=v0.2';
 const refused = /;\s*q\s*=\s*0(?:\.0*)?\s*$/i;
+/** The media types of responses in parts, and of subscriptions in parts. */
+const multipartType = /^\s*multipart\/mixed\s*;.*\b(?:incrementalSpec|subscriptionSpec)\b/i;
 /** The types of a whole response. */
 const jsonType = /^\s*(?:\*|application)\/(?:\*|json|graphql-response\+json)\s*(?:;|$)/i;
 
@@ -22,9 +24,9 @@ export function acceptsParts(accept = ''): boolean {
 
 /** The header `accept` for a response that is sent whole: a client that takes parts also takes JSON. */
 export function withoutParts(accept = ''): string {
-  if (!/incrementalSpec/i.test(accept)) return accept;
+  if (!/incrementalSpec|subscriptionSpec/i.test(accept)) return accept;
   const types = accept.split(',');
-  const others = types.filter(type => !partsType.test(type));
+  const others = types.filter(type => !multipartType.test(type));
   if (others.length === types.length) return accept;
   return (others.some(type => jsonType.test(type)) ? others : [...others, 'application/json']).join();
 }

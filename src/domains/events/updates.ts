@@ -132,7 +132,7 @@ export async function* updatesAfter(
     }
     const { from, fromHash, seen }: Position = position;
     const fresh = found.events.filter(event => isAfter(position, event));
-    const current = new Map(found.seen ?? seen);
+    const current = since(from, found.seen ?? seen);
     position = { from, fromHash, seen: current };
     const known = new Map(tail.known);
     for (const [index, event] of fresh.entries()) {
@@ -140,17 +140,17 @@ export async function* updatesAfter(
       current.set(hashOf(key), updateTime(key));
       // Only what was read and sent completely may be skipped from now on.
       const isLast = index === fresh.length - 1 && found.isComplete;
-      const newFrom = isLast ? Math.max(from, tail.from) : from;
-      position = {
-        from: newFrom,
-        fromHash: newFrom === from ? fromHash : '',
-        seen: new Map([...current].filter(([, time]) => time >= newFrom)),
-      };
+      if (isLast && tail.from > from) {
+        position = { from: tail.from, fromHash: '', seen: since(tail.from, current) };
+      }
       const kind = (known.get(event.id) ?? updateTime(key)) < updateTime(key) ? 'UPDATED' : 'NEW';
       yield { kind, cursor: cursorAt(position, filter), event, gap: false };
     }
   }
 }
+
+/** A copy of what has been seen, without the updates before a time. */
+const since = (from: number, seen: Position['seen']) => new Map([...seen].filter(([, time]) => time >= from));
 
 interface Found {
   readonly events: readonly Event[];

@@ -9,7 +9,7 @@ import type { Telemetry } from '../../observability/telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { deliver, longestDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
 import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
-import type { Endpoint, ExportAttempt, ExportRecord } from './model.js';
+import type { Endpoint, ExportAttempt, ExportRecord, TeamState } from './model.js';
 import { type Payload, testPayload } from './payload.js';
 import {
   newSigningSecret,
@@ -141,14 +141,15 @@ export function createExports(deps: ExportsDeps): Exports {
   const seal = (kind: SealedKind, team: TeamKey, { name, url }: Pick<Endpoint, 'name' | 'url'>, value: unknown) =>
     sealer.seal({ for: purposeOf(kind, team, name, url), [kind]: value }, 0);
 
-  /** The opened value, and its new seal if it was sealed with an older secret. Undefined if no secret opens it. */
+  /** The opened value, and its new seal if it was sealed with an older secret. Undefined if no secret opens it. @param empty the value if nothing is sealed. */
   async function open<T>(
     kind: SealedKind,
     team: TeamKey,
     { name, url }: Endpoint,
-    sealed: string,
-    schema: z.ZodType<T>,
+    sealed: string | null,
+    { schema, empty }: { readonly schema: z.ZodType<T>; readonly empty: T },
   ) {
+    if (sealed === null) return { value: empty, resealed: undefined };
     const content = await sealer.open(sealed).catch(() => undefined);
     const { data } = z.object({ for: z.literal(purposeOf(kind, team, name, url)), [kind]: schema }).safeParse(content);
     if (data === undefined) return undefined;
@@ -156,25 +157,26 @@ export function createExports(deps: ExportsDeps): Exports {
     return { value: data[kind] as T, resealed };
   }
 
+  const openHeaders = (team: TeamKey, endpoint: Endpoint) =>
+    open('headers', team, endpoint, endpoint.sealedHeaders, { schema: headersSchema, empty: {} });
+
+  const openSecrets = (team: TeamKey, endpoint: Endpoint) =>
+    open<readonly SigningSecret[]>('signing', team, endpoint, endpoint.sealedSigningSecrets, {
+      schema: signingSecrets,
+      empty: [],
+    });
+
   /** The headers and signing secrets of an endpoint, and what of them must be sealed again. @throws Conflict if no secret opens them. */
   async function openAll(team: TeamKey, endpoint: Endpoint) {
-    const { sealedHeaders: headersText, sealedSigningSecrets: secretsText } = endpoint;
-    const headers =
-      headersText === null ? { value: {} } : await open('headers', team, endpoint, headersText, headersSchema);
-    const secrets =
-      secretsText === null ? { value: [] } : await open('signing', team, endpoint, secretsText, signingSecrets);
-    if (headers === undefined || secrets === undefined) {
-      const what = headers === undefined ? 'headers' : 'signing secret';
-      const remedy = headers === undefined ? 'delete the endpoint and register it again' : 'rotate the signing secret';
-      throw new Conflict(
-        `The ${what} of this endpoint cannot be decrypted, because its SESSION_SECRET is no longer set; ${remedy}`,
-      );
-    }
+    const headers = await openHeaders(team, endpoint);
+    if (headers === undefined) throw undecryptable('headers', 'delete the endpoint and register it again');
+    const secrets = await openSecrets(team, endpoint);
+    if (secrets === undefined) throw undecryptable('signing secret', 'rotate the signing secret');
     const resealed: Partial<Sealed> = {
-      ...('resealed' in headers && headers.resealed !== undefined && { sealedHeaders: headers.resealed }),
-      ...('resealed' in secrets && secrets.resealed !== undefined && { sealedSigningSecrets: secrets.resealed }),
+      ...(headers.resealed !== undefined && { sealedHeaders: headers.resealed }),
+      ...(secrets.resealed !== undefined && { sealedSigningSecrets: secrets.resealed }),
     };
-    return { headers: headers.value, secrets: secrets.value as readonly SigningSecret[], resealed };
+    return { headers: headers.value, secrets: secrets.value, resealed };
   }
 
   async function run(team: TeamKey, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
@@ -224,9 +226,8 @@ export function createExports(deps: ExportsDeps): Exports {
     },
     async rotateSecret(team, name) {
       const endpoint = endpointNamed(await store.read(team), name);
-      const { sealedSigningSecrets: sealed } = endpoint;
       // A secret that cannot be decrypted any more can still be replaced.
-      const current = sealed === null ? undefined : await open('signing', team, endpoint, sealed, signingSecrets);
+      const current = await openSecrets(team, endpoint);
       const signingSecret = newSigningSecret();
       const secrets = rotatedSecrets(current?.value ?? [], signingSecret, Date.now());
       const sealedSigningSecrets = await seal('signing', team, endpoint, revealed(secrets));
@@ -244,12 +245,12 @@ export function createExports(deps: ExportsDeps): Exports {
       const inputDigest = digestOf([endpoint, marketId, companies, user.name, user.email]);
       const repeatable = repeatableOf(companies, user);
       const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest, retryOf: null, repeatable };
-      return start(team, order, prepare);
+      return start(team, await store.read(team), order, prepare);
     },
     async test(team, { endpoint, user, by }) {
       const [marketId, idempotencyKey, retryOf, repeatable] = [null, null, null, null];
       const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest: '', retryOf, repeatable };
-      return start(team, order, async () => testPayload);
+      return start(team, await store.read(team), order, async () => testPayload);
     },
     async retry(team, { exportId, by, idempotencyKey }, prepare) {
       const inputDigest = digestOf(['retry', exportId]);
@@ -262,14 +263,18 @@ export function createExports(deps: ExportsDeps): Exports {
       }
       const user = { ...repeatable.user, argument: 'input.exportId' };
       const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest, retryOf: exportId, repeatable };
-      return start(team, order, () => prepare({ marketId, companies: repeatable.companies }));
+      return start(team, state, order, () => prepare({ marketId, companies: repeatable.companies }));
     },
   };
 
-  /** Records an export and sends it, or returns the earlier one with the same idempotency key. */
-  async function start(team: TeamKey, order: ExportOrder, prepare: () => Promise<Payload>): Promise<ExportRecord> {
+  /** Records an export and sends it, or returns the earlier one with the same idempotency key. @param state of the team, as just read. */
+  async function start(
+    team: TeamKey,
+    state: TeamState,
+    order: ExportOrder,
+    prepare: () => Promise<Payload>,
+  ): Promise<ExportRecord> {
     const { user, ...recorded } = order;
-    const state = await store.read(team);
     const earlier = earlierExport(state, order);
     if (earlier !== undefined) return earlier;
 
@@ -325,6 +330,11 @@ function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRe
 
 /** What an endpoint seals: the values of its headers, or its signing secrets. */
 type SealedKind = 'headers' | 'signing';
+
+const undecryptable = (what: string, remedy: string) =>
+  new Conflict(
+    `The ${what} of this endpoint cannot be decrypted, because its SESSION_SECRET is no longer set; ${remedy}`,
+  );
 
 /** Binds a sealed value to its endpoint, so that it cannot be used with another URL. */
 function purposeOf(kind: SealedKind, team: TeamKey, name: string, url: string): string {

@@ -4,9 +4,9 @@ import type { Polling } from '../../data/polling/polling.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import type { TopicSubscription } from '../../data/polling/topic.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { NotFound } from '../../errors.js';
 import type { Exports } from './exports.js';
 import { type ExportRecord, statusOf } from './model.js';
+import { noSuchExport } from './team-state.js';
 
 /** The subscriptions of the exports domain. */
 export interface ExportsFeed {
@@ -27,7 +27,7 @@ export function createExportsFeed(
         {
           async ask() {
             const record = await exports.find(team, { id });
-            if (record === undefined) throw new NotFound('The team has no such export, or it is no longer remembered');
+            if (record === undefined) throw noSuchExport();
             return record;
           },
           same: isDeepStrictEqual,

@@ -4,7 +4,7 @@ import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { type Heard, overSse, overWebsocket, rawSocket, searchCriteria, startDiscovery } from './support/streams.js';
-import { until } from './support/until.js';
+import { until, untilLater } from './support/until.js';
 
 jest.setTimeout(90_000);
 
@@ -52,12 +52,6 @@ const kept = <T extends Heard>(heard: T): T => {
 function isPolledAgain(): boolean {
   const [last, other] = sandbox.calls.list(/events-monitor\/events/).reverse();
   return last !== undefined && last.path === other?.path;
-}
-
-/** Waits until the clock shows another millisecond, so that the next update of an event has a later time. */
-function untilLater(): Promise<void> {
-  const now = Date.now();
-  return until(() => Date.now() > now);
 }
 
 describe.each(Object.entries(transports))('Over %s', (_, listen) => {

@@ -8,3 +8,9 @@ export async function until(holds: () => boolean | Promise<boolean>, withinMs = 
     await sleep(5);
   }
 }
+
+/** Until the clock shows a later millisecond. Updates of one millisecond have no order of their own. */
+export function untilLater(): Promise<void> {
+  const now = Date.now();
+  return until(() => Date.now() > now);
+}

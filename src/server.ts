@@ -19,6 +19,7 @@ import { createRequestLimits } from './http/limits/request-limits.js';
 import { registerMonitoring } from './http/monitoring.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore, type ResponseCacheStore } from './http/response-cache/store.js';
+import { registerStaticFiles } from './http/static-files.js';
 import { registerWebSafety } from './http/web-safety.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
@@ -143,6 +144,7 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   };
   const apollo = await registerGraphql(app, { ...execution, explains, responseCache, executor: config.executor });
   registerSubscriptions(app, { ...execution, apollo, requestLimits, connections, bounds: seams.streams });
+  if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   app.addHook('onClose', async () => loadShedding.close());
   return app;
 }

@@ -93,6 +93,7 @@ const environment = z.object({
   KEYWORD_SUGGESTION_PATH: optional(z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /')),
   TEAMS_FILE: optional(z.string()),
   DATA_DIR: withDefault(z.string(), './data'),
+  STATIC_DIR: optional(z.string()),
   EXPORT_ALLOW_PRIVATE_ADDRESSES: optional(flag),
   NODE_ENV: optional(
     z
@@ -190,6 +191,8 @@ export interface Config {
   readonly teamsFile: string | undefined;
   /** The folder of the export registry where there is no Redis. */
   readonly dataDir: string;
+  /** The folder of a built front end, served from `/`. */
+  readonly staticDir: string | undefined;
   readonly exports: {
     /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */
     readonly allowPrivateAddresses: boolean | undefined;
@@ -254,6 +257,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     keywordSuggestionPath: values.KEYWORD_SUGGESTION_PATH,
     teamsFile: values.TEAMS_FILE,
     dataDir: values.DATA_DIR,
+    staticDir: values.STATIC_DIR,
     exports: {
       allowPrivateAddresses: values.EXPORT_ALLOW_PRIVATE_ADDRESSES ?? (isProduction ? false : undefined),
       httpsOnly: isProduction,

@@ -34,13 +34,13 @@ const contentSecurityPolicy = [
 ].join('; ');
 
 /** Whether this is a browser that opens a page, rather than a client that wants JSON. */
-function wantsGraphiql(request: FastifyRequest): boolean {
+export function opensPage(request: FastifyRequest): boolean {
   const accept = request.headers.accept ?? '';
   return request.method === 'GET' && accept.includes('text/html') && !accept.includes('json');
 }
 
 /**
- * Serves GraphiQL at `options.path`, before the route that answers GraphQL there, to clients that `wantsGraphiql` accepts, and its
+ * Serves GraphiQL at `options.path`, before the route that answers GraphQL there, to clients that `opensPage` accepts, and its
  * files below `<path>/assets/`. All of it comes from the gateway; the files are loaded when the page is first opened.
  */
 export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {
@@ -51,7 +51,7 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
   };
 
   app.addHook('onRequest', async (request, reply) => {
-    if (request.routeOptions.url !== options.path || !wantsGraphiql(request)) return;
+    if (request.routeOptions.url !== options.path || !opensPage(request)) return;
     return reply
       .headers({
         'content-type': 'text/html; charset=utf-8',

@@ -1,0 +1,83 @@
+import { realpath, stat } from 'node:fs/promises';
+import { basename, join, resolve, sep } from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance } from 'fastify';
+import { ConfigurationError } from '../config/configuration-error.js';
+import { opensPage } from './graphiql/graphiql.js';
+
+/** Only files of the gateway's own origin, and nothing inline. For `connect-src`, 'self' includes WebSockets. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+].join('; ');
+
+/** The names of files in this folder contain a hash of their content. */
+const hashedFolder = 'assets';
+
+/** Paths of the gateway itself, also where this gateway does not serve them. */
+const ownPath = /^(graphql|mcp|healthz|readyz|metrics|schema\.graphql)(\/|$)/;
+
+/** A symbolic link that leads out of the folder. */
+class OutsideFolder extends Error {
+  override readonly name = 'OutsideFolder';
+  readonly statusCode = 404;
+}
+
+/**
+ * Serves a built front end from `/`: the files of `folder`, and `index.html` where a browser opens any other page, because the front end routes its own paths.
+ * Every route of the gateway comes first.
+ * @throws ConfigurationError if the folder has no `index.html`.
+ */
+export async function registerStaticFiles(app: FastifyInstance, folder: string): Promise<void> {
+  const root = resolve(folder);
+  if (!(await isFile(join(root, 'index.html')))) {
+    throw new ConfigurationError(`STATIC_DIR: ${folder} must be a folder with an index.html`);
+  }
+  const realRoot = await realpath(root);
+
+  await app.register(fastifyStatic, {
+    root,
+    serve: false,
+    preCompressed: true,
+    cacheControl: false,
+    async onFile(path) {
+      if (!(await realpath(path)).startsWith(realRoot + sep))
+        throw new OutsideFolder('There is nothing at this address');
+    },
+    setHeaders(reply, path) {
+      const isHashed = path.startsWith(join(root, hashedFolder) + sep);
+      reply.headers({
+        'content-security-policy': contentSecurityPolicy,
+        'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+      });
+    },
+  });
+
+  app.get<{ Params: { '*': string } }>('/*', async (request, reply) => {
+    const path = request.params['*'];
+    if (ownPath.test(path)) return reply.callNotFound();
+    if (isPlain(path) && (await isFile(join(root, path)))) return reply.sendFile(path);
+    const isPage = opensPage(request) && !basename(path).includes('.');
+    return isPage ? reply.header('vary', 'accept').sendFile('index.html') : reply.callNotFound();
+  });
+  app.get('/', (_, reply) => reply.sendFile('index.html'));
+}
+
+/** Whether no part of the path is empty, hidden, or leads to another folder. */
+const isPlain = (path: string) => path.split('/').every(part => part !== '' && !part.startsWith('.'));
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch {
+    // It does not exist, or its name is not valid.
+    return false;
+  }
+}

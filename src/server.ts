@@ -11,7 +11,7 @@ import { createAuthentication } from './http/authentication.js';
 import type { Connections } from './http/connections.js';
 import { createHttpApp, largestBody } from './http/fastify.js';
 import { examples } from './http/graphiql/examples.js';
-import { registerGraphiql } from './http/graphiql/graphiql.js';
+import { redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
 import { createLoadShedding, type LoadShedding } from './http/limits/load-shedding.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
@@ -144,7 +144,8 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   };
   const apollo = await registerGraphql(app, { ...execution, explains, responseCache, executor: config.executor });
   registerSubscriptions(app, { ...execution, apollo, requestLimits, connections, bounds: seams.streams });
-  if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
+  if (config.staticDir === undefined) redirectToGraphiql(app, '/graphql');
+  else await registerStaticFiles(app, config.staticDir);
   app.addHook('onClose', async () => loadShedding.close());
   return app;
 }

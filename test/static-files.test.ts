@@ -237,13 +237,27 @@ test.each(['nowhere', 'dist/assets', 'secret.txt'])(
   },
 );
 
-test('without STATIC_DIR there are no files', async () => {
-  const bare = await startGateway();
-  try {
-    for (const path of ['/index.html', '/markets/7']) {
-      expect((await fetch(`${bare.url}${path}`, { headers: { accept: browserAccept } })).status).toBe(404);
-    }
-  } finally {
-    await bare.close();
-  }
+describe('without STATIC_DIR', () => {
+  let bare: TestGateway;
+  beforeAll(async () => {
+    bare = await startGateway();
+  });
+  afterAll(() => bare.close());
+  const open = (path: string, accept: string) =>
+    fetch(`${bare.url}${path}`, { headers: { accept }, redirect: 'manual' });
+
+  test.each(['/index.html', '/markets/7'])('there is no file: %s', async path => {
+    expect((await open(path, browserAccept)).status).toBe(404);
+  });
+
+  test('a browser that opens / gets GraphiQL', async () => {
+    const { status, headers } = await open('/?sessionId=s1', browserAccept);
+    expect([status, headers.get('location'), headers.get('vary')]).toEqual([302, '/graphql', 'accept']);
+    const page = await fetch(bare.url, { headers: { accept: browserAccept } });
+    expect(await page.text()).toContain('GraphiQL');
+  });
+
+  test.each(['application/json', '*/*'])('/ is 404 for a client that accepts %s', async accept => {
+    expect((await open('/', accept)).status).toBe(404);
+  });
 });

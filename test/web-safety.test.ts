@@ -314,6 +314,20 @@ describe('a request that is refused', () => {
     expect(answer).toContain(`HTTP/1.1 ${status} `);
   });
 
+  test.each([
+    ['PUT', '/graphql', 'GET, POST'],
+    ['DELETE', '/graphql?sessionId=a-secret', 'GET, POST'],
+    ['PATCH', '/graphql', 'GET, POST'],
+    ['PROPFIND', '/graphql', 'GET, POST'],
+    ['PUT', '/graphql/stream', 'GET, POST'],
+    ['POST', '/healthz', 'GET'],
+    ['PUT', '/nowhere', null],
+  ])('for its method says which the address accepts: %s %s', async (method, path, allowed) => {
+    const response = await fetch(`${gateway.url}${path}`, { method });
+    expect([response.status, response.headers.get('allow')]).toEqual([allowed === null ? 404 : 405, allowed]);
+    expect(await response.json()).toMatchObject({ errors: [{ message: expect.stringMatching(/address/) }] });
+  });
+
   test('while the gateway closes has them too', async () => {
     const closing = await startGateway({ sandbox });
     sandbox.tell({ path: /events$/, delayMs: 500, times: 1 });

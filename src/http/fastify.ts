@@ -9,6 +9,7 @@ import {
 } from 'fastify';
 import { GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { setEarlyHeaders } from '../lib/early-headers.js';
+import { pathOf } from '../lib/path.js';
 import { createPipeline, type Handler, type Stage } from '../lib/pipeline.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Connections } from './connections.js';
@@ -104,10 +105,15 @@ export async function createHttpApp({
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.setErrorHandler(answerError);
   parseReadBodies(app, largestBody);
-  // The framework's own response would repeat the URL with its query.
-  app.setNotFoundHandler((_, reply) =>
-    reply.code(404).send(errorBody('There is nothing at this address', 'NOT_FOUND')),
-  );
+  // The framework's own response would repeat the URL with its query, and would not tell a wrong method from a wrong path.
+  app.setNotFoundHandler(({ method, url }, reply) => {
+    const allowed = ['GET', 'POST'].filter(known => app.hasRoute({ method: known, url: pathOf(url) }));
+    if (allowed.length === 0 || allowed.includes(method)) {
+      return reply.code(404).send(errorBody('There is nothing at this address', 'NOT_FOUND'));
+    }
+    const message = `This address accepts ${allowed.join(' and ')} only`;
+    return reply.code(405).header('allow', allowed.join(', ')).send(errorBody(message, 'BAD_REQUEST'));
+  });
   return app;
 }
 

@@ -81,6 +81,14 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
   });
 }
 
+/** Sends a browser that opens `/` to GraphiQL. To every other client, nothing is there. */
+export function redirectToGraphiql(app: FastifyInstance, path: string): void {
+  app.get('/', (request, reply) => {
+    reply.header('vary', 'accept');
+    return opensPage(request) ? reply.redirect(path) : reply.callNotFound();
+  });
+}
+
 function find({ style, scripts, workers }: Assets, name: string): Asset | undefined {
   return [style, ...scripts, ...Object.values(workers)].find(asset => asset.name === name);
 }

@@ -1,0 +1,45 @@
+import { useMutation } from '@apollo/client/react';
+import type { FormEvent } from 'react';
+import { graphql } from '../gql';
+import { Modal } from '../ui/Modal';
+import { Problems } from '../ui/Problems';
+import { beginSession } from './session';
+
+const SignInDocument = graphql(`
+  mutation SignIn($email: String!, $password: String!) {
+    signIn(input: { email: $email, password: $password }) { viewer { email } }
+  }
+`);
+
+export default function SignIn({ onClose }: { onClose: () => void }) {
+  const [signIn, { loading, error }] = useMutation(SignInDocument);
+
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const variables = { email: String(form.get('email')), password: String(form.get('password')) };
+    const { data } = await signIn({ variables });
+    if (!data?.signIn) return;
+    onClose();
+    await beginSession();
+  };
+
+  return (
+    <Modal title="Sign in" onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        <label>
+          E-mail address
+          <input name="email" type="email" autoComplete="username" required />
+        </label>
+        <label>
+          Password
+          <input name="password" type="password" autoComplete="current-password" required />
+        </label>
+        <Problems error={error} />
+        <button type="submit" className="primary" disabled={loading}>
+          {loading ? 'Signing in' : 'Sign in'}
+        </button>
+      </form>
+    </Modal>
+  );
+}

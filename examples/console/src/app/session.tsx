@@ -1,0 +1,58 @@
+import { useApolloClient, useQuery } from '@apollo/client/react';
+import { lazy, Suspense, useState } from 'react';
+import { graphql } from '../gql';
+import { forgetSession } from '../graphql/client';
+import { createStore } from '../ui/store';
+
+const SignIn = lazy(() => import('./SignIn'));
+
+const ViewerDocument = graphql(`
+  query Viewer {
+    viewer { authentication email name team }
+  }
+`);
+
+const SignOutDocument = graphql(`
+  mutation SignOut { signOut { viewer { email } } }
+`);
+
+/** Number of the session, from 1. Each sign-in and each sign-out begins a new one. */
+export const session = createStore(1);
+
+/** Begins a new session, after the cookie has changed. */
+export async function beginSession(): Promise<void> {
+  await forgetSession();
+  session.set(session.get() + 1);
+}
+
+/** Who is signed in, with the buttons that change it. */
+export function Account() {
+  const { data } = useQuery(ViewerDocument);
+  const client = useApolloClient();
+  const [open, setOpen] = useState(false);
+  const viewer = data?.viewer;
+
+  if (viewer?.authentication === 'COOKIE') {
+    const signOut = async () => {
+      await client.mutate({ mutation: SignOutDocument });
+      await beginSession();
+    };
+    return (
+      <>
+        <span title={viewer.email ?? undefined}>{viewer.name ?? viewer.email}</span>
+        <button type="button" onClick={signOut}>
+          Sign out
+        </button>
+      </>
+    );
+  }
+  return (
+    <>
+      {viewer && <span>Demo</span>}
+      <button type="button" onClick={() => setOpen(true)}>
+        Sign in
+      </button>
+      <Suspense>{open && <SignIn onClose={() => setOpen(false)} />}</Suspense>
+    </>
+  );
+}

@@ -1,0 +1,3 @@
+export function Discover() {
+  return <h1>Discover</h1>;
+}

@@ -1,0 +1,22 @@
+import { InMemoryCache } from '@apollo/client';
+import { relayStylePagination } from '@apollo/client/utilities';
+import generated from '../gql/possible-types';
+
+export const cache = new InMemoryCache({
+  possibleTypes: generated.possibleTypes,
+  typePolicies: {
+    Query: {
+      fields: {
+        // Joins the pages that `fetchMore` reads. It uses `edges`, so every document selects `edges { node }` and not `nodes`.
+        events: relayStylePagination(['filter']),
+        exports: relayStylePagination(['filter']),
+      },
+    },
+    Market: { fields: { companies: relayStylePagination(['filter', 'orderBy']) } },
+    // Their `id` is unique only within a market, or they have none: `nodeId` is unique everywhere.
+    Topic: { keyFields: ['nodeId'] },
+    TopicGroup: { keyFields: ['nodeId'] },
+    Job: { keyFields: ['nodeId'] },
+    ExportEndpoint: { keyFields: ['nodeId'] },
+  },
+});

@@ -1,0 +1,39 @@
+import { ApolloClient, ApolloLink, HttpLink } from '@apollo/client';
+import { GraphQL17Alpha9Handler } from '@apollo/client/incremental';
+import { RemoveTypenameFromVariablesLink } from '@apollo/client/link/remove-typename';
+import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
+import { cache } from './cache';
+import { costs, requestIds, resumes, trustedDocuments } from './links';
+import { socket } from './socket';
+
+const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
+
+export const client = new ApolloClient({
+  cache,
+  dataMasking: true,
+  clientAwareness: { name: 'console', version: '1.0.0' },
+  // Reads the parts of `@defer` as the gateway sends them.
+  incrementalHandler: new GraphQL17Alpha9Handler(),
+  link: ApolloLink.from([
+    new RemoveTypenameFromVariablesLink(),
+    trustedDocuments,
+    ApolloLink.split(
+      isSubscription,
+      ApolloLink.from([resumes, new GraphQLWsLink(socket)]),
+      ApolloLink.from([requestIds, costs, new HttpLink({ uri: '/graphql', headers: { 'x-explain': '1' } })]),
+    ),
+  ]),
+  // A part of a page that failed is null, and the rest is there: keep both the data and the errors.
+  defaultOptions: {
+    query: { errorPolicy: 'all' },
+    watchQuery: { errorPolicy: 'all' },
+    mutate: { errorPolicy: 'all' },
+  },
+});
+
+/** Forgets everything of the last user. Call it after signing in and after signing out. */
+export async function forgetSession(): Promise<void> {
+  await client.clearStore();
+  // The new connection sends the new cookie.
+  socket.terminate();
+}

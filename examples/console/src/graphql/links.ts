@@ -1,0 +1,52 @@
+import { ApolloLink } from '@apollo/client';
+import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
+import { map, type Observable } from 'rxjs';
+import { recordCost } from '../cost/costs';
+
+/** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
+export const trustedDocuments = import.meta.env.PROD
+  ? new PersistedQueryLink({
+      generateHash: document => (document as { __meta__?: { hash: string } }).__meta__?.hash ?? '',
+    })
+  : new ApolloLink((operation, forward) => forward(operation));
+
+/** Adds to each error the id of its request, so that the page can show it and the operator can find it in the log. */
+export const requestIds = new ApolloLink((operation, forward) =>
+  eachResult(forward(operation), result => {
+    const response: Response | undefined = operation.getContext().response;
+    const requestId = response?.headers.get('x-request-id');
+    if (!requestId || !('errors' in result) || !result.errors) return result;
+    return {
+      ...result,
+      errors: result.errors.map(error => ({ ...error, extensions: { ...error.extensions, requestId } })),
+    };
+  }),
+);
+
+/** Records what each response says about its upstream calls. */
+export const costs = new ApolloLink((operation, forward) => {
+  const start = performance.now();
+  return eachResult(forward(operation), result => {
+    if ('extensions' in result) recordCost(operation.operationName, result.extensions, performance.now() - start);
+    return result;
+  });
+});
+
+/**
+ * Remembers the last cursor of a subscription to event updates. After a lost connection graphql-ws sends the same variables
+ * again, so the subscription goes on after the last update that the page has.
+ */
+export const resumes = new ApolloLink((operation, forward) =>
+  eachResult(forward(operation), result => {
+    const updates = result.data?.eventUpdates;
+    if (updates) operation.variables.after = updates.cursor;
+    return result;
+  }),
+);
+
+function eachResult(
+  results: Observable<ApolloLink.Result>,
+  change: (result: ApolloLink.Result) => ApolloLink.Result,
+): Observable<ApolloLink.Result> {
+  return results.pipe(map(change));
+}

@@ -1,0 +1,47 @@
+import { createClient } from 'graphql-ws';
+import { createStore } from '../ui/store';
+
+/** Close codes after which a new attempt is of no use: no valid session, and an origin that may not use the cookie. */
+const REFUSED = [4401, 4403];
+
+export type Connection = 'idle' | 'connecting' | 'live' | 'reconnecting' | 'refused';
+
+/** State of the WebSocket, for the badge. */
+export const connection = createStore<Connection>('idle');
+
+let unanswered: ReturnType<typeof setTimeout> | undefined;
+
+/** The WebSocket of all subscriptions. It reconnects by itself, and subscribes again. */
+export const socket = createClient({
+  url: `${location.origin.replace('http', 'ws')}/graphql`,
+  retryAttempts: Number.POSITIVE_INFINITY,
+  shouldRetry: problem => !REFUSED.includes(closeCode(problem)),
+  retryWait: retries => restOrOnline(Math.min(500 * 2 ** retries, 15_000) * (0.5 + Math.random() / 2)),
+  // A network that is gone does not close a connection: without a pong the page closes it.
+  keepAlive: 5_000,
+  on: {
+    ping: received => {
+      if (!received) unanswered = setTimeout(() => socket.terminate(), 3_000);
+    },
+    pong: () => clearTimeout(unanswered),
+    connecting: isRetry => connection.set(isRetry ? 'reconnecting' : 'connecting'),
+    connected: () => connection.set('live'),
+    closed: event => {
+      clearTimeout(unanswered);
+      const { code, wasClean } = event as CloseEvent;
+      connection.set(REFUSED.includes(code) ? 'refused' : wasClean ? 'idle' : 'reconnecting');
+    },
+  },
+});
+
+function closeCode(problem: unknown): number {
+  return problem instanceof CloseEvent ? problem.code : 0;
+}
+
+/** Waits, or until the browser says that the network is back. */
+function restOrOnline(milliseconds: number): Promise<void> {
+  return new Promise(resolve => {
+    setTimeout(resolve, milliseconds);
+    addEventListener('online', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,3 @@
+export function MarketPage() {
+  return <h1>MarketPage</h1>;
+}

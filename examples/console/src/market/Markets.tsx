@@ -1,0 +1,3 @@
+export function Markets() {
+  return <h1>Markets</h1>;
+}

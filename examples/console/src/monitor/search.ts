@@ -1,0 +1,73 @@
+import type { EventFilter } from '../gql/graphql';
+
+/** Filters of the monitor, as they stand in the address. */
+export interface EventSearch {
+  /** Number of days that the histogram shows, up to today. */
+  readonly days?: number;
+  /** Range selected in the histogram, from and to an hour (`2026-01-31T08`). */
+  readonly from?: string;
+  readonly to?: string;
+  /** A cell of the matrix. */
+  readonly severity?: number;
+  readonly likelihood?: number;
+  readonly alertTypes?: string[];
+  readonly affectedDatapoints?: string[];
+  readonly impactedEntities?: string[];
+  readonly search?: string;
+  /** The event whose details are shown, and its `lastUpdated`. */
+  readonly event?: string;
+  readonly at?: string;
+}
+
+export const DEFAULT_DAYS = 7;
+
+/** Reads the address. What it cannot read, it leaves out. */
+export function eventSearch(search: Record<string, unknown>): EventSearch {
+  const text = (name: string) => (typeof search[name] === 'string' ? { [name]: search[name] } : {});
+  const score = (name: string) => ([0, 1, 2, 3].includes(search[name] as number) ? { [name]: search[name] } : {});
+  const names = (name: string) => (Array.isArray(search[name]) ? { [name]: search[name].map(String) } : {});
+  return {
+    ...([2, 7, 30].includes(search.days as number) && { days: search.days as number }),
+    ...text('from'),
+    ...text('to'),
+    ...score('severity'),
+    ...score('likelihood'),
+    ...names('alertTypes'),
+    ...names('affectedDatapoints'),
+    ...names('impactedEntities'),
+    ...text('search'),
+    ...text('event'),
+    ...text('at'),
+  };
+}
+
+/** The filter without a range of time, as `eventUpdates` takes it. */
+export function updatesFilter(search: EventSearch): EventFilter {
+  const { severity, likelihood, alertTypes, affectedDatapoints, impactedEntities } = search;
+  return {
+    minSeverity: severity ?? 0,
+    maxSeverity: severity ?? 3,
+    minLikelihood: likelihood ?? 0,
+    maxLikelihood: likelihood ?? 3,
+    ...(alertTypes && { alertTypes }),
+    ...(affectedDatapoints && { affectedDatapoints }),
+    ...(impactedEntities && { impactedEntities }),
+    ...(search.search && { search: search.search }),
+  };
+}
+
+/** The filter of the histogram: the whole window of days. */
+export function windowFilter(search: EventSearch): EventFilter {
+  return { ...updatesFilter(search), from: dayBefore((search.days ?? DEFAULT_DAYS) - 1) };
+}
+
+/** The filter of the list: what is selected in the histogram, or the whole window. */
+export function listFilter(search: EventSearch): EventFilter {
+  const filter = windowFilter(search);
+  return { ...filter, ...(search.from && { from: search.from }), ...(search.to && { to: search.to }) };
+}
+
+/** A UTC day. 0 is today. */
+export function dayBefore(days: number): string {
+  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+}

@@ -1,0 +1,31 @@
+import { Dialog } from '@base-ui/react/dialog';
+import type { ReactNode } from 'react';
+import styles from './Modal.module.css';
+
+interface ModalProps {
+  readonly title: string;
+  /** A drawer stands at the right edge, over the full height. */
+  readonly drawer?: boolean;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+/** A dialog that is open as long as it is rendered. */
+export function Modal({ title, drawer = false, onClose, children }: ModalProps) {
+  return (
+    <Dialog.Root open onOpenChange={open => open || onClose()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className={styles.backdrop} />
+        <Dialog.Popup className={drawer ? styles.drawer : styles.dialog}>
+          <header className={styles.header}>
+            <Dialog.Title className={styles.title}>{title}</Dialog.Title>
+            <Dialog.Close className="quiet" aria-label="Close">
+              ✕
+            </Dialog.Close>
+          </header>
+          {children}
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

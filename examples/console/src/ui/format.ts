@@ -1,0 +1,22 @@
+const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const shortNumbers = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+const moments = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+const days = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** A dash stands for a value that the service does not know. */
+const UNKNOWN = '–';
+
+export const formatNumber = (value: number | null | undefined) => (value == null ? UNKNOWN : numbers.format(value));
+export const formatShortNumber = (value: number | null | undefined) =>
+  value == null ? UNKNOWN : shortNumbers.format(value);
+export const formatTime = (time: string | null | undefined) =>
+  time ? `${moments.format(new Date(time))} UTC` : UNKNOWN;
+export const formatDay = (time: string | Date) => days.format(new Date(time));
+
+/** A length of time in words, such as `12 s`, `3 min` or `2 h`. */
+export function formatSpan(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1_000));
+  if (seconds < 100) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 100 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
+}

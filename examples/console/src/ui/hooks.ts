@@ -1,0 +1,25 @@
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
+
+/** The time now, renewed every second, for ages and remaining times. */
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+/** Calls `onVisible` when the element with this ref comes near the visible part of the page. */
+export function useVisible<E extends Element>(onVisible: () => void) {
+  const ref = useRef<E>(null);
+  const visible = useEffectEvent(onVisible);
+  useEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && visible(), { rootMargin: '600px' });
+    observer.observe(element);
+    return () => observer.disconnect();
+  });
+  return ref;
+}

@@ -175,6 +175,22 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     expect((await store.read(team)).exports).toHaveLength(1);
   });
 
+  test('stores at most 8 MB of exports of 24 hours for each team, and drops earlier ones first', async () => {
+    const { open, store, team } = await opened();
+    const megabyte = { companies: { domains: ['x'.repeat(1024 * 1024)] }, user: { name: null, email: null } };
+    const large = (startedAt: string) => ended({ startedAt, repeatable: megabyte });
+    const idsOf = async (of: TeamStore) => (await of.read(team)).exports.map(({ id }) => id);
+    const earlier = Array.from({ length: 5 }, (_, index) => large(ago(48 * hour - index)));
+    for (const one of earlier) await begin(store, team, one);
+    const recent = Array.from({ length: 7 }, (_, index) => large(ago(hour - index)));
+    for (const one of recent) await begin(store, team, one);
+    expect(await idsOf(store)).toEqual(recent.map(({ id }) => id));
+    await expect(begin(store, team, large(ago(0)))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+    await begin(store, team, ended());
+    await begin(store, `${team} other` as TeamKey, large(ago(0)));
+    expect(await idsOf(await open())).toHaveLength(8);
+  });
+
   test('records the progress of an export', async () => {
     const { open, store, team } = await opened();
     const one = record();

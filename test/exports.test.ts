@@ -176,6 +176,9 @@ async function signedIn(email: string, password: string): Promise<Headers> {
   return { cookie: cookie.join('; ') };
 }
 
+/** The value of a header. Eight of them are as much as an endpoint may have. */
+const longest = 'v'.repeat(4_096);
+
 describe('registered endpoints', () => {
   const list = async (headers: Headers = admin, on = gateway) =>
     (await on.query('{ exportEndpoints { name url description headerNames } }', {}, headers)).data.exportEndpoints;
@@ -276,14 +279,16 @@ describe('registered endpoints', () => {
     ]),
     ['input.headers.1.name', { headers: ['X-Token', 'x-token '].map(name => ({ name, value: 'x' })) }],
     ['input.headers', { headers: Array.from({ length: 51 }, (_, index) => ({ name: `X-${index}`, value: 'x' })) }],
+    ['input.headers', { headers: Array.from({ length: 8 }, (_, index) => ({ name: `X-${index}`, value: longest })) }],
   ])('refuse an invalid %s: %j', async (argument, change) => {
     const before = await list();
     expect(fault(await register('https://crm.example/', change))).toBe(`BAD_USER_INPUT ${argument}`);
     expect(await list()).toEqual(before);
   });
 
-  test('accept names, URLs and descriptions up to their bounds', async () => {
+  test('accept names, URLs, descriptions and headers up to their bounds', async () => {
     const change = {
+      headers: Array.from({ length: 8 }, (_, index) => ({ name: `X-${index}`, value: longest.slice('X-0'.length) })),
       name: 'n'.repeat(255),
       description: 'd'.repeat(1_024),
       url: `https://crm.example/${'u'.repeat(1_004)}`,
@@ -969,6 +974,30 @@ describe('the response of an endpoint', () => {
       admin,
     );
     expect(answer.data.exports.nodes).toEqual([{ result: { message: '<b>dirty</b>', redirectUrl: null } }]);
+  });
+
+  test.each([
+    ['redirectUrl', 200, (url: string) => ({ redirectUrl: url })],
+    ['references', 207, (url: string) => ({ references: [{ title: 'R', message: 'M', url }] })],
+  ])('that is longer than 65,536 characters is shown once, then without its URLs: %s', async (_, status, bodyOf) => {
+    const urls = [60_000, 66_000].map(length => `https://crm.example/${'u'.repeat(length)}`);
+    const endpoint = await startEndpoint((response, request, count) =>
+      json(status, { title: 'T', message: 'M', ...bodyOf(urls[count - 1] ?? '') })(response, request, count),
+    );
+    await register(endpoint.url);
+    const urlIn = (result: { redirectUrl?: string; references?: { url: string }[] }) =>
+      result.redirectUrl ?? result.references?.[0]?.url ?? null;
+    const shown: (string | null)[] = [];
+    const repeated: (string | null)[] = [];
+    for (const idempotencyKey of ['short', 'long'].map(each => `${crm} ${each}`)) {
+      shown.push(urlIn((await send({ idempotencyKey })).data.exportMarketToEndpoint));
+      const again = (await send({ idempotencyKey })).data.exportMarketToEndpoint;
+      expect(again).toMatchObject({ title: 'T', messageText: 'M' });
+      repeated.push(urlIn(again));
+    }
+    expect(endpoint.received).toHaveLength(2);
+    expect(shown).toEqual(urls);
+    expect(repeated).toEqual([urls[0], null]);
   });
 
   test('texts that are too long are cut, and URLs never', async () => {

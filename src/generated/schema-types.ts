@@ -569,7 +569,7 @@ export type Export = Node & {
   readonly nodeId: Scalars['ID']['output'];
   /** State of the export. */
   readonly outcome: ExportOutcome;
-  /** Result that the client received. Null while the export is running. */
+  /** Result that the client received. Null while the export is running. If it is longer than 65,536 characters, its URLs are null. */
   readonly result?: Maybe<ExportResult>;
   /** Identifier of the export that this one retries. Null if it is no retry. */
   readonly retryOf?: Maybe<Scalars['ID']['output']>;
@@ -1282,8 +1282,8 @@ export type Query = {
    */
   readonly events?: Maybe<EventConnection>;
   /**
-   * One export of the client's team. The gateway remembers the last 100 exports of a team, and all exports of the last 24 hours; the result is null
-   * for any other. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call.
+   * One export of the client's team. The gateway remembers all exports of the last 24 hours, and of the earlier ones those that are among the last 100 and
+   * within the last 8 MB. The result is null for any other export. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call.
    */
   readonly export?: Maybe<Export>;
   /** Export endpoints of the client's team, sorted by name. Fails with `FORBIDDEN` if the client belongs to no team. No upstream call. */
@@ -1404,7 +1404,7 @@ export type RegisterExportEndpointInput = {
   /** Description, one line of at most 1,024 characters. */
   readonly description: Scalars['String']['input'];
   /**
-   * Headers to send with every call, at most 50, for example to authenticate at the endpoint. The gateway encrypts the values and never shows
+   * Headers to send with every call, at most 50 with 32,768 characters in all names and values, for example to authenticate at the endpoint. The gateway encrypts the values and never shows
    * them. You cannot set `Content-Type`, `Idempotency-Key`, the headers of signatures (`webhook-...`) or headers that
    * control the connection.
    */

@@ -18,6 +18,8 @@ export interface ExportUser {
 
 const longestHeaderName = 255;
 const longestHeaderValue = 4_096;
+/** All names and values of an endpoint. Most servers accept less. */
+const longestHeaders = 32 * 1024;
 const longestUrl = 1_024;
 
 const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
@@ -37,6 +39,9 @@ const reservedHeaders = new Set([
  * @throws BadUserInput that names the header, but never contains its value.
  */
 export function checkedHeaders(headers: readonly EndpointHeader[], argument: string): readonly EndpointHeader[] {
+  const length = headers.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
+  if (length > longestHeaders)
+    throw new BadUserInput(argument, `must be at most ${longestHeaders} characters in total`);
   const seen = new Set<string>();
   return boundedList('RegisterExportEndpointInput.headers', headers, argument).map((header, index) => {
     const at = `${argument}.${index}`;

@@ -9,7 +9,7 @@ import type { Telemetry } from '../../observability/telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { deliver, longestDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
 import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
-import type { Endpoint, ExportAttempt, ExportRecord, TeamState } from './model.js';
+import type { Endpoint, ExportAttempt, ExportOutcome, ExportRecord, TeamState } from './model.js';
 import { type Payload, testPayload } from './payload.js';
 import {
   newSigningSecret,
@@ -196,7 +196,7 @@ export function createExports(deps: ExportsDeps): Exports {
     const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);
     telemetry.exported(outcome.kind);
     const end = { attempts, outcome, finishedAt: new Date().toISOString() };
-    await recordProgress(end).catch(report);
+    await recordProgress({ ...end, outcome: storedOutcome(outcome) }).catch(report);
     return { ...record, ...end };
   }
 
@@ -321,11 +321,25 @@ type ExportOrder = Pick<
   'endpoint' | 'marketId' | 'by' | 'idempotencyKey' | 'inputDigest' | 'retryOf' | 'repeatable'
 > & { readonly user: ExportUser };
 
-/** In characters of its JSON text. A longer selection is not stored: every change of a team writes its whole state. */
+/** In characters of JSON text. Every change of a team writes its whole state, so what is longer is not stored. */
 const longestSelection = 32 * 1024;
+const longestOutcome = 64 * 1024;
 
 function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRecord['repeatable'] {
   return JSON.stringify(companies).length > longestSelection ? null : { companies, user: { name, email } };
+}
+
+/** The outcome as it is stored: without its URLs if it is too long. The client that waits gets them at any length. */
+function storedOutcome(outcome: ExportOutcome): ExportOutcome {
+  if (JSON.stringify(outcome).length <= longestOutcome) return outcome;
+  switch (outcome.kind) {
+    case 'DELIVERED':
+      return { ...outcome, redirectUrl: null };
+    case 'REJECTED':
+      return { ...outcome, references: outcome.references.map(reference => ({ ...reference, url: null })) };
+    case 'FAILED':
+      return outcome;
+  }
 }
 
 /** What an endpoint seals: the values of its headers, or its signing secrets. */

@@ -24,6 +24,8 @@ const mostEndpoints = 100;
 const mostInFlight = 5;
 const mostPerDay = 500;
 const keptExports = 100;
+/** Of JSON text. A change writes the exports of the team again, and in a file those of all teams. */
+const mostBytes = 8 * 1024 * 1024;
 const dayMs = 24 * 60 * 60 * 1_000;
 
 /** The prefix of each sealed value in a state. It identifies the secret (`Sealer.isOutdated`) and contains nothing that is sealed. */
@@ -92,8 +94,8 @@ export function earlierExport(
 }
 
 /**
- * Adds an export, and drops those that are neither among the last 100 nor from the last 24 hours.
- * @throws RateLimited if too many exports are running, or were started in the last 24 hours.
+ * Adds an export, and drops those that are neither from the last 24 hours nor among the last 100 exports and the last 8 MB.
+ * @throws RateLimited if too many exports are running, or were started in the last 24 hours, or if the latter take more than 8 MB.
  */
 export function withExport(state: TeamState, record: ExportRecord): TeamState {
   const earliest = Date.now() - dayMs;
@@ -105,9 +107,14 @@ export function withExport(state: TeamState, record: ExportRecord): TeamState {
   if (state.exports.filter(isRecent).length >= mostPerDay) {
     throw new RateLimited(`A team can start at most ${mostPerDay} exports in 24 hours`);
   }
-  const all = [...state.exports, record];
-  const firstKept = all.length - keptExports;
-  return { ...state, exports: all.filter((each, index) => index >= firstKept || isRecent(each)) };
+  let bytes = 0;
+  const kept = [...state.exports, record].toReversed().filter((each, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(each));
+    if (!isRecent(each)) return index < keptExports && bytes <= mostBytes;
+    if (bytes > mostBytes) throw new RateLimited('A team can store at most 8 MB of exports in 24 hours');
+    return true;
+  });
+  return { ...state, exports: kept.reverse() };
 }
 
 /** The error for an identifier that no remembered export of the team has. */

@@ -37,7 +37,14 @@ function countSockets() {
 
 const strict = (resolve: Resolve = resolveName) => createAddressGuard(false, resolve);
 const permissive = (resolve: Resolve = resolveName) => createAddressGuard(true, resolve);
-const call = (url: string) => ({ url: new URL(url), headers: {}, sign: () => ({}), body: '{}', id: 'a-key' });
+const call = (url: string) => ({
+  url: new URL(url),
+  headers: {},
+  sign: () => ({}),
+  body: '{}',
+  id: 'a-key',
+  startsAt: new Date(),
+});
 const send = (url: string, guard = strict()) => deliver(call(url), { guard, startTimer: realTimer }, async () => {});
 
 describe('an internal address', () => {

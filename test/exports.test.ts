@@ -1194,7 +1194,7 @@ describe('the record of exports', () => {
     const sending = send();
     await until(() => answers.length === 1);
     const [{ id }] = (await listed()).nodes;
-    const query = `subscription { exportProgress(exportId: "${id}") { id outcome attempts { status } result { __typename } } }`;
+    const query = `subscription { exportProgress(exportId: "${id}") { id outcome attempts { startedAt status } result { __typename } } }`;
     const listeners = [overWebsocket(gateway.url, { query }, { params: admin }), overSse(other.url, { query }, member)];
     for (const call of [1, 2, 3]) {
       await until(() => answers.length === call);
@@ -1209,11 +1209,13 @@ describe('the record of exports', () => {
           exportProgress: {
             id,
             outcome: 'DELIVERED',
-            attempts: [{ status: 500 }, { status: 500 }, { status: 200 }],
+            attempts: [500, 500, 200].map(status => expect.objectContaining({ status })),
             result: { __typename: 'ExportDelivered' },
           },
         },
       });
+      const firstStarts = results.map(({ data }) => data.exportProgress.attempts[0].startedAt);
+      expect(new Set(firstStarts).size).toBe(1);
     }
     expect((await sending).errors).toBeUndefined();
     const late = overSse(other.url, { query });

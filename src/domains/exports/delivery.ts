@@ -14,6 +14,8 @@ export interface OutboundCall {
   readonly body: string;
   /** Sent as `Idempotency-Key` with each attempt. */
   readonly id: string;
+  /** When the first attempt starts, as it was recorded. */
+  readonly startsAt: Date;
 }
 
 /** Starts a timer. @returns a function that cancels it. */
@@ -57,8 +59,8 @@ export async function deliver(
   record: (attempts: ExportAttempt[]) => Promise<void>,
 ): Promise<DeliveryResult> {
   const attempts: ExportAttempt[] = [];
-  for (;;) {
-    const attempt = newAttempt();
+  for (let startsAt = call.startsAt; ; startsAt = new Date()) {
+    const attempt = newAttempt(startsAt);
     if (attempts.length > 0) await record([...attempts, attempt]);
     const startedAt = performance.now();
     const end = await attemptOnce(call, guard, startTimer);
@@ -75,9 +77,9 @@ export async function deliver(
   }
 }
 
-/** An attempt that starts now. */
-export function newAttempt(): ExportAttempt {
-  return { startedAt: new Date().toISOString(), status: null, fault: null, milliseconds: null };
+/** An attempt that has not ended. */
+export function newAttempt(startsAt: Date): ExportAttempt {
+  return { startedAt: startsAt.toISOString(), status: null, fault: null, milliseconds: null };
 }
 
 const timedOut = new Error('The attempt timed out');

@@ -284,17 +284,17 @@ export function createExports(deps: ExportsDeps): Exports {
     const { body, selected, sent } = await prepare();
 
     const id = randomUUID();
-    const now = Date.now();
+    const startsAt = new Date();
     const record: ExportRecord = {
       ...recorded,
       id,
-      startedAt: new Date(now).toISOString(),
-      expiresAt: new Date(now + longestDeliveryMs + slackMs).toISOString(),
+      startedAt: startsAt.toISOString(),
+      expiresAt: new Date(startsAt.getTime() + longestDeliveryMs + slackMs).toISOString(),
       finishedAt: null,
       user: user.email ?? user.name,
       selected,
       sent,
-      attempts: [newAttempt()],
+      attempts: [newAttempt(startsAt)],
       outcome: null,
     };
     // Record the export before anything is sent.
@@ -309,7 +309,7 @@ export function createExports(deps: ExportsDeps): Exports {
     if (concurrent !== undefined) return concurrent;
 
     const sign = (at: Date) => signatureHeaders(secrets, { id, body }, at);
-    const delivery = run(team, record, { url, headers, sign, body, id });
+    const delivery = run(team, record, { url, headers, sign, body, id, startsAt });
     running.add(delivery);
     return delivery.finally(() => running.delete(delivery));
   }

@@ -9,7 +9,7 @@ import { createLogger } from './observability/logger.js';
 import { createMetrics, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnOncePerMinute, redisWarning } from './observability/warnings.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from './sandbox/server.js';
+import { livelyMs, type Sandbox, type SandboxOptions, startSandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
 import { createServer, type ServerSeams } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
@@ -134,7 +134,7 @@ function demoTeams({ demo }: Sandbox) {
 export async function start(env: Record<string, string | undefined>): Promise<Gateway> {
   try {
     const config = readConfig(env);
-    const gateway = await buildApp(config);
+    const gateway = await buildApp(config, { sandbox: { newsEveryMs: livelyMs } });
     const address = await listen(gateway, config);
     process.stdout.write(greeting(address, gateway));
     return gateway;

@@ -90,7 +90,7 @@ async function startRedis() {
 }
 
 async function startSandbox() {
-  const sandbox = run('sandbox', process.execPath, [join(program, 'sandbox/main.js'), '--port', '0']);
+  const sandbox = run('sandbox', process.execPath, [join(program, 'sandbox/main.js'), '--live', '--port', '0']);
   const [, origin] = await said(sandbox, /listens on (http:\S+)/);
   return origin;
 }

@@ -24,7 +24,7 @@ const orders: Record<EventListVariant['eventOrder'], (newestFirst: MarketEvent[]
 
 /** The events, newest first, and the observations. Events can be added and changed. */
 export class EventStore {
-  readonly #observations: ReadonlyMap<string, Observation>;
+  readonly #observations: Map<string, Observation>;
   readonly #embed: Embed;
   readonly #random: Random;
   readonly #now: () => number;
@@ -117,6 +117,17 @@ export class EventStore {
     };
     this.#events = sorted(this.#events.map(other => (other === before ? event : other)));
     return event;
+  }
+
+  addObservation(observation: Observation): void {
+    this.#observations.set(observation._id, observation);
+  }
+
+  /** Removes an event and its observations. */
+  forget(id: string): void {
+    const event = this.#events.find(({ _id }) => _id === id);
+    for (const { _id } of event?.references ?? []) this.#observations.delete(_id);
+    this.#events = this.#events.filter(other => other !== event);
   }
 }
 

@@ -1,14 +1,24 @@
 import { parseArgs } from 'node:util';
-import { startSandbox } from './server.js';
+import { livelyMs, startSandbox } from './server.js';
 
 const { values } = parseArgs({
   options: {
     host: { type: 'string', default: '127.0.0.1' },
     port: { type: 'string', default: '4010' },
+    /** Number of companies in the first market. */
+    companies: { type: 'string' },
+    /** Has new and updated events by itself. */
+    live: { type: 'boolean' },
   },
 });
 
-const sandbox = await startSandbox({ host: values.host, port: Number(values.port) });
+const { host, port, companies, live } = values;
+const sandbox = await startSandbox({
+  host,
+  port: Number(port),
+  ...(companies !== undefined && { companies: Number(companies) }),
+  ...(live && { newsEveryMs: livelyMs }),
+});
 const { addresses, demo } = sandbox;
 const lines = [
   `The sandbox listens on ${sandbox.origin}`,

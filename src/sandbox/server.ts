@@ -33,7 +33,14 @@ export interface SandboxOptions {
   discoveryMs?: number;
   /** Duration of the slowest publication job in milliseconds. Default: 10,000. */
   publishMs?: number;
+  /** Number of companies in the first market, at most 10,000. Default: 1,200. */
+  companies?: number;
+  /** Time between two new or updated events that the service has by itself, in milliseconds. Default: it has none. */
+  newsEveryMs?: number;
 }
+
+/** What a person who looks at the sandbox gets. */
+export const livelyMs = 20_000;
 
 /** A generated market, with every company that a discovery can find. */
 export interface SandboxMarket {
@@ -67,14 +74,15 @@ export interface Sandbox extends Controls {
 
 /** Starts the service of the specification as a server with generated data. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  const { host = '127.0.0.1', port = 0, seed = 1, discoveryMs = 20_000, publishMs = 10_000 } = options;
+  const { host = '127.0.0.1', port = 0, seed = 1, discoveryMs = 20_000, publishMs = 10_000, newsEveryMs } = options;
   const now = () => options.now?.().getTime() ?? Date.now();
-  const world = createWorld(seed, now());
+  const world = createWorld(seed, now(), options.companies);
   const createState = () => createService(world, seed, { discoveryMs, publishMs }, now);
   let service = createState();
   const rules = new Rules();
   const calls = new CallLog();
   let origin = '';
+  const news = newsEveryMs === undefined ? undefined : setInterval(() => service.goOn(), newsEveryMs).unref();
 
   const app = fastify({ forceCloseConnections: true });
   const sandbox: Omit<Sandbox, 'origin' | 'addresses'> = {
@@ -100,7 +108,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       rules.clear();
       calls.clear();
     },
-    close: () => app.close(),
+    async close() {
+      clearInterval(news);
+      await app.close();
+    },
   };
 
   await app.register(cookie);

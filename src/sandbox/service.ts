@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { Credentials } from './credentials.js';
 import { type EventListVariant, EventStore } from './event-store.js';
 import { type Durations, Market } from './market-store.js';
+import { createNews } from './news.js';
 import { Problem } from './problem.js';
 import { createRandom, type Random } from './random.js';
 import type { World } from './world/world.js';
@@ -10,6 +11,8 @@ import type { World } from './world/world.js';
 export interface Service {
   credentials: Credentials;
   events: EventStore;
+  /** Lets the events go on by one step. */
+  goOn(): void;
   /** By id. */
   markets: ReadonlyMap<string, Market>;
   /** Downloadable files by name. */
@@ -29,9 +32,11 @@ export function createService(world: World, seed: number, durations: Durations, 
   const random = createRandom(seed).fork('service');
   let lastJobId = 58_120;
   const nextJobId = () => ++lastJobId;
+  const events = new EventStore(world, random.fork('new events'), now);
   return {
     credentials: new Credentials(random.fork('tokens'), now),
-    events: new EventStore(world, random.fork('new events'), now),
+    events,
+    goOn: createNews(world, events, random.fork('news'), now),
     markets: new Map(
       world.markets.map(market => [String(market.record.id), new Market(market, durations, nextJobId, now)]),
     ),

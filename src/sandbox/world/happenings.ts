@@ -42,65 +42,76 @@ export function createHappenings(
   const recent = Math.ceil((count * 2) / 3);
   return Array.from({ length: count }, (_, index) => {
     const hoursAgo = index < recent ? (24 * (index + random.float())) / recent : 24 + random.float() * 140;
-    const story = STORIES[index % STORIES.length] as Story;
-    const [company = '', partner = ''] = random.sample(companies, 2);
-    const place = random.pick(PLACES);
-    const category = random.pick(CATEGORIES);
-    const percent = random.int(2, 60);
-    const person = `${random.pick(FIRST_NAMES)} ${random.pick(LAST_NAME_STARTS)}${random.pick(LAST_NAME_ENDS)}`;
-    const words = {
-      company,
-      partner,
-      city: place.city,
-      country: place.country,
-      category: category.name,
-      person,
-      site: `${random.pick(LAST_NAME_STARTS)}${random.pick(LAST_NAME_ENDS)}-${random.int(2, 99)}`,
-      percent: String(percent),
-      figure: String(random.int(3, 950)),
-      days: String(random.int(2, 12)),
-      weeks: String(random.int(2, 14)),
-    };
-    const impacted = [category.name, company, ...(random.chance(0.4) ? [partner] : [])];
-    const bellwether = bellwethers[index % 3];
-    if (bellwether && !impacted.includes(bellwether)) impacted.push(bellwether);
-    return {
-      story,
-      words,
-      taxonomicMatches: {
-        affectedDatapoints: story.datapoints.map((datapoint, at) => ({
-          name: datapoint.name,
-          subject: random.chance(0.8) ? category.name : null,
-          direction: directionOf(datapoint.direction, index + at),
-          quantity: quantityOf(
-            OPERATORS[(index + at * 3) % OPERATORS.length] ?? null,
-            datapoint.unit,
-            category.unit,
-            percent,
-            random,
-          ),
-        })) satisfies AffectedDatapoint[],
-        alertTypes: story.alertTypes.map(name => ({
-          name,
-          mappedFrom: random.pick(story.keywords),
-          method: 'llm',
-          similarity: Number((0.7 + random.float() * 0.29).toFixed(4)),
-          rationale: `The sources describe: ${story.anchorText}`,
-        })),
-        impactedEntities: impactedEntities(impacted, category.name, index % 5 === 4, random),
-      },
-      relevantEntities: [
-        { name: company, entityType: 'company', propertySource: 'inferred' },
-        { name: partner, entityType: 'company', propertySource: 'inferred' },
-        { name: category.name, entityType: 'category', propertySource: 'inferred' },
-        { name: place.country, entityType: 'country', propertySource: 'inferred' },
-        { name: place.city, entityType: 'location', propertySource: 'inferred' },
-        { name: person, entityType: null, propertySource: 'inferred' },
-      ],
-      startedAt: now - hoursAgo * HOUR - (2 + random.float() * 46) * HOUR,
-      lastAddedAt: now - hoursAgo * HOUR,
-    };
+    return createHappening(index, companies, bellwethers, now - hoursAgo * HOUR, random);
   });
+}
+
+/** The occurrence with the number `index`, whose last news is of `lastAddedAt`. */
+export function createHappening(
+  index: number,
+  companies: readonly string[],
+  bellwethers: readonly string[],
+  lastAddedAt: number,
+  random: Random,
+): Happening {
+  const story = STORIES[index % STORIES.length] as Story;
+  const [company = '', partner = ''] = random.sample(companies, 2);
+  const place = random.pick(PLACES);
+  const category = random.pick(CATEGORIES);
+  const percent = random.int(2, 60);
+  const person = `${random.pick(FIRST_NAMES)} ${random.pick(LAST_NAME_STARTS)}${random.pick(LAST_NAME_ENDS)}`;
+  const words = {
+    company,
+    partner,
+    city: place.city,
+    country: place.country,
+    category: category.name,
+    person,
+    site: `${random.pick(LAST_NAME_STARTS)}${random.pick(LAST_NAME_ENDS)}-${random.int(2, 99)}`,
+    percent: String(percent),
+    figure: String(random.int(3, 950)),
+    days: String(random.int(2, 12)),
+    weeks: String(random.int(2, 14)),
+  };
+  const impacted = [category.name, company, ...(random.chance(0.4) ? [partner] : [])];
+  const bellwether = bellwethers[index % 3];
+  if (bellwether && !impacted.includes(bellwether)) impacted.push(bellwether);
+  return {
+    story,
+    words,
+    taxonomicMatches: {
+      affectedDatapoints: story.datapoints.map((datapoint, at) => ({
+        name: datapoint.name,
+        subject: random.chance(0.8) ? category.name : null,
+        direction: directionOf(datapoint.direction, index + at),
+        quantity: quantityOf(
+          OPERATORS[(index + at * 3) % OPERATORS.length] ?? null,
+          datapoint.unit,
+          category.unit,
+          percent,
+          random,
+        ),
+      })) satisfies AffectedDatapoint[],
+      alertTypes: story.alertTypes.map(name => ({
+        name,
+        mappedFrom: random.pick(story.keywords),
+        method: 'llm',
+        similarity: Number((0.7 + random.float() * 0.29).toFixed(4)),
+        rationale: `The sources describe: ${story.anchorText}`,
+      })),
+      impactedEntities: impactedEntities(impacted, category.name, index % 5 === 4, random),
+    },
+    relevantEntities: [
+      { name: company, entityType: 'company', propertySource: 'inferred' },
+      { name: partner, entityType: 'company', propertySource: 'inferred' },
+      { name: category.name, entityType: 'category', propertySource: 'inferred' },
+      { name: place.country, entityType: 'country', propertySource: 'inferred' },
+      { name: place.city, entityType: 'location', propertySource: 'inferred' },
+      { name: person, entityType: null, propertySource: 'inferred' },
+    ],
+    startedAt: lastAddedAt - (2 + random.float() * 46) * HOUR,
+    lastAddedAt,
+  };
 }
 
 /** Usually the direction of the story; sometimes one that the service could not determine. */

@@ -94,10 +94,14 @@ const PLANS: readonly Plan[] = [
   },
 ];
 
-/** The six markets. The first has 1,200 companies; the last two have had no discovery yet. */
-export function createMarkets(now: number, random: Random): WorldMarket[] {
+/** The six markets. The first has 1,200 companies, or as many as `firstCompanies` says; the last two have had no discovery yet. */
+export function createMarkets(now: number, random: Random, firstCompanies: number | undefined): WorldMarket[] {
   const taken = new Set<string>();
-  return PLANS.map((plan, index) => {
+  const plans = PLANS.map((plan, index) => ({
+    ...plan,
+    companies: index === 0 ? (firstCompanies ?? plan.companies) : plan.companies,
+  }));
+  return plans.map((plan, index) => {
     const draft = plan.reviewStatus === 'draft';
     const id = index + 1;
     const companies = createCompanies(plan.companies, random, taken).map(company => ({

@@ -1,11 +1,11 @@
-import { createRandom } from '../random.js';
+import { createRandom, type Random } from '../random.js';
 import type { MarketEvent, Observation } from '../resources.js';
 import { createEmbed, type Embed } from './embedding.js';
-import { eventOf } from './events.js';
+import { eventOf, type Sighting } from './events.js';
 import { groupBySimilarity } from './grouping.js';
-import { createHappenings } from './happenings.js';
+import { createHappening, createHappenings, type Happening } from './happenings.js';
 import { createMarkets, type WorldMarket } from './markets.js';
-import { reportsOf, textOf } from './observations.js';
+import { type Report, reportOf, reportsOf, textOf } from './observations.js';
 
 const HAPPENINGS = 190;
 /** Groups are computed periodically. Observations added since the last time belong to no group yet. */
@@ -16,24 +16,31 @@ export interface World {
   events: readonly MarketEvent[];
   markets: readonly WorldMarket[];
   embed: Embed;
+  /** A new occurrence. */
+  happen(index: number, now: number, random: Random): Happening;
+  /** An observation of it that is added now. */
+  observe(happening: Happening, now: number, random: Random): Sighting;
 }
 
-/** The whole data of the service, a function of the seed and of the current time in milliseconds. */
-export function createWorld(seed: number, now: number): World {
+/** The whole data of the service, a function of the seed, of the current time in milliseconds, and of the number of companies in the first market. */
+export function createWorld(seed: number, now: number, firstCompanies?: number): World {
   const random = createRandom(seed);
-  const markets = createMarkets(now, random.fork('markets'));
+  const markets = createMarkets(now, random.fork('markets'), firstCompanies);
   const names = markets.flatMap(market => market.companies).map(company => company.name);
   const bellwethers = names.filter(name => !name.includes(',')).slice(0, 3);
   const reporting = random.fork('observations');
   const reports = createHappenings(HAPPENINGS, names, bellwethers, now, random.fork('happenings')).flatMap(happening =>
     reportsOf(happening, now, reporting),
   );
-  const texts = reports.map(({ observation }) => textOf(observation));
-  const embed = createEmbed(texts, seed);
-  const sightings = reports.map(({ observation, happening }, index) => ({
+  const embed = createEmbed(
+    reports.map(({ observation }) => textOf(observation)),
+    seed,
+  );
+  const seen = ({ observation, happening }: Report): Sighting => ({
     happening,
-    observation: { ...observation, textEmbedding: embed(texts[index] ?? '') } as Observation,
-  }));
+    observation: { ...observation, textEmbedding: embed(textOf(observation)) },
+  });
+  const sightings = reports.map(seen);
   const lastRun = new Date(now - GROUPED_UP_TO_MS).toISOString();
   const known = sightings.filter(({ observation }) => observation.addedAt <= lastRun);
   const groups = groupBySimilarity(
@@ -49,5 +56,7 @@ export function createWorld(seed: number, now: number): World {
     events: groups.map(group => eventOf(group, naming)),
     markets,
     embed,
+    happen: (index, at, drawing) => createHappening(index, names, bellwethers, at, drawing),
+    observe: (happening, at, drawing) => seen(reportOf(happening, at, at, drawing)),
   };
 }

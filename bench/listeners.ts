@@ -153,8 +153,8 @@ const program = (path: string) => new URL(`../${path}`, import.meta.url).pathnam
 async function addressOf(child: ChildProcess): Promise<string> {
   child.stderr?.pipe(process.stderr);
   for await (const chunk of child.stdout ?? []) {
-    const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(String(chunk)) ?? [];
-    if (address !== undefined) return address;
+    const [, port] = /http:\/\/(?:127\.0\.0\.1|localhost):(\d+)/.exec(String(chunk)) ?? [];
+    if (port !== undefined) return `http://127.0.0.1:${port}`;
   }
   throw new Error('A program did not start');
 }

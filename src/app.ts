@@ -136,7 +136,7 @@ export async function start(env: Record<string, string | undefined>): Promise<Ga
     const config = readConfig(env);
     const gateway = await buildApp(config, { sandbox: { newsEveryMs: livelyMs } });
     const address = await listen(gateway, config);
-    process.stdout.write(greeting(address, gateway));
+    process.stdout.write(greeting(withName(address), config, gateway));
     return gateway;
   } catch (error) {
     const known = error instanceof ConfigurationError;
@@ -153,15 +153,20 @@ async function listen({ app }: Gateway, { host, port }: Config): Promise<string>
   }
 }
 
-function greeting(address: string, { sandbox }: Gateway): string {
+/** For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed. */
+const withName = (address: string) => address.replace('//127.0.0.1:', '//localhost:');
+
+function greeting(address: string, { staticDir }: Config, { sandbox }: Gateway): string {
   const lines = [`Market Intelligence Gateway: ${address}/graphql (open it in a browser for GraphiQL)`];
+  if (staticDir !== undefined) lines.push(`Front end: ${address}/`);
   if (sandbox !== undefined) {
     const { keys, users } = sandbox.demo;
     lines.push(
       '',
       'UPSTREAM_BASE_URL is not set: a sandbox of the service is running. Requests without a credential use its first key.',
-      ...keys.map(({ key, description }) => `  key   ${key}  ${description}`),
-      ...users.map(({ email, password }) => `  user  ${email}  password ${password}`),
+      ...keys.map(({ key, description }) => `  key     ${key}  ${description}`),
+      ...users.map(({ email, password }) => `  user    ${email}  password ${password}`),
+      ...sandbox.data.markets.map(({ record }) => `  market  ${record.id}  ${record.name} (${record.review_status})`),
       '',
       'Try:',
       `  curl -s ${address}/graphql -H 'content-type: application/json' -d '{"query":"{ events(first: 2) { totalCount nodes { title references { observation { title } } } } }"}'`,

@@ -70,6 +70,32 @@ test('after SIGTERM the gateway serves for SHUTDOWN_NOTICE_MS, while it is no lo
   expect(performance.now() - at).toBeGreaterThan(noticeMs);
 });
 
+test('prints its address as localhost, and the keys, users and markets of the sandbox', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'front-end-'));
+  await writeFile(join(folder, 'index.html'), 'The front end');
+  const running = await program.start({ STATIC_DIR: folder, DATA_DIR: join(folder, 'data') });
+  const { port } = new URL(running.url);
+  const page = await fetch(`http://localhost:${port}/`);
+  expect(await page.text()).toBe('The front end');
+  const { stdout } = await running.stop();
+  await rm(folder, { recursive: true });
+  expect(stdout).not.toContain('127.0.0.1');
+  const lines = stdout.split('\n').map(line => line.trim());
+  expect(lines[0]).toContain(`http://localhost:${port}/graphql`);
+  expect(lines).toContain(`Front end: http://localhost:${port}/`);
+  expect(lines.filter(line => line.startsWith('market '))).toEqual([
+    'market  1  Industrial Components Suppliers Europe (published)',
+    'market  2  Cold Chain Logistics DACH (published)',
+    'market  3  Battery Materials Refiners (published)',
+    'market  4  Industrial Cleaning Services Benelux (reviewing)',
+    'market  5  Sustainable Packaging Start-ups (draft)',
+    'market  6  Contract Electronics Manufacturers (draft)',
+  ]);
+  for (const expected of [/^key .*demo-key-subscribed/, /^user .*ada@team\.example/]) {
+    expect(lines).toContainEqual(expect.stringMatching(expected));
+  }
+});
+
 describe('a SIGTERM to npm ends its program', () => {
   let folder: string;
   beforeEach(async () => {
@@ -84,7 +110,7 @@ describe('a SIGTERM to npm ends its program', () => {
   });
 
   test.each([['start'], ['dev'], ['sandbox']])('npm run %s', async script => {
-    const address = /http:\/\/[\d.]+:\d+/;
+    const address = /http:\/\/[\w.]+:\d+/;
     const args = ['run', script, ...(script === 'sandbox' ? ['--', '--port', '0'] : [])];
     const npm = spawn('npm', args, {
       cwd: folder,

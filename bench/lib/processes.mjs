@@ -66,8 +66,8 @@ const startMs = 60_000;
 
 async function printedOrigin(printed) {
   for (let waited = 0; waited < startMs; waited += 20) {
-    const found = /http:\/\/127\.0\.0\.1:[1-9]\d*/.exec(printed());
-    if (found) return found[0];
+    const found = /http:\/\/(?:127\.0\.0\.1|localhost):([1-9]\d*)/.exec(printed());
+    if (found) return `http://127.0.0.1:${found[1]}`;
     await sleep(20);
   }
   throw new Error(`Not started within ${startMs} ms:\n${printed()}`);

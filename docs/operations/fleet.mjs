@@ -97,8 +97,8 @@ async function startSandbox() {
 
 async function startGateway(name, env) {
   const gateway = run(name, process.execPath, [join(program, 'main.js')], env);
-  const [, url] = await said(gateway, /(http:\/\/[\d.]+:\d+)\/graphql/);
-  return { ...gateway, url };
+  const [, port] = await said(gateway, /http:\/\/localhost:(\d+)\/graphql/);
+  return { ...gateway, url: `http://127.0.0.1:${port}` };
 }
 
 async function startBalancer([one, two]) {

@@ -87,10 +87,10 @@ export async function buildProgram(): Promise<Program> {
       });
       const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string];
       failed.catch(() => {});
-      const [url = ''] = /http:\/\/[\d.]+:\d+/.exec(line) ?? [];
+      const [, port = ''] = /http:\/\/(?:127\.0\.0\.1|localhost):(\d+)/.exec(line) ?? [];
       return {
         ...launched,
-        url,
+        url: `http://127.0.0.1:${port}`,
         kill() {
           child.kill('SIGKILL');
           return ended;

@@ -69,7 +69,9 @@ export interface RequestIdentity {
   readonly address: string;
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
-  /** Sets the gateway's own cookie; `maxAge` in seconds. @throws Forbidden on a transport that cannot set cookies. */
+  /** @throws Forbidden if the gateway's own cookie would not reach the client, or the client's browser would not keep it. */
+  requireCookies(): void;
+  /** Sets the gateway's own cookie; `maxAge` in seconds. */
   setSession(value: string, maxAge: number | undefined): void;
   clearSession(): void;
   /** Ends the session of the request's cookie, even if the request has another credential. @throws Forbidden on a transport that cannot set cookies. */
@@ -90,7 +92,7 @@ export interface Context {
   readonly writer: Writer;
   /** Signs the browser in and out. */
   readonly session: {
-    /** @throws SignInFailed, RateLimited */
+    /** @throws SignInFailed, RateLimited, Forbidden where the client would not keep the session. */
     begin(email: string, password: string): Promise<Credential>;
     end(): Promise<void>;
     /** Clears the session cookie after the service has rejected its session; does nothing if the request's credential is not the cookie. */
@@ -200,6 +202,7 @@ class RequestContext implements Context {
 function createSession(sessions: Sessions, identity: RequestIdentity, metadata: ResponseMetadata): Context['session'] {
   return {
     async begin(email, password) {
+      identity.requireCookies();
       const { cookie, credential } = await sessions.begin(email, password, identity.address, metadata);
       identity.setSession(cookie.value, cookie.maxAge);
       return credential;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
+import { request } from 'undici';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -33,6 +34,17 @@ beforeEach(() => sandbox.reset());
 const signIn = (at: TestGateway, input: object = ada, headers: Record<string, string> = {}): Promise<GraphqlAnswer> =>
   ask(`${at.url}/graphql`, signInDocument, { input }, headers);
 
+/** Signs in with headers that fetch would set itself. */
+async function signInFrom(headers: Record<string, string>) {
+  const response = await request(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query: signInDocument, variables: { input: ada } }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: an answer's body is what the test is about to find out
+  return { headers: response.headers, body: (await response.body.json()) as any };
+}
+
 const setCookie = (answer: GraphqlAnswer): string => answer.headers.getSetCookie().join('\n');
 
 async function cookieFrom(at: TestGateway): Promise<string> {
@@ -65,12 +77,7 @@ describe('signing in', () => {
   });
 
   test('sets a Secure cookie that is bound to its host, except on loopback', async () => {
-    const { request } = await import('undici');
-    const { headers } = await request(`${gateway.url}/graphql`, {
-      method: 'POST',
-      headers: { host: 'gateway.example', 'content-type': 'application/json' },
-      body: JSON.stringify({ query: signInDocument, variables: { input: ada } }),
-    });
+    const { headers } = await signInFrom({ host: 'gateway.example' });
     expect(String(headers['set-cookie'])).toMatch(/^__Host-mig_session=.*; Secure/);
   });
 
@@ -88,6 +95,41 @@ describe('signing in', () => {
       });
     },
   );
+
+  test.each([
+    ['http://localhost:5173', 'cross-site', '127.0.0.1:4000'],
+    ['http://127.0.0.1:4000', 'cross-site', 'localhost:4000'],
+    ['http://localhost:5173', undefined, '127.0.0.1:4000'],
+    ['https://app.example', undefined, 'gateway.example.com'],
+    ['https://app.example', undefined, '[::1]:4000'],
+  ])(
+    'is refused for a page of %s (Sec-Fetch-Site: %s) at %s, before the service is called',
+    async (origin, site, host) => {
+      const answer = await signInFrom({ host, origin, ...(site && { 'sec-fetch-site': site }) });
+      expect(answer.body.data.signIn).toBeNull();
+      expect(answer.body.errors[0]).toMatchObject({
+        message: expect.stringMatching(/would not keep the session.*another site/),
+        extensions: { code: 'FORBIDDEN' },
+      });
+      expect(answer.headers['set-cookie']).toBeUndefined();
+      expect(sandbox.calls.count()).toBe(0);
+    },
+  );
+
+  test.each([
+    ['http://localhost:5173', 'same-site', 'localhost:4000'],
+    ['http://localhost:4000', 'same-origin', 'localhost:4000'],
+    ['http://localhost:5173', undefined, 'LOCALHOST:4000'],
+    ['https://app.example.com', undefined, 'api.example.com'],
+    ['null', undefined, 'api.example.com'],
+    ['https://frontend.test', 'same-origin', 'gateway.internal'],
+    [undefined, undefined, 'api.example.com'],
+    [undefined, 'none', 'api.example.com'],
+  ])('works for a page of %s (Sec-Fetch-Site: %s) at %s', async (origin, site, host) => {
+    const answer = await signInFrom({ host, ...(origin && { origin }), ...(site && { 'sec-fetch-site': site }) });
+    expect(answer.body.data.signIn.viewer.email).toBe(ada.email);
+    expect(String(answer.headers['set-cookie'])).toContain('mig_session=');
+  });
 
   test('authenticates later requests as the user, and sends only the service’s own cookies upstream', async () => {
     const cookie = await cookieFrom(gateway);

@@ -1036,8 +1036,8 @@ export type Mutation = {
    */
   readonly rotateExportEndpointSecret?: Maybe<RotateExportEndpointSecretPayload>;
   /**
-   * Signs a user in and sets the gateway's session cookie. Only available over HTTP. A wrong password and an unknown user cause the same
-   * error, `SIGN_IN_FAILED`. Too many attempts for one e-mail address or from one network address cause `RATE_LIMITED`. Upstream:
+   * Signs a user in and sets the gateway's session cookie. Only available over HTTP. Fails with `FORBIDDEN` for a page of another site than the gateway,
+   * because the browser would not keep the cookie. A wrong password and an unknown user cause the same error, `SIGN_IN_FAILED`. Too many attempts for one e-mail address or from one network address cause `RATE_LIMITED`. Upstream:
    * `POST /v2/auth/sign-in`.
    */
   readonly signIn?: Maybe<SignInPayload>;

@@ -122,6 +122,16 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     return URL.canParse(origin) && new URL(origin).host === hostOf(request);
   }
 
+  /**
+   * Whether the request comes from a page of another site, for which browsers do not keep a cookie that is `SameSite=Lax`. Older browsers do not send
+   * `Sec-Fetch-Site`.
+   */
+  function isCrossSite(request: IncomingMessage): boolean {
+    const { origin = '', 'sec-fetch-site': site } = request.headers;
+    if (site !== undefined) return site === 'cross-site';
+    return URL.canParse(origin) && siteOf(new URL(origin).host) !== siteOf(hostOf(request));
+  }
+
   /** An Unauthenticated in place of the credential is a session that is no longer valid. @throws BadUserInput */
   const credentialOf = (request: IncomingMessage): MaybePromise<RequestIdentity['credential']> =>
     explicitCredential(rawCredentialsOf(request)) ??
@@ -156,6 +166,9 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       return {
         credential,
         address: ip,
+        requireCookies() {
+          if (isCrossSite(raw)) throw new Forbidden(crossSiteMessage);
+        },
         setSession: (value, maxAge) => setCookie(value, lifetimeOf(maxAge)),
         clearSession,
         async endSession() {
@@ -185,6 +198,13 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     },
   };
 }
+
+const crossSiteMessage =
+  "The browser would not keep the session, because this page is of another site than the gateway. Open the page at the gateway's site. " +
+  'localhost and 127.0.0.1 are two sites';
+
+/** The site of a host with or without a port. There are sites that this takes for the same, because it does not know the public suffixes. */
+const siteOf = (host: string) => host.toLowerCase().replace(/:\d+$/, '').split('.').slice(-2).join('.');
 
 const isSame = (one: Credential, other: Credential) =>
   one.kind === other.kind && one.secret.reveal() === other.secret.reveal();

@@ -166,9 +166,10 @@ function requestIdentityOf({ credential, address }: Identity): RequestIdentity {
   return {
     credential,
     address,
-    setSession() {
+    requireCookies() {
       throw new Forbidden('Sign in over HTTP: a stream cannot set the cookie');
     },
+    setSession() {},
     async endSession() {
       throw new Forbidden('Sign out over HTTP: a stream cannot clear the cookie');
     },

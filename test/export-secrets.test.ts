@@ -33,12 +33,15 @@ const secrets = {
 /** In the address of an endpoint: its team may see it, but no log. */
 const tokenInUrl = 'token-in-the-address';
 
-/** How a secret could be written: as it is, in JSON, in an address, in Base64 and in hexadecimal digits. */
+const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
+
+/** How a secret could be written: as it is, in JSON, quoted in JSON, in an address, in Base64 and in hexadecimal digits. */
 function formsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret);
   return [
     secret,
-    JSON.stringify(secret).slice(1, -1),
+    inJson(secret),
+    inJson(inJson(secret)),
     encodeURIComponent(secret),
     bytes.toString('base64').replace(/=+$/, ''),
     bytes.toString('base64url'),
@@ -275,6 +278,8 @@ test.each(Object.entries(storages))(
     ]) {
       expect(await outcomeOf(registerMutation, { input: { ...input, ...change } })).toBe('BAD_USER_INPUT');
     }
+    const literal = `mutation { registerExportEndpoint(input: { headers: ${JSON.stringify(secrets.token)} }) { signingSecret } }`;
+    expect(await outcomeOf(literal)).toBe('GRAPHQL_VALIDATION_FAILED');
     expect(await outcomeOf(listQuery, {}, { ...byKey, authorization: `Bearer ${secrets.bearer}` })).toBe(
       'BAD_USER_INPUT',
     );

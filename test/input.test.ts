@@ -401,6 +401,59 @@ describe('the argument of an error that GraphQL itself finds', () => {
     expect(codesOf(errors)).toEqual(badInput('input.password'));
   });
 
+  test('does not repeat a secret in place of an enum value', async () => {
+    const document = 'query ($interval: EventInterval!) { eventStatistics(interval: $interval) { total } }';
+    const { errors } = await gateway.query(document, { interval: 'secret' });
+    expect(errors?.map(error => error.message)).toEqual([
+      'Variable "$interval" has an invalid value for "interval": The value does not exist in "EventInterval" enum.',
+    ]);
+  });
+
+  const signIn = (password: string) => `mutation ($x: String = "x") {
+    signIn(input: { email: $x, password: ${password} }) { __typename } }`;
+  test.each<[string, string, string]>([
+    ['of another type', signIn('12345'), 'String cannot represent a non string value.'],
+    ['without quotes', signIn('secret12345'), 'String cannot represent a non string value.'],
+    ['in an object', signIn('{ value: "12345" }'), 'String cannot represent a non string value.'],
+    [
+      'in place of an object',
+      '{ events(filter: "x\\", found 12345") { totalCount } }',
+      'Expected value of type "EventFilter".',
+    ],
+    [
+      'in place of an identifier',
+      '{ market(id: ["12345"]) { id } }',
+      'ID cannot represent a non-string and non-integer value.',
+    ],
+    [
+      'in place of a number',
+      '{ events(first: "12345 cannot represent x: 12345") { totalCount } }',
+      'Int cannot represent non-integer value.',
+    ],
+    [
+      'that is a large number',
+      '{ events(first: 1234567890123) { totalCount } }',
+      'Int cannot represent non 32-bit signed integer value.',
+    ],
+    [
+      'in place of an enum value',
+      '{ eventStatistics(interval: secret12345) { total } }',
+      'The value does not exist in "EventInterval" enum.',
+    ],
+    [
+      'in place of an enum value, in quotes',
+      '{ eventStatistics(interval: "12345") { total } }',
+      'Enum "EventInterval" cannot represent non-enum value.',
+    ],
+    ['in place of a name', '{ "12345 String \\"12345" }', 'Syntax Error: Expected Name, found String.'],
+    ['behind its place', '{ market(id: "1" 12345) { id } }', 'Syntax Error: Expected Name, found Int.'],
+    ['in a block', '{ market(id: x """12345""") { id } }', 'Syntax Error: Expected Name, found BlockString.'],
+    ['beside a null variable', signIn('"12345"'), 'Argument "input" has an invalid value.'],
+  ])('does not repeat a literal %s', async (_, document, message) => {
+    const { errors } = await gateway.query(document, { x: null });
+    expect(errors?.map(error => error.message)).toEqual([message]);
+  });
+
   test.each<[string, string, unknown, string]>([
     [
       'within a literal',

@@ -108,7 +108,17 @@ function firstFault(
   return fault;
 }
 
-/** Messages of scalars end with the value: `Int cannot represent non-integer value: "12"`. */
-function withoutValue(message: string): string {
-  return message.replace(/( cannot represent [^:]*): .*$/s, '$1.');
+/** The places where messages of GraphQL repeat a value. What follows the first one may be a part of the value. */
+const repeatedValues: readonly (readonly [RegExp, string])[] = [
+  [/^(Syntax Error: .*?(?:String|Int|Float)) ".*"\.$/s, '$1.'],
+  [/^(Expected value of type "[^"]*"), found .*$/s, '$1.'],
+  [/^(Argument "\w+" has) (invalid value) .*$/s, '$1 an $2.'],
+  [/^Value ".*" does not exist in /s, 'The value does not exist in '],
+  [/( cannot represent [^:]*): .*$/s, '$1.'],
+];
+
+/** A message of GraphQL without the value, which may be a secret that was put into the wrong place. */
+export function withoutValue(message: string): string {
+  const found = repeatedValues.find(([pattern]) => pattern.test(message));
+  return found === undefined ? message : message.replace(...found);
 }

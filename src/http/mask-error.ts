@@ -1,7 +1,7 @@
 import { unwrapResolverError } from '@apollo/server/errors';
 import { type ASTNode, GraphQLError, type GraphQLFormattedError, visit } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
-import { argumentPathOf } from '../graphql/argument-path.js';
+import { argumentPathOf, withoutValue } from '../graphql/argument-path.js';
 
 /** Codes of errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
 export const documentErrors: ReadonlySet<string> = new Set([
@@ -34,15 +34,14 @@ export function maskError(
   const cause = causeOf(error);
   if (cause instanceof GatewayError) return { message: cause.message, ...place, extensions: cause.extensions };
 
+  const message = withoutValue(formatted.message);
   const code = formatted.extensions?.code;
   if (cause instanceof GraphQLError && typeof code === 'string' && requestErrors.has(code)) {
     const argument = formatted.extensions?.argument ?? (code === 'GRAPHQL_VALIDATION_FAILED' && argumentIn(cause));
-    return { message: formatted.message, ...place, extensions: { code, ...(argument && { argument }) } };
+    return { message, ...place, extensions: { code, ...(argument && { argument }) } };
   }
   const argument = invalidArgument(cause);
-  if (argument !== undefined) {
-    return { message: formatted.message, ...place, extensions: { code: 'BAD_USER_INPUT', argument } };
-  }
+  if (argument !== undefined) return { message, ...place, extensions: { code: 'BAD_USER_INPUT', argument } };
   if (!(cause instanceof Abandoned)) report(cause);
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
 }

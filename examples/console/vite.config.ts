@@ -1,10 +1,12 @@
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defaultClientConditions, defineConfig } from 'vite';
 
 const gateway = 'http://localhost:4000';
 
 export default defineConfig({
   plugins: [react()],
+  // rxjs has smaller code for browsers of today than its default.
+  resolve: { conditions: ['es2015', ...defaultClientConditions] },
   build: { target: 'es2024' },
   server: {
     // Without `changeOrigin`: the gateway compares the WebSocket's origin with the host that it is asked for.

@@ -3,7 +3,7 @@ import { GraphQL17Alpha9Handler } from '@apollo/client/incremental';
 import { RemoveTypenameFromVariablesLink } from '@apollo/client/link/remove-typename';
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cache } from './cache';
-import { costs, requestIds, resumes, trustedDocuments } from './links';
+import { costs, requestIds, resumes, staleness, trustedDocuments } from './links';
 import { socket } from './socket';
 
 const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === 'subscription';
@@ -20,7 +20,7 @@ export const client = new ApolloClient({
     ApolloLink.split(
       isSubscription,
       ApolloLink.from([resumes, new GraphQLWsLink(socket)]),
-      ApolloLink.from([requestIds, costs, new HttpLink({ uri: '/graphql', headers: { 'x-explain': '1' } })]),
+      ApolloLink.from([requestIds, staleness, costs, new HttpLink({ uri: '/graphql', headers: { 'x-explain': '1' } })]),
     ),
   ]),
   // A part of a page that failed is null, and the rest is there: keep both the data and the errors.

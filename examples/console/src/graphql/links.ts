@@ -2,6 +2,7 @@ import { ApolloLink } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
 import { map, type Observable } from 'rxjs';
 import { recordCost } from '../cost/costs';
+import { createStore } from '../ui/store';
 
 /** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
 export const trustedDocuments = import.meta.env.PROD
@@ -31,6 +32,20 @@ export const costs = new ApolloLink((operation, forward) => {
     return result;
   });
 });
+
+/** Names of the operations whose last response had older data, because the service did not respond. */
+export const staleOperations = createStore<ReadonlySet<string>>(new Set());
+
+export const staleness = new ApolloLink((operation, forward) =>
+  eachResult(forward(operation), result => {
+    const name = operation.operationName ?? '';
+    const before = staleOperations.get();
+    const stale = 'extensions' in result && result.extensions?.stale === true;
+    if (before.has(name) !== stale)
+      staleOperations.set(new Set([...before].filter(other => other !== name).concat(stale ? name : [])));
+    return result;
+  }),
+);
 
 /**
  * Remembers the last cursor of a subscription to event updates. After a lost connection graphql-ws sends the same variables

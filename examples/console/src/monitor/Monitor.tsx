@@ -1,20 +1,44 @@
-import { useQuery } from '@apollo/client/react';
-import { useSearch } from '@tanstack/react-router';
-import { graphql } from '../gql';
-import { listFilter } from './search';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import { StaleNotice } from '../ui/StaleNotice';
+import { Feed } from './Feed';
+import { Filters } from './Filters';
+import { Histogram } from './Histogram';
+import { Matrix } from './Matrix';
+import styles from './Monitor.module.css';
+import { type EventSearch, listFilter } from './search';
 
-const EventsDocument = graphql(`
-  query Events($filter: EventFilter, $after: String) {
-    events(first: 25, after: $after, filter: $filter) {
-      totalCount
-      edges { cursor node { id title } }
-      pageInfo { hasNextPage endCursor }
-    }
-  }
-`);
+const EventDetail = lazy(() => import('./EventDetail'));
 
+/** What happens now: a live feed of events, and plots that filter it. */
 export function Monitor() {
   const search = useSearch({ from: '/' });
-  const { data } = useQuery(EventsDocument, { variables: { filter: listFilter(search) } });
-  return <h1>{data?.events?.totalCount} events</h1>;
+  const navigate = useNavigate({ from: '/' });
+  const change = (patch: EventSearch) => navigate({ search: last => ({ ...last, ...patch }), resetScroll: false });
+  const filter = listFilter(search);
+  return (
+    <div className="stack">
+      <h1>Monitor</h1>
+      <Filters search={search} change={change} />
+      <StaleNotice />
+      <div className={styles.plots}>
+        <section className="panel" aria-label="Events by time and severity">
+          <Histogram search={search} change={change} />
+        </section>
+        <section className="panel" aria-label="Events by likelihood and severity">
+          <Matrix search={search} change={change} />
+        </section>
+      </div>
+      <Feed key={JSON.stringify(filter)} filter={filter} search={search} open={(event, at) => change({ event, at })} />
+      <Suspense>
+        {search.event && search.at && (
+          <EventDetail
+            id={search.event}
+            lastUpdated={search.at}
+            onClose={() => change({ event: undefined, at: undefined })}
+          />
+        )}
+      </Suspense>
+    </div>
+  );
 }

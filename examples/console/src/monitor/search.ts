@@ -4,7 +4,7 @@ import type { EventFilter } from '../gql/graphql';
 export interface EventSearch {
   /** Number of days that the histogram shows, up to today. */
   readonly days?: number;
-  /** Range selected in the histogram, from and to an hour (`2026-01-31T08`). */
+  /** Range selected in the histogram, as points in time. */
   readonly from?: string;
   readonly to?: string;
   /** A cell of the matrix. */
@@ -20,6 +20,10 @@ export interface EventSearch {
 }
 
 export const DEFAULT_DAYS = 7;
+const DAY = 86_400_000;
+
+/** Lengths of the histogram's bars, in milliseconds. */
+export const INTERVALS = { HOUR: 3_600_000, DAY };
 
 /** Reads the address. What it cannot read, it leaves out. */
 export function eventSearch(search: Record<string, unknown>): EventSearch {
@@ -69,5 +73,16 @@ export function listFilter(search: EventSearch): EventFilter {
 
 /** A UTC day. 0 is today. */
 export function dayBefore(days: number): string {
-  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+  return new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
+}
+
+/** The window of the histogram, in milliseconds since 1970: from the start of its first day to the end of today. */
+export function windowOf(search: EventSearch): [number, number] {
+  const start = Date.parse(dayBefore((search.days ?? DEFAULT_DAYS) - 1));
+  return [start, Date.parse(dayBefore(0)) + DAY];
+}
+
+/** Length of the histogram's bars. */
+export function intervalOf(search: EventSearch): keyof typeof INTERVALS {
+  return (search.days ?? DEFAULT_DAYS) > 7 ? 'DAY' : 'HOUR';
 }

@@ -11,7 +11,7 @@ export const formatShortNumber = (value: number | null | undefined) =>
   value == null ? UNKNOWN : shortNumbers.format(value);
 export const formatTime = (time: string | null | undefined) =>
   time ? `${moments.format(new Date(time))} UTC` : UNKNOWN;
-export const formatDay = (time: string | Date) => days.format(new Date(time));
+export const formatDay = (time: string | number) => days.format(new Date(time));
 
 /** A length of time in words, such as `12 s`, `3 min` or `2 h`. */
 export function formatSpan(milliseconds: number): string {
@@ -19,4 +19,13 @@ export function formatSpan(milliseconds: number): string {
   if (seconds < 100) return `${seconds} s`;
   const minutes = Math.round(seconds / 60);
   return minutes < 100 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
+}
+
+const DAY = 86_400_000;
+
+/** At most `most` midnights (UTC) between two points in time, evenly spaced, for an axis. In milliseconds since 1970, as the arguments. */
+export function daysBetween([start = 0, end = 0]: readonly number[], most: number): number[] {
+  const first = Math.ceil(start / DAY) * DAY;
+  const step = Math.max(1, Math.ceil((end - start) / DAY / most)) * DAY;
+  return Array.from({ length: Math.max(0, Math.ceil((end - first) / step)) }, (_, index) => first + index * step);
 }

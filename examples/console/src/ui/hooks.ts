@@ -23,3 +23,17 @@ export function useVisible<E extends Element>(onVisible: () => void) {
   });
   return ref;
 }
+
+/** The width of the element with this ref, in pixels. 0 until it is known. */
+export function useWidth<E extends Element>() {
+  const ref = useRef<E>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return { ref, width };
+}

@@ -1,0 +1,81 @@
+import { useLazyQuery, useQuery } from '@apollo/client/react';
+import { graphql } from '../gql';
+import { FacetMenu } from '../ui/FacetMenu';
+import { SearchBox } from '../ui/SearchBox';
+import { DEFAULT_DAYS, type EventSearch, windowFilter } from './search';
+
+const CapabilitiesDocument = graphql(`
+  query EventCapabilities { capabilities { eventSearch } }
+`);
+
+const EventFacetsDocument = graphql(`
+  query EventFacets($filter: EventFilter) {
+    eventStatistics(filter: $filter) {
+      alertTypes { value count }
+      affectedDatapoints { value count }
+      impactedEntities { value count }
+    }
+  }
+`);
+
+const FACETS = [
+  ['alertTypes', 'Alert type'],
+  ['affectedDatapoints', 'Datapoint'],
+  ['impactedEntities', 'Entity'],
+] as const;
+
+interface FiltersProps {
+  readonly search: EventSearch;
+  readonly change: (patch: EventSearch) => void;
+}
+
+/** The filters that are no plot: text, number of days and the names that events have. */
+export function Filters({ search, change }: FiltersProps) {
+  const { data } = useQuery(CapabilitiesDocument);
+  const [readFacets, facets] = useLazyQuery(EventFacetsDocument);
+  const { alertTypes, affectedDatapoints, impactedEntities, ...others } = search;
+  const open = () => readFacets({ variables: { filter: windowFilter(others) } });
+  const { days, event, at, ...active } = search;
+  return (
+    <div className="row">
+      {data?.capabilities.eventSearch && (
+        <SearchBox label="Search events" value={search.search} onChange={text => change({ search: text })} />
+      )}
+      <select
+        aria-label="Range"
+        value={days ?? DEFAULT_DAYS}
+        onChange={({ target }) => change({ days: Number(target.value), from: undefined, to: undefined })}
+      >
+        <option value={2}>2 days</option>
+        <option value={7}>7 days</option>
+        <option value={30}>30 days</option>
+      </select>
+      {FACETS.map(([name, label]) => (
+        <FacetMenu
+          key={name}
+          label={label}
+          options={facets.data?.eventStatistics?.[name] ?? []}
+          selected={search[name] ?? []}
+          onChange={selected => change({ [name]: selected.length > 0 ? selected : undefined })}
+          onOpen={open}
+        />
+      ))}
+      {Object.values(active).some(value => value !== undefined) && (
+        <button type="button" className="quiet" onClick={() => change(NO_FILTERS)}>
+          Clear filters
+        </button>
+      )}
+    </div>
+  );
+}
+
+const NO_FILTERS = {
+  from: undefined,
+  to: undefined,
+  severity: undefined,
+  likelihood: undefined,
+  alertTypes: undefined,
+  affectedDatapoints: undefined,
+  impactedEntities: undefined,
+  search: undefined,
+} satisfies EventSearch;

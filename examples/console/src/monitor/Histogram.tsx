@@ -1,0 +1,123 @@
+import { useQuery } from '@apollo/client/react';
+import { Brush } from '@visx/brush';
+import { scaleLinear } from '@visx/scale';
+import { graphql } from '../gql';
+import { daysBetween, formatDay, formatTime } from '../ui/format';
+import { useWidth } from '../ui/hooks';
+import { Problems } from '../ui/Problems';
+import styles from './Monitor.module.css';
+import { type EventSearch, INTERVALS, intervalOf, windowFilter, windowOf } from './search';
+
+const EventHistogramDocument = graphql(`
+  query EventHistogram($filter: EventFilter, $interval: EventInterval!) {
+    eventStatistics(filter: $filter, interval: $interval) {
+      total
+      counted
+      buckets { start count bySeverity { severity count } }
+    }
+  }
+`);
+
+const HEIGHT = 130;
+const AXIS = 20;
+
+interface HistogramProps {
+  readonly search: EventSearch;
+  readonly change: (patch: EventSearch) => void;
+}
+
+/** Events by time, with their severity as color. Dragging over it selects a range of time. */
+export function Histogram({ search, change }: HistogramProps) {
+  const interval = intervalOf(search);
+  const { data, previousData, error, refetch } = useQuery(EventHistogramDocument, {
+    variables: { filter: windowFilter(search), interval },
+  });
+  const { ref, width } = useWidth<HTMLDivElement>();
+  const statistics = (data ?? previousData)?.eventStatistics;
+  const buckets = statistics?.buckets ?? [];
+
+  const length = INTERVALS[interval];
+  const x = scaleLinear({ domain: windowOf(search), range: [0, width] });
+  const most = Math.max(4, ...buckets.map(({ count }) => count));
+  const y = scaleLinear({ domain: [0, most], range: [0, HEIGHT - AXIS - 14] });
+  const barWidth = Math.max(1, x(length) - x(0) - 1);
+
+  /** Selects whole bars. */
+  const select = (x0: number, x1: number) => {
+    const from = Math.floor(x0 / length) * length;
+    const to = Math.ceil(x1 / length) * length - 1;
+    change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
+  };
+
+  return (
+    <>
+      <h2>
+        {statistics ? `${statistics.total} events` : 'Events'} by time and severity
+        {search.from && search.to && (
+          <button type="button" className="quiet" onClick={() => change({ from: undefined, to: undefined })}>
+            {formatTime(search.from)} to {formatTime(search.to)} ✕
+          </button>
+        )}
+      </h2>
+      <div ref={ref} className={styles.histogram}>
+        {width > 0 && (
+          <svg width={width} height={HEIGHT} role="img" aria-label={summaryOf(buckets)}>
+            {buckets.map(({ start, bySeverity }) => {
+              let top = HEIGHT - AXIS;
+              return bySeverity.map(({ severity, count }) => {
+                const height = y(count);
+                top -= height;
+                return (
+                  <rect
+                    key={`${start} ${severity}`}
+                    className={styles.bar}
+                    data-severity={severity ?? 0}
+                    x={x(Date.parse(start))}
+                    y={top}
+                    width={barWidth}
+                    height={height}
+                  />
+                );
+              });
+            })}
+            {daysBetween(windowOf(search), width / 80).map(tick => (
+              <text key={tick} className={styles.tick} x={x(tick)} y={HEIGHT - 4}>
+                {formatDay(tick)}
+              </text>
+            ))}
+            <text className={styles.tick} x={0} y={10}>
+              {most}
+            </text>
+            <Brush
+              key={`${search.from} ${search.to} ${width}`}
+              xScale={x}
+              yScale={y}
+              width={width}
+              height={HEIGHT - AXIS}
+              initialBrushPosition={
+                search.from && search.to
+                  ? { start: { x: x(Date.parse(search.from)) }, end: { x: x(Date.parse(search.to)) } }
+                  : undefined
+              }
+              selectedBoxStyle={{ className: styles.brush }}
+              useWindowMoveEvents
+              onBrushEnd={bounds => bounds && bounds.x1 > bounds.x0 && select(bounds.x0, bounds.x1)}
+              onClick={() => change({ from: undefined, to: undefined })}
+            />
+          </svg>
+        )}
+      </div>
+      {statistics && statistics.counted < statistics.total && (
+        <small>The plot has the newest {statistics.counted} events.</small>
+      )}
+      <Problems error={error} retry={refetch} />
+    </>
+  );
+}
+
+function summaryOf(buckets: readonly { start: string; count: number }[]): string {
+  const [first] = buckets;
+  if (!first) return 'No events';
+  const busiest = buckets.reduce((most, bucket) => (bucket.count > most.count ? bucket : most), first);
+  return `Events by time. Most, ${busiest.count}, from ${formatTime(busiest.start)}.`;
+}

@@ -1,0 +1,33 @@
+import type { FragmentType } from '@apollo/client';
+import { useSubscription } from '@apollo/client/react';
+import { graphql } from '../gql';
+import type { EventFilter, EventRowFragment } from '../gql/graphql';
+
+const EventUpdatesDocument = graphql(`
+  subscription EventUpdates($filter: EventFilter, $after: String) {
+    eventUpdates(filter: $filter, after: $after) {
+      cursor
+      gap
+      event { id ...EventRow }
+    }
+  }
+`);
+
+interface Listener {
+  readonly onEvent: (event: { id: string } & FragmentType<EventRowFragment>) => void;
+  /** Updates may be missing: read the list again. */
+  readonly onGap: () => void;
+}
+
+/** Follows the events of a filter. After a lost connection it goes on where it was: see `resumes` in `graphql/links.ts`. */
+export function useEventUpdates(filter: EventFilter, { onEvent, onGap }: Listener): void {
+  useSubscription(EventUpdatesDocument, {
+    variables: { filter },
+    ignoreResults: true,
+    onData({ data: { data } }) {
+      const update = data?.eventUpdates;
+      if (update?.gap) onGap();
+      if (update?.event) onEvent(update.event);
+    },
+  });
+}

@@ -1,0 +1,18 @@
+import { useApolloClient } from '@apollo/client/react';
+import { staleOperations } from '../graphql/links';
+import { useStore } from './store';
+
+/** Says that the service did not respond and the page shows older data. */
+export function StaleNotice() {
+  const stale = useStore(staleOperations);
+  const client = useApolloClient();
+  if (stale.size === 0) return null;
+  return (
+    <div className="problems" role="status">
+      <p>The service does not respond at the moment. Some of this page is older data.</p>
+      <button type="button" onClick={() => client.refetchQueries({ include: 'active' })}>
+        Try again
+      </button>
+    </div>
+  );
+}

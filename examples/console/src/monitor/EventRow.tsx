@@ -41,9 +41,7 @@ export function EventRow({ event, isNew, open }: EventRowProps) {
       </button>
       <small className={styles.facts}>
         {formatTime(lastUpdated)} · likelihood {likelihood ?? 'unknown'}
-        {[...alertTypes, ...impactedEntities].slice(0, 4).map(({ name }, index) => (
-          <span key={`${index} ${name}`}> · {name}</span>
-        ))}
+        {[...alertTypes, ...impactedEntities].slice(0, 4).map(({ name }) => ` · ${name}`)}
       </small>
     </li>
   );

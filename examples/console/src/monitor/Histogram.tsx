@@ -2,7 +2,7 @@ import { useQuery } from '@apollo/client/react';
 import { Brush } from '@visx/brush';
 import { scaleLinear } from '@visx/scale';
 import { graphql } from '../gql';
-import { daysBetween, formatDay, formatTime } from '../ui/format';
+import { daysBetween, formatDay, formatHour, formatTime } from '../ui/format';
 import { useWidth } from '../ui/hooks';
 import { Problems } from '../ui/Problems';
 import styles from './Monitor.module.css';
@@ -18,7 +18,7 @@ const EventHistogramDocument = graphql(`
   }
 `);
 
-const HEIGHT = 130;
+const HEIGHT = 160;
 const AXIS = 20;
 
 interface HistogramProps {
@@ -51,14 +51,12 @@ export function Histogram({ search, change }: HistogramProps) {
 
   return (
     <>
-      <h2>
-        {statistics ? `${statistics.total} events` : 'Events'} by time and severity
-        {search.from && search.to && (
-          <button type="button" className="quiet" onClick={() => change({ from: undefined, to: undefined })}>
-            {formatTime(search.from)} to {formatTime(search.to)} ✕
-          </button>
-        )}
-      </h2>
+      <h2>{statistics ? `${statistics.total} events` : 'Events'} by time and severity</h2>
+      {search.from && search.to && (
+        <button type="button" onClick={() => change({ from: undefined, to: undefined })}>
+          {formatHour(search.from)} to {formatHour(Date.parse(search.to) + 1)} ✕
+        </button>
+      )}
       <div ref={ref} className={styles.histogram}>
         {width > 0 && (
           <svg width={width} height={HEIGHT} role="img" aria-label={summaryOf(buckets)}>

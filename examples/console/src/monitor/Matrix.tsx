@@ -35,11 +35,11 @@ export function Matrix({ search, change }: MatrixProps) {
   const most = Math.max(1, ...SCORES.flatMap(severity => SCORES.map(likelihood => countOf(likelihood, severity))));
   return (
     <>
-      <h2>Likelihood and severity</h2>
+      <h2>Severity × likelihood</h2>
       <fieldset className={styles.matrix} aria-label="Filter by likelihood and severity">
         {SCORES.toReversed().map(severity => [
           <span key={`s${severity}`} className={styles.axis}>
-            {severity === 3 ? 'Severity 3' : severity}
+            {severity}
           </span>,
           ...SCORES.map(likelihood => {
             const count = countOf(likelihood, severity);
@@ -65,7 +65,7 @@ export function Matrix({ search, change }: MatrixProps) {
         <span />
         {SCORES.map(likelihood => (
           <span key={likelihood} className={styles.axis}>
-            {likelihood === 3 ? 'Likelihood 3' : likelihood}
+            {likelihood}
           </span>
         ))}
       </fieldset>

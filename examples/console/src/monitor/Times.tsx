@@ -1,10 +1,11 @@
 import { scaleLinear } from '@visx/scale';
-import { daysBetween, formatDay, formatTime } from '../ui/format';
+import { daysBetween, formatDay, formatHour } from '../ui/format';
 import { useWidth } from '../ui/hooks';
 import styles from './Monitor.module.css';
 
-const HEIGHT = 74;
-const MARGIN = 30;
+const ROW = 18;
+const LABELS = 80;
+const MARGIN = 10;
 
 interface TimesProps {
   readonly timestamps: {
@@ -22,34 +23,35 @@ export function Times({ timestamps, lastUpdated }: TimesProps) {
   const { ref, width } = useWidth<HTMLDivElement>();
   const { published, recordedStart, recordedEnd, projectedStart, projectedEnd } = timestamps;
   const spans = [
-    { name: 'Happened', start: recordedStart, end: recordedEnd, y: 18 },
-    { name: 'Expected', start: projectedStart, end: projectedEnd, y: 18 },
-    { name: 'Published', start: published, end: null, y: 34 },
-    { name: 'Updated', start: lastUpdated, end: null, y: 50 },
-  ].flatMap(({ start, end, ...span }) =>
-    start || end ? [{ ...span, from: start ?? end ?? '', to: end ?? start ?? '' }] : [],
-  );
+    { name: 'Happened', from: recordedStart ?? recordedEnd, to: recordedEnd ?? recordedStart },
+    { name: 'Expected', from: projectedStart ?? projectedEnd, to: projectedEnd ?? projectedStart },
+    { name: 'Published', from: published, to: published },
+    { name: 'Updated', from: lastUpdated, to: lastUpdated },
+  ].flatMap(({ name, from, to }) => (from && to ? [{ name, from, to }] : []));
   const points = spans.flatMap(({ from, to }) => [Date.parse(from), Date.parse(to)]);
-  const x = scaleLinear({ domain: [Math.min(...points), Math.max(...points)], range: [MARGIN, width - MARGIN] });
+  const x = scaleLinear({ domain: [Math.min(...points), Math.max(...points)], range: [LABELS, width - MARGIN] });
   return (
     <section>
       <h2>When</h2>
       <div ref={ref}>
         {width > 0 && (
-          <svg width={width} height={HEIGHT} aria-hidden="true">
-            {spans.map(({ name, from, to, y }) => {
-              const start = x(Date.parse(from));
-              return (
-                <g key={name} data-span={name} className={styles.span}>
-                  <rect x={start - 4} y={y - 5} width={x(Date.parse(to)) - start + 8} height={10} rx={5} />
-                  <text className={styles.tick} x={start} y={y - 8} textAnchor={start > width / 2 ? 'end' : 'start'}>
-                    {name}
-                  </text>
-                </g>
-              );
-            })}
-            {daysBetween(x.domain(), width / 120).map(tick => (
-              <text key={tick} className={styles.tick} x={x(tick)} y={HEIGHT - 4} textAnchor="middle">
+          <svg width={width} height={(spans.length + 1) * ROW} aria-hidden="true">
+            {spans.map(({ name, from, to }, row) => (
+              <g key={name} data-span={name} className={styles.span}>
+                <text className={styles.tick} y={row * ROW + 13}>
+                  {name}
+                </text>
+                <rect
+                  x={x(Date.parse(from)) - 4}
+                  y={row * ROW + 4}
+                  width={x(Date.parse(to)) - x(Date.parse(from)) + 8}
+                  height={10}
+                  rx={5}
+                />
+              </g>
+            ))}
+            {daysBetween(x.domain(), (width - LABELS) / 90).map(tick => (
+              <text key={tick} className={styles.tick} x={x(tick)} y={(spans.length + 1) * ROW - 4} textAnchor="middle">
                 {formatDay(tick)}
               </text>
             ))}
@@ -58,7 +60,7 @@ export function Times({ timestamps, lastUpdated }: TimesProps) {
       </div>
       <small>
         {spans
-          .map(({ name, from, to }) => `${name} ${formatTime(from)}${to === from ? '' : ` to ${formatTime(to)}`}`)
+          .map(({ name, from, to }) => `${name} ${formatHour(from)}${to === from ? '' : ` to ${formatHour(to)}`}`)
           .join(' · ')}
       </small>
     </section>

@@ -4,13 +4,13 @@ import { type FacetMenuProps, facetTitle } from './FacetMenu';
 
 /** The part of a `FacetMenu` that is loaded when it is opened first. */
 export default function FacetList(props: FacetMenuProps) {
-  const { options, selected, onChange } = props;
+  const { options, selected, onChange, onOpen } = props;
   // What is selected stays in the menu, even if nothing matches it now.
   const missing = selected.filter(value => !options.some(option => option.value === value));
   const toggle = (value: string, on: boolean) =>
     onChange(on ? [...selected, value] : selected.filter(other => other !== value));
   return (
-    <Menu.Root defaultOpen>
+    <Menu.Root defaultOpen onOpenChange={open => open && onOpen?.()}>
       <Menu.Trigger aria-pressed={selected.length > 0}>{facetTitle(props)} ▾</Menu.Trigger>
       <Menu.Portal>
         <Menu.Positioner className={styles.positioner} sideOffset={4} align="start">

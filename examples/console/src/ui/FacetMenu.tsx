@@ -5,7 +5,7 @@ export interface FacetMenuProps {
   readonly options: readonly FacetOption[];
   readonly selected: readonly string[];
   readonly onChange: (selected: string[]) => void;
-  /** Called when the menu is opened for the first time, so that its options can be read then. */
+  /** Called when the menu is opened, so that its options can be read then. */
   readonly onOpen?: () => void;
 }
 
@@ -19,11 +19,11 @@ export interface FacetOption {
 const FacetList = lazy(() => import('./FacetList'));
 
 /** A menu of values with their counts, of which several can be selected. The menu itself is loaded when it is opened first. */
-export function FacetMenu({ onOpen, ...props }: FacetMenuProps) {
+export function FacetMenu(props: FacetMenuProps) {
   const [used, setUsed] = useState(false);
   const open = () => {
     setUsed(true);
-    onOpen?.();
+    props.onOpen?.();
   };
   const button = (
     <button type="button" aria-haspopup="menu" aria-pressed={props.selected.length > 0} onClick={open}>

@@ -1,6 +1,19 @@
 const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const shortNumbers = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const moments = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+const moments = new Intl.DateTimeFormat('en', {
+  dateStyle: 'medium',
+  timeStyle: 'short',
+  hour12: false,
+  timeZone: 'UTC',
+});
+const hours = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hour12: false,
+  timeZone: 'UTC',
+});
 const days = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 /** A dash stands for a value that the service does not know. */
@@ -11,6 +24,8 @@ export const formatShortNumber = (value: number | null | undefined) =>
   value == null ? UNKNOWN : shortNumbers.format(value);
 export const formatTime = (time: string | null | undefined) =>
   time ? `${moments.format(new Date(time))} UTC` : UNKNOWN;
+/** Without the year: `Nov 22, 13:00`. */
+export const formatHour = (time: string | number) => hours.format(new Date(time));
 export const formatDay = (time: string | number) => days.format(new Date(time));
 
 /** A length of time in words, such as `12 s`, `3 min` or `2 h`. */

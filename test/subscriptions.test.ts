@@ -396,11 +396,11 @@ describe('The protocol', () => {
   });
 });
 
-test('who sends a subscription as a plain request is told where it is to be had', async () => {
+test('a subscription as a plain request is refused, and the message names all transports', async () => {
   const { status, errors } = await gateway.query('subscription { jobProgress(marketId: 1) { finished } }');
   expect(status).toBe(400);
   expect(errors?.[0]).toMatchObject({
-    message: expect.stringContaining('/graphql/stream'),
+    message: expect.stringMatching(/WebSocket.*multipart.*\/graphql,.*\/graphql\/stream/),
     extensions: { code: 'BAD_REQUEST' },
   });
 });

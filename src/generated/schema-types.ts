@@ -1648,7 +1648,7 @@ export type StartDiscoveryInput = {
 /** Result of starting a discovery. */
 export type StartDiscoveryResult = DiscoveryAlreadyRunning | DiscoveryStarted;
 
-/** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+/** Live updates, over WebSocket (`graphql-transport-ws`) or as `multipart/mixed;subscriptionSpec=1.0` at `/graphql`, or as Server-Sent Events at `/graphql/stream`. */
 export type Subscription = {
   readonly __typename?: 'Subscription';
   /**
@@ -1674,20 +1674,20 @@ export type Subscription = {
 };
 
 
-/** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+/** Live updates, over WebSocket (`graphql-transport-ws`) or as `multipart/mixed;subscriptionSpec=1.0` at `/graphql`, or as Server-Sent Events at `/graphql/stream`. */
 export type SubscriptionEventUpdatesArgs = {
   after?: InputMaybe<Scalars['String']['input']>;
   filter?: InputMaybe<EventFilter>;
 };
 
 
-/** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+/** Live updates, over WebSocket (`graphql-transport-ws`) or as `multipart/mixed;subscriptionSpec=1.0` at `/graphql`, or as Server-Sent Events at `/graphql/stream`. */
 export type SubscriptionExportProgressArgs = {
   exportId: Scalars['ID']['input'];
 };
 
 
-/** Live updates, over WebSocket (`graphql-transport-ws`) at `/graphql` or as Server-Sent Events at `/graphql/stream`. */
+/** Live updates, over WebSocket (`graphql-transport-ws`) or as `multipart/mixed;subscriptionSpec=1.0` at `/graphql`, or as Server-Sent Events at `/graphql/stream`. */
 export type SubscriptionJobProgressArgs = {
   marketId: Scalars['ID']['input'];
   phase: JobPhase;

@@ -246,9 +246,10 @@ async function dropStacks(errors: readonly Error[] = []): Promise<void> {
 }
 
 const subscriptionRefused = () =>
-  new GraphQLError('Subscriptions are served over WebSocket at /graphql, and as events at /graphql/stream', {
-    extensions: { code: 'BAD_REQUEST', http: { status: 400 } },
-  });
+  new GraphQLError(
+    'Subscriptions are served over WebSocket or as multipart/mixed;subscriptionSpec=1.0 at /graphql, and as Server-Sent Events at /graphql/stream',
+    { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } },
+  );
 
 /** Whether the service answered, now or when the cache was filled: it answers only a credential that it accepts. */
 function isCredentialAccepted({ upstreamCalls }: ResponseMetadata): boolean {

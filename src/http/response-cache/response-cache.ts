@@ -57,6 +57,8 @@ interface InFlight {
   readonly scope: Scope;
   readonly key: ScopedKey;
   readonly result: Promise<CachedResponse | undefined>;
+  /** Whether it certainly writes nothing. Undefined until an equal request comes. */
+  onlyReads: boolean | undefined;
   settle(response: CachedResponse | undefined): void;
 }
 
@@ -134,7 +136,10 @@ export function createResponseCache({
       // A client that takes parts would wait for the whole response of another, and has nothing to share.
       const shares = !acceptsParts(request.headers.accept);
       const earlier = shares ? inFlight.get(key) : undefined;
-      if (earlier !== undefined && onlyReads(request.url ?? '', body)) return shareResult(earlier, request, response);
+      if (earlier !== undefined) {
+        earlier.onlyReads ??= onlyReads(request.url ?? '', body);
+        if (earlier.onlyReads) return shareResult(earlier, request, response);
+      }
       const started = startFlight(scope, key);
       startedBy.set(request, started);
       if (shares && earlier === undefined) {
@@ -254,7 +259,7 @@ function startFlight(scope: Scope, key: ScopedKey): InFlight {
   const result = new Promise<CachedResponse | undefined>(resolve => {
     settle = resolve;
   });
-  return { scope, key, result, settle };
+  return { scope, key, result, onlyReads: undefined, settle };
 }
 
 /** In bytes. A shorter response is sent in one piece. */

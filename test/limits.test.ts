@@ -46,6 +46,12 @@ const repeated = (times: number, text: (index: number) => string) =>
   Array.from({ length: times }, (_, i) => text(i)).join(' ');
 
 /** Documents that are just above a limit. */
+/** Lists of 100 companies, each with a deferred fragment. */
+function deferring(lists: number, condition = ''): string {
+  const nodes = `nodes { ... @defer${condition} { domain } }`;
+  return `{ market(id: 1) { ${repeated(lists, i => `a${i}: companies(first: 100) { ${nodes} }`)} } }`;
+}
+
 const tooLarge: readonly { measure: string; limit: number; query: string; variables?: Record<string, unknown> }[] = [
   { measure: 'text', limit: bounds.text, query: `{ viewer { team } } #${'a'.repeat(bounds.text)}` },
   {
@@ -161,6 +167,7 @@ const tooLarge: readonly { measure: string; limit: number; query: string; variab
     limit: bounds.values,
     query: `{ __schema { ${repeated(95, i => `a${i}: types { name fields { name type { name } } }`)} } }`,
   },
+  { measure: 'values', limit: bounds.values, query: deferring(35) },
   {
     measure: 'upstream calls',
     limit: 2_000,
@@ -314,6 +321,11 @@ describe('the limits of a request', () => {
     expect(records).toBeLessThanOrEqual(bounds.records);
     expect(values).toBeLessThanOrEqual(bounds.values / 2);
   });
+});
+
+test('a deferred fragment counts as 30 values for each object', () => {
+  const [plain = 0, deferred = 0] = [deferring(10, '(if: false)'), deferring(10)].map(query => costOf(query).values);
+  expect(deferred - plain).toBe(10 * 100 * 30);
 });
 
 describe('the estimated calls of a query', () => {

@@ -62,6 +62,8 @@ interface ObjectGroup {
 const argumentValue = 2;
 /** The cost of one field of introspection, which is computed, in values of a response. */
 const introspectionValue = 2;
+/** The cost of delivering a deferred fragment later on one object, in values of a response. A client that takes no parts is charged too. */
+const deferredFragment = 30;
 const noCost: FieldCost = { calls: 0 };
 const mutationCost: FieldCost = { calls: 1 };
 
@@ -106,6 +108,7 @@ export function estimateCost(
       }
       const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
       if (fragment === undefined) continue;
+      if (isDeferred(selection, read)) values += group.times * deferredFragment;
       const condition = fragment.typeCondition?.name.value;
       const narrowed = (condition !== undefined && schema.getType(condition)) || type;
       walk(fragment.selectionSet, narrowed, narrowed === type ? group : narrowTo(narrowed, group));
@@ -217,6 +220,13 @@ function isSkipped({ directives }: SelectionNode, read: Read): boolean {
       (name.value === 'skip' && read(condition.value) === true) ||
       (name.value === 'include' && read(condition.value) === false)
     );
+  });
+}
+
+function isDeferred({ directives }: SelectionNode, read: Read): boolean {
+  return (directives ?? []).some(({ name, arguments: given }) => {
+    const condition = given?.find(argument => argument.name.value === 'if');
+    return name.value === 'defer' && (condition === undefined || read(condition.value) !== false);
   });
 }
 

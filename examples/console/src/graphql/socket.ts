@@ -9,7 +9,13 @@ export type Connection = 'idle' | 'connecting' | 'live' | 'reconnecting' | 'refu
 /** State of the WebSocket, for the badge. */
 export const connection = createStore<Connection>('idle');
 
-let unanswered: ReturnType<typeof setTimeout> | undefined;
+let silence: ReturnType<typeof setTimeout> | undefined;
+
+/** A network that is gone does not close a connection. The page closes it if what it expects does not come in time. */
+function expectWithin(milliseconds: number): void {
+  clearTimeout(silence);
+  silence = setTimeout(() => socket.terminate(), milliseconds);
+}
 
 /** The WebSocket of all subscriptions. It reconnects by itself, and subscribes again. */
 export const socket = createClient({
@@ -17,17 +23,20 @@ export const socket = createClient({
   retryAttempts: Number.POSITIVE_INFINITY,
   shouldRetry: problem => !REFUSED.includes(closeCode(problem)),
   retryWait: retries => restOrOnline(Math.min(500 * 2 ** retries, 15_000) * (0.5 + Math.random() / 2)),
-  // A network that is gone does not close a connection: without a pong the page closes it.
   keepAlive: 5_000,
   on: {
-    ping: received => {
-      if (!received) unanswered = setTimeout(() => socket.terminate(), 3_000);
+    connecting(isRetry) {
+      connection.set(isRetry ? 'reconnecting' : 'connecting');
+      expectWithin(8_000);
     },
-    pong: () => clearTimeout(unanswered),
-    connecting: isRetry => connection.set(isRetry ? 'reconnecting' : 'connecting'),
-    connected: () => connection.set('live'),
+    connected() {
+      connection.set('live');
+      clearTimeout(silence);
+    },
+    ping: received => received || expectWithin(3_000),
+    pong: received => received && clearTimeout(silence),
     closed: event => {
-      clearTimeout(unanswered);
+      clearTimeout(silence);
       const { code, wasClean } = event as CloseEvent;
       connection.set(REFUSED.includes(code) ? 'refused' : wasClean ? 'idle' : 'reconnecting');
     },

@@ -270,12 +270,20 @@ describe('the updates after a position', () => {
     expect(new Set(found).size).toBe(700);
   });
 
-  test('are a gap if a client was away for more than a day, or missed too many', async () => {
+  test('are no gap, however long the list had no updates', async () => {
     const service = world();
-    const long = cursorAt({ from: Date.now() - 25 * 60 * 60_000, fromHash: '', seen: new Map() }, 'filter');
-    expect(await service.messages(long, [await service.tail(undefined, 1)])).toMatchObject([
-      { gap: true, event: null },
-    ]);
+    const [start] = await service.messages(undefined, [await service.tail(undefined, 0)]);
+    expect(start).toMatchObject({ gap: false, event: null });
+    const week = { from: Date.now() - 7 * 24 * 60 * 60_000, fromHash: '', seen: new Map() };
+    service.set('a', 1);
+    for (const cursor of [start?.cursor, cursorAt(week, 'filter')]) {
+      const updates = await service.messages(cursor, [await service.tail(undefined, 2)]);
+      expect(updates).toMatchObject([{ gap: false, event: { id: 'a' } }]);
+    }
+  });
+
+  test('are a gap if a client missed too many', async () => {
+    const service = world();
     const cursor = cursorAt({ from: base, fromHash: '', seen: new Map() }, 'filter');
     for (let index = 0; index < 2_001; index += 1) service.set(`e${index}`, 1 + index / 10);
     const tail = await service.tail(undefined, 300);

@@ -528,7 +528,7 @@ export type EventUpdate = {
   readonly cursor: Scalars['String']['output'];
   /** The event in its newest version. Null in a message that only says where the subscription begins. */
   readonly event?: Maybe<Event>;
-  /** True if updates may be missing before this message, because the client was away for too long or missed too many. Read `events` again. */
+  /** True if updates may be missing before this message, because the client missed too many. Read `events` again. */
   readonly gap: Scalars['Boolean']['output'];
   /** Null if the message has no event. */
   readonly kind?: Maybe<EventUpdateKind>;

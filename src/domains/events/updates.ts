@@ -47,8 +47,7 @@ const timeBytes = 6;
 const headBytes = 1 + filterBytes + timeBytes + hashBytes;
 /** A cursor names at most so many updates, which keeps it below 4 KB. */
 const mostInCursor = 480;
-/** A client that was away for longer, or missed more updates, is told of a gap. */
-const longestAwayMs = dayMs;
+/** A client that missed more updates is told of a gap. Its position alone may be old: it stays where the list has no updates. */
 const mostMissed = 2_000;
 /** How often a list is read again that changes while it is read. */
 const mostReads = 3;
@@ -178,10 +177,8 @@ const isAfter = (position: Position | undefined, event: Event): boolean => {
 async function missedSince(position: Position, read: ReadBetween, signal: AbortSignal): Promise<Found | undefined> {
   let pause = retryMs.first;
   for (let reads = 1; ; reads += 1) {
-    const now = Date.now();
-    if (now - position.from > longestAwayMs) return undefined;
     try {
-      const list = await readSince(read, position.from, mostMissed, now);
+      const list = await readSince(read, position.from, mostMissed, Date.now());
       if (list === undefined) return undefined;
       if (!list.isComplete && reads < mostReads) continue;
       const events = list.events.toSorted((one, other) => compareKeys(updateKey(one), updateKey(other)));

@@ -2,6 +2,8 @@ import type { FragmentType } from '@apollo/client';
 import { useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
+import { connection } from '../graphql/socket';
+import { errorCode, isRetryable } from '../ui/Problems';
 
 const EventUpdatesDocument = graphql(`
   subscription EventUpdates($filter: EventFilter, $after: String) {
@@ -19,15 +21,19 @@ interface Listener {
   readonly onGap: () => void;
 }
 
-/** Follows the events of a filter. After a lost connection it goes on where it was: see `resumes` in `graphql/links.ts`. */
+/** Follows the events of a filter. After a lost connection it continues where it was: see `resumes` in `graphql/links.ts`. */
 export function useEventUpdates(filter: EventFilter, { onEvent, onGap }: Listener): void {
-  useSubscription(EventUpdatesDocument, {
+  const { restart } = useSubscription(EventUpdatesDocument, {
     variables: { filter },
     ignoreResults: true,
     onData({ data: { data } }) {
       const update = data?.eventUpdates;
       if (update?.gap) onGap();
       if (update?.event) onEvent(update.event);
+    },
+    onError(error) {
+      if (errorCode(error) === 'UNAUTHENTICATED') connection.set('refused');
+      else if (isRetryable(error)) setTimeout(restart, 5_000);
     },
   });
 }

@@ -51,3 +51,8 @@ export function problemsOf(error: ErrorLike): Problem[] {
 export function errorCode(error: ErrorLike | undefined): unknown {
   return CombinedGraphQLErrors.is(error) ? error.errors[0]?.extensions?.code : undefined;
 }
+
+/** Whether the same request may succeed later. */
+export function isRetryable(error: ErrorLike): boolean {
+  return CombinedGraphQLErrors.is(error) && error.errors[0]?.extensions?.retryable === true;
+}

@@ -58,7 +58,7 @@ function fileAt(path: string): { type: string; text: string } {
     return { type: script, text: readFileSync(`node_modules/graphql-ws/dist/${library}`, 'utf8') };
   }
   const [, name] = /^\/([\w-]+)\.js$/.exec(path) ?? [];
-  const block = blocksOf('docs/frontends.md').find(each => each.name === `src/${name}.ts`);
+  const block = blocksOf('docs/clients.md').find(each => each.name === `src/${name}.ts`);
   if (block !== undefined) {
     const source = block.text.replace('wss://gateway.example', network.origin.replace('http', 'ws'));
     const { code } = transformSync(source, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -47,19 +47,10 @@ function asPromised({ code, stdout, stderr, promised, command }: Step) {
   else expect(stdout).toBe(promised);
 }
 
-test.each(['frontends', 'partners'])('docs/%s.md does what it says, from its first line to its last', async guide => {
+test.each(['clients', 'partners'])('docs/%s.md does what it says, from its first line to its last', async guide => {
   const [user] = sandbox.demo.users;
   const receiver = createReceiver('accept', () => {});
   await once(receiver.listen(0, '127.0.0.1'), 'listening');
-  let trusted: TestGateway | undefined;
-  /** Once there is a manifest, a gateway that trusts it alone. */
-  const trust = async (folder: string): Promise<Record<string, string>> => {
-    const manifest = join(folder, 'src/gql/persisted-documents.json');
-    if (trusted !== undefined || !existsSync(manifest)) return {};
-    const env = { PERSISTED_DOCUMENTS: manifest, PERSISTED_DOCUMENTS_MODE: 'only' };
-    trusted = await startGateway({ sandbox, env });
-    return { TRUSTED: trusted.url };
-  };
   const limited = await startGateway({ sandbox, env: { RATE_LIMIT_PER_CREDENTIAL: '2' } });
   try {
     const env = {
@@ -70,13 +61,26 @@ test.each(['frontends', 'partners'])('docs/%s.md does what it says, from its fir
       LIMITED: limited.url,
       NODE_OPTIONS: `--import=${browser} --disable-warning=UNDICI-ES`,
     };
-    const steps = await follow(`docs/${guide}.md`, gateway.url, { env, after: trust });
+    const steps = await follow(`docs/${guide}.md`, gateway.url, { env });
     expect(steps.length).toBeGreaterThan(1);
     for (const step of steps) asPromised(step);
   } finally {
     receiver.closeAllConnections();
     receiver.close();
-    await Promise.all([limited.close(), trusted?.close()]);
+    await limited.close();
+  }
+});
+
+test('docs/frontends.md shows the code of the console as it is', () => {
+  const blocks = blocksOf('docs/frontends.md');
+  expect(blocks.length).toBeGreaterThan(15);
+  for (const { name = '', text } of blocks) {
+    expect(name).toMatch(/^examples\/console\//);
+    const code = readFileSync(name, 'utf8');
+    // Lines with an ellipsis stand for what the guide leaves out.
+    const parts = text.split('…\n').map(part => ({ part, start: code.indexOf(part) }));
+    expect([name, parts.filter(({ start }) => start < 0)]).toEqual([name, []]);
+    expect(parts).toEqual(parts.toSorted((one, other) => one.start - other.start));
   }
 });
 

@@ -43,7 +43,6 @@ export function blocksOf(guide: string): Block[] {
  * @param env what the commands find besides `GATEWAY`.
  * @param stands what stands in for other texts of the guide, such as a port that may be taken here.
  * @param links what lies in the project besides its packages, by its name there.
- * @param after is called after each command with the project's folder; what it returns, later commands find as well.
  * @throws Error for a block that is neither file nor command nor output, and for a file that nothing uses.
  */
 export async function follow(
@@ -53,12 +52,10 @@ export async function follow(
     env,
     stands = {},
     links = {},
-    after = async () => ({}),
   }: {
     readonly env: Record<string, string>;
     readonly stands?: Readonly<Record<string, string>>;
     readonly links?: Readonly<Record<string, string>>;
-    after?(folder: string): Promise<Record<string, string>>;
   },
 ): Promise<Step[]> {
   const folder = await mkdtemp(join(tmpdir(), 'guide-'));
@@ -83,7 +80,6 @@ export async function follow(
         for (const file of unused) if (here.includes(file) || /\btsc\b/.test(here)) unused.delete(file);
         const promised = [blocks[place + 1]].find(next => next?.name === undefined && isOutput(next));
         steps.push({ ...(await run(here, folder, found)), promised: promised?.text });
-        Object.assign(found, await after(folder));
       } else if (!(isOutput(blocks[place]) && blocks[place - 1]?.language === 'sh')) {
         throw new Error(`${guide}: a block of ${language} that is no file, no command and no output:\n${text}`);
       }

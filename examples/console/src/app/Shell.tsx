@@ -34,11 +34,11 @@ export function Shell() {
           <button type="button" onClick={() => setCostOpen(true)}>
             Cost
           </button>
-          <Account key={number} />
+          {number && <Account key={number} />}
         </div>
       </header>
-      <main id="content" className={styles.main} tabIndex={-1} key={number}>
-        <Outlet />
+      <main id="content" className={styles.main} tabIndex={-1}>
+        {number && <Outlet key={number} />}
       </main>
       {costOpen && (
         <Suspense>

@@ -1,7 +1,8 @@
-import { useApolloClient, useQuery } from '@apollo/client/react';
+import { useQuery } from '@apollo/client/react';
 import { lazy, Suspense, useState } from 'react';
 import { graphql } from '../gql';
-import { forgetSession } from '../graphql/client';
+import { client } from '../graphql/client';
+import { socket } from '../graphql/socket';
 import { createStore } from '../ui/store';
 
 const SignIn = lazy(() => import('./SignIn'));
@@ -16,19 +17,22 @@ const SignOutDocument = graphql(`
   mutation SignOut { signOut { viewer { email } } }
 `);
 
-/** Number of the session, from 1. Each sign-in and each sign-out begins a new one. */
-export const session = createStore(1);
+/** Number of the session, from 1. Each sign-in and each sign-out begins a new one. Undefined in between: then no screen is shown. */
+export const session = createStore<number | undefined>(1);
 
-/** Begins a new session, after the cookie has changed. */
+/** Begins a new session, after the cookie has changed: forgets everything of the last user. */
 export async function beginSession(): Promise<void> {
-  await forgetSession();
-  session.set(session.get() + 1);
+  const last = session.get() ?? 0;
+  session.set(undefined);
+  // The next connection sends the new cookie.
+  socket.terminate();
+  await client.clearStore();
+  session.set(last + 1);
 }
 
 /** Who is signed in, with the buttons that change it. */
 export function Account() {
   const { data } = useQuery(ViewerDocument);
-  const client = useApolloClient();
   const [open, setOpen] = useState(false);
   const viewer = data?.viewer;
 

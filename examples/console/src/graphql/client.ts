@@ -30,10 +30,3 @@ export const client = new ApolloClient({
     mutate: { errorPolicy: 'all' },
   },
 });
-
-/** Forgets everything of the last user. Call it after signing in and after signing out. */
-export async function forgetSession(): Promise<void> {
-  await client.clearStore();
-  // The new connection sends the new cookie.
-  socket.terminate();
-}

@@ -86,6 +86,7 @@ test('explain lists each call, and who answered it', async () => {
         .map(path => path.replace(/^\/(api|stage)/, ''))
         .sort(),
     );
+    for (const { milliseconds } of cold.extensions.explain) expect(String(milliseconds)).toMatch(/^\d+(\.\d)?$/);
     const warm = await gateway.query(row.query, {}, headers);
     expect(warm.extensions.explain.every((line: { source: string }) => line.source === 'memory')).toBe(true);
     expect(paths(warm.extensions.explain)).toEqual(paths(cold.extensions.explain));

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
+import { examples } from '../src/http/graphiql/examples.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { launchChromium } from './support/chromium.js';
-import { startGateway, type TestGateway } from './support/gateway.js';
+import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { openTab, runAndRead, typeQuery, visitPage } from './support/graphiql-page.js';
 
 jest.setTimeout(90_000);
@@ -40,6 +41,11 @@ test('the example query across all six types runs unchanged, and its response ex
   expect(data.events.nodes[0].references[0].observation.title).toEqual(expect.any(String));
   expect(data.market).toMatchObject({ name: expect.any(String), topics: expect.any(Array), jobs: expect.any(Array) });
   expect(data.market.companies.nodes[0]).toMatchObject({ esg: expect.any(Object), events: expect.any(Object) });
+  const [, line = ''] = (await page.locator('.result-window .view-lines').innerText()).split('\n');
+  const [, calls, reads] =
+    /"summary": "(\d+) upstream calls?, (\d+) reads? from the cache,/.exec(line.replace(/\s/g, ' ')) ?? [];
+  // The query may have run more than once before its response was there.
+  expect(Number(calls) + Number(reads)).toBe(extensions.explain.length);
   const paths = extensions.explain.map(({ method, path }: { method: string; path: string }) => `${method} ${path}`);
   for (const path of [
     'GET /v2/events-monitor/events',
@@ -54,6 +60,32 @@ test('the example query across all six types runs unchanged, and its response ex
   }
   await page.close();
 });
+
+/** Export needs an endpoint. */
+const ready = examples.filter(({ query }) => !/^mutation Export/m.test(query));
+
+test.each(ready.map(({ query, variables }) => [/^\w+ (\w+)/m.exec(query)?.[1] ?? '', query, variables] as const))(
+  'the ready tab %s runs unchanged',
+  async (_, query, variables) => {
+    if (!/^subscription/m.test(query)) {
+      const { data, errors } = await gateway.query(query, JSON.parse(variables ?? '{}'));
+      expect(errors).toBeUndefined();
+      expect(Object.values(data)).not.toContain(null);
+      return;
+    }
+    const address = new URL(`${gateway.url}/graphql/stream`);
+    address.search = String(new URLSearchParams({ query, variables: variables ?? '{}' }));
+    const stream = await fetch(address, { headers: { ...demoHeaders, accept: 'text/event-stream' } });
+    const decoder = new TextDecoder();
+    let received = '';
+    for await (const bytes of stream.body ?? []) {
+      received += decoder.decode(bytes, { stream: true });
+      if (received.includes('data: {')) break;
+    }
+    expect(received).toContain('event: next');
+    expect(received).not.toContain('"errors"');
+  },
+);
 
 test('a refused subscription shows the reason', async () => {
   const sandbox = await startSandbox();

@@ -8,10 +8,10 @@ import type { Browser } from 'playwright-core';
 import { WebSocketServer } from 'ws';
 import { registerGraphiql } from '../src/http/graphiql/graphiql.js';
 import { launchChromium } from './support/chromium.js';
-import { openTab, queryEditor, runAndRead, typeQuery, visitPage } from './support/graphiql-page.js';
+import { openTab, queryEditor, runAndRead, tabsOf, typeQuery, visitPage } from './support/graphiql-page.js';
 import { until } from './support/until.js';
 
-jest.setTimeout(30_000);
+jest.setTimeout(60_000);
 
 const app = fastify();
 let origin: string;
@@ -201,6 +201,49 @@ test('opens the query of the address and keeps the rest of the address', async (
   await page.locator(queryEditor).waitFor();
   await runAndRead(page, '"Good day, Cy"');
   expect(new URL(page.url()).searchParams.get('sessionId')).toBe('s1');
+  await page.close();
+});
+
+test.each(['Greet', 'Countdown', 'Farewell'])(
+  'after a reload the same tabs are there, and %s is still open',
+  async name => {
+    const { page } = await visit();
+    const others = ['Greet', 'Countdown', 'Farewell'];
+    const expected = others.map(each => (each === name ? `${each}*` : each));
+    // Greet is open in a fresh profile, where nothing has been edited.
+    if (name !== 'Greet') await openTab(page, name);
+    expect(await tabsOf(page)).toEqual(expected);
+    // GraphiQL stores its tabs with a delay.
+    await until(() =>
+      page.evaluate<boolean>(
+        `JSON.parse(localStorage.getItem('graphiql:tabState'))?.activeTabIndex === ${others.indexOf(name)}`,
+      ),
+    );
+    for (const _ of ['once', 'twice']) {
+      await page.reload();
+      await page.locator(queryEditor).waitFor();
+      expect(await tabsOf(page)).toEqual(expected);
+      expect(await page.locator(queryEditor).innerText()).toMatch(name);
+    }
+    if (name === 'Greet') await runAndRead(page, '"Good day, </script>"');
+    await page.close();
+  },
+);
+
+test('a link to another query opens it in a tab of its own, once', async () => {
+  const { page } = await visit();
+  await until(() => page.evaluate<boolean>(`localStorage.getItem('graphiql:tabState') !== null`));
+  await page.goto(`${origin}/graphql?query=${encodeURIComponent('query Linked { greeting(name: "Di") }')}`);
+  for (const _ of ['at first', 'reloaded']) {
+    await page.locator('.graphiql-tab-active', { hasText: 'Linked' }).waitFor();
+    expect(await tabsOf(page)).toEqual(['Greet', 'Countdown', 'Farewell', 'Linked*']);
+    await until(() =>
+      page.evaluate<boolean>(`JSON.parse(localStorage.getItem('graphiql:tabState'))?.tabs.length === 4`),
+    );
+    await page.reload();
+    await page.locator(queryEditor).waitFor();
+  }
+  await runAndRead(page, '"Good day, Di"');
   await page.close();
 });
 

@@ -5,7 +5,7 @@ import { newOperationInfo, type OperationInfo } from './operation-info.js';
 /** Where a read was answered from: the memory of this process, Redis, a call that was already running for another read, or a call of its own. */
 export type Source = 'memory' | 'redis' | 'flight' | 'network';
 
-/** One line of `extensions.explain`. `path` includes the query, but never a credential; `milliseconds` is how long the read took. */
+/** One line of `extensions.explain`. `path` includes the query, but never a credential; `milliseconds` is how long the read took, there with one decimal. */
 export interface UpstreamCallRecord {
   readonly method: string;
   readonly path: string;
@@ -69,7 +69,8 @@ export function responseExtensions(
   explain: boolean,
 ): Record<string, unknown> | undefined {
   if (!stale && !explain) return undefined;
-  return { ...(stale && { stale: true }), ...(explain && { explain: upstreamCalls }) };
+  const rounded = (call: UpstreamCallRecord) => ({ ...call, milliseconds: Math.round(call.milliseconds * 10) / 10 });
+  return { ...(stale && { stale: true }), ...(explain && { explain: upstreamCalls.map(rounded) }) };
 }
 
 /** The error that reports a skipped record. */

@@ -26,13 +26,22 @@ export async function visitPage(browser: Browser, address: string): Promise<Visi
   return { page, addresses, complaints };
 }
 
-/** Brings a tab to the front, by the name of its operation. */
+/** Brings a tab to the front with one click, by the name of its operation. */
 export async function openTab(page: Page, name: string): Promise<void> {
-  const tab = page.locator('.graphiql-tab', { hasText: name });
-  // A click is lost while the editors are still being set up.
-  do await tab.click();
-  while (!(await tab.getAttribute('class'))?.includes('graphiql-tab-active'));
+  await page.locator('.graphiql-tab', { hasText: name }).click();
+  await page.locator('.graphiql-tab-active', { hasText: name }).waitFor();
 }
+
+/** The names of the tabs, with a star after the one that is open. */
+export const tabsOf = (page: Page): Promise<string[]> =>
+  page
+    .locator('.graphiql-tab')
+    .evaluateAll(tabs =>
+      tabs.map(
+        tab =>
+          tab.querySelector('.graphiql-tab-button')?.textContent + (tab.matches('.graphiql-tab-active') ? '*' : ''),
+      ),
+    );
 
 /** Replaces what stands in the query editor. The editor closes brackets by itself. */
 export async function typeQuery(page: Page, query: string): Promise<void> {

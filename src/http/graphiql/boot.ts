@@ -13,12 +13,22 @@ function isSubscription(request, document) {
 }
 
 async function ask(request, headers) {
+  const startedAt = performance.now();
   const response = await fetch(path, {
     method: 'POST',
     headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
     body: JSON.stringify(request),
   });
-  return response.json();
+  const body = await response.json();
+  const reads = body.extensions?.explain;
+  return reads === undefined ? body : { summary: summaryOf(reads, performance.now() - startedAt), ...body };
+}
+
+// Shown before the response, because \`extensions\` stands at its end.
+function summaryOf(reads, milliseconds) {
+  const calls = reads.filter(({ source }) => source === 'network').length;
+  const count = (number, what) => number + ' ' + what + (number === 1 ? '' : 's');
+  return count(calls, 'upstream call') + ', ' + count(reads.length - calls, 'read') + ' from the cache, ' + Math.round(milliseconds) + ' ms';
 }
 
 async function* listen(request, headers) {
@@ -36,19 +46,32 @@ function wordsFor({ code, reason, message }) {
   return message || 'The connection could not be opened, or broke';
 }
 
-// GraphiQL takes the first tab's query from the tabs, but its variables and headers only from options that would also
-// overwrite what an earlier session left, or would not fit the query in the URL.
-function firstTabEditors() {
-  const [first] = options.defaultTabs;
-  const isRestored = localStorage.getItem('graphiql:tabState') !== null;
-  const hasQuery = new URLSearchParams(location.search).has('query');
-  return isRestored || hasQuery ? {} : { initialVariables: first?.variables, initialHeaders: first?.headers };
+// GraphiQL takes the first tab's query from the tabs, but its variables and headers only from options. After a reload it looks for the tab with the stored
+// query and variables, and adds an untitled one if there is none: it stores them only once they have been edited, and the tabs at once.
+function openTab() {
+  const query = new URLSearchParams(location.search).get('query');
+  const tabs = storedTabs();
+  if (tabs === undefined) {
+    const [first] = options.defaultTabs;
+    return query === null ? { initialVariables: first?.variables, initialHeaders: first?.headers } : {};
+  }
+  const tab = query === null ? tabs.tabs[tabs.activeTabIndex] : tabs.tabs.find(each => each.query === query);
+  return { ...(query === null && { query: tab?.query ?? '' }), initialVariables: tab?.variables ?? '' };
+}
+
+function storedTabs() {
+  try {
+    const stored = JSON.parse(localStorage.getItem('graphiql:tabState'));
+    return Array.isArray(stored?.tabs) ? stored : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 self.MonacoEnvironment = { globalAPI: false, getWorkerUrl: (_, label) => workers[label] };
 YogaGraphiQL.renderYogaGraphiQL(document.getElementById('root'), {
   ...options,
-  ...firstTabEditors(),
+  ...openTab(),
   fetcher: (request, { headers, documentAST } = {}) =>
     isSubscription(request, documentAST) ? listen(request, headers) : ask(request, headers),
 });

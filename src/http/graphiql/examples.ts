@@ -31,7 +31,7 @@ query Everything {
   },
   {
     query: `# Events of the highest severity, with any likelihood. The filter is in the variables below.
-query EventsByFilter($filter: EventFilter) {
+query Events($filter: EventFilter) {
   events(first: 20, filter: $filter) {
     totalCount
     unfilteredTotalCount
@@ -43,7 +43,7 @@ query EventsByFilter($filter: EventFilter) {
   },
   {
     query: `# A table of companies as a market explorer shows it: a filter, an order, and what the filter menus offer.
-query CompanyTable($filter: CompanyFilter, $orderBy: CompanyOrder) {
+query Companies($filter: CompanyFilter, $orderBy: CompanyOrder) {
   market(id: 1) {
     companies(first: 20, filter: $filter, orderBy: $orderBy) {
       totalCount
@@ -61,9 +61,8 @@ query CompanyTable($filter: CompanyFilter, $orderBy: CompanyOrder) {
       '{ "filter": { "actualRevenue": { "min": 1000000 } }, "orderBy": { "field": "SCORE", "direction": "DESC" } }',
   },
   {
-    query: `# Turns a question into search criteria, starts a discovery with them, and shows its progress. Run the operations in their order: the
-# button asks which one. Paste what the first returns into the variable "criteria".
-mutation CreateCriteria {
+    query: `# Turns a question into search criteria for a discovery.
+mutation Criteria {
   createSearchCriteria(input: { searchInput: "Who recycles battery metals in Europe?" }) {
     searchCriteria {
       userPrompt marketName marketType marketRole keywords { features user synonyms irrelevant attributes } seedDomains projectKind
@@ -71,21 +70,41 @@ mutation CreateCriteria {
     }
   }
 }
-
-mutation Start($criteria: SearchCriteriaInput!) {
+`,
+  },
+  {
+    query: `# Starts a discovery in market 5, with the criteria in the variables
+# below. The tab "Criteria" makes other ones.
+mutation Discover($criteria: SearchCriteriaInput!) {
   startDiscovery(input: { marketId: 5, searchCriteria: $criteria }) {
     __typename
     ... on DiscoveryStarted { jobs { workflowName status } }
     ... on DiscoveryAlreadyRunning { jobs { workflowName status progress } }
   }
 }
-
+`,
+    variables: `{
+  "criteria": {
+    "userPrompt": "Who recycles battery metals in Europe?",
+    "marketName": "Battery Metal Recyclers",
+    "marketType": "service",
+    "marketRole": "serviceProvider",
+    "keywords": { "features": ["battery recycling"], "user": [], "synonyms": [], "irrelevant": [] },
+    "seedDomains": [],
+    "projectKind": "first_pass",
+    "locations": [{ "countryCode": "DE", "countryName": "Germany" }],
+    "count": 20,
+    "performSearch": true
+  }
+}`,
+  },
+  {
+    query: `# The progress of the discovery in market 5, until it has ended. The
+# tab "Discover" starts one.
 subscription Progress {
   jobProgress(marketId: 5) { overallProgress estimatedEndAt finished jobs { workflowName status progress } }
 }
 `,
-    variables:
-      '{ "criteria": { "userPrompt": "Who recycles battery metals in Europe?", "count": 20, "performSearch": true } }',
   },
   {
     query: `# New and updated events. Copy the cursor of the last message into the variables to continue behind it.
@@ -98,7 +117,7 @@ subscription Updates($after: String) {
   {
     query: `# Exports the page of companies that the table shows to an endpoint of your team, and waits for the result. Register the endpoint first:
 # docs/exports.md has the mutation. "{ exports { nodes { outcome } } }" lists what was sent.
-mutation ExportPage($input: ExportMarketToEndpointInput!) {
+mutation Export($input: ExportMarketToEndpointInput!) {
   exportMarketToEndpoint(input: $input) {
     __typename
     ... on ExportEnding { exportId attempts { status fault milliseconds } }

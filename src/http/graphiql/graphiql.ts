@@ -33,6 +33,12 @@ const contentSecurityPolicy = [
   "form-action 'none'",
 ].join('; ');
 
+/**
+ * The library that moves tabs while they are dragged first takes each of them to be at the end of the row, and shows it there as soon as it has the focus: the
+ * first click on a tab would be lost. Tabs can still be dragged, but stay where they are until they change places.
+ */
+const ownStyle = '.graphiql-tab { transform: none !important }';
+
 /** Whether this is a browser that opens a page, rather than a client that wants JSON. */
 export function opensPage(request: FastifyRequest): boolean {
   const accept = request.headers.accept ?? '';
@@ -98,7 +104,14 @@ function renderPage({ path, tabs, defaultHeaders }: GraphiqlOptions, { style, sc
   const settings = {
     path,
     workers: Object.fromEntries(Object.entries(workers).map(([label, asset]) => [label, url(asset)])),
-    options: { title, logo: '', defaultTabs: tabs, defaultHeaders, shouldPersistHeaders: false },
+    options: {
+      title,
+      logo: '',
+      defaultTabs: tabs,
+      defaultHeaders,
+      shouldPersistHeaders: false,
+      defaultEditorToolsVisibility: 'variables',
+    },
   };
   return `<!doctype html>
 <html lang="en">
@@ -107,6 +120,7 @@ function renderPage({ path, tabs, defaultHeaders }: GraphiqlOptions, { style, sc
     <title>${title}</title>
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="${url(style)}">
+    <style>${ownStyle}</style>
   </head>
   <body>
     <noscript>GraphiQL needs JavaScript.</noscript>

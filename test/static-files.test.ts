@@ -137,6 +137,18 @@ describe('a front end', () => {
     },
   );
 
+  test.each(['/', '/markets/7', '/assets/page-a1b2.js'])('answers HEAD for %s like GET, without a body', async path => {
+    const get = await client.request({ path, method: 'GET', headers: { accept: browserAccept } });
+    const head = await client.request({ path, method: 'HEAD', headers: { accept: browserAccept } });
+    const bytes = (await get.body.arrayBuffer()).byteLength;
+    expect((await head.body.arrayBuffer()).byteLength).toBe(0);
+    expect(head.statusCode).toBe(200);
+    for (const name of ['content-type', 'cache-control', 'etag', 'content-security-policy']) {
+      expect(head.headers[name]).toBe(get.headers[name]);
+    }
+    expect(head.headers['content-length']).toBe(String(bytes));
+  });
+
   test.each([
     ['/markets/7', '*/*'],
     ['/markets/7', 'application/json'],

@@ -13,6 +13,10 @@ const { values } = parseArgs({
 });
 
 const { host, port, companies, live } = values;
+if (companies !== undefined && !(Number(companies) >= 1 && Number(companies) <= 10_000)) {
+  process.stderr.write('--companies must be 1 to 10000\n');
+  process.exit(1);
+}
 const sandbox = await startSandbox({
   host,
   port: Number(port),

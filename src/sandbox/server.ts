@@ -39,7 +39,7 @@ export interface SandboxOptions {
   newsEveryMs?: number;
 }
 
-/** What a person who looks at the sandbox gets. */
+/** `newsEveryMs` where people look at the sandbox. */
 export const livelyMs = 20_000;
 
 /** A generated market, with every company that a discovery can find. */

@@ -42,7 +42,7 @@ const ownStyle = '.graphiql-tab { transform: none !important }';
 /** Whether this is a browser that opens a page, rather than a client that wants JSON. */
 export function opensPage(request: FastifyRequest): boolean {
   const accept = request.headers.accept ?? '';
-  return request.method === 'GET' && accept.includes('text/html') && !accept.includes('json');
+  return /^(GET|HEAD)$/.test(request.method) && accept.includes('text/html') && !accept.includes('json');
 }
 
 /**

@@ -30,3 +30,10 @@ export const client = new ApolloClient({
     mutate: { errorPolicy: 'all' },
   },
 });
+
+// What failed while there was no network is read again as soon as there is one.
+socket.on('connected', () => {
+  for (const query of client.getObservableQueries('active')) {
+    if (query.getCurrentResult().error) void query.refetch();
+  }
+});

@@ -4,16 +4,35 @@ import { Problems } from '../ui/Problems';
 import styles from './Monitor.module.css';
 import { type EventSearch, listFilter } from './search';
 
+/** One count for each cell: a call for a single event is much smaller than a call for all events of the cell. */
 const EventMatrixDocument = graphql(`
-  query EventMatrix($l0: EventFilter, $l1: EventFilter, $l2: EventFilter, $l3: EventFilter) {
-    l0: eventStatistics(filter: $l0, interval: MONTH) { buckets { bySeverity { severity count } } }
-    l1: eventStatistics(filter: $l1, interval: MONTH) { buckets { bySeverity { severity count } } }
-    l2: eventStatistics(filter: $l2, interval: MONTH) { buckets { bySeverity { severity count } } }
-    l3: eventStatistics(filter: $l3, interval: MONTH) { buckets { bySeverity { severity count } } }
+  query EventMatrix(
+    $s0l0: EventFilter $s0l1: EventFilter $s0l2: EventFilter $s0l3: EventFilter
+    $s1l0: EventFilter $s1l1: EventFilter $s1l2: EventFilter $s1l3: EventFilter
+    $s2l0: EventFilter $s2l1: EventFilter $s2l2: EventFilter $s2l3: EventFilter
+    $s3l0: EventFilter $s3l1: EventFilter $s3l2: EventFilter $s3l3: EventFilter
+  ) {
+    s0l0: events(first: 1, filter: $s0l0) { totalCount }
+    s0l1: events(first: 1, filter: $s0l1) { totalCount }
+    s0l2: events(first: 1, filter: $s0l2) { totalCount }
+    s0l3: events(first: 1, filter: $s0l3) { totalCount }
+    s1l0: events(first: 1, filter: $s1l0) { totalCount }
+    s1l1: events(first: 1, filter: $s1l1) { totalCount }
+    s1l2: events(first: 1, filter: $s1l2) { totalCount }
+    s1l3: events(first: 1, filter: $s1l3) { totalCount }
+    s2l0: events(first: 1, filter: $s2l0) { totalCount }
+    s2l1: events(first: 1, filter: $s2l1) { totalCount }
+    s2l2: events(first: 1, filter: $s2l2) { totalCount }
+    s2l3: events(first: 1, filter: $s2l3) { totalCount }
+    s3l0: events(first: 1, filter: $s3l0) { totalCount }
+    s3l1: events(first: 1, filter: $s3l1) { totalCount }
+    s3l2: events(first: 1, filter: $s3l2) { totalCount }
+    s3l3: events(first: 1, filter: $s3l3) { totalCount }
   }
 `);
 
-const SCORES = [0, 1, 2, 3];
+const SCORES = [0, 1, 2, 3] as const;
+type Score = (typeof SCORES)[number];
 
 interface MatrixProps {
   readonly search: EventSearch;
@@ -22,17 +41,30 @@ interface MatrixProps {
 
 /** Number of events for each likelihood and severity. A cell is a filter. */
 export function Matrix({ search, change }: MatrixProps) {
-  const withLikelihood = (likelihood: number) => listFilter({ ...search, severity: undefined, likelihood });
+  const cell = (severity: Score, likelihood: Score) => listFilter({ ...search, severity, likelihood });
   const { data, previousData, error, refetch } = useQuery(EventMatrixDocument, {
-    variables: { l0: withLikelihood(0), l1: withLikelihood(1), l2: withLikelihood(2), l3: withLikelihood(3) },
+    variables: {
+      s0l0: cell(0, 0),
+      s0l1: cell(0, 1),
+      s0l2: cell(0, 2),
+      s0l3: cell(0, 3),
+      s1l0: cell(1, 0),
+      s1l1: cell(1, 1),
+      s1l2: cell(1, 2),
+      s1l3: cell(1, 3),
+      s2l0: cell(2, 0),
+      s2l1: cell(2, 1),
+      s2l2: cell(2, 2),
+      s2l3: cell(2, 3),
+      s3l0: cell(3, 0),
+      s3l1: cell(3, 1),
+      s3l2: cell(3, 2),
+      s3l3: cell(3, 3),
+    },
   });
-  const { l0, l1, l2, l3 } = data ?? previousData ?? {};
-  const columns = [l0, l1, l2, l3];
-  const countOf = (likelihood: number, severity: number) =>
-    (columns[likelihood]?.buckets ?? [])
-      .flatMap(({ bySeverity }) => bySeverity)
-      .reduce((sum, each) => (each.severity === severity ? sum + each.count : sum), 0);
-  const most = Math.max(1, ...SCORES.flatMap(severity => SCORES.map(likelihood => countOf(likelihood, severity))));
+  const countOf = (severity: Score, likelihood: Score) =>
+    (data ?? previousData)?.[`s${severity}l${likelihood}`]?.totalCount ?? 0;
+  const most = Math.max(1, ...SCORES.flatMap(severity => SCORES.map(likelihood => countOf(severity, likelihood))));
   return (
     <>
       <h2>Severity × likelihood</h2>
@@ -42,7 +74,7 @@ export function Matrix({ search, change }: MatrixProps) {
             {severity}
           </span>,
           ...SCORES.map(likelihood => {
-            const count = countOf(likelihood, severity);
+            const count = countOf(severity, likelihood);
             const pressed = search.severity === severity && search.likelihood === likelihood;
             return (
               <button

@@ -26,7 +26,7 @@ export function Problems({ error, retry }: ProblemsProps) {
         </p>
       ))}
       {retry && (
-        <button type="button" onClick={retry}>
+        <button type="button" onClick={() => retry()}>
           Try again
         </button>
       )}

@@ -16,6 +16,7 @@ import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { counted } from './support/metrics.js';
+import { buildProgram } from './support/program.js';
 import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { type Heard, overSse, overWebsocket } from './support/streams.js';
@@ -612,7 +613,7 @@ describe('the signature of an export', () => {
         cwd: folder,
         input: JSON.stringify([secret, headers, body]),
       }).toString();
-    const { isSigned } = await import(pathToFileURL(join(folder, 'verify.mjs')).href);
+    const { isSigned } = await import(pathToFileURL(join(folder, 'verify.ts')).href);
     const inScript = (body: string) => isSigned(secret, headers, Buffer.from(body));
     expect([inPython(bytes), inPython(`${bytes} `)]).toEqual(['True\n', 'False\n']);
     expect([inScript(bytes), inScript(`${bytes} `)]).toEqual([true, false]);
@@ -1539,6 +1540,20 @@ describe('the receiver', () => {
     for (const part of ['POST /try?me=zoe%40team.example', 'content-type: application/json', result.exportId]) {
       expect(printed[0]).toContain(part);
     }
+  });
+
+  test('takes its secret from the environment, where other users cannot see it', async () => {
+    const program = await buildProgram();
+    const secret = newSigningSecret();
+    const script = 'receiver/main.js';
+    const receiver = await program.start({ SIGNING_SECRET: secret.reveal() }, script, ['--port', '0']);
+    cleanups.push(() => receiver.stop());
+    const body = JSON.stringify({ data: [] });
+    const headers = signatureHeaders([{ secret, validUntil: null }], { id: 'one', body }, new Date());
+    const statusOf = async (init: RequestInit) => (await fetch(receiver.url, { method: 'POST', body, ...init })).status;
+    expect([await statusOf({ headers }), await statusOf({})]).toEqual([200, 401]);
+    const asArgument = await program.run({}, script, ['--secret', secret.reveal()]);
+    expect(asArgument).toMatchObject({ code: 1, stderr: expect.stringContaining("Unknown option '--secret'") });
   });
 
   test('answers the queries of docs/exports.md', async () => {

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
@@ -18,6 +19,8 @@ import { demoHeaders, startGateway, type TestGateway } from './support/gateway.j
 import { blocksOf, follow, type Step } from './support/guide.js';
 import { buildProgram } from './support/program.js';
 import { startRedis } from './support/redis.js';
+import { startNetwork } from './support/resuming-listener.mjs';
+import { until } from './support/until.js';
 
 jest.setTimeout(150_000);
 
@@ -38,7 +41,7 @@ afterAll(async () => {
   await rm(data, { recursive: true });
 });
 
-const browser = pathToFileURL('test/support/browser.mjs').href;
+const imports = ['browser', 'typescript'].map(name => `--import=${pathToFileURL(`test/support/${name}.mjs`).href}`);
 
 function asPromised({ code, stdout, stderr, promised, command }: Step) {
   if (code !== 0) throw new Error(`${command}\nended with ${code}:\n${stdout}${stderr}`);
@@ -55,11 +58,12 @@ test.each(['clients', 'partners'])('docs/%s.md does what it says, from its first
   try {
     const env = {
       API_KEY: demoHeaders['x-api-key'],
+      MARKET: '3',
       EMAIL: user?.email ?? '',
       PASSWORD: user?.password ?? '',
       RECEIVER: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`,
       LIMITED: limited.url,
-      NODE_OPTIONS: `--import=${browser} --disable-warning=UNDICI-ES`,
+      NODE_OPTIONS: [...imports, '--disable-warning=UNDICI-ES'].join(' '),
     };
     const steps = await follow(`docs/${guide}.md`, gateway.url, { env });
     expect(steps.length).toBeGreaterThan(1);
@@ -69,6 +73,107 @@ test.each(['clients', 'partners'])('docs/%s.md does what it says, from its first
     receiver.close();
     await limited.close();
   }
+});
+
+describe('docs/partners.md', () => {
+  const guide = 'docs/partners.md';
+
+  test('checks the errors of each response: no command that sends a request succeeds if the response has errors', async () => {
+    let requests = 0;
+    const server = createHttpServer((request, response) => {
+      requests += 1;
+      const body = JSON.stringify({ errors: [{ message: 'Always refused', extensions: { code: 'REFUSED' } }] });
+      const isStream = request.url === '/graphql/stream';
+      response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' });
+      response.end(isStream ? `event: next\ndata: ${body}\n\nevent: complete\ndata: \n\n` : body);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const senders: Step[] = [];
+    const onStep = (step: Step) => {
+      if (requests > 0) senders.push(step);
+      requests = 0;
+    };
+    try {
+      const NODE_OPTIONS = imports.join(' ');
+      const env = { API_KEY: 'key', MARKET: '3', RECEIVER: url, LIMITED: url, NODE_OPTIONS };
+      await follow(guide, url, { env, onStep });
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    expect(senders.length).toBeGreaterThan(14);
+    expect(senders.filter(({ code }) => code === 0)).toEqual([]);
+    // What a command prints of such a response is its errors.
+    for (const { stdout } of senders) expect(stdout).not.toContain('"data"');
+  });
+
+  test('sends requests only with the programs that check errors, and needs nothing newer than curl 7.68', () => {
+    const blocks = blocksOf(guide);
+    const curls = blocks.filter(({ text }) => /\bcurl\b/.test(text));
+    expect(curls.map(({ name }) => name)).toEqual(['graphql.sh']);
+    expect(curls[0]?.text).not.toMatch(/--(json|fail-with-body|retry-all-errors|url-query|variable|expand-\w+)\b/);
+    const programs = blocks.flatMap(({ name, text }) => (name !== undefined && text.includes('GATEWAY') ? [name] : []));
+    expect(programs).toEqual(['graphql.sh', 'events.mjs', 'companies.py', 'subscribe.py']);
+    for (const { name, text } of blocks) if (programs.includes(name ?? '')) expect(text).toContain('errors');
+    const commands = blocks.filter(({ language, name }) => language === 'sh' && name === undefined);
+    for (const { text } of commands.filter(each => /\bmutation\b|\bquery\b|\bsubscription\b|GATEWAY/.test(each.text))) {
+      expect(text).toMatch(/graphql\.sh|subscribe\.py|^export GATEWAY/);
+    }
+  });
+
+  test('has TypeScript that the compiler accepts and that Node can run without a build', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'partners-'));
+    try {
+      await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+      await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+      const { text = '' } = blocksOf(guide).find(({ name }) => name === 'verify.ts') ?? {};
+      await writeFile(join(folder, 'verify.ts'), text);
+      const options =
+        '--noEmit --strict --noUncheckedIndexedAccess --erasableSyntaxOnly --module nodenext --target es2023';
+      const args = [resolve('node_modules/typescript/bin/tsc'), ...options.split(' '), '--types', 'node', 'verify.ts'];
+      const child = spawn(process.execPath, args, { cwd: folder });
+      let printed = '';
+      child.stdout.on('data', chunk => (printed += chunk));
+      const [code] = await once(child, 'close');
+      expect([code, printed]).toEqual([0, '']);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('has a subscription in Python that gets each update once, also if its connection is cut', async () => {
+    const own = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200' } });
+    const network = await startNetwork(() => Number(new URL(own.url).port));
+    const { text = '' } = blocksOf(guide).find(({ name }) => name === 'subscribe.py') ?? {};
+    const query = 'subscription { eventUpdates { event { title } } }';
+    const child = spawn('python3', ['-c', text, query], {
+      env: { PATH: process.env.PATH, GATEWAY: network.url, API_KEY: demoHeaders['x-api-key'] },
+    });
+    const closed = once(child, 'close');
+    let printed = '';
+    let faults = '';
+    child.stdout.on('data', chunk => (printed += chunk));
+    child.stderr.on('data', chunk => (faults += chunk));
+    const lines = () => printed.split('\n').filter(line => line !== '');
+    const titles = () => lines().flatMap(line => JSON.parse(line).eventUpdates.event?.title ?? []);
+    try {
+      await until(() => lines().length === 1, 30_000);
+      for (const title of ['first', 'second', 'third']) {
+        sandbox.publishEvent({ title });
+        await until(() => titles().includes(title), 30_000);
+        network.cut(1);
+      }
+      expect(titles()).toEqual(['first', 'second', 'third']);
+    } catch (error) {
+      throw new Error(`${printed}${faults}`, { cause: error });
+    } finally {
+      child.kill();
+      await closed;
+      await network.close();
+      await own.close();
+    }
+  });
 });
 
 test('docs/frontends.md shows the code of the console as it is', () => {

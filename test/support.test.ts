@@ -121,7 +121,7 @@ test('Chromium opens a page of a local server', async () => {
 });
 
 describe('the tools of the tests', () => {
-  const others = { haproxy: '', 'docker-compose': '', curl: '', python3: '' };
+  const others = { haproxy: '', 'docker-compose': '', curl: '', jq: '', python3: '' };
 
   async function folderWith(programs: Record<string, string>): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'tools-'));
@@ -213,7 +213,7 @@ describe('the tools of the tests', () => {
       const names = runnableTests(files, env, line => said.push(line)).map(file => basename(file, '.test.ts'));
       return { names, said };
     };
-    const PATH = await folderWith({ 'redis-server': '', curl: '', python3: '' });
+    const PATH = await folderWith({ 'redis-server': '', curl: '', jq: '', python3: '' });
     expect(run({ PATH, SKIP_SYSTEM_INSTALL: '1' })).toEqual({
       names: ['vectors', 'rotation', 'fleet'],
       said: [

@@ -8,7 +8,6 @@ const { values } = parseArgs({
     host: { type: 'string', default: '127.0.0.1' },
     port: { type: 'string', default: '4020' },
     mode: { type: 'string', default: 'accept' },
-    secret: { type: 'string' },
   },
 });
 const isMode = (text: string): text is Mode => modes.some(mode => mode === text);
@@ -17,7 +16,9 @@ if (!isMode(values.mode)) {
   process.exit(1);
 }
 
-const server = createReceiver(values.mode, lines => process.stdout.write(`${lines}\n`), values.secret);
+// Not an argument, because other users of the machine can see the arguments of a program.
+const signingSecret = process.env.SIGNING_SECRET || undefined;
+const server = createReceiver(values.mode, lines => process.stdout.write(`${lines}\n`), signingSecret);
 server.listen(Number(values.port), values.host);
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;

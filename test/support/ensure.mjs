@@ -18,6 +18,7 @@ const tools = [
   { command: 'docker-compose', needs: 'install docker-compose', usage: "spawnSync('docker-compose'" },
   // The commands of the guides.
   { command: 'curl', needs: 'install curl', usage: "spawn('bash'" },
+  { command: 'jq', needs: 'install jq', usage: "spawn('bash'" },
   { command: 'python3', needs: 'install python3', usage: "spawn('bash'" },
 ];
 

@@ -43,6 +43,7 @@ export function blocksOf(guide: string): Block[] {
  * @param env what the commands find besides `GATEWAY`.
  * @param stands what stands in for other texts of the guide, such as a port that may be taken here.
  * @param links what lies in the project besides its packages, by its name there.
+ * @param onStep is called after each command.
  * @throws Error for a block that is neither file nor command nor output, and for a file that nothing uses.
  */
 export async function follow(
@@ -52,10 +53,12 @@ export async function follow(
     env,
     stands = {},
     links = {},
+    onStep = () => {},
   }: {
     readonly env: Record<string, string>;
     readonly stands?: Readonly<Record<string, string>>;
     readonly links?: Readonly<Record<string, string>>;
+    readonly onStep?: (step: Step) => void;
   },
 ): Promise<Step[]> {
   const folder = await mkdtemp(join(tmpdir(), 'guide-'));
@@ -79,7 +82,9 @@ export async function follow(
       } else if (language === 'sh') {
         for (const file of unused) if (here.includes(file) || /\btsc\b/.test(here)) unused.delete(file);
         const promised = [blocks[place + 1]].find(next => next?.name === undefined && isOutput(next));
-        steps.push({ ...(await run(here, folder, found)), promised: promised?.text });
+        const step = { ...(await run(here, folder, found)), promised: promised?.text };
+        steps.push(step);
+        onStep(step);
       } else if (!(isOutput(blocks[place]) && blocks[place - 1]?.language === 'sh')) {
         throw new Error(`${guide}: a block of ${language} that is no file, no command and no output:\n${text}`);
       }

@@ -2,17 +2,17 @@ import { type Connection, connection } from '../graphql/socket';
 import { useStore } from '../ui/store';
 import styles from './Shell.module.css';
 
-const WORDS: Record<Connection, string> = {
-  idle: 'Not connected',
+const WORDS: Record<Exclude<Connection, 'idle'>, string> = {
   connecting: 'Connecting',
   live: 'Live',
   reconnecting: 'Reconnecting',
   refused: 'Sign in for live updates',
 };
 
-/** Whether live updates arrive. */
+/** Whether live updates arrive. Nothing if the screen has none. */
 export function ConnectionBadge() {
   const state = useStore(connection);
+  if (state === 'idle') return null;
   return (
     <span className={styles.badge} data-state={state} role="status">
       {WORDS[state]}

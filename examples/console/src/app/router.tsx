@@ -1,4 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { discoverSearch } from '../discover/search';
+import { exportSearch } from '../exports/search';
 import { companySearch } from '../market/search';
 import { Monitor } from '../monitor/Monitor';
 import { eventSearch } from '../monitor/search';
@@ -12,6 +14,7 @@ const routes = [
   createRoute({
     getParentRoute: () => root,
     path: '/discover',
+    validateSearch: discoverSearch,
     component: lazyRouteComponent(() => import('../discover/Discover'), 'Discover'),
   }),
   createRoute({
@@ -28,6 +31,7 @@ const routes = [
   createRoute({
     getParentRoute: () => root,
     path: '/exports',
+    validateSearch: exportSearch,
     component: lazyRouteComponent(() => import('../exports/Exports'), 'Exports'),
   }),
 ] as const;

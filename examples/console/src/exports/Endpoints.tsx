@@ -1,0 +1,146 @@
+import { useMutation, useQuery } from '@apollo/client/react';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { graphql } from '../gql';
+import { Modal } from '../ui/Modal';
+import { Problems } from '../ui/Problems';
+import { Skeleton } from '../ui/Skeleton';
+import styles from './Exports.module.css';
+import { Register } from './Register';
+import { Secret } from './Secret';
+
+const EndpointsDocument = graphql(`
+  query Endpoints {
+    viewer { canExport canManageExportEndpoints }
+    exportEndpoints { nodeId name url description headerNames }
+  }
+`);
+
+const TestDocument = graphql(`
+  mutation TestEndpoint($endpoint: String!) {
+    testExportEndpoint(input: { endpoint: $endpoint }) { ... on ExportEnding { exportId } }
+  }
+`);
+
+const RotateDocument = graphql(`
+  mutation RotateSecret($name: String!) {
+    rotateExportEndpointSecret(input: { name: $name }) { signingSecret }
+  }
+`);
+
+const DeleteDocument = graphql(`
+  mutation DeleteEndpoint($name: String!) {
+    deleteExportEndpoint(input: { name: $name }) { endpoint { name } }
+  }
+`);
+
+/** A dialog of this screen: to register an endpoint, or to confirm what cannot be undone. */
+type Dialog = { readonly kind: 'register' } | { readonly kind: 'rotate' | 'delete'; readonly name: string };
+
+interface EndpointsProps {
+  /** Called when a test begins and when it has ended. */
+  readonly onSending: (isSending: boolean) => void;
+}
+
+export function Endpoints({ onSending }: EndpointsProps) {
+  const { data, error, loading, refetch } = useQuery(EndpointsDocument);
+  const [dialog, setDialog] = useState<Dialog>();
+  const [secret, setSecret] = useState<string>();
+  const [test, testing] = useMutation(TestDocument);
+  const [rotate, rotating] = useMutation(RotateDocument);
+  const [remove, removing] = useMutation(DeleteDocument);
+  const isAdmin = data?.viewer?.canManageExportEndpoints ?? false;
+  const close = () => setDialog(undefined);
+
+  const runTest = async (endpoint: string) => {
+    onSending(true);
+    await test({ variables: { endpoint } });
+    onSending(false);
+  };
+  const confirm = async ({ kind, name }: { kind: 'rotate' | 'delete'; name: string }) => {
+    close();
+    if (kind === 'rotate') {
+      const { data } = await rotate({ variables: { name } });
+      setSecret(data?.rotateExportEndpointSecret?.signingSecret);
+    } else {
+      await remove({ variables: { name } });
+      await refetch();
+    }
+  };
+
+  return (
+    <section className="stack" aria-label="Endpoints">
+      <div className="row">
+        <h2 className={styles.count}>Endpoints</h2>
+        {isAdmin && (
+          <button type="button" className="primary" onClick={() => setDialog({ kind: 'register' })}>
+            Register
+          </button>
+        )}
+      </div>
+      <Problems error={testing.error ?? rotating.error ?? removing.error} />
+      <Problems error={error} retry={refetch} />
+      {loading && !data && <Skeleton />}
+      {data?.exportEndpoints?.length === 0 && <p className="empty">Your team has no endpoint.</p>}
+      <ul className={styles.endpoints}>
+        {data?.exportEndpoints?.map(({ nodeId, name, url, description, headerNames }) => (
+          <li key={nodeId} className="panel">
+            <div>
+              <Link to="/exports" search={{ endpoint: name }}>
+                {name}
+              </Link>
+              <p>{description}</p>
+              <small>
+                {url}
+                {headerNames.length > 0 && ` with ${headerNames.join(', ')}`}
+              </small>
+            </div>
+            <div className="row">
+              <button type="button" disabled={testing.loading} onClick={() => runTest(name)}>
+                Test
+              </button>
+              {isAdmin && (
+                <>
+                  <button type="button" onClick={() => setDialog({ kind: 'rotate', name })}>
+                    New secret
+                  </button>
+                  <button type="button" onClick={() => setDialog({ kind: 'delete', name })}>
+                    Delete
+                  </button>
+                </>
+              )}
+            </div>
+          </li>
+        ))}
+      </ul>
+      {dialog?.kind === 'register' && (
+        <Register
+          onClose={close}
+          onRegistered={signingSecret => {
+            close();
+            setSecret(signingSecret);
+            void refetch();
+          }}
+        />
+      )}
+      {dialog && dialog.kind !== 'register' && (
+        <Modal
+          title={dialog.kind === 'rotate' ? `New secret for ${dialog.name}?` : `Delete ${dialog.name}?`}
+          onClose={close}
+        >
+          <div className="stack">
+            <p>
+              {dialog.kind === 'rotate'
+                ? 'For 24 hours, exports are signed with both the old and the new secret. After that, the old one is not valid.'
+                : 'Nothing more can be sent to it.'}
+            </p>
+            <button type="button" className="primary" onClick={() => confirm(dialog)}>
+              {dialog.kind === 'rotate' ? 'Make a new secret' : 'Delete'}
+            </button>
+          </div>
+        </Modal>
+      )}
+      {secret && <Secret secret={secret} onClose={() => setSecret(undefined)} />}
+    </section>
+  );
+}

@@ -1,0 +1,26 @@
+import { useState } from 'react';
+import { Modal } from '../ui/Modal';
+import styles from './Exports.module.css';
+
+/** Shows a signing secret, which the gateway never shows again. */
+export function Secret({ secret, onClose }: { secret: string; onClose: () => void }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(secret);
+    setCopied(true);
+  };
+  return (
+    <Modal title="Signing secret" onClose={onClose}>
+      <div className="stack">
+        <p>
+          Store this secret where you receive exports. It proves that a call comes from this gateway. It is not shown
+          again.
+        </p>
+        <code className={styles.secret}>{secret}</code>
+        <button type="button" className="primary" onClick={copy}>
+          {copied ? 'Copied' : 'Copy'}
+        </button>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,329 @@
+import { useLazyQuery, useMutation, useQuery } from '@apollo/client/react';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import {
+  createColumnHelper,
+  type RowSelectionState,
+  rowSelectionFeature,
+  tableFeatures,
+  useTable,
+} from '@tanstack/react-table';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react';
+import { graphql } from '../gql';
+import type { CompaniesQuery, CompanyReviewStatus } from '../gql/graphql';
+import { FacetMenu } from '../ui/FacetMenu';
+import { formatNumber, formatShortNumber } from '../ui/format';
+import { Problems } from '../ui/Problems';
+import { SearchBox } from '../ui/SearchBox';
+import { Skeleton } from '../ui/Skeleton';
+import styles from './Market.module.css';
+import { Range } from './Range';
+import { ReviewDocument } from './Review';
+import { type CompanySearch, companyFilter, companyOrder, SORTS } from './search';
+
+const ExportDialog = lazy(() => import('./ExportDialog'));
+
+const CompaniesDocument = graphql(`
+  query Companies($id: ID!, $filter: CompanyFilter, $orderBy: CompanyOrder, $after: String) {
+    market(id: $id) {
+      nodeId
+      id
+      companies(first: 100, after: $after, filter: $filter, orderBy: $orderBy) {
+        totalCount
+        edges {
+          cursor
+          node { id domain name score overallMomentum actualRevenue operatesIn naics { name isPrimary } }
+        }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+`);
+
+const CompanyFacetsDocument = graphql(`
+  query CompanyFacets($id: ID!, $filter: CompanyFilter) {
+    market(id: $id) {
+      nodeId
+      id
+      companyFacets(filter: $filter) { operatesIn { value count } naics { code name count } }
+    }
+  }
+`);
+
+const CsvDocument = graphql(`
+  mutation Csv($marketId: ID!, $companies: CompanySelection!) {
+    exportMarketCsv(input: { marketId: $marketId, companies: $companies }) { downloadLink selected }
+  }
+`);
+
+type Company = NonNullable<NonNullable<CompaniesQuery['market']>['companies']>['edges'][number]['node'];
+
+const ROW_HEIGHT = 44;
+const countries = new Intl.DisplayNames('en', { type: 'region' });
+
+const features = tableFeatures({ rowSelectionFeature });
+const column = createColumnHelper<typeof features, Company>();
+const columns = column.columns([
+  column.accessor('name', {
+    id: 'NAME',
+    header: 'Company',
+    cell: ({ row: { original } }) => (
+      <span className={styles.name}>
+        {original.name ?? original.domain} <small>{original.domain}</small>
+      </span>
+    ),
+  }),
+  column.accessor('score', { id: 'SCORE', header: 'Score', cell: ({ getValue }) => formatNumber(getValue()) }),
+  column.accessor('overallMomentum', {
+    id: 'OVERALL_MOMENTUM',
+    header: 'Momentum',
+    cell: ({ getValue }) => formatNumber(getValue()),
+  }),
+  column.accessor('actualRevenue', {
+    id: 'ACTUAL_REVENUE',
+    header: 'Revenue',
+    cell: ({ getValue }) => formatShortNumber(getValue()),
+  }),
+  column.accessor('operatesIn', {
+    id: 'operatesIn',
+    header: 'Countries',
+    cell: ({ getValue }) => getValue().join(', ').toUpperCase(),
+  }),
+  column.accessor('naics', {
+    id: 'naics',
+    header: 'Industry',
+    cell: ({ getValue }) => (getValue().find(({ isPrimary }) => isPrimary) ?? getValue()[0])?.name,
+  }),
+]);
+
+const NO_EDGES: NonNullable<NonNullable<CompaniesQuery['market']>['companies']>['edges'] = [];
+
+/** The companies of a published market: thousands of rows, of which only the visible ones are in the page. */
+export function Companies({ id }: { id: string }) {
+  const search = useSearch({ from: '/markets/$id' });
+  const navigate = useNavigate({ from: '/markets/$id' });
+  const change = (patch: CompanySearch) => navigate({ search: last => ({ ...last, ...patch }), resetScroll: false });
+  const filter = companyFilter(search);
+  const orderBy = companyOrder(search);
+
+  const { data, previousData, error, loading, fetchMore, refetch } = useQuery(CompaniesDocument, {
+    variables: { id, filter, orderBy },
+    notifyOnNetworkStatusChange: true,
+  });
+  const companies = (data ?? previousData)?.market?.companies;
+  const edges = companies?.edges ?? NO_EDGES;
+  const [readFacets, facets] = useLazyQuery(CompanyFacetsDocument);
+  const { operatesIn, naics } = facets.data?.market?.companyFacets ?? {};
+  const openFacets = () => readFacets({ variables: { id, filter: {} } });
+
+  const [rowSelection, setRowSelection] = useState<RowSelectionState>({});
+  const domains = Object.keys(rowSelection);
+  const table = useTable({
+    features,
+    columns,
+    data: useMemo(() => edges.map(({ node }) => node), [edges]),
+    getRowId: ({ domain }) => domain,
+    state: { rowSelection },
+    onRowSelectionChange: setRowSelection,
+  });
+  const { rows } = table.getRowModel();
+
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtualizer = useVirtualizer({
+    count: companies?.totalCount ?? 0,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 8,
+  });
+  const items = virtualizer.getVirtualItems();
+
+  // Reads the next page before the user has scrolled to it.
+  const wanted = (items.at(-1)?.index ?? 0) + 50;
+  const { hasNextPage, endCursor } = companies?.pageInfo ?? {};
+  const isShort = !loading && hasNextPage && edges.length < wanted;
+  useEffect(() => {
+    if (isShort) void fetchMore({ variables: { after: endCursor } });
+  }, [isShort, endCursor, fetchMore]);
+
+  const [exporting, setExporting] = useState(false);
+  const [csv, csvResult] = useMutation(CsvDocument);
+  const [review, reviewResult] = useMutation(ReviewDocument);
+  const decide = (reviewStatus: CompanyReviewStatus) =>
+    review({ variables: { marketId: id, reviewStatus, target: { domains } } });
+
+  /** Exactly the rows that are on the screen, as a page of the list. */
+  const visiblePage = () => {
+    const first = Math.floor((scroller.current?.scrollTop ?? 0) / ROW_HEIGHT);
+    const shown = Math.ceil((scroller.current?.clientHeight ?? 0) / ROW_HEIGHT) - 1;
+    return { first: Math.min(shown, edges.length - first), after: edges[first - 1]?.cursor ?? null, filter, orderBy };
+  };
+
+  return (
+    <section className="stack" aria-label="Companies">
+      <div className="row">
+        <SearchBox label="Search companies" value={search.search} onChange={text => change({ search: text })} />
+        <FacetMenu
+          label="Country"
+          options={(operatesIn ?? []).map(({ value, count }) => ({
+            value,
+            label: countries.of(value.toUpperCase()) ?? value,
+            count,
+          }))}
+          selected={search.operatesIn ?? []}
+          onChange={values => change({ operatesIn: values.length > 0 ? values : undefined })}
+          onOpen={openFacets}
+        />
+        <FacetMenu
+          label="Industry"
+          options={(naics ?? []).map(({ code, name, count }) => ({ value: code, label: name ?? code, count }))}
+          selected={search.naics ?? []}
+          onChange={values => change({ naics: values.length > 0 ? values : undefined })}
+          onOpen={openFacets}
+        />
+        <Range
+          label="Revenue"
+          min={search.minRevenue}
+          max={search.maxRevenue}
+          onChange={(minRevenue, maxRevenue) => change({ minRevenue, maxRevenue })}
+        />
+        <Range
+          label="Momentum"
+          min={search.minMomentum}
+          max={search.maxMomentum}
+          onChange={(minMomentum, maxMomentum) => change({ minMomentum, maxMomentum })}
+        />
+      </div>
+      <div className="row">
+        <h2 className={styles.count}>
+          {companies ? `${companies.totalCount} companies` : 'Companies'}
+          {domains.length > 0 && `, ${domains.length} selected`}
+        </h2>
+        {domains.length > 0 && (
+          <>
+            <button type="button" onClick={() => decide('INCLUDE')}>
+              Include
+            </button>
+            <button type="button" onClick={() => decide('EXCLUDE')}>
+              Exclude
+            </button>
+            <button type="button" className="quiet" onClick={() => setRowSelection({})}>
+              Clear selection
+            </button>
+          </>
+        )}
+        <button
+          type="button"
+          disabled={csvResult.loading}
+          onClick={() =>
+            csv({ variables: { marketId: id, companies: domains.length > 0 ? { domains } : { matching: filter } } })
+          }
+        >
+          CSV
+        </button>
+        <button type="button" className="primary" onClick={() => setExporting(true)}>
+          Export
+        </button>
+      </div>
+      {csvResult.data?.exportMarketCsv && (
+        <p role="status">
+          <a href={csvResult.data.exportMarketCsv.downloadLink}>
+            CSV file of {csvResult.data.exportMarketCsv.selected} companies
+          </a>
+        </p>
+      )}
+      {reviewResult.data?.reviewCompanies && <p role="status">The decision is saved.</p>}
+      <Problems error={csvResult.error ?? reviewResult.error ?? error} retry={error && refetch} />
+      {!companies && loading && <Skeleton lines={10} />}
+      {companies?.totalCount === 0 && <p className="empty">No company matches these filters.</p>}
+      {companies && companies.totalCount > 0 && (
+        <div ref={scroller} className={styles.scroller}>
+          <table
+            className={styles.table}
+            aria-label="Companies"
+            aria-rowcount={companies.totalCount + 1}
+            aria-busy={loading}
+          >
+            <thead className={styles.header}>
+              {table.getHeaderGroups().map(group => (
+                <tr key={group.id} className={styles.row} aria-rowindex={1}>
+                  <th scope="col">
+                    <span className="hidden">Selected</span>
+                  </th>
+                  {group.headers.map(header => {
+                    const sort = SORTS.find(field => field === header.column.id);
+                    const isSorted = sort !== undefined && search.sort === sort;
+                    return (
+                      <th
+                        key={header.id}
+                        scope="col"
+                        aria-sort={isSorted ? (search.descending ? 'descending' : 'ascending') : undefined}
+                      >
+                        {sort ? (
+                          <button
+                            type="button"
+                            className="quiet"
+                            onClick={() => change({ sort, descending: isSorted && !search.descending })}
+                          >
+                            <table.FlexRender header={header} /> {isSorted && (search.descending ? '▼' : '▲')}
+                          </button>
+                        ) : (
+                          <table.FlexRender header={header} />
+                        )}
+                      </th>
+                    );
+                  })}
+                </tr>
+              ))}
+            </thead>
+            <tbody className={styles.body} style={{ height: virtualizer.getTotalSize() }}>
+              {items.map(({ index, start }) => {
+                const row = rows[index];
+                return (
+                  <tr
+                    key={index}
+                    className={styles.row}
+                    aria-rowindex={index + 2}
+                    data-selected={row?.getIsSelected() || undefined}
+                    style={{ height: ROW_HEIGHT, transform: `translateY(${start}px)` }}
+                  >
+                    {row && (
+                      <td>
+                        <input
+                          type="checkbox"
+                          aria-label={`Select ${row.original.name ?? row.original.domain}`}
+                          checked={row.getIsSelected()}
+                          onChange={row.getToggleSelectedHandler()}
+                        />
+                      </td>
+                    )}
+                    {row?.getAllCells().map(cell => (
+                      <td key={cell.id}>
+                        <table.FlexRender cell={cell} />
+                      </td>
+                    ))}
+                    {!row && <td>…</td>}
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <Suspense>
+        {exporting && (
+          <ExportDialog
+            marketId={id}
+            choices={[
+              { label: 'The rows on the screen', companies: { visible: visiblePage() } },
+              { label: `All ${companies?.totalCount ?? ''} companies of the list`, companies: { matching: filter } },
+              ...(domains.length > 0
+                ? [{ label: `The ${domains.length} selected companies`, companies: { domains } }]
+                : []),
+            ]}
+            onClose={() => setExporting(false)}
+          />
+        )}
+      </Suspense>
+    </section>
+  );
+}

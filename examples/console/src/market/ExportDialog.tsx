@@ -1,0 +1,75 @@
+import { useMutation, useQuery } from '@apollo/client/react';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ExportDetail } from '../exports/ExportDetail';
+import { graphql } from '../gql';
+import type { CompanySelection } from '../gql/graphql';
+import { Modal } from '../ui/Modal';
+import { Problems } from '../ui/Problems';
+
+const EndpointNamesDocument = graphql(`
+  query EndpointNames { exportEndpoints { nodeId name } }
+`);
+
+const ExportMarketDocument = graphql(`
+  mutation ExportMarket($input: ExportMarketToEndpointInput!) {
+    exportMarketToEndpoint(input: $input) { ... on ExportEnding { exportId } }
+  }
+`);
+
+interface ExportDialogProps {
+  readonly marketId: string;
+  readonly choices: readonly { readonly label: string; readonly companies: CompanySelection }[];
+  readonly onClose: () => void;
+}
+
+/** Sends companies to an endpoint of the team. */
+export default function ExportDialog({ marketId, choices, onClose }: ExportDialogProps) {
+  const { data, error } = useQuery(EndpointNamesDocument);
+  const [send, { data: sent, error: failure, loading }] = useMutation(ExportMarketDocument);
+  // Made once: if the user sends the same again from this dialog, the gateway sends it only once.
+  const [idempotencyKey] = useState(() => crypto.randomUUID());
+  const endpoints = data?.exportEndpoints ?? [];
+  const submit = async (form: FormData) => {
+    const companies = choices[Number(form.get('choice'))]?.companies;
+    if (companies)
+      await send({
+        variables: { input: { marketId, companies, endpoint: String(form.get('endpoint')), idempotencyKey } },
+      });
+  };
+  return (
+    <Modal title="Export" onClose={onClose}>
+      {sent?.exportMarketToEndpoint ? (
+        <ExportDetail id={sent.exportMarketToEndpoint.exportId} />
+      ) : (
+        <form action={submit} className="stack">
+          <fieldset>
+            <legend>Companies</legend>
+            {choices.map(({ label }, index) => (
+              <label key={label} className="choice">
+                <input type="radio" name="choice" value={index} defaultChecked={index === 0} /> {label}
+              </label>
+            ))}
+          </fieldset>
+          <label>
+            Endpoint
+            <select name="endpoint" required>
+              {endpoints.map(({ nodeId, name }) => (
+                <option key={nodeId}>{name}</option>
+              ))}
+            </select>
+          </label>
+          {data?.exportEndpoints?.length === 0 && (
+            <p>
+              Your team has no endpoint. <Link to="/exports">Register one first.</Link>
+            </p>
+          )}
+          <Problems error={failure ?? error} />
+          <button type="submit" className="primary" disabled={loading || endpoints.length === 0}>
+            {loading ? 'Sending' : 'Send'}
+          </button>
+        </form>
+      )}
+    </Modal>
+  );
+}

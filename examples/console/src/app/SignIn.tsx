@@ -1,6 +1,6 @@
 import { useMutation } from '@apollo/client/react';
-import type { FormEvent } from 'react';
 import { graphql } from '../gql';
+import { onSubmit } from '../ui/form';
 import { Modal } from '../ui/Modal';
 import { Problems } from '../ui/Problems';
 import { beginSession } from './session';
@@ -14,9 +14,7 @@ const SignInDocument = graphql(`
 export default function SignIn({ onClose }: { onClose: () => void }) {
   const [signIn, { loading, error }] = useMutation(SignInDocument);
 
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
+  const submit = async (form: FormData) => {
     const variables = { email: String(form.get('email')), password: String(form.get('password')) };
     const { data } = await signIn({ variables });
     if (!data?.signIn) return;
@@ -26,7 +24,7 @@ export default function SignIn({ onClose }: { onClose: () => void }) {
 
   return (
     <Modal title="Sign in" onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
+      <form className="stack" onSubmit={onSubmit(submit)}>
         <label>
           E-mail address
           <input name="email" type="email" autoComplete="username" required />

@@ -1,3 +1,4 @@
+import { formatCount } from '../ui/format';
 import { Modal } from '../ui/Modal';
 import { useStore } from '../ui/store';
 import styles from './CostDrawer.module.css';
@@ -18,7 +19,7 @@ export default function CostDrawer({ onClose }: { onClose: () => void }) {
           <>
             <div className="row">
               <p className={styles.total}>
-                <strong>{countOf(total)}</strong> in {list.length} operations
+                <strong>{countOf(total)}</strong> in {formatCount(list.length, 'operation')}
               </p>
               <button type="button" onClick={() => costs.set([])}>
                 Clear
@@ -70,5 +71,6 @@ const SOURCES = {
 
 function countOf(calls: Cost['calls']): string {
   const upstream = calls.filter(({ source }) => source === 'network').length;
-  return `${upstream} upstream ${upstream === 1 ? 'call' : 'calls'}, ${calls.length - upstream} from the cache`;
+  if (calls.length === 0) return 'nothing to read';
+  return `${formatCount(upstream, 'upstream call')}, ${calls.length - upstream} from the cache`;
 }

@@ -2,6 +2,7 @@ import type { ErrorLike } from '@apollo/client';
 import { useMutation, useQuery } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { SearchCriteriaInput } from '../gql/graphql';
+import { onSubmit } from '../ui/form';
 import { Problems } from '../ui/Problems';
 import styles from './Discover.module.css';
 
@@ -42,7 +43,7 @@ export function Criteria({ criteria, change, start, starting, error }: CriteriaP
     change({ ...criteria, keywords: { ...keywords, features: [...(keywords.features ?? []), word] } });
 
   return (
-    <form action={form => start(String(form.get('market')), criteria)} className="panel stack">
+    <form onSubmit={onSubmit(form => start(String(form.get('market')), criteria))} className="panel stack">
       <h2>Criteria</h2>
       <label>
         Name of the market
@@ -140,7 +141,7 @@ function WordList({ label, words, onChange }: WordListProps) {
         ))}
         <input
           aria-label={`Add to ${label}`}
-          placeholder="Add, then Enter"
+          placeholder="Add"
           onKeyDown={event => {
             const word = event.currentTarget.value.trim();
             if (event.key !== 'Enter') return;

@@ -3,6 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import type { SearchCriteriaInput } from '../gql/graphql';
+import { onSubmit } from '../ui/form';
 import { Problems } from '../ui/Problems';
 import { Criteria } from './Criteria';
 import { Jobs } from './Jobs';
@@ -59,13 +60,13 @@ export function Discover() {
     const { data } = await start({ variables: { marketId, criteria } });
     if (!data?.startDiscovery) return;
     setCriteria(undefined);
-    await navigate({ search: { market: marketId } });
+    await navigate({ search: { market: Number(marketId) } });
   };
 
   return (
     <div className="stack">
       <h1>Discover</h1>
-      <form action={ask} className="panel stack">
+      <form onSubmit={onSubmit(ask)} className="panel stack">
         <label>
           Question
           <textarea name="question" rows={2} required placeholder="Who makes sealed bearings in Germany?" />
@@ -89,7 +90,7 @@ export function Discover() {
       {market && !criteria && (
         <Discovery
           key={market}
-          id={market}
+          id={String(market)}
           alreadyRunning={starting.data?.startDiscovery?.__typename === 'DiscoveryAlreadyRunning'}
         />
       )}

@@ -1,8 +1,8 @@
 /** The market whose discovery is shown, as it stands in the address. */
 export interface DiscoverSearch {
-  readonly market?: string;
+  readonly market?: number;
 }
 
 export function discoverSearch({ market }: Record<string, unknown>): DiscoverSearch {
-  return market === undefined ? {} : { market: String(market) };
+  return Number.isSafeInteger(market) ? { market: Number(market) } : {};
 }

@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
+import { formatCount } from '../ui/format';
 import { errorCode, Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import { Endpoints } from './Endpoints';
@@ -54,7 +55,7 @@ export function Exports() {
       />
       <section className="stack" aria-label="Exports">
         <div className="row">
-          <h2 className={styles.count}>{data?.exports ? `${data.exports.totalCount} exports` : 'Exports'}</h2>
+          <h2 className={styles.count}>{data?.exports ? formatCount(data.exports.totalCount, 'export') : 'Exports'}</h2>
           <select
             aria-label="Outcome"
             value={outcome ?? ''}

@@ -1,5 +1,6 @@
 import { useMutation } from '@apollo/client/react';
 import { graphql } from '../gql';
+import { onSubmit } from '../ui/form';
 import { Modal } from '../ui/Modal';
 import { Problems } from '../ui/Problems';
 
@@ -26,7 +27,7 @@ export function Register({ onClose, onRegistered }: RegisterProps) {
   };
   return (
     <Modal title="Register an endpoint" onClose={onClose}>
-      <form action={submit} className="stack">
+      <form onSubmit={onSubmit(submit)} className="stack">
         <label>
           Name
           <input name="name" required maxLength={255} />

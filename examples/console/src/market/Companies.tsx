@@ -12,7 +12,7 @@ import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react';
 import { graphql } from '../gql';
 import type { CompaniesQuery, CompanyReviewStatus } from '../gql/graphql';
 import { FacetMenu } from '../ui/FacetMenu';
-import { formatNumber, formatShortNumber } from '../ui/format';
+import { formatCount, formatNumber, formatShortNumber } from '../ui/format';
 import { Problems } from '../ui/Problems';
 import { SearchBox } from '../ui/SearchBox';
 import { Skeleton } from '../ui/Skeleton';
@@ -195,7 +195,7 @@ export function Companies({ id }: { id: string }) {
       </div>
       <div className="row">
         <h2 className={styles.count}>
-          {companies ? `${companies.totalCount} companies` : 'Companies'}
+          {companies ? formatCount(companies.totalCount, 'company', 'companies') : 'Companies'}
           {domains.length > 0 && `, ${domains.length} selected`}
         </h2>
         {domains.length > 0 && (
@@ -227,7 +227,7 @@ export function Companies({ id }: { id: string }) {
       {csvResult.data?.exportMarketCsv && (
         <p role="status">
           <a href={csvResult.data.exportMarketCsv.downloadLink}>
-            CSV file of {csvResult.data.exportMarketCsv.selected} companies
+            CSV file of {formatCount(csvResult.data.exportMarketCsv.selected, 'company', 'companies')}
           </a>
         </p>
       )}

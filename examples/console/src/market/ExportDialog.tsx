@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { ExportDetail } from '../exports/ExportDetail';
 import { graphql } from '../gql';
 import type { CompanySelection } from '../gql/graphql';
+import { onSubmit } from '../ui/form';
 import { Modal } from '../ui/Modal';
 import { Problems } from '../ui/Problems';
 
@@ -42,7 +43,7 @@ export default function ExportDialog({ marketId, choices, onClose }: ExportDialo
       {sent?.exportMarketToEndpoint ? (
         <ExportDetail id={sent.exportMarketToEndpoint.exportId} />
       ) : (
-        <form action={submit} className="stack">
+        <form onSubmit={onSubmit(submit)} className="stack">
           <fieldset>
             <legend>Companies</legend>
             {choices.map(({ label }, index) => (

@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { Jobs } from '../discover/Jobs';
 import { graphql } from '../gql';
-import { formatNumber, formatTime } from '../ui/format';
+import { formatCount, formatTime } from '../ui/format';
 import { Modal } from '../ui/Modal';
 import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
@@ -49,7 +49,7 @@ export function MarketPage() {
           <h1>{market.name}</h1>
           <p className="muted">{market.subtitle}</p>
         </div>
-        {!isPublished && (
+        {!isPublished && !started && (
           <button type="button" className="primary" onClick={() => setAsking(true)}>
             Publish
           </button>
@@ -57,8 +57,8 @@ export function MarketPage() {
       </header>
       <p>{market.description}</p>
       <small>
-        Market {id} · {market.reviewStatus?.toLowerCase()} · {formatNumber(market.companyCount)} companies · created{' '}
-        {formatTime(market.dateCreated)}
+        Market {id} · {market.reviewStatus?.toLowerCase()} ·{' '}
+        {formatCount(market.companyCount ?? 0, 'company', 'companies')} · created {formatTime(market.dateCreated)}
       </small>
       <Problems error={publishing.error ?? error} />
       {started && <Jobs marketId={id} phase="PUBLISH" onFinished={refetch} />}
@@ -68,7 +68,7 @@ export function MarketPage() {
           <Companies id={id} key={id} />
         </>
       ) : (
-        <Review id={id} />
+        !started && <Review id={id} />
       )}
       {asking && (
         <Modal title="Publish this market?" onClose={() => setAsking(false)}>

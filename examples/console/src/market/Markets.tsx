@@ -1,6 +1,8 @@
 import { useQuery } from '@apollo/client/react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { graphql } from '../gql';
+import { onSubmit } from '../ui/form';
+import { formatCount } from '../ui/format';
 import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import styles from './Market.module.css';
@@ -20,7 +22,7 @@ export function Markets() {
   return (
     <div className="stack">
       <h1>Markets</h1>
-      <form action={open} className="row">
+      <form onSubmit={onSubmit(open)} className="row">
         <input
           name="id"
           aria-label="Market number"
@@ -41,7 +43,8 @@ export function Markets() {
                 {market.name}
               </Link>
               <small>
-                Market {market.id} · {market.reviewStatus?.toLowerCase()} · {market.companyCount} companies
+                Market {market.id} · {market.reviewStatus?.toLowerCase()} ·{' '}
+                {formatCount(market.companyCount ?? 0, 'company', 'companies')}
               </small>
             </li>
           ) : (

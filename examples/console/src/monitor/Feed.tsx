@@ -3,6 +3,7 @@ import { useQuery } from '@apollo/client/react';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
+import { formatCount } from '../ui/format';
 import { useVisible } from '../ui/hooks';
 import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
@@ -68,7 +69,7 @@ export function Feed({ filter, search, open }: FeedProps) {
   return (
     <section aria-label="Events" aria-busy={loading}>
       <div className={styles.feedHead}>
-        <h2>{data?.events ? `${data.events.totalCount} events` : 'Events'}</h2>
+        <h2>{data?.events ? formatCount(data.events.totalCount, 'event') : 'Events'}</h2>
         {added.length > 0 && (
           <button type="button" className="primary" onClick={showWaiting}>
             {added.length} new

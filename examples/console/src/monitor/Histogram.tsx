@@ -2,7 +2,7 @@ import { useQuery } from '@apollo/client/react';
 import { Brush } from '@visx/brush';
 import { scaleLinear } from '@visx/scale';
 import { graphql } from '../gql';
-import { daysBetween, formatDay, formatHour, formatTime } from '../ui/format';
+import { daysBetween, formatCount, formatDay, formatHour, formatTime } from '../ui/format';
 import { useWidth } from '../ui/hooks';
 import { Problems } from '../ui/Problems';
 import styles from './Monitor.module.css';
@@ -51,7 +51,7 @@ export function Histogram({ search, change }: HistogramProps) {
 
   return (
     <>
-      <h2>{statistics ? `${statistics.total} events` : 'Events'} by time and severity</h2>
+      <h2>{statistics ? formatCount(statistics.total, 'event') : 'Events'} by time and severity</h2>
       {search.from && search.to && (
         <button type="button" onClick={() => change({ from: undefined, to: undefined })}>
           {formatHour(search.from)} to {formatHour(Date.parse(search.to) + 1)} ✕

@@ -1,5 +1,6 @@
 import { useQuery } from '@apollo/client/react';
 import { graphql } from '../gql';
+import { formatCount } from '../ui/format';
 import { Problems } from '../ui/Problems';
 import styles from './Monitor.module.css';
 import { type EventSearch, listFilter } from './search';
@@ -83,7 +84,7 @@ export function Matrix({ search, change }: MatrixProps) {
                 className={styles.cell}
                 data-severity={severity}
                 aria-pressed={pressed}
-                aria-label={`Severity ${severity}, likelihood ${likelihood}: ${count} events`}
+                aria-label={`Severity ${severity}, likelihood ${likelihood}: ${formatCount(count, 'event')}`}
                 style={{ '--share': count === 0 ? 0 : 0.25 + (0.75 * count) / most }}
                 onClick={() =>
                   change(pressed ? { severity: undefined, likelihood: undefined } : { severity, likelihood })

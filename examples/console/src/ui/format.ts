@@ -1,5 +1,6 @@
 const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const shortNumbers = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+const plurals = new Intl.PluralRules('en');
 const moments = new Intl.DateTimeFormat('en', {
   dateStyle: 'medium',
   timeStyle: 'short',
@@ -20,6 +21,11 @@ const days = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', tim
 const UNKNOWN = '–';
 
 export const formatNumber = (value: number | null | undefined) => (value == null ? UNKNOWN : numbers.format(value));
+/** A number of things: `1 event`, `1,200 companies`. */
+export function formatCount(count: number, one: string, other = `${one}s`): string {
+  return `${numbers.format(count)} ${plurals.select(count) === 'one' ? one : other}`;
+}
+
 export const formatShortNumber = (value: number | null | undefined) =>
   value == null ? UNKNOWN : shortNumbers.format(value);
 export const formatTime = (time: string | null | undefined) =>

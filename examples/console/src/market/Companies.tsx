@@ -1,14 +1,17 @@
+import type { ErrorLike } from '@apollo/client';
 import { useLazyQuery, useMutation, useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import {
   createColumnHelper,
+  FlexRender,
+  type Row,
   type RowSelectionState,
   rowSelectionFeature,
   tableFeatures,
   useTable,
 } from '@tanstack/react-table';
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react';
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
+import { lazy, memo, Suspense, useEffect, useMemo, useRef, useState } from 'react';
 import { graphql } from '../gql';
 import type { CompaniesQuery, CompanyReviewStatus } from '../gql/graphql';
 import { FacetMenu } from '../ui/FacetMenu';
@@ -60,6 +63,8 @@ type Company = NonNullable<NonNullable<CompaniesQuery['market']>['companies']>['
 
 const ROW_HEIGHT = 44;
 const countries = new Intl.DisplayNames('en', { type: 'region' });
+/** The code itself if it is not one of ISO 3166: for such a code, `Intl` throws. */
+const countryName = (code: string) => (/^[a-z]{2}$/i.test(code) ? countries.of(code.toUpperCase()) : undefined) ?? code;
 
 const features = tableFeatures({ rowSelectionFeature });
 const column = createColumnHelper<typeof features, Company>();
@@ -102,7 +107,11 @@ const NO_EDGES: NonNullable<NonNullable<CompaniesQuery['market']>['companies']>[
 export function Companies({ id }: { id: string }) {
   const search = useSearch({ from: '/markets/$id' });
   const navigate = useNavigate({ from: '/markets/$id' });
-  const change = (patch: CompanySearch) => navigate({ search: last => ({ ...last, ...patch }), resetScroll: false });
+  const scroller = useRef<HTMLDivElement>(null);
+  const change = (patch: CompanySearch, replace = false) => {
+    scroller.current?.scrollTo({ top: 0 });
+    return navigate({ search: last => ({ ...last, ...patch }), resetScroll: false, replace });
+  };
   const filter = companyFilter(search);
   const orderBy = companyOrder(search);
 
@@ -128,21 +137,28 @@ export function Companies({ id }: { id: string }) {
   });
   const { rows } = table.getRowModel();
 
-  const scroller = useRef<HTMLDivElement>(null);
+  // The row with the focus stays in the page while others are on the screen: else its removal would take the focus away.
+  const [focused, setFocused] = useState<number>();
   const virtualizer = useVirtualizer({
     count: companies?.totalCount ?? 0,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: 8,
+    rangeExtractor: range =>
+      [...new Set([...defaultRangeExtractor(range), ...(focused === undefined ? [] : [focused])])].sort(
+        (a, b) => a - b,
+      ),
   });
   const items = virtualizer.getVirtualItems();
 
-  // Reads the next page before the user has scrolled to it.
-  const wanted = (items.at(-1)?.index ?? 0) + 50;
+  // Reads the next page before the user has scrolled to it. After an error, it waits for the user.
+  const [pageError, setPageError] = useState<ErrorLike>();
+  const wanted = (virtualizer.range?.endIndex ?? 0) + 50;
   const { hasNextPage, endCursor } = companies?.pageInfo ?? {};
-  const isShort = !loading && hasNextPage && edges.length < wanted;
+  const isShort = !loading && !pageError && hasNextPage && edges.length < wanted;
   useEffect(() => {
-    if (isShort) void fetchMore({ variables: { after: endCursor } });
+    if (isShort)
+      fetchMore({ variables: { after: endCursor } }).then(result => setPageError(result.error), setPageError);
   }, [isShort, endCursor, fetchMore]);
 
   const [exporting, setExporting] = useState(false);
@@ -151,24 +167,22 @@ export function Companies({ id }: { id: string }) {
   const decide = (reviewStatus: CompanyReviewStatus) =>
     review({ variables: { marketId: id, reviewStatus, target: { domains } } });
 
-  /** Exactly the rows that are on the screen, as a page of the list. */
+  /** Exactly the rows that are on the screen, also those at its edges, as a page of the list. */
   const visiblePage = () => {
-    const first = Math.floor((scroller.current?.scrollTop ?? 0) / ROW_HEIGHT);
-    const shown = Math.ceil((scroller.current?.clientHeight ?? 0) / ROW_HEIGHT) - 1;
-    return { first: Math.min(shown, edges.length - first), after: edges[first - 1]?.cursor ?? null, filter, orderBy };
+    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+    const header = scroller.current?.querySelector('thead')?.offsetHeight ?? 0;
+    const start = Math.floor(scrollTop / ROW_HEIGHT);
+    const end = Math.min(Math.ceil((scrollTop + clientHeight - header) / ROW_HEIGHT), edges.length);
+    return { first: end - start, after: edges[start - 1]?.cursor ?? null, filter, orderBy };
   };
 
   return (
     <section className="stack" aria-label="Companies">
       <div className="row">
-        <SearchBox label="Search companies" value={search.search} onChange={text => change({ search: text })} />
+        <SearchBox label="Search companies" value={search.search} onChange={text => change({ search: text }, true)} />
         <FacetMenu
           label="Country"
-          options={(operatesIn ?? []).map(({ value, count }) => ({
-            value,
-            label: countries.of(value.toUpperCase()) ?? value,
-            count,
-          }))}
+          options={(operatesIn ?? []).map(({ value, count }) => ({ value, label: countryName(value), count }))}
           selected={search.operatesIn ?? []}
           onChange={values => change({ operatesIn: values.length > 0 ? values : undefined })}
           onOpen={openFacets}
@@ -233,6 +247,7 @@ export function Companies({ id }: { id: string }) {
       )}
       {reviewResult.data?.reviewCompanies && <p role="status">The decision is saved.</p>}
       <Problems error={csvResult.error ?? reviewResult.error ?? error} retry={error && refetch} />
+      <Problems error={pageError} retry={() => setPageError(undefined)} />
       {!companies && loading && <Skeleton lines={10} />}
       {companies?.totalCount === 0 && <p className="empty">No company matches these filters.</p>}
       {companies && companies.totalCount > 0 && (
@@ -275,36 +290,21 @@ export function Companies({ id }: { id: string }) {
                 </tr>
               ))}
             </thead>
-            <tbody className={styles.body} style={{ height: virtualizer.getTotalSize() }}>
-              {items.map(({ index, start }) => {
-                const row = rows[index];
-                return (
-                  <tr
-                    key={index}
-                    className={styles.row}
-                    aria-rowindex={index + 2}
-                    data-selected={row?.getIsSelected() || undefined}
-                    style={{ height: ROW_HEIGHT, transform: `translateY(${start}px)` }}
-                  >
-                    {row && (
-                      <td>
-                        <input
-                          type="checkbox"
-                          aria-label={`Select ${row.original.name ?? row.original.domain}`}
-                          checked={row.getIsSelected()}
-                          onChange={row.getToggleSelectedHandler()}
-                        />
-                      </td>
-                    )}
-                    {row?.getAllCells().map(cell => (
-                      <td key={cell.id}>
-                        <table.FlexRender cell={cell} />
-                      </td>
-                    ))}
-                    {!row && <td>…</td>}
-                  </tr>
-                );
-              })}
+            <tbody
+              className={styles.body}
+              style={{ height: virtualizer.getTotalSize() }}
+              onBlur={() => setFocused(undefined)}
+            >
+              {items.map(({ index, start }) => (
+                <CompanyRow
+                  key={index}
+                  row={rows[index]}
+                  index={index}
+                  start={start}
+                  selected={rows[index]?.getIsSelected() ?? false}
+                  onFocus={setFocused}
+                />
+              ))}
             </tbody>
           </table>
         </div>
@@ -327,3 +327,43 @@ export function Companies({ id }: { id: string }) {
     </section>
   );
 }
+
+interface CompanyRowProps {
+  /** Undefined: not read yet. */
+  readonly row: Row<typeof features, Company> | undefined;
+  readonly index: number;
+  /** Distance from the first row, in pixels. */
+  readonly start: number;
+  readonly selected: boolean;
+  readonly onFocus: (index: number) => void;
+}
+
+/** Remembers what it has rendered, so that scrolling renders only rows that are new on the screen. */
+const CompanyRow = memo(function CompanyRow({ row, index, start, selected, onFocus }: CompanyRowProps) {
+  return (
+    <tr
+      className={styles.row}
+      aria-rowindex={index + 2}
+      data-selected={selected || undefined}
+      style={{ height: ROW_HEIGHT, transform: `translateY(${start}px)` }}
+      onFocus={() => onFocus(index)}
+    >
+      {row && (
+        <td>
+          <input
+            type="checkbox"
+            aria-label={`Select ${row.original.name ?? row.original.domain}`}
+            checked={selected}
+            onChange={row.getToggleSelectedHandler()}
+          />
+        </td>
+      )}
+      {row?.getAllCells().map(cell => (
+        <td key={cell.id}>
+          <FlexRender cell={cell} />
+        </td>
+      ))}
+      {!row && <td>…</td>}
+    </tr>
+  );
+});

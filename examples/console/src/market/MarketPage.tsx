@@ -61,7 +61,8 @@ export function MarketPage() {
         {formatCount(market.companyCount ?? 0, 'company', 'companies')} · created {formatTime(market.dateCreated)}
       </small>
       <Problems error={publishing.error ?? error} />
-      {started && <Jobs marketId={id} phase="PUBLISH" onFinished={refetch} />}
+      {/* Also after a reload. Publishing starts new jobs, so it subscribes again. */}
+      {!isPublished && <Jobs key={String(started)} marketId={id} phase="PUBLISH" onFinished={refetch} />}
       {isPublished ? (
         <>
           <MarketContent id={id} />

@@ -1,4 +1,4 @@
-import type { FragmentType } from '@apollo/client';
+import type { ErrorLike, FragmentType } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
 import { useState } from 'react';
 import { graphql } from '../gql';
@@ -36,6 +36,7 @@ export function Feed({ filter, search, open }: FeedProps) {
     variables: { filter },
     notifyOnNetworkStatusChange: true,
   });
+  const [pageError, setPageError] = useState<ErrorLike>();
   const [paused, setPaused] = useState(false);
   const [arrived, setArrived] = useState<readonly Row[]>([]);
   const [waiting, setWaiting] = useState<readonly Row[]>([]);
@@ -63,7 +64,9 @@ export function Feed({ filter, search, open }: FeedProps) {
 
   const { hasNextPage, endCursor } = data?.events?.pageInfo ?? {};
   const end = useVisible<HTMLDivElement>(() => {
-    if (hasNextPage && !loading) fetchMore({ variables: { after: endCursor } });
+    if (hasNextPage && !loading && !pageError) {
+      fetchMore({ variables: { after: endCursor } }).then(result => setPageError(result.error), setPageError);
+    }
   });
 
   return (
@@ -87,6 +90,7 @@ export function Feed({ filter, search, open }: FeedProps) {
       </ol>
       {loading && <Skeleton lines={rows.length === 0 ? 12 : 3} />}
       {!loading && data?.events && rows.length === 0 && <p className="empty">No event matches these filters.</p>}
+      <Problems error={pageError} retry={() => setPageError(undefined)} />
       <div ref={end} />
     </section>
   );

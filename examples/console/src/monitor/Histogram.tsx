@@ -1,6 +1,6 @@
 import { useQuery } from '@apollo/client/react';
-import { Brush } from '@visx/brush';
 import { scaleLinear } from '@visx/scale';
+import { type PointerEvent, useState } from 'react';
 import { graphql } from '../gql';
 import { daysBetween, formatCount, formatDay, formatHour, formatTime } from '../ui/format';
 import { useWidth } from '../ui/hooks';
@@ -42,11 +42,17 @@ export function Histogram({ search, change }: HistogramProps) {
   const y = scaleLinear({ domain: [0, most], range: [0, HEIGHT - AXIS - 14] });
   const barWidth = Math.max(1, x(length) - x(0) - 1);
 
-  /** Selects whole bars. */
+  /** From where to where the user is dragging, in pixels. */
+  const [drag, setDrag] = useState<[number, number]>();
+  const selected: [number, number] | undefined =
+    drag ?? (search.from && search.to ? [x(Date.parse(search.from)), x(Date.parse(search.to))] : undefined);
+
+  /** Selects whole bars. A click without dragging selects nothing. */
   const select = (x0: number, x1: number) => {
+    if (x(x1) - x(x0) < 3) return change({ from: undefined, to: undefined });
     const from = Math.floor(x0 / length) * length;
     const to = Math.ceil(x1 / length) * length - 1;
-    change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
+    return change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
   };
 
   return (
@@ -86,21 +92,28 @@ export function Histogram({ search, change }: HistogramProps) {
             <text className={styles.tick} x={0} y={10}>
               {most}
             </text>
-            <Brush
-              key={`${search.from} ${search.to} ${width}`}
-              xScale={x}
-              yScale={y}
+            {selected && (
+              <rect
+                className={styles.brush}
+                x={Math.min(...selected)}
+                width={Math.abs(selected[1] - selected[0])}
+                height={HEIGHT - AXIS}
+              />
+            )}
+            <rect
+              className={styles.stage}
               width={width}
               height={HEIGHT - AXIS}
-              initialBrushPosition={
-                search.from && search.to
-                  ? { start: { x: x(Date.parse(search.from)) }, end: { x: x(Date.parse(search.to)) } }
-                  : undefined
-              }
-              selectedBoxStyle={{ className: styles.brush }}
-              useWindowMoveEvents
-              onBrushEnd={bounds => bounds && bounds.x1 > bounds.x0 && select(bounds.x0, bounds.x1)}
-              onClick={() => change({ from: undefined, to: undefined })}
+              onPointerDown={event => {
+                event.currentTarget.setPointerCapture(event.pointerId);
+                setDrag([positionOf(event), positionOf(event)]);
+              }}
+              onPointerMove={event => drag && setDrag([drag[0], positionOf(event)])}
+              onPointerUp={() => {
+                if (drag) select(x.invert(Math.min(...drag)), x.invert(Math.max(...drag)));
+                setDrag(undefined);
+              }}
+              onPointerCancel={() => setDrag(undefined)}
             />
           </svg>
         )}
@@ -118,4 +131,8 @@ function summaryOf(buckets: readonly { start: string; count: number }[]): string
   if (!first) return 'No events';
   const busiest = buckets.reduce((most, bucket) => (bucket.count > most.count ? bucket : most), first);
   return `Events by time. Most, ${busiest.count}, from ${formatTime(busiest.start)}.`;
+}
+
+function positionOf(event: PointerEvent<SVGRectElement>): number {
+  return event.clientX - event.currentTarget.getBoundingClientRect().left;
 }

@@ -1,4 +1,5 @@
-const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+// Without the sign of a negative zero.
+const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'negative' });
 const shortNumbers = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 const plurals = new Intl.PluralRules('en');
 const moments = new Intl.DateTimeFormat('en', {

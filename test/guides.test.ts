@@ -6,6 +6,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
@@ -79,13 +80,23 @@ describe('docs/partners.md', () => {
   const guide = 'docs/partners.md';
 
   test('checks the errors of each response: no command that sends a request succeeds if the response has errors', async () => {
+    const env = { DATA_DIR: join(data, 'errors'), EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
+    const own = await startGateway({ sandbox, env });
+    const errors = [{ message: 'A part of the response is missing', extensions: { code: 'REFUSED' } }];
     let requests = 0;
-    const server = createHttpServer((request, response) => {
+    // Between the commands and the gateway: adds errors to each response, whose status and data stay as they are.
+    const server = createHttpServer(async (request, response) => {
       requests += 1;
-      const body = JSON.stringify({ errors: [{ message: 'Always refused', extensions: { code: 'REFUSED' } }] });
-      const isStream = request.url === '/graphql/stream';
-      response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' });
-      response.end(isStream ? `event: next\ndata: ${body}\n\nevent: complete\ndata: \n\n` : body);
+      const body = await readText(request);
+      if (request.url === '/graphql/stream') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.end(`event: next\ndata: ${JSON.stringify({ errors })}\n\nevent: complete\ndata: \n\n`);
+        return;
+      }
+      const headers = { 'content-type': 'application/json', ...demoHeaders };
+      const answer = await fetch(`${own.url}${request.url}`, { method: 'POST', headers, body });
+      response.writeHead(answer.status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ ...((await answer.json()) as object), errors }));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -94,18 +105,21 @@ describe('docs/partners.md', () => {
       if (requests > 0) senders.push(step);
       requests = 0;
     };
+    const receiver = createReceiver('accept', () => {});
+    await once(receiver.listen(0, '127.0.0.1'), 'listening');
+    const RECEIVER = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
     try {
-      const NODE_OPTIONS = imports.join(' ');
-      const env = { API_KEY: 'key', MARKET: '3', RECEIVER: url, LIMITED: url, NODE_OPTIONS };
-      await follow(guide, url, { env, onStep });
+      const variables = { API_KEY: 'key', MARKET: '3', RECEIVER, LIMITED: url, NODE_OPTIONS: imports.join(' ') };
+      await follow(guide, url, { env: variables, onStep });
     } finally {
-      server.closeAllConnections();
-      server.close();
+      for (const each of [server, receiver]) {
+        each.closeAllConnections();
+        each.close();
+      }
+      await own.close();
     }
     expect(senders.length).toBeGreaterThan(14);
     expect(senders.filter(({ code }) => code === 0)).toEqual([]);
-    // What a command prints of such a response is its errors.
-    for (const { stdout } of senders) expect(stdout).not.toContain('"data"');
   });
 
   test('sends requests only with the programs that check errors, and needs nothing newer than curl 7.68', () => {

@@ -18,9 +18,9 @@ import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { callsInARow } from '../src/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { blocksOf, follow, type Step } from './support/guide.js';
+import { startNetwork } from './support/network.mjs';
 import { buildProgram } from './support/program.js';
 import { startRedis } from './support/redis.js';
-import { startNetwork } from './support/resuming-listener.mjs';
 import { until } from './support/until.js';
 
 jest.setTimeout(150_000);

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
+import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
-import { listenResuming, startNetwork, transports } from './support/resuming-listener.mjs';
+import { listenResuming, transports } from './support/resuming-listener.mjs';
 import { until } from './support/until.js';
 
 const listeners = 12;

@@ -4,7 +4,8 @@
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { listenResuming, startNetwork, transports } from '../../test/support/resuming-listener.mjs';
+import { startNetwork } from '../../test/support/network.mjs';
+import { listenResuming, transports } from '../../test/support/resuming-listener.mjs';
 import { endAll } from './processes.mjs';
 import { folder, startBalancer, startGateway, startRedis, startSandbox } from './servers.mjs';
 

@@ -16,14 +16,3 @@ export type Transport = 'websocket' | 'sse' | 'multipart';
 export function listenResuming(url: string, transport: Transport, key: string): ResumingListener;
 
 export const transports: readonly Transport[];
-
-/** A way to servers that can be cut. */
-export interface Network {
-  readonly url: string;
-  /** Destroys each connection with this probability. Returns how many. */
-  cut(share: number): number;
-  close(): Promise<void>;
-}
-
-/** Passes each connection on to a port. @param portOf chooses the port of a new connection. */
-export function startNetwork(portOf: () => number): Promise<Network>;

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
 
@@ -106,38 +104,4 @@ async function overFetch({ url, key, payload, receive, signal, accept, end }, re
     text = parts.pop() ?? '';
     for (const part of parts) read(part, receive);
   }
-}
-
-export async function startNetwork(portOf) {
-  const pairs = new Set();
-  const server = createServer(incoming => {
-    const outgoing = connect(portOf(), '127.0.0.1');
-    const pair = [incoming, outgoing];
-    pairs.add(pair);
-    for (const socket of pair) {
-      socket.on('error', () => {});
-      socket.on('close', () => {
-        pairs.delete(pair);
-        for (const each of pair) each.destroy();
-      });
-    }
-    incoming.pipe(outgoing).pipe(incoming);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${server.address().port}`,
-    cut(share) {
-      const chosen = [...pairs].filter(() => Math.random() < share);
-      for (const [incoming, outgoing] of chosen) {
-        incoming.destroy();
-        outgoing.destroy();
-      }
-      return chosen.length;
-    },
-    async close() {
-      for (const pair of pairs) for (const socket of pair) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
-  };
 }

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
@@ -11,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
 import { createReceiver } from '../../../dist/receiver/server.js';
+import { startNetwork } from '../../../test/support/network.mjs';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
 const axe = readFileSync(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8');
@@ -22,6 +22,7 @@ let receiver;
 let browser;
 let page;
 let network;
+let origin;
 /** What the browser complained about. A step that takes the network away expects it. */
 const complaints = [];
 
@@ -37,9 +38,12 @@ before(async () => {
     MAX_EVENT_LOOP_DELAY_MS: '60000',
   };
   gateway = spawn(process.execPath, [join(here, 'start.mjs')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  network = await startNetwork(await portOf(gateway));
+  const port = await portOf(gateway);
+  network = await startNetwork(() => port);
+  // As the gateway prints it: the page is then on the site of its cookie.
+  origin = network.url.replace('127.0.0.1', 'localhost');
   browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: process.env.CHROME_PATH ?? '/usr/bin/chromium',
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   });
   page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme: 'light' });
@@ -50,7 +54,7 @@ before(async () => {
 
 after(async () => {
   await browser?.close();
-  network?.close();
+  await network?.close();
   gateway?.kill('SIGTERM');
   receiver?.close();
   rmSync(data, { recursive: true, force: true });
@@ -70,7 +74,7 @@ test('the first load has at most 180 KiB of JavaScript', async t => {
       sizes.push(gzipSync(await response.body(), { level: 9 }).length);
   };
   page.on('response', onResponse);
-  await page.goto(network.origin);
+  await page.goto(origin);
   await rows().first().waitFor();
   page.off('response', onResponse);
   const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -123,10 +127,11 @@ test('after signing in, live updates continue', async () => {
 });
 
 test('without a network for 10 seconds, the page recovers by itself', async () => {
-  network.down();
+  // Chromium's offline mode does not cut WebSockets.
+  network.silence();
   await badge().filter({ hasText: 'Reconnecting' }).waitFor();
   await page.waitForTimeout(10_000);
-  network.up();
+  network.restore();
   await badge().filter({ hasText: 'Live' }).waitFor({ timeout: 60_000 });
   await newUpdate();
   complaints.length = 0;
@@ -153,7 +158,7 @@ test('a discovery runs to its end, and its market is reviewed and published', as
 });
 
 test('1,200 companies are sorted and scrolled', async t => {
-  await page.goto(`${network.origin}/markets/1`);
+  await page.goto(`${origin}/markets/1`);
   const first = page.locator('tbody tr').first();
   await first.waitFor();
   const before = await first.innerText();
@@ -187,7 +192,7 @@ test('what is visible is exported, and the attempt is shown', async () => {
   await page.getByRole('button', { name: 'Test' }).click();
   await page.getByText('Delivered', { exact: true }).waitFor();
   await look('exports');
-  await page.goto(`${network.origin}/markets/1`);
+  await page.goto(`${origin}/markets/1`);
   await page.locator('tbody tr').first().waitFor();
   await page.getByRole('button', { name: 'Export' }).click();
   await page.getByRole('button', { name: 'Send' }).click();
@@ -242,40 +247,4 @@ async function portOf({ stdout }) {
     }
   }
   throw new Error(`The gateway did not start: ${text}`);
-}
-
-/** A way to the gateway that can be taken away. Chromium's offline mode does not cut WebSockets. */
-async function startNetwork(target) {
-  let isDown = false;
-  const sockets = new Set();
-  const server = createServer(incoming => {
-    const outgoing = connect(target, '127.0.0.1');
-    for (const [one, other] of [
-      [incoming, outgoing],
-      [outgoing, incoming],
-    ]) {
-      sockets.add(one);
-      one.on('error', () => {});
-      one.on('data', chunk => isDown || other.write(chunk));
-      one.on('close', () => {
-        sockets.delete(one);
-        if (!isDown) other.destroy();
-      });
-    }
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return {
-    origin: `http://localhost:${server.address().port}`,
-    down: () => {
-      isDown = true;
-    },
-    up() {
-      isDown = false;
-      for (const socket of sockets) socket.destroy();
-    },
-    close() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
 }

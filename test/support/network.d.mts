@@ -1,0 +1,14 @@
+/** A way to servers that can be cut. */
+export interface Network {
+  readonly url: string;
+  /** Destroys each connection with this probability. Returns how many. */
+  cut(share: number): number;
+  /** From now on nothing passes, and no connection ends: as in a network that is gone. */
+  silence(): void;
+  /** Ends the silence, and the connections of that time. */
+  restore(): void;
+  close(): Promise<void>;
+}
+
+/** Passes each connection on to a port. @param portOf chooses the port of a new connection. */
+export function startNetwork(portOf: () => number): Promise<Network>;

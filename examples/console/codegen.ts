@@ -18,7 +18,6 @@ const config: CodegenConfig = {
         useTypeImports: true,
         enumsAsTypes: true,
         inlineFragmentTypes: 'mask',
-        customDirectives: { apolloUnmask: true },
         scalars: {
           DateTime: 'string',
           DateOrDateTime: 'string',

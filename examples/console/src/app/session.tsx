@@ -9,7 +9,7 @@ const SignIn = lazy(() => import('./SignIn'));
 
 const ViewerDocument = graphql(`
   query Viewer {
-    viewer { authentication email name team }
+    viewer { authentication email name }
   }
 `);
 

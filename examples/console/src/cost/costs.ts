@@ -4,7 +4,6 @@ import { createStore } from '../ui/store';
 export interface Cost {
   readonly id: number;
   readonly operation: string;
-  readonly at: Date;
   /** Milliseconds that the page waited. */
   readonly milliseconds: number;
   readonly calls: readonly Call[];
@@ -27,6 +26,6 @@ let nextId = 1;
 export function recordCost(operation: string | undefined, extensions: object | undefined, milliseconds: number): void {
   const { explain } = (extensions ?? {}) as { explain?: readonly Call[] };
   if (!explain) return;
-  const cost = { id: nextId++, operation: operation ?? 'unnamed', at: new Date(), milliseconds, calls: explain };
+  const cost = { id: nextId++, operation: operation ?? 'unnamed', milliseconds, calls: explain };
   costs.set([cost, ...costs.get().slice(0, 49)]);
 }

@@ -39,7 +39,7 @@ const StartDiscoveryDocument = graphql(`
 
 const DiscoveredMarketDocument = graphql(`
   query DiscoveredMarket($id: ID!) {
-    market(id: $id) { nodeId id name reviewStatus companyCount }
+    market(id: $id) { nodeId id name companyCount }
   }
 `);
 

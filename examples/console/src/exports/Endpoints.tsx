@@ -2,7 +2,7 @@ import { useMutation, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
-import { Modal } from '../ui/Modal';
+import { Confirm } from '../ui/Confirm';
 import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import styles from './Exports.module.css';
@@ -11,7 +11,7 @@ import { Secret } from './Secret';
 
 const EndpointsDocument = graphql(`
   query Endpoints {
-    viewer { canExport canManageExportEndpoints }
+    viewer { canManageExportEndpoints }
     exportEndpoints { nodeId name url description headerNames }
   }
 `);
@@ -57,21 +57,19 @@ export function Endpoints({ onSending }: EndpointsProps) {
     await test({ variables: { endpoint } });
     onSending(false);
   };
-  const confirm = async ({ kind, name }: { kind: 'rotate' | 'delete'; name: string }) => {
-    close();
-    if (kind === 'rotate') {
-      const { data } = await rotate({ variables: { name } });
-      setSecret(data?.rotateExportEndpointSecret?.signingSecret);
-    } else {
-      await remove({ variables: { name } });
-      await refetch();
-    }
+  const makeSecret = async (name: string) => {
+    const { data } = await rotate({ variables: { name } });
+    setSecret(data?.rotateExportEndpointSecret?.signingSecret);
+  };
+  const deleteEndpoint = async (name: string) => {
+    await remove({ variables: { name } });
+    await refetch();
   };
 
   return (
     <section className="stack" aria-label="Endpoints">
       <div className="row">
-        <h2 className={styles.count}>Endpoints</h2>
+        <h2>Endpoints</h2>
         {isAdmin && (
           <button type="button" className="primary" onClick={() => setDialog({ kind: 'register' })}>
             Register
@@ -123,22 +121,25 @@ export function Endpoints({ onSending }: EndpointsProps) {
           }}
         />
       )}
-      {dialog && dialog.kind !== 'register' && (
-        <Modal
-          title={dialog.kind === 'rotate' ? `New secret for ${dialog.name}?` : `Delete ${dialog.name}?`}
+      {dialog?.kind === 'rotate' && (
+        <Confirm
+          title={`New secret for ${dialog.name}?`}
+          action="Make a new secret"
+          onConfirm={() => makeSecret(dialog.name)}
           onClose={close}
         >
-          <div className="stack">
-            <p>
-              {dialog.kind === 'rotate'
-                ? 'For 24 hours, exports are signed with both the old and the new secret. After that, the old one is not valid.'
-                : 'Nothing more can be sent to it.'}
-            </p>
-            <button type="button" className="primary" onClick={() => confirm(dialog)}>
-              {dialog.kind === 'rotate' ? 'Make a new secret' : 'Delete'}
-            </button>
-          </div>
-        </Modal>
+          For 24 hours, exports are signed with both the old and the new secret. After that, the old one is not valid.
+        </Confirm>
+      )}
+      {dialog?.kind === 'delete' && (
+        <Confirm
+          title={`Delete ${dialog.name}?`}
+          action="Delete"
+          onConfirm={() => deleteEndpoint(dialog.name)}
+          onClose={close}
+        >
+          Nothing more can be sent to it.
+        </Confirm>
       )}
       {secret && <Secret secret={secret} onClose={() => setSecret(undefined)} />}
     </section>

@@ -2,7 +2,7 @@ import type { FragmentType } from '@apollo/client';
 import { useFragment, useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { ExportOutcome, ExportRowFragment } from '../gql/graphql';
-import { formatCount, formatTime } from '../ui/format';
+import { formatCompanies, formatTime } from '../ui/format';
 import styles from './Exports.module.css';
 
 const ExportRowDocument = graphql(`
@@ -67,7 +67,7 @@ export function ExportRow({ export: from, open = false, onRetry }: ExportRowProp
     <details className={styles.export} open={open}>
       <summary>
         <strong data-outcome={outcome}>{OUTCOMES[outcome]}</strong>{' '}
-        {isTest ? 'Test' : `${formatCount(sent, 'company', 'companies')} of market ${marketId}`} to {endpoint}
+        {isTest ? 'Test' : `${formatCompanies(sent)} of market ${marketId}`} to {endpoint}
         <small>
           {' '}
           {formatTime(startedAt)}

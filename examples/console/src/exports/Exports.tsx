@@ -2,12 +2,12 @@ import { useMutation, useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
+import { useNextPage } from '../graphql/useNextPage';
 import { formatCount } from '../ui/format';
 import { errorCode, Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import { Endpoints } from './Endpoints';
 import { ExportRow } from './ExportRow';
-import styles from './Exports.module.css';
 import { OUTCOMES } from './search';
 
 const ExportsDocument = graphql(`
@@ -37,7 +37,7 @@ export function Exports() {
     // While an export is being sent, the list shows it as soon as it has begun.
     pollInterval: sending || retrying ? 1_000 : 0,
   });
-  const { hasNextPage, endCursor } = data?.exports?.pageInfo ?? {};
+  const next = useNextPage(fetchMore, data?.exports?.pageInfo);
 
   if (errorCode(error) === 'FORBIDDEN') {
     return (
@@ -55,7 +55,7 @@ export function Exports() {
       />
       <section className="stack" aria-label="Exports">
         <div className="row">
-          <h2 className={styles.count}>{data?.exports ? formatCount(data.exports.totalCount, 'export') : 'Exports'}</h2>
+          <h2>{data?.exports ? formatCount(data.exports.totalCount, 'export') : 'Exports'}</h2>
           <select
             aria-label="Outcome"
             value={outcome ?? ''}
@@ -90,8 +90,9 @@ export function Exports() {
           />
         ))}
         {data?.exports?.totalCount === 0 && <p className="empty">Nothing was sent yet.</p>}
-        {hasNextPage && (
-          <button type="button" onClick={() => fetchMore({ variables: { after: endCursor } })}>
+        <Problems error={next.error} retry={next.retry} />
+        {next.canRead && (
+          <button type="button" onClick={next.read}>
             More
           </button>
         )}

@@ -1,4 +1,3 @@
-import type { ErrorLike } from '@apollo/client';
 import { useLazyQuery, useMutation, useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import {
@@ -14,8 +13,9 @@ import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { lazy, memo, Suspense, useEffect, useMemo, useRef, useState } from 'react';
 import { graphql } from '../gql';
 import type { CompaniesQuery, CompanyReviewStatus } from '../gql/graphql';
+import { useNextPage } from '../graphql/useNextPage';
 import { FacetMenu } from '../ui/FacetMenu';
-import { formatCount, formatNumber, formatShortNumber } from '../ui/format';
+import { formatCompanies, formatNumber, formatShortNumber } from '../ui/format';
 import { Problems } from '../ui/Problems';
 import { SearchBox } from '../ui/SearchBox';
 import { Skeleton } from '../ui/Skeleton';
@@ -151,15 +151,13 @@ export function Companies({ id }: { id: string }) {
   });
   const items = virtualizer.getVirtualItems();
 
-  // Reads the next page before the user has scrolled to it. After an error, it waits for the user.
-  const [pageError, setPageError] = useState<ErrorLike>();
+  // Reads the next page before the user has scrolled to it.
+  const next = useNextPage(fetchMore, companies?.pageInfo);
   const wanted = (virtualizer.range?.endIndex ?? 0) + 50;
-  const { hasNextPage, endCursor } = companies?.pageInfo ?? {};
-  const isShort = !loading && !pageError && hasNextPage && edges.length < wanted;
+  const isShort = !loading && next.canRead && edges.length < wanted;
   useEffect(() => {
-    if (isShort)
-      fetchMore({ variables: { after: endCursor } }).then(result => setPageError(result.error), setPageError);
-  }, [isShort, endCursor, fetchMore]);
+    if (isShort) next.read();
+  }, [isShort, next.read]);
 
   const [exporting, setExporting] = useState(false);
   const [csv, csvResult] = useMutation(CsvDocument);
@@ -208,8 +206,8 @@ export function Companies({ id }: { id: string }) {
         />
       </div>
       <div className="row">
-        <h2 className={styles.count}>
-          {companies ? formatCount(companies.totalCount, 'company', 'companies') : 'Companies'}
+        <h2>
+          {companies ? formatCompanies(companies.totalCount) : 'Companies'}
           {domains.length > 0 && `, ${domains.length} selected`}
         </h2>
         {domains.length > 0 && (
@@ -241,13 +239,13 @@ export function Companies({ id }: { id: string }) {
       {csvResult.data?.exportMarketCsv && (
         <p role="status">
           <a href={csvResult.data.exportMarketCsv.downloadLink}>
-            CSV file of {formatCount(csvResult.data.exportMarketCsv.selected, 'company', 'companies')}
+            CSV file of {formatCompanies(csvResult.data.exportMarketCsv.selected)}
           </a>
         </p>
       )}
       {reviewResult.data?.reviewCompanies && <p role="status">The decision is saved.</p>}
       <Problems error={csvResult.error ?? reviewResult.error ?? error} retry={error && refetch} />
-      <Problems error={pageError} retry={() => setPageError(undefined)} />
+      <Problems error={next.error} retry={next.retry} />
       {!companies && loading && <Skeleton lines={10} />}
       {companies?.totalCount === 0 && <p className="empty">No company matches these filters.</p>}
       {companies && companies.totalCount > 0 && (

@@ -3,8 +3,8 @@ import { useParams } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { Jobs } from '../discover/Jobs';
 import { graphql } from '../gql';
-import { formatCount, formatTime } from '../ui/format';
-import { Modal } from '../ui/Modal';
+import { Confirm } from '../ui/Confirm';
+import { formatCompanies, formatTime } from '../ui/format';
 import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import { Companies } from './Companies';
@@ -57,8 +57,8 @@ export function MarketPage() {
       </header>
       <p>{market.description}</p>
       <small>
-        Market {id} · {market.reviewStatus?.toLowerCase()} ·{' '}
-        {formatCount(market.companyCount ?? 0, 'company', 'companies')} · created {formatTime(market.dateCreated)}
+        Market {id} · {market.reviewStatus?.toLowerCase()} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
+        {formatTime(market.dateCreated)}
       </small>
       <Problems error={publishing.error ?? error} />
       {/* Also after a reload. Publishing starts new jobs, so it subscribes again. */}
@@ -72,22 +72,17 @@ export function MarketPage() {
         !started && <Review id={id} />
       )}
       {asking && (
-        <Modal title="Publish this market?" onClose={() => setAsking(false)}>
-          <div className="stack">
-            <p>The market gets the companies that the review has included. This starts jobs that take some minutes.</p>
-            <button
-              type="button"
-              className="primary"
-              onClick={async () => {
-                setAsking(false);
-                await publish();
-                await refetch();
-              }}
-            >
-              Publish
-            </button>
-          </div>
-        </Modal>
+        <Confirm
+          title="Publish this market?"
+          action="Publish"
+          onClose={() => setAsking(false)}
+          onConfirm={async () => {
+            await publish();
+            await refetch();
+          }}
+        >
+          The market gets the companies that the review has included. This starts jobs that take some minutes.
+        </Confirm>
       )}
     </div>
   );

@@ -2,7 +2,7 @@ import { useQuery } from '@apollo/client/react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { graphql } from '../gql';
 import { onSubmit } from '../ui/form';
-import { formatCount } from '../ui/format';
+import { formatCompanies } from '../ui/format';
 import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import styles from './Market.module.css';
@@ -43,8 +43,7 @@ export function Markets() {
                 {market.name}
               </Link>
               <small>
-                Market {market.id} · {market.reviewStatus?.toLowerCase()} ·{' '}
-                {formatCount(market.companyCount ?? 0, 'company', 'companies')}
+                Market {market.id} · {market.reviewStatus?.toLowerCase()} · {formatCompanies(market.companyCount ?? 0)}
               </small>
             </li>
           ) : (

@@ -1,4 +1,5 @@
 import type { CompanyFilter, CompanyOrder, CompanyOrderField } from '../gql/graphql';
+import { namesIn } from '../ui/search';
 
 /** Filter and order of the companies, as they stand in the address. */
 export interface CompanySearch {
@@ -17,13 +18,12 @@ export const SORTS: readonly CompanyOrderField[] = ['NAME', 'SCORE', 'OVERALL_MO
 
 /** Reads the address. What it cannot read, it leaves out. */
 export function companySearch(search: Record<string, unknown>): CompanySearch {
-  const names = (name: string) => (Array.isArray(search[name]) ? { [name]: search[name].map(String) } : {});
   const number = (name: string) => (typeof search[name] === 'number' ? { [name]: search[name] } : {});
   const sort = SORTS.find(field => field === search.sort);
   return {
     ...(search.search ? { search: String(search.search) } : {}),
-    ...names('operatesIn'),
-    ...names('naics'),
+    ...namesIn(search, 'operatesIn'),
+    ...namesIn(search, 'naics'),
     ...number('minRevenue'),
     ...number('maxRevenue'),
     ...number('minMomentum'),

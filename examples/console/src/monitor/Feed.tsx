@@ -1,8 +1,9 @@
-import type { ErrorLike, FragmentType } from '@apollo/client';
+import type { FragmentType } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
+import { useNextPage } from '../graphql/useNextPage';
 import { formatCount } from '../ui/format';
 import { useVisible } from '../ui/hooks';
 import { Problems } from '../ui/Problems';
@@ -36,7 +37,6 @@ export function Feed({ filter, search, open }: FeedProps) {
     variables: { filter },
     notifyOnNetworkStatusChange: true,
   });
-  const [pageError, setPageError] = useState<ErrorLike>();
   const [paused, setPaused] = useState(false);
   const [arrived, setArrived] = useState<readonly Row[]>([]);
   const [waiting, setWaiting] = useState<readonly Row[]>([]);
@@ -62,11 +62,9 @@ export function Feed({ filter, search, open }: FeedProps) {
     scrollTo({ top: 0, behavior: 'smooth' });
   };
 
-  const { hasNextPage, endCursor } = data?.events?.pageInfo ?? {};
+  const next = useNextPage(fetchMore, data?.events?.pageInfo);
   const end = useVisible<HTMLDivElement>(() => {
-    if (hasNextPage && !loading && !pageError) {
-      fetchMore({ variables: { after: endCursor } }).then(result => setPageError(result.error), setPageError);
-    }
+    if (next.canRead && !loading) next.read();
   });
 
   return (
@@ -90,7 +88,7 @@ export function Feed({ filter, search, open }: FeedProps) {
       </ol>
       {loading && <Skeleton lines={rows.length === 0 ? 12 : 3} />}
       {!loading && data?.events && rows.length === 0 && <p className="empty">No event matches these filters.</p>}
-      <Problems error={pageError} retry={() => setPageError(undefined)} />
+      <Problems error={next.error} retry={next.retry} />
       <div ref={end} />
     </section>
   );

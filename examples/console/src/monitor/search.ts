@@ -1,4 +1,5 @@
 import type { EventFilter } from '../gql/graphql';
+import { namesIn } from '../ui/search';
 
 /** Filters of the monitor, as they stand in the address. */
 export interface EventSearch {
@@ -29,16 +30,15 @@ export const INTERVALS = { HOUR: 3_600_000, DAY };
 export function eventSearch(search: Record<string, unknown>): EventSearch {
   const text = (name: string) => (typeof search[name] === 'string' ? { [name]: search[name] } : {});
   const score = (name: string) => ([0, 1, 2, 3].includes(search[name] as number) ? { [name]: search[name] } : {});
-  const names = (name: string) => (Array.isArray(search[name]) ? { [name]: search[name].map(String) } : {});
   return {
     ...([2, 7, 30].includes(search.days as number) && { days: search.days as number }),
     ...text('from'),
     ...text('to'),
     ...score('severity'),
     ...score('likelihood'),
-    ...names('alertTypes'),
-    ...names('affectedDatapoints'),
-    ...names('impactedEntities'),
+    ...namesIn(search, 'alertTypes'),
+    ...namesIn(search, 'affectedDatapoints'),
+    ...namesIn(search, 'impactedEntities'),
     ...text('search'),
     ...text('event'),
     ...text('at'),

@@ -27,6 +27,8 @@ export function formatCount(count: number, one: string, other = `${one}s`): stri
   return `${numbers.format(count)} ${plurals.select(count) === 'one' ? one : other}`;
 }
 
+export const formatCompanies = (count: number) => formatCount(count, 'company', 'companies');
+
 export const formatShortNumber = (value: number | null | undefined) =>
   value == null ? UNKNOWN : shortNumbers.format(value);
 export const formatTime = (time: string | null | undefined) =>

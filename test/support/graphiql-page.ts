@@ -52,13 +52,13 @@ export async function typeQuery(page: Page, query: string): Promise<void> {
   await page.keyboard.press('Escape');
 }
 
-/** Runs what stands in the query editor until the answer shows `expected`, again after each time that it does not in `patienceMs`. */
+/** Runs what stands in the query editor until the answer shows `expected`. Each attempt has `patienceMs` longer than the one before, because a click also ends a query that still runs. */
 export async function runAndRead(page: Page, expected: string, patienceMs = 1_000): Promise<void> {
   const answers = page.locator('.result-window');
   // GraphiQL reads the name of the operation a moment after a change, and until then asks for the former one.
   for (let attempt = 1; attempt <= 8; attempt++) {
     await page.locator('.graphiql-execute-button').click();
-    const shown = answers.getByText(expected).waitFor({ timeout: patienceMs });
+    const shown = answers.getByText(expected).waitFor({ timeout: patienceMs * attempt });
     if (await shown.then(() => true).catch(() => false)) return;
   }
   throw new Error(`${expected} is not in the answer: ${await answers.innerText()}`);

@@ -4,13 +4,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { readConfig } from '../src/config/config.js';
 import { startGateway } from './support/gateway.js';
 
 const read = (path: string) => readFileSync(path, 'utf8');
-const folder = 'docs/operations';
 
 describe('docker-compose.yml', () => {
   const trial = { SANDBOX: 'true', SESSION_SECRET: 'x'.repeat(32) };
@@ -229,56 +228,5 @@ describe('the Dockerfile', () => {
       await gateway.close();
     }
     expect(await check(port)).toBe(1);
-  });
-});
-
-describe('the monitoring', () => {
-  const dashboard = JSON.parse(read(`${folder}/grafana/dashboard.json`));
-  const rules: { alert: string; expr: string }[] = parse(read(`${folder}/alerts.yml`)).groups.flatMap(
-    (group: { rules: unknown[] }) => group.rules,
-  );
-  const expressions: string[] = [
-    ...dashboard.panels.flatMap((panel: { targets: { expr: string }[] }) => panel.targets.map(({ expr }) => expr)),
-    ...rules.map(({ expr }) => expr),
-  ];
-
-  let metrics = '';
-  beforeAll(async () => {
-    const gateway = await startGateway();
-    metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-    await gateway.close();
-  });
-
-  test('uses only metrics that a gateway exposes', () => {
-    const known = [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
-      type === 'histogram' || type === 'summary' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
-    );
-    const named = expressions.flatMap(expr => expr.match(/\b(gateway|nodejs|process)_\w+/g) ?? []);
-    expect(named.length).toBeGreaterThan(expressions.length / 2);
-    expect(named.filter(name => !known.includes(name))).toEqual([]);
-  });
-
-  test('shows every metric of the gateway itself on the dashboard', () => {
-    const own = [...metrics.matchAll(/^# TYPE (gateway_\S+) /gm)].map(([, name = '']) => name);
-    const shown = JSON.stringify(dashboard);
-    expect(own.filter(name => !shown.includes(name))).toEqual([]);
-  });
-
-  test('is what Grafana and Prometheus are given', () => {
-    const [source] = parse(read(`${folder}/grafana/datasource.yml`)).datasources;
-    const uids = dashboard.panels.map((panel: { datasource: { uid: string } }) => panel.datasource.uid);
-    expect(new Set(uids)).toEqual(new Set([source.uid]));
-    const prometheus = parse(read(`${folder}/prometheus.yml`));
-    expect(prometheus.rule_files).toEqual(['alerts.yml']);
-    expect(prometheus.scrape_configs[0].job_name).toBe('gateway');
-  });
-
-  test('each alert says what it means and what to do', () => {
-    for (const rule of rules) {
-      expect(rule).toMatchObject({
-        labels: { severity: expect.stringMatching(/^(page|warn|info)$/) },
-        annotations: { summary: expect.any(String), action: expect.any(String) },
-      });
-    }
   });
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
@@ -16,6 +16,7 @@ import { longestDeliveryMs } from '../src/domains/exports/delivery.js';
 import { createReceiver } from '../src/receiver/server.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { callsInARow } from '../src/server.js';
+import { freeAddress } from './support/free-address.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { blocksOf, follow, type Step } from './support/guide.js';
 import { startNetwork } from './support/network.mjs';
@@ -259,7 +260,11 @@ describe('docs/operators.md', () => {
     // In Docker's place, which is not on every machine: what it is told is compared with the Dockerfile.
     await writeFile(join(folder, 'docker'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
     const env = { API_KEY: demoHeaders['x-api-key'], PATH: `${folder}:${process.env.PATH}` };
-    const steps = await follow(guide, gateway.url, { env, stands: { 4318: port }, links: { dist } });
+    const steps = await follow(guide, gateway.url, {
+      env,
+      stands: { 4318: port },
+      links: { dist, docs: resolve('docs') },
+    });
     for (const step of steps) asPromised(step);
     const image = readFileSync('Dockerfile', 'utf8');
     const [volume, exposed] = ['VOLUME', 'EXPOSE'].map(word => new RegExp(`^${word} (.*)$`, 'm').exec(image)?.[1]);
@@ -348,12 +353,3 @@ describe('docs/operators.md', () => {
     }
   });
 });
-
-async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return `127.0.0.1:${port}`;
-}

@@ -121,7 +121,15 @@ test('Chromium opens a page of a local server', async () => {
 });
 
 describe('the tools of the tests', () => {
-  const others = { haproxy: '', 'docker-compose': '', curl: '', jq: '', python3: '' };
+  const others = {
+    haproxy: '',
+    'docker-compose': '',
+    prometheus: '',
+    'prometheus-alertmanager': '',
+    curl: '',
+    jq: '',
+    python3: '',
+  };
 
   async function folderWith(programs: Record<string, string>): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'tools-'));
@@ -205,8 +213,8 @@ describe('the tools of the tests', () => {
   });
 
   test('that are missing with SKIP_SYSTEM_INSTALL=1 skip the tests that need them, in one line', async () => {
-    const files = ['vectors', 'graphiql', 'rotation', 'deployment', 'fleet', 'balancer', 'guides'].map(name =>
-      join(import.meta.dirname, `${name}.test.ts`),
+    const files = ['vectors', 'graphiql', 'rotation', 'deployment', 'fleet', 'balancer', 'guides', 'monitoring'].map(
+      name => join(import.meta.dirname, `${name}.test.ts`),
     );
     const run = (env: Record<string, string>) => {
       const said: string[] = [];
@@ -217,7 +225,7 @@ describe('the tools of the tests', () => {
     expect(run({ PATH, SKIP_SYSTEM_INSTALL: '1' })).toEqual({
       names: ['vectors', 'rotation', 'fleet'],
       said: [
-        'Skipping tests that need chromium or haproxy or docker-compose (SKIP_SYSTEM_INSTALL=1): balancer.test.ts, deployment.test.ts, graphiql.test.ts, guides.test.ts\n',
+        'Skipping tests that need chromium or haproxy or docker-compose or prometheus or prometheus-alertmanager (SKIP_SYSTEM_INSTALL=1): balancer.test.ts, deployment.test.ts, graphiql.test.ts, guides.test.ts, monitoring.test.ts\n',
       ],
     });
     expect(run({ PATH: '/nowhere', SKIP_SYSTEM_INSTALL: '1' }).names).toEqual(['vectors']);

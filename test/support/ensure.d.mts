@@ -1,4 +1,13 @@
-type Tool = 'redis-server' | 'chromium' | 'haproxy' | 'docker-compose' | 'curl' | 'python3';
+type Tool =
+  | 'redis-server'
+  | 'chromium'
+  | 'haproxy'
+  | 'docker-compose'
+  | 'prometheus'
+  | 'prometheus-alertmanager'
+  | 'curl'
+  | 'jq'
+  | 'python3';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**

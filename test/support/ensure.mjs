@@ -16,7 +16,9 @@ const tools = [
   },
   { command: 'haproxy', needs: 'install haproxy', usage: "spawn('haproxy'" },
   { command: 'docker-compose', needs: 'install docker-compose', usage: "spawnSync('docker-compose'" },
-  // The commands of the guides.
+  // The commands of the guides. The packages of the first two also have promtool and amtool.
+  { command: 'prometheus', needs: 'install prometheus', usage: "spawn('bash'" },
+  { command: 'prometheus-alertmanager', needs: 'install prometheus-alertmanager', usage: "spawn('bash'" },
   { command: 'curl', needs: 'install curl', usage: "spawn('bash'" },
   { command: 'jq', needs: 'install jq', usage: "spawn('bash'" },
   { command: 'python3', needs: 'install python3', usage: "spawn('bash'" },

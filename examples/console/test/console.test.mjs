@@ -208,6 +208,18 @@ test('what is visible is exported, and the attempt is shown', async () => {
   await page.getByRole('button', { name: 'Close' }).click();
 });
 
+test('on a screen of 390 pixels, nothing lies beside it', async () => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of ['/', '/discover', '/markets', '/markets/1', '/exports']) {
+    await page.goto(origin + path);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.waitForFunction(() => !document.querySelector('[aria-busy=true], [class*=skeleton]'));
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${path} is ${width} pixels wide`);
+    await look(`narrow${path.replaceAll('/', '-')}`.replace(/-$/, '-monitor'));
+  }
+});
+
 test('the browser had nothing to complain about', () => assert.deepEqual(complaints, []));
 
 /** An event that is new or has a new version. The sandbox makes one every 20 seconds. */

@@ -12,7 +12,6 @@ export const cache = new InMemoryCache({
         exports: relayStylePagination(['filter']),
       },
     },
-    Market: { fields: { companies: relayStylePagination(['filter', 'orderBy']) } },
     // Their `id` is unique only within a market, or they have none: `nodeId` is unique everywhere.
     Topic: { keyFields: ['nodeId'] },
     TopicGroup: { keyFields: ['nodeId'] },

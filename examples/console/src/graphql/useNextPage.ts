@@ -1,5 +1,5 @@
 import type { ErrorLike } from '@apollo/client';
-import { useCallback, useState } from 'react';
+import { useState } from 'react';
 
 type FetchMore = (options: { variables: { after: string | null | undefined } }) => Promise<{ error?: ErrorLike }>;
 
@@ -10,10 +10,14 @@ interface PageInfo {
 
 /** Reads the next page of a list. After an error it waits for the user, so that a page without a network does not ask without end. */
 export function useNextPage(fetchMore: FetchMore, pageInfo: PageInfo | undefined) {
-  const [error, setError] = useState<ErrorLike>();
-  const { hasNextPage = false, endCursor } = pageInfo ?? {};
-  const read = useCallback(() => {
-    fetchMore({ variables: { after: endCursor } }).then(result => setError(result.error), setError);
-  }, [fetchMore, endCursor]);
-  return { canRead: hasNextPage && !error, read, error, retry: () => setError(undefined) };
+  const [{ reading, error }, setState] = useState<{ reading: boolean; error?: ErrorLike }>({ reading: false });
+  const read = () => {
+    setState({ reading: true });
+    fetchMore({ variables: { after: pageInfo?.endCursor } }).then(
+      result => setState({ reading: false, error: result.error }),
+      failure => setState({ reading: false, error: failure }),
+    );
+  };
+  const canRead = pageInfo?.hasNextPage === true && !reading && !error;
+  return { canRead, read, error, retry: () => setState({ reading: false }) };
 }

@@ -1,4 +1,4 @@
-import { useLazyQuery, useMutation, useQuery } from '@apollo/client/react';
+import { useLazyQuery, useMutation } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import {
   createColumnHelper,
@@ -10,10 +10,9 @@ import {
   useTable,
 } from '@tanstack/react-table';
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
-import { lazy, memo, Suspense, useEffect, useMemo, useRef, useState } from 'react';
+import { lazy, memo, Suspense, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react';
 import { graphql } from '../gql';
-import type { CompaniesQuery, CompanyReviewStatus } from '../gql/graphql';
-import { useNextPage } from '../graphql/useNextPage';
+import type { CompanyReviewStatus } from '../gql/graphql';
 import { FacetMenu } from '../ui/FacetMenu';
 import { formatCompanies, formatNumber, formatShortNumber } from '../ui/format';
 import { Problems } from '../ui/Problems';
@@ -23,25 +22,9 @@ import styles from './Market.module.css';
 import { Range } from './Range';
 import { ReviewDocument } from './Review';
 import { type CompanySearch, companyFilter, companyOrder, SORTS } from './search';
+import { type Company, useCompanies } from './useCompanies';
 
 const ExportDialog = lazy(() => import('./ExportDialog'));
-
-const CompaniesDocument = graphql(`
-  query Companies($id: ID!, $filter: CompanyFilter, $orderBy: CompanyOrder, $after: String) {
-    market(id: $id) {
-      nodeId
-      id
-      companies(first: 100, after: $after, filter: $filter, orderBy: $orderBy) {
-        totalCount
-        edges {
-          cursor
-          node { id domain name score overallMomentum actualRevenue operatesIn naics { name isPrimary } }
-        }
-        pageInfo { hasNextPage endCursor }
-      }
-    }
-  }
-`);
 
 const CompanyFacetsDocument = graphql(`
   query CompanyFacets($id: ID!, $filter: CompanyFilter) {
@@ -58,8 +41,6 @@ const CsvDocument = graphql(`
     exportMarketCsv(input: { marketId: $marketId, companies: $companies }) { downloadLink selected }
   }
 `);
-
-type Company = NonNullable<NonNullable<CompaniesQuery['market']>['companies']>['edges'][number]['node'];
 
 const ROW_HEIGHT = 44;
 const countries = new Intl.DisplayNames('en', { type: 'region' });
@@ -101,8 +82,6 @@ const columns = column.columns([
   }),
 ]);
 
-const NO_EDGES: NonNullable<NonNullable<CompaniesQuery['market']>['companies']>['edges'] = [];
-
 /** The companies of a published market: thousands of rows, of which only the visible ones are in the page. */
 export function Companies({ id }: { id: string }) {
   const search = useSearch({ from: '/markets/$id' });
@@ -115,12 +94,7 @@ export function Companies({ id }: { id: string }) {
   const filter = companyFilter(search);
   const orderBy = companyOrder(search);
 
-  const { data, previousData, error, loading, fetchMore, refetch } = useQuery(CompaniesDocument, {
-    variables: { id, filter, orderBy },
-    notifyOnNetworkStatusChange: true,
-  });
-  const companies = (data ?? previousData)?.market?.companies;
-  const edges = companies?.edges ?? NO_EDGES;
+  const { totalCount, edges, error, loading, refetch, next } = useCompanies({ id, filter, orderBy });
   const [readFacets, facets] = useLazyQuery(CompanyFacetsDocument);
   const { operatesIn, naics } = facets.data?.market?.companyFacets ?? {};
   const openFacets = () => readFacets({ variables: { id, filter: {} } });
@@ -140,7 +114,7 @@ export function Companies({ id }: { id: string }) {
   // The row with the focus stays in the page while others are on the screen: else its removal would take the focus away.
   const [focused, setFocused] = useState<number>();
   const virtualizer = useVirtualizer({
-    count: companies?.totalCount ?? 0,
+    count: totalCount ?? 0,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: 8,
@@ -152,12 +126,12 @@ export function Companies({ id }: { id: string }) {
   const items = virtualizer.getVirtualItems();
 
   // Reads the next page before the user has scrolled to it.
-  const next = useNextPage(fetchMore, companies?.pageInfo);
-  const wanted = (virtualizer.range?.endIndex ?? 0) + 50;
+  const wanted = (virtualizer.range?.endIndex ?? 0) + 75;
   const isShort = !loading && next.canRead && edges.length < wanted;
+  const readNext = useEffectEvent(next.read);
   useEffect(() => {
-    if (isShort) next.read();
-  }, [isShort, next.read]);
+    if (isShort) readNext();
+  }, [isShort]);
 
   const [exporting, setExporting] = useState(false);
   const [csv, csvResult] = useMutation(CsvDocument);
@@ -207,7 +181,7 @@ export function Companies({ id }: { id: string }) {
       </div>
       <div className="row">
         <h2>
-          {companies ? formatCompanies(companies.totalCount) : 'Companies'}
+          {totalCount === undefined ? 'Companies' : formatCompanies(totalCount)}
           {domains.length > 0 && `, ${domains.length} selected`}
         </h2>
         {domains.length > 0 && (
@@ -246,16 +220,11 @@ export function Companies({ id }: { id: string }) {
       {reviewResult.data?.reviewCompanies && <p role="status">The decision is saved.</p>}
       <Problems error={csvResult.error ?? reviewResult.error ?? error} retry={error && refetch} />
       <Problems error={next.error} retry={next.retry} />
-      {!companies && loading && <Skeleton lines={10} />}
-      {companies?.totalCount === 0 && <p className="empty">No company matches these filters.</p>}
-      {companies && companies.totalCount > 0 && (
+      {totalCount === undefined && loading && <Skeleton lines={10} />}
+      {totalCount === 0 && <p className="empty">No company matches these filters.</p>}
+      {totalCount !== undefined && totalCount > 0 && (
         <div ref={scroller} className={styles.scroller}>
-          <table
-            className={styles.table}
-            aria-label="Companies"
-            aria-rowcount={companies.totalCount + 1}
-            aria-busy={loading}
-          >
+          <table className={styles.table} aria-label="Companies" aria-rowcount={totalCount + 1} aria-busy={loading}>
             <thead className={styles.header}>
               {table.getHeaderGroups().map(group => (
                 <tr key={group.id} className={styles.row} aria-rowindex={1}>
@@ -313,7 +282,7 @@ export function Companies({ id }: { id: string }) {
             marketId={id}
             choices={[
               { label: 'The rows on the screen', companies: { visible: visiblePage() } },
-              { label: `All ${companies?.totalCount ?? ''} companies of the list`, companies: { matching: filter } },
+              { label: `All ${totalCount ?? ''} companies of the list`, companies: { matching: filter } },
               ...(domains.length > 0
                 ? [{ label: `The ${domains.length} selected companies`, companies: { domains } }]
                 : []),

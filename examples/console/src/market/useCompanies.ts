@@ -1,0 +1,48 @@
+import { useApolloClient, useQuery } from '@apollo/client/react';
+import { useMemo, useState } from 'react';
+import { graphql } from '../gql';
+import type { CompaniesQuery, CompaniesQueryVariables } from '../gql/graphql';
+import { useNextPage } from '../graphql/useNextPage';
+
+const CompaniesDocument = graphql(`
+  query Companies($id: ID!, $filter: CompanyFilter, $orderBy: CompanyOrder, $after: String) {
+    market(id: $id) {
+      nodeId
+      id
+      companies(first: 50, after: $after, filter: $filter, orderBy: $orderBy) {
+        totalCount
+        edges {
+          cursor
+          node { id domain name score overallMomentum actualRevenue operatesIn naics { name isPrimary } }
+        }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+`);
+
+type Connection = NonNullable<NonNullable<CompaniesQuery['market']>['companies']>;
+export type Company = Connection['edges'][number]['node'];
+
+/**
+ * Reads a list of companies page by page. The cache keeps each page by itself: it would go through all the companies that it joins, thousands of them,
+ * for each page that arrives.
+ */
+export function useCompanies(variables: CompaniesQueryVariables) {
+  const client = useApolloClient();
+  const { data, previousData, error, loading, refetch } = useQuery(CompaniesDocument, { variables });
+  const first = (data ?? previousData)?.market?.companies ?? undefined;
+
+  // They belong to the first page as it was then, and are forgotten together with it.
+  const [later, setLater] = useState<{ first: Connection | undefined; pages: readonly Connection[] }>();
+  const pages = useMemo(() => (first ? [first, ...(later?.first === first ? later.pages : [])] : []), [first, later]);
+  const edges = useMemo(() => pages.flatMap(page => page.edges), [pages]);
+
+  const next = useNextPage(async ({ variables: { after } }) => {
+    const result = await client.query({ query: CompaniesDocument, variables: { ...variables, after } });
+    const page = result.data?.market?.companies;
+    if (page) setLater({ first, pages: [...pages.slice(1), page] });
+    return result;
+  }, pages.at(-1)?.pageInfo);
+  return { totalCount: first?.totalCount, edges, error, loading, refetch, next };
+}

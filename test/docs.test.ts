@@ -15,7 +15,7 @@ describe('every document', () => {
   test.each(documents)('%s names only files and folders that exist', document => {
     const text = read(document);
     // `src/gql/` is a folder of the project that the guide for front ends makes.
-    const paths = [...text.matchAll(/`((?:src(?!\/gql)|test|bench|schema|docs|\.ci)\/[^`\s]*)`/g)].map(
+    const paths = [...text.matchAll(/`((?:src(?!\/gql)|test|bench|schema|deploy|docs|\.ci)\/[^`\s]*)`/g)].map(
       ([, path = '']) => path,
     );
     const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)[^)]*\)/g)].map(([, link = '']) =>

@@ -11,6 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { parse } from 'yaml';
 import { readConfig } from '../src/config/config.js';
 import { longestDeliveryMs } from '../src/domains/exports/delivery.js';
 import { createReceiver } from '../src/receiver/server.js';
@@ -257,8 +258,11 @@ describe('docs/operators.md', () => {
     const { folder: dist } = await buildProgram();
     const [, port = ''] = (await freeAddress()).split(':');
     const folder = await mkdtemp(join(tmpdir(), 'operators-'));
-    // In Docker's place, which is not on every machine: what it is told is compared with the Dockerfile.
+    // In Docker's place, which is not on every machine: what it is told is compared with the Dockerfile. In that of kubectl: with the manifests.
     await writeFile(join(folder, 'docker'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    await writeFile(join(folder, 'kubectl'), '#!/bin/sh\ncase $* in *-) cat ;; *) echo "$@" ;; esac\n', {
+      mode: 0o755,
+    });
     const env = { API_KEY: demoHeaders['x-api-key'], PATH: `${folder}:${process.env.PATH}` };
     const steps = await follow(guide, gateway.url, {
       env,
@@ -270,6 +274,21 @@ describe('docs/operators.md', () => {
     const [volume, exposed] = ['VOLUME', 'EXPOSE'].map(word => new RegExp(`^${word} (.*)$`, 'm').exec(image)?.[1]);
     const docker = steps.find(({ command }) => command.startsWith('docker'))?.stdout;
     expect(docker).toMatch(new RegExp(`^build --tag (\\S+) \\.\nrun .*:${exposed} .*:${volume} .* \\1\n$`));
+    const [created = '', rule = ''] = steps
+      .filter(({ command }) => command.includes('kubectl'))
+      .map(({ stdout }) => stdout);
+    const { namespace } = parse(readFileSync('deploy/kubernetes/kustomization.yaml', 'utf8'));
+    const [, sessionSecret = ''] =
+      new RegExp(
+        `^--namespace ${namespace} create secret generic gateway --from-literal=SESSION_SECRET=(\\S+) `,
+        'm',
+      ).exec(created) ?? [];
+    expect(readConfig({ SESSION_SECRET: sessionSecret }).sessionSecrets).toHaveLength(1);
+    expect(parse(rule)).toMatchObject({
+      kind: 'PrometheusRule',
+      metadata: { namespace },
+      spec: parse(readFileSync('docs/operations/alerts.yml', 'utf8')),
+    });
     const file = join(folder, 'teams.json');
     await writeFile(file, steps.find(({ command }) => command.includes('teams.json'))?.stdout ?? '');
     const own = await startGateway({ sandbox, env: { TEAMS_FILE: file } });

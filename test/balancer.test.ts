@@ -1,13 +1,18 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import http2 from 'node:http2';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
-import { ask, demoHeaders } from './support/gateway.js';
+import { freeAddress } from './support/free-address.js';
+import { ask, demoHeaders, startGateway } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
 import { until } from './support/until.js';
 
@@ -176,6 +181,18 @@ describe('the fleet', () => {
   });
 });
 
+/** Whether something listens at this address. */
+function accepts(address: string): Promise<boolean> {
+  const [host, port] = address.split(':');
+  const socket = connect(Number(port), host);
+  return once(socket, 'connect')
+    .then(
+      () => true,
+      () => false,
+    )
+    .finally(() => socket.destroy());
+}
+
 test('says in one line which tool to install', () => {
   const { status, stderr } = spawnSync(process.execPath, [script], { env: { PATH: '/nowhere' }, encoding: 'utf8' });
   expect([status, stderr]).toEqual([
@@ -200,11 +217,10 @@ describe('the balancer', () => {
     return `127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  async function balance(one: string, two: string): Promise<string> {
-    const address = await standIn(createServer());
-    await cleanups.pop()?.();
+  async function balance(one: string, two: string, env: Record<string, string> = {}): Promise<string> {
+    const address = await freeAddress();
     const child = spawn('haproxy', ['-db', '-f', 'docs/operations/haproxy.cfg'], {
-      env: { PATH, BALANCER: address, GATEWAY_ONE: one, GATEWAY_TWO: two },
+      env: { PATH, BALANCER: address, GATEWAY_ONE: one, GATEWAY_TWO: two, ...env },
       stdio: 'ignore',
     });
     const exit = once(child, 'exit');
@@ -217,9 +233,92 @@ describe('the balancer', () => {
         ({ ok }) => ok,
         () => false,
       );
-    await until(isReady);
+    await until(env.CERTIFICATE === undefined ? isReady : () => accepts(address));
     return address;
   }
+
+  /** A folder with a certificate for localhost, and with other files. */
+  async function folderWith(files: Record<string, string>): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'balancer-'));
+    cleanups.push(() => rm(folder, { recursive: true }));
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const options = [
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-subj',
+      '/CN=localhost',
+    ];
+    const both = join(folder, 'certificate.pem');
+    expect(spawnSync('openssl', ['req', ...options, '-keyout', both, '-out', `${both}.crt`]).status).toBe(0);
+    await appendFile(both, await readFile(`${both}.crt`));
+    return folder;
+  }
+
+  test('carries many event streams and a WebSocket over one TLS connection with HTTP/2', async () => {
+    const gateway = await startGateway();
+    cleanups.push(() => gateway.close());
+    const folder = await folderWith({});
+    const { host } = new URL(gateway.url);
+    const address = await balance(host, host, { CERTIFICATE: join(folder, 'certificate.pem') });
+    const session = http2.connect(`https://${address}`, { rejectUnauthorized: false });
+    cleanups.push(() => session.destroy());
+    await once(session, 'remoteSettings');
+    expect(session.alpnProtocol).toBe('h2');
+
+    const parameters = new URLSearchParams({ query: 'subscription { eventUpdates { cursor } }' });
+    const path = `/graphql/stream?${parameters}`;
+    const streams = Array.from({ length: 20 }, () =>
+      session.request({ ':path': path, accept: 'text/event-stream', ...demoHeaders }),
+    );
+    const firsts = await Promise.all(
+      streams.map(async stream => {
+        const [[headers], [text]] = await Promise.all([
+          once(stream, 'response'),
+          once(stream.setEncoding('utf8'), 'data'),
+        ]);
+        return { status: headers[':status'], isSecure: headers['strict-transport-security'] !== undefined, text };
+      }),
+    );
+    for (const first of firsts) expect(first).toMatchObject({ status: 200, isSecure: true, text: expect.any(String) });
+
+    expect(session.remoteSettings.enableConnectProtocol).toBe(true);
+    const socket = session.request({
+      ':method': 'CONNECT',
+      ':protocol': 'websocket',
+      ':scheme': 'https',
+      ':authority': address,
+      ':path': '/graphql',
+      'sec-websocket-version': '13',
+      'sec-websocket-protocol': 'graphql-transport-ws',
+    });
+    const [accepted] = await once(socket, 'response');
+    expect(accepted).toMatchObject({ ':status': 200, 'sec-websocket-protocol': 'graphql-transport-ws' });
+  });
+
+  test('believes the address of a client that a CDN tells, and that of no other sender', async () => {
+    const echo = await standIn(
+      createServer(({ headers }, response) => void response.end(`${headers['x-forwarded-for']}`)),
+    );
+    const folder = await folderWith({ cdn: '127.0.0.0/8\n', 'other-cdn': '192.0.2.0/24\n' });
+    const told = async (file: string) => {
+      const address = await balance(echo, echo, { CDN_NETWORKS: join(folder, file) });
+      return (await fetch(`http://${address}/`, { headers: { 'x-forwarded-for': '198.51.100.7' } })).text();
+    };
+    expect(await told('cdn')).toBe('198.51.100.7, 127.0.0.1');
+    expect(await told('other-cdn')).toBe('127.0.0.1');
+  });
+
+  test('forwards to a third gateway if there is one', async () => {
+    const named = (name: string) => standIn(createServer((_, response) => void response.end(name)));
+    const [one, two, three] = await Promise.all(['one', 'two', 'three'].map(named));
+    const address = await balance(one ?? '', two ?? '', { GATEWAY_THREE: three ?? '' });
+    const answers = new Set<string>();
+    await until(async () => answers.add(await (await fetch(`http://${address}/`)).text()).size === 3);
+  });
 
   test('forwards a WebSocket with its subprotocol and the address of the client', async () => {
     const server = createServer((_, response) => void response.end());

@@ -126,6 +126,7 @@ describe('the tools of the tests', () => {
     'docker-compose': '',
     prometheus: '',
     'prometheus-alertmanager': '',
+    openssl: '',
     curl: '',
     jq: '',
     python3: '',
@@ -221,7 +222,7 @@ describe('the tools of the tests', () => {
       const names = runnableTests(files, env, line => said.push(line)).map(file => basename(file, '.test.ts'));
       return { names, said };
     };
-    const PATH = await folderWith({ 'redis-server': '', curl: '', jq: '', python3: '' });
+    const PATH = await folderWith({ 'redis-server': '', openssl: '', curl: '', jq: '', python3: '' });
     expect(run({ PATH, SKIP_SYSTEM_INSTALL: '1' })).toEqual({
       names: ['vectors', 'rotation', 'fleet'],
       said: [

@@ -1,5 +1,5 @@
 // The servers of a fleet, as processes.
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -83,14 +83,16 @@ export async function startGateway(sandbox, redisUrl, { flags = [], env = {} } =
 export async function startBalancer(gateways) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const file = join(folder, 'haproxy.cfg');
-  const config = readFileSync(`${top}docs/operations/haproxy.cfg`, 'utf8');
-  const [one, two, three = ''] = gateways.map(gateway => new URL(gateway.url).host);
-  writeFileSync(file, three === '' ? config : `${config.trimEnd()}\n  server three "\${GATEWAY_THREE}"\n`);
+  const [one, two, three] = gateways.map(gateway => new URL(gateway.url).host);
   const balancer = new Process({
     command: 'haproxy',
-    args: ['-db', '-f', file],
-    env: { BALANCER: `127.0.0.1:${port}`, GATEWAY_ONE: one, GATEWAY_TWO: two, GATEWAY_THREE: three },
+    args: ['-db', '-f', `${top}docs/operations/haproxy.cfg`],
+    env: {
+      BALANCER: `127.0.0.1:${port}`,
+      GATEWAY_ONE: one,
+      GATEWAY_TWO: two,
+      ...(three && { GATEWAY_THREE: three }),
+    },
     ready: () => answers(`${url}/readyz`),
   });
   await balancer.start();

@@ -5,6 +5,7 @@ type Tool =
   | 'docker-compose'
   | 'prometheus'
   | 'prometheus-alertmanager'
+  | 'openssl'
   | 'curl'
   | 'jq'
   | 'python3';

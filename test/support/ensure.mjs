@@ -3,8 +3,8 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { basename, delimiter, dirname, join } from 'node:path';
 
 /**
- * The programs that the tests run. `variable` names the environment variable that may hold the path instead. A file whose text contains `usage`
- * runs the program.
+ * The programs that the tests run. `variable` names the environment variable that may hold the path instead. A file whose text contains `usage`,
+ * or one of several, runs the program.
  */
 const tools = [
   { command: 'redis-server', needs: 'install redis-server', usage: "'redis-server'," },
@@ -19,6 +19,7 @@ const tools = [
   // The commands of the guides. The packages of the first two also have promtool and amtool.
   { command: 'prometheus', needs: 'install prometheus', usage: "spawn('bash'" },
   { command: 'prometheus-alertmanager', needs: 'install prometheus-alertmanager', usage: "spawn('bash'" },
+  { command: 'openssl', needs: 'install openssl', usage: ["spawn('bash'", "spawnSync('openssl'"] },
   { command: 'curl', needs: 'install curl', usage: "spawn('bash'" },
   { command: 'jq', needs: 'install jq', usage: "spawn('bash'" },
   { command: 'python3', needs: 'install python3', usage: "spawn('bash'" },
@@ -43,7 +44,8 @@ export function ensureTools(env = process.env, mayInstall = isDebian() && proces
 export function runnableTests(files, env = process.env, say = line => process.stderr.write(line)) {
   if (env.SKIP_SYSTEM_INSTALL !== '1') return files;
   const missing = tools.filter(tool => !pathOf(tool, env));
-  const skipped = files.filter(file => missing.some(({ usage }) => textsOf(file).some(text => text.includes(usage))));
+  const usages = missing.flatMap(({ usage }) => usage);
+  const skipped = files.filter(file => textsOf(file).some(text => usages.some(usage => text.includes(usage))));
   if (skipped.length > 0) {
     const [commands, names] = [missing.map(({ command }) => command), skipped.map(file => basename(file))];
     say(`Skipping tests that need ${commands.join(' or ')} (SKIP_SYSTEM_INSTALL=1): ${names.toSorted().join(', ')}\n`);

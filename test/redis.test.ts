@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterEach, expect, test } from '@jest/globals';
-import { connectRedis, firstContact, type RedisClient } from '../src/data/redis.js';
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { connectRedis, createRedisGuard, firstContact, type RedisClient } from '../src/data/redis.js';
 import { failureInWords } from '../src/observability/warnings.js';
 import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
 const cleanups: (() => unknown)[] = [];
@@ -72,4 +73,28 @@ test('the first contact with a Redis that is still reading what it holds is over
   const milliseconds = await millisecondsTo([`redis://127.0.0.1:${(loading.address() as AddressInfo).port}`]);
   expect(milliseconds).toBeGreaterThan(900);
   expect(milliseconds).toBeLessThan(10_000);
+});
+
+test('after three faults in a row a guard sends nothing for a second, then one command, whatever the wall clock says', async () => {
+  jest.useFakeTimers();
+  cleanups.push(() => jest.useRealTimers());
+  const guard = createRedisGuard(silentTelemetry);
+  const works = async () => 'sent';
+  const fails = () => Promise.reject(new Error('a fault'));
+  for (let faults = 0; faults < 2; faults += 1) await guard('GET', fails);
+  expect(await guard('GET', works)).toBe('sent');
+  for (let faults = 0; faults < 3; faults += 1) await guard('GET', fails);
+  jest.setSystemTime(Date.now() + 3_600_000);
+  expect(await guard('GET', works)).toBeUndefined();
+  jest.setSystemTime(Date.now() - 7_200_000);
+  jest.advanceTimersByTime(1_000);
+  await guard('GET', fails);
+  expect(await guard('GET', works)).toBeUndefined();
+  jest.advanceTimersByTime(1_000);
+  let answer: (value: string) => void = () => {};
+  const trial = guard('GET', () => new Promise<string>(resolve => (answer = resolve)));
+  expect(await guard('GET', works)).toBeUndefined();
+  answer('answered');
+  expect(await trial).toBe('answered');
+  expect(await guard('GET', works)).toBe('sent');
 });

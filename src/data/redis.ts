@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { ConsecutiveBreaker, circuitBreaker, handleAll } from 'cockatiel';
+import { BrokenCircuitError } from 'cockatiel';
 import { Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
@@ -89,10 +89,34 @@ export async function countFaults<T>(
 /** Runs one or several commands. Returns undefined if they failed, or if the guard sends none now. */
 export type RedisGuard = <T>(command: string, run: () => Promise<T>) => Promise<T | undefined>;
 
-/** A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. Each guard judges by itself. */
+/**
+ * A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. Each guard judges by itself. After
+ * each rest, one command is sent as a trial. Cockatiel's breaker would rest by the wall clock, which can be set.
+ */
 export function createRedisGuard(telemetry: Pick<Telemetry, 'redisFault'>): RedisGuard {
-  const breaker = circuitBreaker(handleAll, { halfOpenAfter: restMs, breaker: new ConsecutiveBreaker(faultsInARow) });
-  return (command, run) => countFaults(telemetry, command, () => breaker.execute(run)).catch(() => undefined);
+  let faults = 0;
+  let restsUntil = 0;
+  const rest = () => {
+    restsUntil = performance.now() + restMs;
+  };
+  return async (command, run) => {
+    if (faults >= faultsInARow) {
+      if (performance.now() < restsUntil) {
+        telemetry.redisFault(command, new BrokenCircuitError());
+        return undefined;
+      }
+      rest();
+    }
+    try {
+      const result = await countFaults(telemetry, command, run);
+      faults = 0;
+      return result;
+    } catch {
+      faults += 1;
+      rest();
+      return undefined;
+    }
+  };
 }
 
 /**

@@ -8,7 +8,7 @@ import { dropIdleConnections } from './http/fastify.js';
 import { createLogger } from './observability/logger.js';
 import { createMetrics, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
-import { createWarnOncePerMinute, redisWarning } from './observability/warnings.js';
+import { createWarnings, redisWarning } from './observability/warnings.js';
 import { livelyMs, type Sandbox, type SandboxOptions, startSandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
 import { createServer, type ServerSeams } from './server.js';
@@ -38,9 +38,10 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel);
   const metrics = createMetrics();
-  const warn = createWarnOncePerMinute(message => log.warn(message));
-  const telemetry = telemetryOf(metrics, warn);
-  const tracing = config.traces ? (await import('./observability/open-telemetry.js')).startTracing(warn) : undefined;
+  const telemetry = telemetryOf(metrics, createWarnings(log));
+  const tracing = config.traces
+    ? (await import('./observability/open-telemetry.js')).startTracing(telemetry)
+    : undefined;
   const schema = createSchema();
   const { close, ...built } = await createServices(config, {
     schema,
@@ -92,14 +93,19 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
 }
 
 /** Counts in the metrics, and warns of Redis faults. */
-function telemetryOf(metrics: Metrics, warn: Telemetry['warn']): Telemetry {
+function telemetryOf(metrics: Metrics, { warn, works }: ReturnType<typeof createWarnings>): Telemetry {
   return {
     ...metrics.telemetry,
     warn,
+    works,
     redisFault(command, error) {
       metrics.telemetry.redisFault(command, error);
-      const message = redisWarning(command, error);
-      if (message !== undefined) warn(message, message);
+      const words = redisWarning(command, error);
+      if (words !== undefined) warn('REDIS_URL', words, command);
+    },
+    redisWorks(command) {
+      works('REDIS_URL', 'connect');
+      works('REDIS_URL', command);
     },
   };
 }

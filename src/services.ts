@@ -69,6 +69,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
   const { schema, teams, telemetry, tracing, seams } = deps;
   const upstream = createUpstream(config.upstream, telemetry, seams.wire, tracing);
   const redis = config.redis && connectRedis(config.redis, error => telemetry.redisFault('connect', error));
+  redis?.on('ready', () => telemetry.redisWorks('connect'));
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const shared = redis && {
     redis,
@@ -83,8 +84,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
   const leases = shared === undefined ? localLeaseStore(times) : redisLeaseStore(shared, times);
   const polling = createPolling({ leases, intervalMs: config.pollIntervalMs, telemetry });
   const exports = createExports({
-    store:
-      redis === undefined ? await openFileStore(config.dataDir, telemetry.warn) : createRedisStore(redis, telemetry),
+    store: redis === undefined ? await openFileStore(config.dataDir, telemetry) : createRedisStore(redis, telemetry),
     sealer,
     guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? resolveName),
     startTimer: seams.startTimer ?? realTimer,

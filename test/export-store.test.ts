@@ -17,9 +17,9 @@ import {
   withoutEndpoint,
   withProgress,
 } from '../src/domains/exports/team-state.js';
-import type { Telemetry } from '../src/observability/telemetry.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
 
 // Of its own, because the registry's keys do not expire.
 let places: ReadonlyMap<string, RedisPlace>;
@@ -34,13 +34,6 @@ const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-
-const telemetry: Telemetry = {
-  upstreamCall() {},
-  lookup() {},
-  drift() {},
-  redisFault() {},
-} as Partial<Telemetry> as Telemetry;
 
 const endpoint = (name: string): Endpoint => ({
   name,
@@ -89,14 +82,14 @@ async function redisAt(...urls: readonly string[]) {
 }
 
 async function storeIn(name: string): Promise<TeamStore> {
-  return createRedisStore(await redisAt(...(places.get(name)?.urls ?? [])), telemetry);
+  return createRedisStore(await redisAt(...(places.get(name)?.urls ?? [])), silentTelemetry);
 }
 
 /** Opens stores that keep one and the same state, as processes of one fleet, or one after the other. */
 const kinds: Record<string, () => Promise<() => Promise<TeamStore>>> = {
   'a file': async () => {
     const path = join(await folder(), 'made', 'when needed');
-    return () => openFileStore(path, () => {});
+    return () => openFileStore(path, silentTelemetry);
   },
   ...Object.fromEntries(redisPlaces.map(([name]) => [name, async () => () => storeIn(name)])),
 };
@@ -261,14 +254,14 @@ describe('the state of a team', () => {
 describe('the file of the export store', () => {
   test('is readable by its owner only, and no temporary file remains', async () => {
     const path = await folder();
-    await register(await openFileStore(path, () => {}), team, 'a');
+    await register(await openFileStore(path, silentTelemetry), team, 'a');
     expect((await stat(join(path, 'exports.json'))).mode & 0o777).toBe(0o600);
     expect(await readdir(path)).toEqual(['exports.json']);
   });
 
   test('is not written before the first change', async () => {
     const path = await folder();
-    await (await openFileStore(path, () => {})).read(team);
+    await (await openFileStore(path, silentTelemetry)).read(team);
     expect(await readdir(path)).toEqual([]);
   });
 
@@ -281,17 +274,17 @@ describe('the file of the export store', () => {
   ])('that is %s is reported at the start and not changed', async (_, damage) => {
     const path = await folder();
     const file = join(path, 'exports.json');
-    await register(await openFileStore(path, () => {}), team, 'a');
+    await register(await openFileStore(path, silentTelemetry), team, 'a');
     const damaged = damage(await readFile(file, 'utf8'));
     await writeFile(file, damaged);
-    await expect(openFileStore(path, () => {})).rejects.toThrow(file);
+    await expect(openFileStore(path, silentTelemetry)).rejects.toThrow(file);
     expect(await readFile(file, 'utf8')).toBe(damaged);
   });
 
   test('that is damaged while the gateway runs is not overwritten', async () => {
     const path = await folder();
     const file = join(path, 'exports.json');
-    const store = await openFileStore(path, () => {});
+    const store = await openFileStore(path, silentTelemetry);
     await register(store, team, 'a');
     await writeFile(file, 'damaged');
     await expect(register(store, team, 'b')).rejects.toThrow(file);
@@ -300,27 +293,27 @@ describe('the file of the export store', () => {
 
   test('survives a write that was killed', async () => {
     const path = await folder();
-    await register(await openFileStore(path, () => {}), team, 'a');
+    await register(await openFileStore(path, silentTelemetry), team, 'a');
     await writeFile(join(path, 'exports.json.12345.new'), '{"version":1,"tea');
-    const next = await openFileStore(path, () => {});
+    const next = await openFileStore(path, silentTelemetry);
     expect(await readdir(path)).toEqual(['exports.json']);
     await register(next, team, 'b');
-    expect(await names(await openFileStore(path, () => {}), team)).toEqual(['a', 'b']);
+    expect(await names(await openFileStore(path, silentTelemetry), team)).toEqual(['a', 'b']);
   });
 
   test('reports unfinished exports of an earlier process as UNKNOWN', async () => {
     const path = await folder();
-    const store = await openFileStore(path, () => {});
+    const store = await openFileStore(path, silentTelemetry);
     await begin(store, team, record());
     expect((await store.read(team)).exports.map(one => statusOf(one))).toEqual(['RUNNING']);
-    const next = await openFileStore(path, () => {});
+    const next = await openFileStore(path, silentTelemetry);
     expect((await next.read(team)).exports.map(one => statusOf(one))).toEqual(['UNKNOWN']);
   });
 
   test('confirms no change that it could not write', async () => {
     const path = await folder();
     const place = join(path, 'place');
-    const store = await openFileStore(place, () => {});
+    const store = await openFileStore(place, silentTelemetry);
     await rm(place, { recursive: true });
     await writeFile(place, '');
     await expect(register(store, team, 'a')).rejects.toThrow();
@@ -350,7 +343,12 @@ describe('the export store on a failing disk', () => {
   test('logs the failure, and works again with the disk', async () => {
     const path = await folder();
     const warnings: string[] = [];
-    const store = await openFileStore(path, (_, message) => warnings.push(message));
+    const telemetry = {
+      ...silentTelemetry,
+      warn: (subject: string, words: string) => warnings.push(`${subject}: ${words}`),
+      works: (subject: string) => warnings.push(`${subject} works`),
+    };
+    const store = await openFileStore(path, telemetry);
     await rm(path, { recursive: true });
     await writeFile(path, 'no folder');
     await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
@@ -358,6 +356,7 @@ describe('the export store on a failing disk', () => {
     await rm(path);
     await register(store, team, 'b');
     expect(await names(store, team)).toEqual(['b']);
+    expect(warnings.slice(1)).toEqual(['DATA_DIR works']);
   });
 });
 
@@ -366,7 +365,7 @@ describe('the export store in an unavailable Redis', () => {
     const lost = await startRedis();
     cleanups.push(() => lost.stop());
     const faults: string[] = [];
-    const noting = { ...telemetry, redisFault: (command: string) => faults.push(command) } as unknown as Telemetry;
+    const noting = { ...silentTelemetry, redisFault: (command: string) => faults.push(command) };
     const redis = await redisAt(lost.url);
     const store = createRedisStore(redis, noting);
     await register(store, team, 'a');

@@ -47,7 +47,7 @@ test('a database that Redis does not have is never replaced by another', async (
   const server = await startRedis();
   cleanups.push(() => server.stop());
   const errors: string[] = [];
-  const client = connectRedis([`${server.url}/99`], error => errors.push(failureInWords(error)));
+  const client = connectRedis([`${server.url}/99`], error => errors.push(failureInWords(error, 'it fails')));
   cleanups.push(() => client.disconnect());
   let isReady = false;
   client.on('ready', () => {
@@ -56,7 +56,11 @@ test('a database that Redis does not have is never replaced by another', async (
   await until(() => errors.length > 2);
   await expect(client.set('a', '1')).rejects.toThrow();
   expect(isReady).toBe(false);
-  expect(new Set(errors)).toEqual(new Set(['there is no such database, or the user may not use it (SELECT)']));
+  expect(new Set(errors)).toEqual(
+    new Set([
+      'there is no such database, or the user may not use it (SELECT); it fails. Check the number at the end of the address',
+    ]),
+  );
 });
 
 test('the first contact with a Redis that is still reading what it holds is over after a second', async () => {

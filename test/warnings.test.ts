@@ -1,8 +1,14 @@
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer as createSecureServer } from 'node:tls';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createWarnOncePerMinute, failureInWords } from '../src/observability/warnings.js';
+import { createWarnings, failureInWords } from '../src/observability/warnings.js';
+import { expiredCertificate, privateKey, selfSignedCertificate } from './support/certificates.js';
 import { ask } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { buildProgram } from './support/program.js';
@@ -16,47 +22,113 @@ afterEach(async () => {
 });
 
 describe('a warning', () => {
-  test('is written once a minute for each cause, whatever the wall clock says', () => {
+  /** Warnings and recoveries with their counts, over a clock that only moves when a test says so. */
+  function warnings() {
     jest.useFakeTimers();
     cleanups.push(() => jest.useRealTimers());
-    // The clock that is faked begins at 0, which the cache takes for no time at all.
-    jest.advanceTimersByTime(1);
-    const written: string[] = [];
-    const warn = createWarnOncePerMinute(message => written.push(message));
-    warn('one', 'first');
+    const lines: unknown[] = [];
+    const write = (counts: object, line: string) => lines.push([line, counts]);
+    return { lines, ...createWarnings({ warn: write, info: write } as never) };
+  }
+
+  test('is written once a minute for each cause with a count, whatever the wall clock says', () => {
+    const { lines, warn } = warnings();
+    warn('A', 'is away');
     jest.setSystemTime(Date.now() + 3_600_000);
-    warn('one', 'second');
-    warn('other', 'third');
+    warn('A', 'is away');
+    warn('A', 'is full');
     jest.advanceTimersByTime(59_000);
-    warn('one', 'fourth');
-    jest.advanceTimersByTime(1_001);
-    warn('one', 'fifth');
-    expect(written).toEqual(['first', 'third', 'fifth']);
+    warn('A', 'is away', 'another part');
+    expect(lines).toEqual([
+      ['A: is away', { times: 1 }],
+      ['A: is full', { times: 1 }],
+    ]);
+    jest.advanceTimersByTime(1_000);
+    expect(lines.slice(2)).toEqual([['A: is away', { times: 2 }]]);
+    jest.advanceTimersByTime(3_600_000);
+    warn('A', 'is full');
+    expect(lines.slice(3)).toEqual([['A: is full', { times: 1 }]]);
+  });
+
+  test('is followed by one line as soon as nothing of its subject has failed for ten seconds', () => {
+    const { lines, warn, works } = warnings();
+    works('A');
+    for (const part of ['x', 'y']) warn('A', 'is away', part);
+    works('A', 'x');
+    jest.advanceTimersByTime(20_000);
+    works('A', 'y');
+    jest.advanceTimersByTime(9_000);
+    warn('A', 'is away', 'x');
+    works('A', 'x');
+    jest.advanceTimersByTime(9_000);
+    works('A', 'x');
+    expect(lines).toHaveLength(1);
+    jest.advanceTimersByTime(1_000);
+    expect(lines.slice(1)).toEqual([['A: back to normal', { times: 3, seconds: 29 }]]);
+    jest.advanceTimersByTime(3_600_000);
+    works('A', 'x');
+    expect(lines).toHaveLength(2);
+  });
+
+  test('comes again after a recovery, but not within its minute', () => {
+    const { lines, warn, works } = warnings();
+    warn('A', 'is away');
+    works('A');
+    jest.advanceTimersByTime(10_000);
+    warn('A', 'is away');
+    works('A');
+    jest.advanceTimersByTime(10_000);
+    warn('A', 'is away');
+    jest.advanceTimersByTime(40_000);
+    expect(lines).toEqual([
+      ['A: is away', { times: 1 }],
+      ['A: back to normal', { times: 1, seconds: 0 }],
+      ['A: is away', { times: 2 }],
+    ]);
+  });
+
+  test('ends although a part of its subject is no longer used', () => {
+    const { lines, warn, works } = warnings();
+    warn('A', 'is away', 'not used again');
+    jest.advanceTimersByTime(60_000);
+    works('A', 'x');
+    jest.advanceTimersByTime(10_001);
+    expect(lines).toHaveLength(1);
+    works('A', 'x');
+    jest.advanceTimersByTime(10_000);
+    expect(lines).toHaveLength(2);
   });
 
   test('never shows the message of an error', () => {
     const reply = Object.assign(new Error("ERR unknown command 'HELLO', with args beginning with: 'the-password'"), {
       name: 'ReplyError',
     });
-    expect(failureInWords(reply)).toBe('it failed (ERR)');
-    expect(failureInWords(new Error('the-password'))).toBe('it failed (Error)');
+    expect(failureInWords(reply, 'all is lost')).toBe('it failed (ERR); all is lost');
+    expect(failureInWords(new Error('the-password'), 'all is lost')).toBe('it failed (Error); all is lost');
   });
 });
 
-/** Starts a gateway, and gives back its address and the warnings in its log. */
+const selfSigned =
+  'the TLS certificate is of an unknown authority (DEPTH_ZERO_SELF_SIGNED_CERT); requests that need it fail. Set NODE_EXTRA_CA_CERTS to the certificate of the authority';
+const expired =
+  'the TLS certificate is not valid now (CERT_HAS_EXPIRED); requests that need it fail. Renew it, and check the clocks';
+const otherName =
+  'the TLS certificate is for another name (ERR_TLS_CERT_ALTNAME_INVALID); requests that need it fail. Use a host name that is in the certificate';
+
+/** Starts a gateway, and gives back its address, and the warnings and recoveries in its log. */
 async function started(env: Record<string, string>) {
   const program = await buildProgram();
   const running = await program.start(env);
   cleanups.push(() => running.stop());
-  const warnings = () =>
+  const lines = (level: number) =>
     running
       .stderr()
       .split('\n')
-      .filter(line => line.startsWith('{'))
+      .filter(line => line.endsWith('}'))
       .map(line => JSON.parse(line))
-      .filter(({ level }) => level === 40)
+      .filter(line => line.level === level)
       .map(({ msg }): string => msg);
-  return { ...running, warnings };
+  return { ...running, warnings: () => lines(40), recoveries: () => lines(30).filter(line => /normal$/.test(line)) };
 }
 
 test('warns once of a wrong Redis password, without it, and once of rate limits that are not shared', async () => {
@@ -72,22 +144,57 @@ test('warns once of a wrong Redis password, without it, and once of rate limits 
   await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 3);
   expect(await counted(gateway.url, 'gateway_rate_limit_unenforced_total')).toBeGreaterThan(0);
   expect(gateway.warnings()).toEqual([
-    'REDIS_URL: the user or the password is wrong (WRONGPASS); until Redis is there, nothing is shared and exports are refused',
-    'Rate limits are not shared: Redis does not answer, and each gateway allows every client the whole limit',
+    'REDIS_URL: the user or the password is wrong (WRONGPASS); until Redis is there, nothing is shared and exports are refused. Correct them in the address',
+    'Rate limits: not shared, because Redis does not answer: each gateway allows every client the whole limit',
   ]);
   expect(gateway.stderr()).not.toContain('the-wrong-one');
 });
 
 test.each([
-  ['one Redis', 'redis://:a-password@127.0.0.1:1', 'connections are refused (ECONNREFUSED)'],
-  ['a Redis Cluster', 'redis://:a-password@127.0.0.1:1,redis://127.0.0.1:2', 'cannot connect (CLOSED)'],
-])('%s that is not there is one warning', async (_, REDIS_URL, words) => {
+  [
+    'one Redis',
+    'redis://:a-password@127.0.0.1:1',
+    'connections are refused (ECONNREFUSED)',
+    'Check host and port, and that the server runs',
+  ],
+  [
+    'a Redis that has no such name',
+    'redis://:a-password@nowhere.invalid',
+    'the name cannot be resolved (ENOTFOUND)',
+    'Check the host name and the DNS',
+  ],
+  [
+    'a Redis Cluster',
+    'redis://:a-password@127.0.0.1:1,redis://127.0.0.1:2',
+    'cannot connect (CLOSED)',
+    'Check hosts, ports, and redis:// or rediss://',
+  ],
+  [
+    'a Redis Cluster that has no such names',
+    'redis://:a-password@nowhere.invalid,redis://nowhere.invalid',
+    'cannot connect (CLOSED)',
+    'Check hosts, ports, and redis:// or rediss://',
+  ],
+])('%s that is not there is one warning', async (_, REDIS_URL, words, advice) => {
   const gateway = await started({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL });
   await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 2);
   expect(gateway.warnings()).toEqual([
-    `REDIS_URL: ${words}; until Redis is there, nothing is shared and exports are refused`,
+    `REDIS_URL: ${words}; until Redis is there, nothing is shared and exports are refused. ${advice}`,
   ]);
   expect(gateway.stderr()).not.toContain('a-password');
+});
+
+test('warns of a Redis that expects TLS', async () => {
+  const server = createSecureServer({ key: privateKey, cert: selfSignedCertificate });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  cleanups.push(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const gateway = await started({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL: `redis://127.0.0.1:${port}` });
+  await until(() => gateway.warnings().length > 0);
+  // It depends on the moment whether the client reads the end of the connection first, or fails to write.
+  expect(gateway.warnings()[0]).toMatch(
+    /^REDIS_URL: (cannot connect \(CLOSED\)|the connection was closed \((ECONNRESET|EPIPE)\)); until .*(redis:\/\/ or rediss:\/\/|expects TLS)$/,
+  );
 });
 
 /** A gateway without rate limits over a Redis of its own and a service that always sends `body`. */
@@ -106,9 +213,19 @@ async function startedOverRedis(body: object) {
 }
 
 test.each([
-  ['is full', ['config', 'set', 'maxmemory', '1'], 'Redis is full and can evict nothing (OOM)'],
-  ['is a replica', ['replicaof', '127.0.0.1', '1'], 'this Redis is a replica and takes no writes (READONLY)'],
-])('a Redis that %s is one warning', async (_, command, words) => {
+  [
+    'is full',
+    ['config', 'set', 'maxmemory', '1'],
+    'Redis is full and can evict nothing (OOM)',
+    'Raise maxmemory, or set maxmemory-policy',
+  ],
+  [
+    'is a replica',
+    ['replicaof', '127.0.0.1', '1'],
+    'this Redis is a replica and takes no writes (READONLY)',
+    'Use the address of the primary',
+  ],
+])('a Redis that %s is one warning', async (_, command, words, advice) => {
   const { redis, gateway } = await startedOverRedis({});
   const client = new Redis(redis.url);
   cleanups.push(() => client.disconnect());
@@ -118,7 +235,7 @@ test.each([
   }
   await until(() => gateway.warnings().length > 0);
   expect(gateway.warnings()).toEqual([
-    `REDIS_URL: ${words}; until commands succeed again, less is shared and exports may be refused`,
+    `REDIS_URL: ${words}; until commands succeed again, less is shared and exports may be refused. ${advice}`,
   ]);
 });
 
@@ -138,7 +255,7 @@ test('warns once of a Redis that does not answer, and only the first request wai
   // A request that waited for Redis would take longer than this. A busy machine delays some that do not.
   expect(Math.min(...times)).toBeLessThan(200);
   expect(gateway.warnings()).toEqual([
-    'REDIS_URL: no answer in time (TIMEOUT); until commands succeed again, less is shared and exports may be refused',
+    'REDIS_URL: no answer in time (TIMEOUT); until commands succeed again, less is shared and exports may be refused. Check the load of the server, and the network',
   ]);
 });
 
@@ -158,11 +275,34 @@ test('warns once for each unreachable address of the service, with the cause', a
   }
   expect(gateway.warnings().sort()).toEqual([
     expect.stringMatching(
-      /^UPSTREAM_API_URL: the name cannot be resolved \((ENOTFOUND|EAI_AGAIN)\); requests that need it fail$/,
+      /^UPSTREAM_API_URL: the name cannot be resolved \((ENOTFOUND|EAI_AGAIN)\); requests that need it fail\. Check the host name and the DNS$/,
     ),
-    expect.stringMatching(/^UPSTREAM_BASE_URL: the TLS handshake failed \(\w+\); requests that need it fail$/),
-    'UPSTREAM_DEV_URL: connections are refused (ECONNREFUSED); requests that need it fail',
+    expect.stringMatching(
+      /^UPSTREAM_BASE_URL: the TLS handshake failed \(\w+\); requests that need it fail\. Check that this port uses TLS$/,
+    ),
+    'UPSTREAM_DEV_URL: connections are refused (ECONNREFUSED); requests that need it fail. Check host and port, and that the server runs',
   ]);
+});
+
+test.each([
+  ['is signed by itself', selfSignedCertificate, undefined, selfSigned],
+  ['expired', expiredCertificate, expiredCertificate, expired],
+  ['is for another name', selfSignedCertificate, selfSignedCertificate, otherName],
+])('a service whose certificate %s is one warning, with what to do', async (_, cert, trusted, words) => {
+  const server = createTlsServer({ key: privateKey, cert }, (_, response) => response.end('{}'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  cleanups.push(() => server.close());
+  const folder = await mkdtemp(join(tmpdir(), 'certificates-'));
+  cleanups.push(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'trusted.pem');
+  await writeFile(file, trusted ?? '');
+  const host = words === otherName ? 'localhost' : '127.0.0.1';
+  const gateway = await started({
+    UPSTREAM_BASE_URL: `https://${host}:${(server.address() as AddressInfo).port}`,
+    ...(trusted !== undefined && { NODE_EXTRA_CA_CERTS: file }),
+  });
+  for (const first of [1, 2]) await ask(`${gateway.url}/graphql`, `{ events(first: ${first}) { totalCount } }`);
+  expect(gateway.warnings()).toEqual([`UPSTREAM_BASE_URL: ${words}`]);
 });
 
 test('warns once for each cause of failure of the service, and counts bodies that cannot be parsed', async () => {
@@ -189,15 +329,20 @@ test('warns once for each cause of failure of the service, and counts bodies tha
     'UPSTREAM_DEV_URL: The service answered with a status that it does not document (HTTP 302); requests that need it fail',
   ]);
   expect(other.warnings()).toEqual([
-    'UPSTREAM_BASE_URL: the answer is not HTTP (HTTPParserError); requests that need it fail',
+    'UPSTREAM_BASE_URL: the answer is not HTTP (HTTPParserError); requests that need it fail. Check host and port, and whether the server expects https',
   ]);
   expect(await counted(gateway.url, 'gateway_upstream_drift_total', { field: 'events' })).toBe(2);
 });
 
 test.each([
-  ['is not there', 0, 'connections are refused (ECONNREFUSED)'],
-  ['refuses the credentials', 401, 'the credentials are not accepted (HTTP 401)'],
-])('a collector that %s is one warning, without its headers', async (_, status, words) => {
+  ['is not there', 0, 'connections are refused (ECONNREFUSED)', 'Check host and port, and that the server runs'],
+  [
+    'refuses the credentials',
+    401,
+    'the credentials are not accepted (HTTP 401)',
+    'Check the headers that are configured for it',
+  ],
+])('a collector that %s is one warning, without its headers', async (_, status, words, advice) => {
   const service = await startStubService((_, response) => reply(response, 200, {}));
   const collector = await startStubService((_, response) => reply(response, status, {}));
   cleanups.push(() => Promise.all([service.close(), collector.close()]));
@@ -215,8 +360,50 @@ test.each([
   }
   const warnings = gateway.warnings();
   expect(warnings.filter(line => line.startsWith('OTEL_'))).toEqual([
-    `OTEL_EXPORTER_OTLP_ENDPOINT: ${words}; traces are lost`,
+    `OTEL_EXPORTER_OTLP_ENDPOINT: ${words}; traces are lost. ${advice}`,
   ]);
   expect(warnings).toContain('OpenTelemetry: unknown OTEL_TRACES_SAMPLER value');
   expect(gateway.stderr()).not.toContain('the-secret');
 });
+
+test('a circuit breaker, the service and Redis are logged when they fail, and when they recover', async () => {
+  const redis = await startRedis({ args: ['--requirepass', 'the-right-one'] });
+  cleanups.push(() => redis.stop());
+  const failing = await startStubService((_, response) => reply(response, 500, {}));
+  cleanups.push(() => failing.close());
+  const gateway = await started({
+    UPSTREAM_BASE_URL: failing.origin,
+    REDIS_URL: `redis://:another@127.0.0.1:${redis.port}`,
+    LOG_LEVEL: 'info',
+    RATE_LIMIT_PER_ADDRESS: '1000000',
+    RATE_LIMIT_PER_CREDENTIAL: '1000000',
+  });
+  const askOne = (first: number) => ask(`${gateway.url}/graphql`, `{ events(first: ${first}) { totalCount } }`);
+  const warnings = () => gateway.warnings().filter(line => !line.startsWith('R'));
+  let first = 0;
+  await until(async () => {
+    first += 1;
+    await askOne(first);
+    return warnings().length > 1;
+  });
+  expect(warnings()).toEqual([
+    'UPSTREAM_BASE_URL: The service failed (HTTP 500); requests that need it fail',
+    'Circuit breaker of events: it opened for one credential, because more than half of its calls failed; for 5 seconds it refuses calls. The warning about the address has the cause',
+  ]);
+  const admin = new Redis(`redis://:the-right-one@127.0.0.1:${redis.port}`);
+  cleanups.push(() => admin.disconnect());
+  await admin.config('SET', 'requirepass', 'another');
+  failing.handle = (_, response) =>
+    reply(response, 200, { meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10 }, data: [] });
+  await until(async () => {
+    first = (first % 100) + 1;
+    await askOne(first);
+    return gateway.recoveries().length >= 4;
+  }, 30_000);
+  expect(gateway.recoveries().sort()).toEqual([
+    'Circuit breaker of events: back to normal',
+    'REDIS_URL: back to normal',
+    'Rate limits: back to normal',
+    'UPSTREAM_BASE_URL: back to normal',
+  ]);
+}, 60_000);

@@ -4,13 +4,15 @@ import { Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
 import type { Telemetry } from '../observability/telemetry.js';
-import { failedCommand } from '../observability/warnings.js';
+import { closed, failedCommand } from '../observability/warnings.js';
 
 /** One Redis, or a Cluster of them. */
 export type RedisClient = Redis | Cluster;
 
 /** A command that takes longer fails, and the gateway asks the service instead. */
 const commandTimeoutMs = 250;
+/** Includes the TLS handshake, which a server without TLS does not answer. */
+const longestConnectMs = 5_000;
 const longestReconnectPauseMs = 1_000;
 const longestFirstContactMs = 1_000;
 
@@ -28,6 +30,7 @@ export function connectRedis(urls: readonly string[], onError: (error: Error) =>
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     disconnectTimeout: 100,
+    connectTimeout: longestConnectMs,
   };
   const client =
     others.length === 0
@@ -37,7 +40,17 @@ export function connectRedis(urls: readonly string[], onError: (error: Error) =>
           clusterRetryStrategy: reconnectPause,
           redisOptions: { ...shared, ...credentialsOf(url) },
         });
+  // ioredis emits no error if it cannot resolve the nodes of a Cluster, or if a server closes the connection before it is ready.
+  let isExplained = false;
+  client.on('ready', () => {
+    isExplained = true;
+  });
+  client.on('reconnecting', () => {
+    if (!isExplained) onError(new Error(closed));
+    isExplained = false;
+  });
   client.on('error', (error: Error) => {
+    isExplained = true;
     // A consequence of the `disconnect` below.
     if (error.message.startsWith("Stream isn't writeable")) return;
     onError(error);
@@ -72,14 +85,14 @@ function credentialsOf(url: string) {
 const faultsInARow = 3;
 const restMs = 1_000;
 
+type RedisTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks'>;
+
 /** Runs one or several commands, and counts a fault of Redis. @throws what `run` throws. */
-export async function countFaults<T>(
-  telemetry: Pick<Telemetry, 'redisFault'>,
-  command: string,
-  run: () => Promise<T>,
-): Promise<T> {
+export async function countFaults<T>(telemetry: RedisTelemetry, command: string, run: () => Promise<T>): Promise<T> {
   try {
-    return await run();
+    const result = await run();
+    telemetry.redisWorks(command);
+    return result;
   } catch (error) {
     telemetry.redisFault(command, error);
     throw error;
@@ -93,7 +106,7 @@ export type RedisGuard = <T>(command: string, run: () => Promise<T>) => Promise<
  * A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. Each guard judges by itself. After
  * each rest, one command is sent as a trial. Cockatiel's breaker would rest by the wall clock, which can be set.
  */
-export function createRedisGuard(telemetry: Pick<Telemetry, 'redisFault'>): RedisGuard {
+export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
   let faults = 0;
   let restsUntil = 0;
   const rest = () => {

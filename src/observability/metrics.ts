@@ -4,7 +4,7 @@ import type { Telemetry } from './telemetry.js';
 /** The registry behind `/metrics`, and the functions that count events in it. */
 export interface Metrics {
   readonly registry: Registry;
-  readonly telemetry: Omit<Telemetry, 'warn'>;
+  readonly telemetry: Omit<Telemetry, 'warn' | 'works' | 'redisWorks'>;
   /** Adds a gauge whose value is read at each scrape. */
   gauge(name: string, help: string, read: () => number): void;
 }

@@ -17,28 +17,29 @@ import type { Telemetry } from './telemetry.js';
 import { failureInWords } from './warnings.js';
 
 const serviceName = 'market-intelligence-gateway';
+/** The subject of the warning that traces are lost. */
+const collector = 'OTEL_EXPORTER_OTLP_ENDPOINT';
+/** A span whose export fails has failed by then, in milliseconds. OpenTelemetry does not say when an export succeeds. */
+const exportedMs = 60_000;
 /** How long closing waits for the collector, in milliseconds. */
 const longestFlushMs = 2_000;
 
 /**
  * Tracing by OpenTelemetry, which reads its own variables (`OTEL_*`). Imported only where tracing is on, because it is large. Only the trace context
  * is passed on, not the baggage, with which a client could send anything to the service.
- * @param warn is called where traces are lost or a variable of OpenTelemetry is invalid.
+ * @param telemetry is told where traces are lost or a variable of OpenTelemetry is invalid.
  */
-export function startTracing(warn: Telemetry['warn']): Tracing {
+export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>): Tracing {
   const told = (message: string, ...more: unknown[]) => {
     // A component puts its own name first. Text in quotes or brackets may be the value of a header.
     const [text = message] = [message, ...more].filter(part => typeof part === 'string' && part.includes(' '));
     const words = String(text).replace(/ *["'`({[].*/s, '');
-    warn(`OpenTelemetry ${words}`, `OpenTelemetry: ${words}`);
+    warn('OpenTelemetry', words);
   };
   const silent = () => {};
   const logger = { error: told, warn: told, info: silent, debug: silent, verbose: silent };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  core.setGlobalErrorHandler(error => {
-    const words = failureInWords(error);
-    warn(`traces ${words}`, `OTEL_EXPORTER_OTLP_ENDPOINT: ${words}; traces are lost`);
-  });
+  core.setGlobalErrorHandler(error => warn(collector, failureInWords(error, 'traces are lost')));
   const named = resources.defaultResource().merge(resources.resourceFromAttributes({ 'service.name': serviceName }));
   const sdk = new NodeSDK({
     resource: named,
@@ -50,6 +51,7 @@ export function startTracing(warn: Telemetry['warn']): Tracing {
   sdk.start();
   const tracer = trace.getTracer(serviceName);
   const propagator = new core.W3CTraceContextPropagator();
+  const sent = () => works(collector, undefined, exportedMs);
   const contexts = new WeakMap<Span, Context>();
 
   function begin(kind: SpanKind, parent: Context): Span {
@@ -57,7 +59,7 @@ export function startTracing(warn: Telemetry['warn']): Tracing {
     const context = trace.setSpan(parent, span);
     const headers: Record<string, string> = {};
     propagator.inject(context, headers, defaultTextMapSetter);
-    const begun = { headers, end: ending(span) };
+    const begun = { headers, end: ending(span, sent) };
     contexts.set(begun, context);
     return begun;
   }
@@ -71,8 +73,9 @@ export function startTracing(warn: Telemetry['warn']): Tracing {
   };
 }
 
+/** @param sent is called for each span that will be exported. */
 const ending =
-  (span: OpenSpan): Span['end'] =>
+  (span: OpenSpan, sent: () => void): Span['end'] =>
   (name, attributes, error) => {
     span.updateName(name);
     span.setAttributes(attributes);
@@ -80,5 +83,6 @@ const ending =
       span.setAttribute('error.type', error);
       span.setStatus({ code: SpanStatusCode.ERROR });
     }
+    if (span.isRecording()) sent();
     span.end();
   };

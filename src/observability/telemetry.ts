@@ -27,10 +27,19 @@ export interface Telemetry {
   drift(name: string): void;
   /** A Redis command failed, or was not tried. @param error from Redis or its client; the log describes it. */
   redisFault(command: string, error: unknown): void;
+  /** A Redis command succeeded, or `connect`. */
+  redisWorks(command: string): void;
   /** A rate limit was counted by this process alone, because Redis is away. */
   rateLimitUnenforced(): void;
-  /** Something outside the gateway keeps failing: logs one line a minute for each cause. @param message a sentence without any secret. */
-  warn(cause: string, message: string): void;
+  /**
+   * Something outside the gateway failed. The log has at most one line a minute with the same words.
+   * @param subject what failed: the variable with its address, if it has one.
+   * @param words the cause, without any secret.
+   * @param part of the subject; the others may work.
+   */
+  warn(subject: string, words: string, part?: string): void;
+  /** A part of a subject works. If it failed before, and nothing of the subject fails for `afterMs`, the log says that the subject recovered. */
+  works(subject: string, part?: string, afterMs?: number): void;
   /** Something in Redis was ignored, because it was changed or not written by a gateway of this fleet. */
   malformed(what: Malformed): void;
   /** A poller started, or ended. */

@@ -1,70 +1,153 @@
 import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import type { Telemetry } from './telemetry.js';
 
-/** How long a warning about the same cause is suppressed, in milliseconds. */
+/** How long a warning with the same words is suppressed, in milliseconds. */
 const quietMs = 60_000;
-const mostCauses = 100;
+const maxCauses = 100;
+/** How long nothing of a subject may fail before the log says that it recovered. */
+const steadyMs = 10_000;
+
+/** Something outside the gateway that fails. */
+interface Subject {
+  /** When each of its parts failed last, in milliseconds of `performance.now()`. A part that worked since is not here. */
+  readonly failing: Map<string, number>;
+  readonly since: number;
+  failures: number;
+  isInLog: boolean;
+  recovery: NodeJS.Timeout | undefined;
+}
 
 /**
- * Writes at most one line a minute for each cause, by the monotonic clock. It remembers the hundred most recent causes.
+ * Logs what fails outside the gateway. The same line is written at most once a minute, with the number of failures since the last one (`times`).
+ * When nothing has failed for a while, the recovery is logged once. All times are monotonic.
  */
-export function createWarnOncePerMinute(write: (message: string) => void): (cause: string, message: string) => void {
-  const told = new LRUCache<string, true>({ max: mostCauses, ttl: quietMs, ttlResolution: 0, perf: performance });
-  return (cause, message) => {
-    if (told.has(cause)) return;
-    told.set(cause, true);
-    write(message);
+export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemetry, 'warn' | 'works'> {
+  const subjects = new Map<string, Subject>();
+  const suppressed = new LRUCache<string, { times: number; readonly timer: NodeJS.Timeout }>({
+    max: maxCauses,
+    dispose: ({ timer }) => clearTimeout(timer),
+  });
+
+  function write(name: string, subject: Subject, line: string, times: number): void {
+    const endMinute = () => {
+      const again = suppressed.get(line)?.times ?? 0;
+      suppressed.delete(line);
+      const current = subjects.get(name);
+      if (current !== undefined && again > 0) write(name, current, line, again);
+    };
+    suppressed.set(line, { times: 0, timer: setTimeout(endMinute, quietMs).unref() });
+    subject.isInLog = true;
+    log.warn({ times }, line);
+  }
+
+  return {
+    warn(name, words, part = '') {
+      const now = performance.now();
+      const subject = subjects.get(name) ?? newSubject(now);
+      subjects.set(name, subject);
+      subject.failures += 1;
+      subject.failing.set(part, now);
+      clearTimeout(subject.recovery);
+      subject.recovery = undefined;
+      const line = `${name}: ${words}`;
+      const same = suppressed.get(line);
+      if (same === undefined) write(name, subject, line, 1);
+      else same.times += 1;
+    },
+
+    works(name, part = '', afterMs = steadyMs) {
+      const subject = subjects.get(name);
+      if (subject === undefined || subject.recovery !== undefined) return;
+      const { failing, since } = subject;
+      failing.delete(part);
+      // A part that is not used any more does not count for ever.
+      const now = performance.now();
+      for (const [other, failedAt] of failing) if (now - failedAt > quietMs) failing.delete(other);
+      if (failing.size > 0) return;
+      const recover = () => {
+        subjects.delete(name);
+        const seconds = Math.round((now - since) / 1_000);
+        if (subject.isInLog) log.info({ times: subject.failures, seconds }, `${name}: back to normal`);
+      };
+      subject.recovery = setTimeout(recover, afterMs).unref();
+    },
   };
 }
+
+const newSubject = (since: number): Subject => ({
+  failing: new Map(),
+  since,
+  failures: 0,
+  isInLog: false,
+  recovery: undefined,
+});
 
 /** The message of ioredis where Redis took longer than `commandTimeout`. */
 const timedOut = 'Command timed out';
 
-/** Descriptions of the error codes of the system, TLS, undici and Redis, from the specific to the general. */
-const wordsByCode: readonly (readonly [code: RegExp, words: string])[] = [
-  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name cannot be resolved'],
-  [/^ECONNREFUSED$/, 'connections are refused'],
-  [/^CLOSED$/, 'cannot connect'],
-  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'the connection was closed'],
-  [/TIMEDOUT$|TIMEOUT$/, 'no answer in time'],
-  [/^E(HOST|NET)UNREACH$/, 'there is no network route'],
-  [/CERT|SIGNATURE|ISSUER/, 'the TLS certificate is not accepted'],
-  [/^(EPROTO|ERR_SSL_.*|ERR_TLS_.*)$/, 'the TLS handshake failed'],
-  [/^(HPE_|HTTPParserError$)/, 'the answer is not HTTP'],
-  [/^SELECT$/, 'there is no such database, or the user may not use it'],
-  [/^WRONGPASS$/, 'the user or the password is wrong'],
-  [/^NOAUTH$/, 'a password is needed'],
-  [/^NOPERM$/, 'the user may not do what the gateway needs'],
-  [/^OOM$/, 'Redis is full and can evict nothing'],
-  [/^READONLY$/, 'this Redis is a replica and takes no writes'],
-  [/^MISCONF$/, 'Redis cannot save to its disk and takes no writes'],
-  [/^NOREPLICAS$/, 'Redis has too few replicas and takes no writes'],
+/** The message of ioredis where a connection was closed before it could be used. */
+export const closed = 'Connection is closed.';
+
+/** Error codes of the system, TLS, undici and Redis, from the specific to the general: what each means, and what the operator can do. */
+const wordsByCode: readonly (readonly [code: RegExp, words: string, advice?: string])[] = [
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name cannot be resolved', 'Check the host name and the DNS'],
+  [/^ECONNREFUSED$/, 'connections are refused', 'Check host and port, and that the server runs'],
+  [/^CLOSED$/, 'cannot connect', 'Check hosts, ports, and redis:// or rediss://'],
+  [
+    /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
+    'the connection was closed',
+    'Check the log of the server, and whether it expects TLS',
+  ],
+  [/TIMEDOUT$|TIMEOUT$/, 'no answer in time', 'Check the load of the server, and the network'],
+  [/^E(HOST|NET)UNREACH$/, 'there is no network route', 'Check the routes and the firewall'],
+  [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, 'the TLS certificate is not valid now', 'Renew it, and check the clocks'],
+  [/ALTNAME/, 'the TLS certificate is for another name', 'Use a host name that is in the certificate'],
+  [
+    /SELF_SIGNED|ISSUER|LEAF_SIGNATURE/,
+    'the TLS certificate is of an unknown authority',
+    'Set NODE_EXTRA_CA_CERTS to the certificate of the authority',
+  ],
+  [/CERT|SIGNATURE/, 'the TLS certificate is not accepted', 'Check the certificate of the server'],
+  [/^(EPROTO|ERR_SSL_.*|ERR_TLS_.*)$/, 'the TLS handshake failed', 'Check that this port uses TLS'],
+  [/^(HPE_|HTTPParserError$)/, 'the answer is not HTTP', 'Check host and port, and whether the server expects https'],
+  [/^SELECT$/, 'there is no such database, or the user may not use it', 'Check the number at the end of the address'],
+  [/^WRONGPASS$/, 'the user or the password is wrong', 'Correct them in the address'],
+  [/^NOAUTH$/, 'a password is needed', 'Add it to the address'],
+  [/^NOPERM$/, 'the user may not do what the gateway needs', "Extend the user's rights in Redis"],
+  [/^OOM$/, 'Redis is full and can evict nothing', 'Raise maxmemory, or set maxmemory-policy'],
+  [/^READONLY$/, 'this Redis is a replica and takes no writes', 'Use the address of the primary'],
+  [/^MISCONF$/, 'Redis cannot save to its disk and takes no writes', 'Check the disk of Redis'],
+  [/^NOREPLICAS$/, 'Redis has too few replicas and takes no writes', 'Check the replicas'],
   [/^LOADING$/, 'Redis is still reading its data'],
-  [/^MASTERDOWN$/, 'this Redis is a replica that has lost its primary'],
-  [/^CLUSTERDOWN$/, 'a part of the Cluster has no primary'],
+  [/^MASTERDOWN$/, 'this Redis is a replica that has lost its primary', 'Check the primary'],
+  [/^CLUSTERDOWN$/, 'a part of the Cluster has no primary', 'Check the nodes of the Cluster'],
   [/^(ENOSPC|EDQUOT)$/, 'the disk is full'],
   [/^EROFS$/, 'the file system is read-only'],
   [/^(EACCES|EPERM)$/, 'access is denied'],
-  [/^HTTP 40[13]$/, 'the credentials are not accepted'],
+  [/^HTTP 40[13]$/, 'the credentials are not accepted', 'Check the headers that are configured for it'],
 ];
 
 /**
- * Describes the failure of a connection with its code: `connections are refused (ECONNREFUSED)`. It never includes the message of the error, which may
- * contain a password: Redis quotes the command that it does not understand.
+ * Describes a failure with its code, its consequence, and what to do: `connections are refused (ECONNREFUSED); traces are lost. Check host and port`. It
+ * never includes the message of the error, which may contain a password: Redis quotes the command that it does not understand.
  */
-export function failureInWords(error: unknown): string {
+export function failureInWords(error: unknown, consequence: string): string {
   const code = codeOf(error);
-  const [, words] = wordsByCode.find(([pattern]) => pattern.test(code)) ?? [];
-  return `${words ?? 'it failed'} (${code})`;
+  const [, words = 'it failed', advice] = wordsByCode.find(([pattern]) => pattern.test(code)) ?? [];
+  return `${words} (${code}); ${consequence}${advice === undefined ? '' : `. ${advice}`}`;
 }
 
 /**
  * The warning for a failed Redis command, or for `connect`. Undefined where the command was not sent, because the connection has a warning of its own.
  */
 export function redisWarning(command: string, error: unknown): string | undefined {
-  const words = `REDIS_URL: ${failureInWords(error)}`;
-  if (command === 'connect') return `${words}; until Redis is there, nothing is shared and exports are refused`;
+  if (command === 'connect') {
+    return failureInWords(error, 'until Redis is there, nothing is shared and exports are refused');
+  }
   const wasSent = error instanceof Error && (error.name === 'ReplyError' || error.message === timedOut);
-  return wasSent ? `${words}; until commands succeed again, less is shared and exports may be refused` : undefined;
+  if (!wasSent) return undefined;
+  return failureInWords(error, 'until commands succeed again, less is shared and exports may be refused');
 }
 
 /** The Redis command that failed with this error, in lower case; undefined for other errors. */
@@ -81,7 +164,7 @@ function codeOf(error: unknown): string {
   if ('code' in error && typeof error.code === 'number') return `HTTP ${error.code}`;
   // The two errors of ioredis itself have no code.
   if (error.message === timedOut) return 'TIMEOUT';
-  if (error.message === 'Connection is closed.') return 'CLOSED';
+  if (error.message === closed) return 'CLOSED';
   if (failedCommand(error) === 'select') return 'SELECT';
   // The first word of Redis' reply.
   return (error.name === 'ReplyError' && /^[A-Z]+(?= )/.exec(error.message)?.[0]) || error.name;

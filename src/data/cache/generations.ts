@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { createRedisGuard, type RedisClient } from '../redis.js';
+import { countFaults, createRedisGuard, type RedisClient } from '../redis.js';
 import type { FleetNamespace } from './keys.js';
 
 /**
@@ -74,10 +74,9 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
 
   async function renew(tag: string): Promise<void> {
     try {
-      await redis.set(keyOf(tag), randomUUID(), 'EX', lifetimeSeconds);
+      await countFaults(telemetry, 'SET', () => redis.set(keyOf(tag), randomUUID(), 'EX', lifetimeSeconds));
       owed.delete(tag);
-    } catch (error) {
-      telemetry.redisFault('SET', error);
+    } catch {
       owed.add(tag);
     }
   }

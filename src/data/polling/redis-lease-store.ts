@@ -22,7 +22,8 @@ export function redisLeaseStore(
   const subscriber = redis instanceof Cluster ? redis : redis.duplicate({ autoResubscribe: false });
   // A channel that cannot be subscribed to now is subscribed to when the connection is ready again.
   const subscribeTo = (channels: readonly string[]) => {
-    if (channels.length > 0) subscriber.subscribe(...channels).catch(error => telemetry.redisFault('SUBSCRIBE', error));
+    if (channels.length === 0) return;
+    countFaults(telemetry, 'SUBSCRIBE', () => subscriber.subscribe(...channels)).catch(() => {});
   };
   const resubscribe = () => subscribeTo([...subscribers.keys()]);
   const receive = (channel: string, text: string) => {

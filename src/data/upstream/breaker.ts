@@ -1,6 +1,7 @@
 import { BrokenCircuitError } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../auth/credentials.js';
+import type { Telemetry } from '../../observability/telemetry.js';
 import { isFailureOfService } from './call-errors.js';
 
 /** Calls count for ten seconds. With fewer than twenty, the failure rate means nothing. */
@@ -13,12 +14,23 @@ const maxScopes = 2_000;
 /**
  * The circuit breaker of one endpoint family. It opens for one scope for five seconds when more than half of that scope's calls fail. It opens
  * for all scopes when more than half of all calls fail, where the failures of one scope count at most as much as those of
- * all others, so that one credential cannot block the rest. It uses the monotonic clock, which cannot be set.
+ * all others, so that one credential cannot block the rest. It uses the monotonic clock, which cannot be set. The log says when it opens, and when it has
+ * stayed closed for a while.
  */
 export class Breaker {
   readonly #sample = new Sample();
   readonly #scopes = new LRUCache<Scope | 'none', ScopeBreaker>({ max: maxScopes });
+  readonly #telemetry: Pick<Telemetry, 'warn' | 'works'>;
+  /** The subject of its warnings. */
+  readonly #subject: string;
+  /** The scopes for which it opened, until it is known to be closed for all. */
+  readonly #opened = new Set<ScopeBreaker>();
   #openUntil = 0;
+
+  constructor(family: string, telemetry: Pick<Telemetry, 'warn' | 'works'>) {
+    this.#subject = `Circuit breaker of ${family}`;
+    this.#telemetry = telemetry;
+  }
 
   /** The breaker for the calls of one scope; undefined stands for sign-ins, which have no scope yet. */
   of(scope: Scope | undefined): ScopeBreaker {
@@ -34,8 +46,21 @@ export class Breaker {
     return performance.now() < this.#openUntil;
   }
 
+  /** A scope's breaker opened. */
+  openedFor(scope: ScopeBreaker): void {
+    this.#opened.add(scope);
+    this.#warn('it opened for one credential, because more than half of its calls failed');
+  }
+
+  #warn(words: string): void {
+    const consequence = `for ${openMs / 1_000} seconds it refuses calls`;
+    this.#telemetry.warn(this.#subject, `${words}; ${consequence}. The warning about the address has the cause`);
+  }
+
   countSuccess(): void {
     this.#sample.count(false);
+    for (const scope of this.#opened) if (!scope.isOpen) this.#opened.delete(scope);
+    if (this.#opened.size === 0 && !this.isOpen) this.#telemetry.works(this.#subject);
   }
 
   countFailure(): void {
@@ -46,7 +71,9 @@ export class Breaker {
     for (const breaker of this.#scopes.values()) worst = Math.max(worst, breaker.failures);
     const others = failures - worst;
     const counted = others + Math.min(worst, others);
-    if (isTooBad(calls - failures + counted, counted)) this.#openUntil = performance.now() + openMs;
+    if (!isTooBad(calls - failures + counted, counted)) return;
+    if (!this.isOpen) this.#warn('it opened for all credentials, because more than half of all calls failed');
+    this.#openUntil = performance.now() + openMs;
   }
 }
 
@@ -62,6 +89,10 @@ export class ScopeBreaker {
     this.#family = family;
   }
 
+  get isOpen(): boolean {
+    return this.#openUntil !== undefined && (this.#hasTrial || performance.now() < this.#openUntil);
+  }
+
   /** How many calls failed recently. */
   get failures(): number {
     return this.#sample.recent().failures;
@@ -71,7 +102,7 @@ export class ScopeBreaker {
   enter(): boolean {
     if (this.#family.isOpen) throw new BrokenCircuitError();
     if (this.#openUntil === undefined) return false;
-    if (this.#hasTrial || performance.now() < this.#openUntil) throw new BrokenCircuitError();
+    if (this.isOpen) throw new BrokenCircuitError();
     this.#hasTrial = true;
     return true;
   }
@@ -89,7 +120,10 @@ export class ScopeBreaker {
     } else if (isFailureOfService(error)) {
       this.#sample.count(true);
       const { calls, failures } = this.#sample.recent();
-      if (isTrial || isTooBad(calls, failures)) this.#openUntil ??= performance.now() + openMs;
+      if (this.#openUntil === undefined && (isTrial || isTooBad(calls, failures))) {
+        this.#openUntil = performance.now() + openMs;
+        this.#family.openedFor(this);
+      }
       this.#family.countFailure();
     }
   }

@@ -20,7 +20,7 @@ import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
 import type { Reply } from './reply.js';
-import type { Address, UpstreamRequest } from './request.js';
+import type { UpstreamRequest } from './request.js';
 
 /** The error for whatever ended a call. Its message names no address. */
 export function errorOfCall(error: unknown, isSafe: boolean): Error {
@@ -66,22 +66,33 @@ export function isFailureOfService(error: unknown): boolean {
   return !(error.cause instanceof Abandoned || error.cause instanceof BulkheadFull);
 }
 
+/** What a failure of the service means for clients. */
+export const requestsFail = 'requests that need it fail';
+
 /** Logs, once a minute for each cause, that the service fails at one of its addresses. @param words must not hold a secret. */
-export function warnOfService({ warn }: Pick<Telemetry, 'warn'>, address: Address, words: string): void {
-  const message = `${addressVariables[address]}: ${words}; requests that need it fail`;
-  warn(message, message);
+export function warnOfService(
+  { warn }: Pick<Telemetry, 'warn'>,
+  { address, family }: UpstreamRequest,
+  words: string,
+): void {
+  warn(addressVariables[address], words, family);
+}
+
+/** The service answered. */
+export function serviceWorks({ works }: Pick<Telemetry, 'works'>, { address, family }: UpstreamRequest): void {
+  works(addressVariables[address], family);
 }
 
 /** If a whole body could not be read, logs that and counts it as schema drift of the endpoint family. Ignores all other errors. */
 export function reportInvalidBody(
   telemetry: Pick<Telemetry, 'warn' | 'drift'>,
-  { address, family }: UpstreamRequest,
+  request: UpstreamRequest,
   error: unknown,
 ): void {
   // `send` itself reports a status that the service does not document.
   if (!(error instanceof UpstreamInvalidResponse) || error.upstream?.status != null) return;
-  telemetry.drift(family);
-  warnOfService(telemetry, address, error.message);
+  telemetry.drift(request.family);
+  warnOfService(telemetry, request, `${error.message}; ${requestsFail}`);
 }
 
 /** What a refusal says about the request: whether it was safe, and which of its arguments the service may reject. */

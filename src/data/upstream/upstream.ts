@@ -5,7 +5,15 @@ import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
 import { Breaker, type ScopeBreaker } from './breaker.js';
-import { callOutcome, errorOfCall, errorOfReply, isTransient, warnOfService } from './call-errors.js';
+import {
+  callOutcome,
+  errorOfCall,
+  errorOfReply,
+  isTransient,
+  requestsFail,
+  serviceWorks,
+  warnOfService,
+} from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener } from './exchange.js';
 import { createOrigins, type Origin, type UpstreamOptions } from './origins.js';
 import type { Reply } from './reply.js';
@@ -41,7 +49,7 @@ export function createUpstream(
   function breakerOf(family: string): Breaker {
     const found = breakers.get(family);
     if (found !== undefined) return found;
-    const breaker = new Breaker();
+    const breaker = new Breaker(family, telemetry);
     breakers.set(family, breaker);
     return breaker;
   }
@@ -191,10 +199,11 @@ export class Call implements Waiter, ExchangeListener {
   }
 
   onReply(reply: Reply): void {
-    const [state, { request, breaker, origin }] = [this.#state, this.#target];
+    const [state, { request, breaker, origin }, { telemetry }] = [this.#state, this.#target, this.#deps];
     if (state.name !== 'sending') return;
     this.#record(state, reply.status);
     if (reply.status >= 200 && reply.status <= 299) {
+      serviceWorks(telemetry, request);
       breaker.leave(state.isTrial);
       origin.bulkhead.leave();
       this.#release();
@@ -203,7 +212,9 @@ export class Call implements Waiter, ExchangeListener {
     }
     const refusal = errorOfReply(reply, request);
     if (refusal instanceof UpstreamFailure) {
-      warnOfService(this.#deps.telemetry, request.address, `${refusal.message} (HTTP ${reply.status})`);
+      warnOfService(telemetry, request, `${refusal.message} (HTTP ${reply.status}); ${requestsFail}`);
+    } else {
+      serviceWorks(telemetry, request);
     }
     this.#failAttempt(state, refusal);
   }
@@ -252,7 +263,7 @@ export class Call implements Waiter, ExchangeListener {
     span?.end(`${method} ${family}`, attributes, error);
     auth.metadata.upstreamCalls.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
     if (outcome === 'broken' || outcome === 'timeout') {
-      warnOfService(telemetry, request.address, failureInWords(failure?.cause));
+      warnOfService(telemetry, request, failureInWords(failure?.cause, requestsFail));
     }
   }
 }

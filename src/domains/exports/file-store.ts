@@ -16,10 +16,10 @@ type Teams = ReadonlyMap<string, TeamState>;
 /**
  * Stores everything in `exports.json` in the given folder, which it creates if necessary. Each change replaces the whole file: it writes a new
  * file, syncs it to the disk and renames it. A process killed at any moment leaves either the old file or the new one.
- * @param warn is called when the disk fails later on, for example because it is full. Only the change is lost; it fails with UPSTREAM_UNAVAILABLE.
+ * @param telemetry is told when the disk fails later on, for example because it is full. Only the change is lost; it fails with UPSTREAM_UNAVAILABLE.
  * @throws ConfigurationError if the folder is not writable, or if the file cannot be parsed. The file stays as it is, for an operator to look at.
  */
-export async function openFileStore(folder: string, warn: Telemetry['warn']): Promise<TeamStore> {
+export async function openFileStore(folder: string, telemetry: Pick<Telemetry, 'warn' | 'works'>): Promise<TeamStore> {
   const file = join(folder, 'exports.json');
   await prepare(folder);
   await removeLeftovers(folder);
@@ -37,6 +37,7 @@ export async function openFileStore(folder: string, warn: Telemetry['warn']): Pr
 
   async function write(changed: Teams): Promise<void> {
     version = await replace(folder, file, JSON.stringify({ version: 1, teams: Object.fromEntries(changed) }));
+    telemetry.works('DATA_DIR');
     teams = changed;
   }
 
@@ -48,8 +49,7 @@ export async function openFileStore(folder: string, warn: Telemetry['warn']): Pr
 
   function unavailable(error: NodeJS.ErrnoException): never {
     if (error.syscall === undefined) throw error;
-    const message = `DATA_DIR: ${failureInWords(error)}; exports are refused until it is writable again`;
-    warn(message, message);
+    telemetry.warn('DATA_DIR', failureInWords(error, 'exports are refused until it is writable again'));
     throw new UpstreamUnavailable('The export store is not available');
   }
 

@@ -18,11 +18,13 @@ const redisKey = 'mig:sessions:revoked';
 /** How long a reply of Redis is cached, so that a busy session costs one round trip a second. */
 const cachedMs = 1_000;
 const mostCached = 50_000;
+/** The subject of the warning. */
+const subject = 'Sign-outs';
 
 /** With Redis, a revocation applies on all instances: at once on the one that made it, within a second on the others. */
 export function createRevocations(
   redis: RedisClient | undefined,
-  telemetry: Pick<Telemetry, 'redisFault' | 'warn'>,
+  telemetry: Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' | 'works'>,
 ): Revocations {
   const revoked = new Map<string, number>();
   const unsaved = new Map<string, number>();
@@ -36,8 +38,9 @@ export function createRevocations(
       await client.zremrangebyscore(redisKey, '-inf', Date.now());
       return true;
     });
-    if (saved) for (const [session] of saving) unsaved.delete(session);
-    else warnOfOutage();
+    if (!saved) return warnOfOutage();
+    telemetry.works(subject);
+    for (const [session] of saving) unsaved.delete(session);
   }
 
   async function read(client: RedisClient, session: string): Promise<boolean> {
@@ -46,14 +49,15 @@ export function createRevocations(
       warnOfOutage();
       return false;
     }
+    telemetry.works(subject);
     if (unsaved.size > 0) await save(client);
     return score.found !== null;
   }
 
   const warnOfOutage = () =>
     telemetry.warn(
-      'sessions',
-      'Redis is unavailable: until it is back, sessions that were signed out on another instance are still accepted',
+      subject,
+      'not shared, because Redis is unavailable: until it is back, sessions that were signed out on another instance are still accepted',
     );
 
   return {

@@ -31,7 +31,7 @@ export interface RateBounds {
   readonly perAddress: number;
 }
 
-type RateLimitTelemetry = Pick<Telemetry, 'redisFault' | 'warn' | 'rateLimitUnenforced'>;
+type RateLimitTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' | 'works' | 'rateLimitUnenforced'>;
 
 const windowSeconds = 60;
 /** How many clients are counted at once. The least recently counted one is dropped first. */
@@ -40,6 +40,9 @@ const mostClients = 50_000;
 const retryMs = 1_000;
 /** A process takes a limit from Redis in this many shares, so that a client costs at most so many round trips in a window. */
 const sharesPerWindow = 100;
+
+/** The subject of the warning. */
+const subject = 'Rate limits';
 
 /** A part of a limit that this process counts by itself. */
 interface Share {
@@ -116,13 +119,16 @@ function createCounter(
         }
         telemetry.redisFault('rate limit', refused);
         telemetry.warn(
-          'rate limit',
-          'Rate limits are not shared: Redis does not answer, and each gateway allows every client the whole limit',
+          subject,
+          'not shared, because Redis does not answer: each gateway allows every client the whole limit',
         );
         return withoutRedis(key);
       },
     );
     shares.set(key, share);
+    if (share.retryAt !== undefined) return;
+    telemetry.redisWorks('rate limit');
+    telemetry.works(subject);
   }
 
   function takeOnce(key: string, from: RedisCounter): Promise<void> {

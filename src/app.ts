@@ -162,8 +162,9 @@ async function listen({ app }: Gateway, { host, port }: Config): Promise<string>
 /** For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed. */
 const withName = (address: string) => address.replace('//127.0.0.1:', '//localhost:');
 
-function greeting(address: string, { staticDir }: Config, { sandbox }: Gateway): string {
-  const lines = [`Market Intelligence Gateway: ${address}/graphql (open it in a browser for GraphiQL)`];
+function greeting(address: string, { staticDir, introspection }: Config, { sandbox }: Gateway): string {
+  const graphiql = introspection ? ' (open it in a browser for GraphiQL)' : '';
+  const lines = [`Market Intelligence Gateway: ${address}/graphql${graphiql}`];
   if (staticDir !== undefined) lines.push(`Front end: ${address}/`);
   if (sandbox !== undefined) {
     const { keys, users } = sandbox.demo;

@@ -130,8 +130,12 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   registerMonitoring(app, { isClosing, loadShedding, registry: metrics.registry });
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
+    registerGraphiql(app, {
+      path: '/graphql',
+      tabs: [...examples],
+      defaultHeaders: graphiqlHeaders(demoKey, explains),
+    });
   }
-  registerGraphiql(app, { path: '/graphql', tabs: [...examples], defaultHeaders: graphiqlHeaders(demoKey, explains) });
   const execution = {
     schema,
     services,
@@ -144,8 +148,8 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   };
   const apollo = await registerGraphql(app, { ...execution, explains, responseCache, executor: config.executor });
   registerSubscriptions(app, { ...execution, apollo, requestLimits, connections, bounds: seams.streams });
-  if (config.staticDir === undefined) redirectToGraphiql(app, '/graphql');
-  else await registerStaticFiles(app, config.staticDir);
+  if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
+  else if (introspection) redirectToGraphiql(app, '/graphql');
   app.addHook('onClose', async () => loadShedding.close());
   return app;
 }

@@ -506,4 +506,10 @@ describe('without introspection', () => {
     expect(silent?.status).toBe(404);
     expect(printSchema(buildSchema((await open?.text()) ?? ''))).toContain('type Market');
   });
+
+  test.each(['/', '/graphql', '/graphql/assets/graphiql.css'])('serves no GraphiQL at %s', async path => {
+    const response = await fetch(closed.url + path, { headers: { accept: 'text/html' }, redirect: 'manual' });
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    expect(response.headers.get('content-type')).not.toContain('html');
+  });
 });

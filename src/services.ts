@@ -68,7 +68,8 @@ const memoryBytes = 32 * 1024 * 1024;
 export async function createServices(config: Config, deps: ServicesDeps): Promise<BuiltServices> {
   const { schema, teams, telemetry, tracing, seams } = deps;
   const upstream = createUpstream(config.upstream, telemetry, seams.wire, tracing);
-  const redis = config.redis && connectRedis(config.redis, error => telemetry.redisFault('connect', error));
+  const urls = config.redis?.map(url => url.reveal());
+  const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
   redis?.on('ready', () => telemetry.redisWorks('connect'));
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const shared = redis && {

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { ConfigurationError } from '../src/config/configuration-error.js';
 
@@ -97,7 +100,6 @@ test('reads every variable', () => {
       timeoutMs: 2_500,
       connections: 64,
     },
-    redis: ['redis://user:word@one:6379/2', 'rediss://two:6380'],
     eventsSearchParam: 'search.text',
     keywordSuggestionPath: '/v2/discovery/keywords',
     teamsFile: '/etc/teams.json',
@@ -117,6 +119,7 @@ test('reads every variable', () => {
     persistedDocuments: { file: '/etc/documents.json', mode: 'only' },
   });
   expect(config.sessionSecrets.map(secret => secret.reveal())).toEqual([secretOf('a'), secretOf('b')]);
+  expect(config.redis?.map(url => url.reveal())).toEqual(['redis://user:word@one:6379/2', 'rediss://two:6380']);
   expect(readConfig({ EXPLAIN: 'true' }).explain).toBe(true);
   expect(readConfig({ UPSTREAM_BASE_URL: 'https://service.test' }).pollIntervalMs).toBe(30_000);
 });
@@ -144,14 +147,74 @@ test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
 });
 
 test('secrets print as [secret]', () => {
-  const config = readConfig({ SESSION_SECRET: secretOf('a') });
+  const config = readConfig({ SESSION_SECRET: secretOf('a'), REDIS_URL: 'redis://:aaaa@one:6379' });
   for (const text of [
     inspect(config, { depth: 9, showHidden: true }),
     JSON.stringify(config),
-    `${config.sessionSecrets}`,
+    `${config.sessionSecrets} ${config.redis}`,
   ]) {
     expect(text).not.toContain('aaaa');
   }
+});
+
+describe('a secret in a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'secrets-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  let files = 0;
+  const fileOf = (text: string) => {
+    files += 1;
+    const path = join(folder, String(files));
+    writeFileSync(path, text);
+    return path;
+  };
+
+  test.each(['', '\n', '\r\n'])('is read without the newline at its end: %j', end => {
+    const config = readConfig({
+      NODE_ENV: 'production',
+      SANDBOX: 'true',
+      SESSION_SECRET_FILE: fileOf(`${secretOf('a')},${secretOf('b')}${end}`),
+      REDIS_URL_FILE: fileOf(`redis://:word@one:6379${end}`),
+    });
+    expect(config.sessionSecrets.map(secret => secret.reveal())).toEqual([secretOf('a'), secretOf('b')]);
+    expect(config.redis?.map(url => url.reveal())).toEqual(['redis://:word@one:6379']);
+  });
+
+  test('is not read if the name of the file is empty', () => {
+    expect(readConfig({ REDIS_URL_FILE: ' ', REDIS_URL: 'redis://one' }).redis).toHaveLength(1);
+  });
+
+  test('must not be in the environment too', () => {
+    const env = { REDIS_URL_FILE: fileOf('redis://one'), REDIS_URL: 'redis://one' };
+    expect(faultsOf(env)).toEqual(['REDIS_URL_FILE: must not be set where REDIS_URL is set']);
+  });
+
+  test.each(['', '\n', ' \n\n'])('must not be empty: %j', content => {
+    const file = fileOf(content);
+    const env = { NODE_ENV: 'production', SANDBOX: 'true', SESSION_SECRET_FILE: file };
+    expect(faultsOf(env)).toEqual([`SESSION_SECRET_FILE: ${file} is empty`]);
+  });
+
+  test.each([
+    ['missing', 'ENOENT'],
+    ['.', 'EISDIR'],
+  ])('must be readable: %s', (name, code) => {
+    const [fault, ...others] = faultsOf({ SESSION_SECRET_FILE: join(folder, name) });
+    expect([fault, others]).toEqual([
+      expect.stringMatching(new RegExp(`^SESSION_SECRET_FILE: .* cannot be read: ${code}`)),
+      [],
+    ]);
+  });
+
+  test('is checked like the variable, and never printed', () => {
+    const [fault, ...others] = faultsOf({ SESSION_SECRET_FILE: fileOf('a short secret') });
+    expect([fault, others]).toEqual(['SESSION_SECRET: each secret must have at least 32 characters', []]);
+  });
+
+  test('is read for secrets only', () => {
+    expect(faultsOf({ UPSTREAM_BASE_URL_FILE: fileOf('http://service.test') })).toEqual([
+      'UPSTREAM_BASE_URL_FILE: unknown variable',
+    ]);
+  });
 });
 
 test('in production, exports from the sandbox reach private addresses only if configured', () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { ConfigurationError, closestName, faultsIn } from './configuration-error.js';
+import { ConfigurationError, closestName, faultsIn, reasonOf } from './configuration-error.js';
 import { Secret } from './secret.js';
 
 const blankIsAbsent = (value: unknown) => (typeof value === 'string' && value.trim() === '' ? undefined : value);
@@ -47,10 +48,14 @@ const redisAddress = (text: string) => {
   return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password) && isDatabase;
 };
 
-const redisAddresses = list.refine(
-  urls => urls.every(redisAddress),
-  'must be redis:// or rediss:// addresses, percent-encoded where they need it, ending with nothing or the number of a database, with commas between the nodes of a Cluster',
-);
+const asSecrets = (all: readonly string[]) => all.map(each => new Secret(each));
+
+const redisAddresses = list
+  .refine(
+    urls => urls.every(redisAddress),
+    'must be redis:// or rediss:// addresses, percent-encoded where they need it, ending with nothing or the number of a database, with commas between the nodes of a Cluster',
+  )
+  .transform(asSecrets);
 
 /** Secrets that have been published in this repository: anyone could seal cookies with them. */
 const publicSecrets = new Set(['for-trying-out-only-set-your-own-secret']);
@@ -58,7 +63,15 @@ const publicSecrets = new Set(['for-trying-out-only-set-your-own-secret']);
 const secrets = list
   .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
   .refine(all => !all.some(secret => publicSecrets.has(secret)), 'must not be the public example of docker-compose.yml')
-  .transform(all => all.map(secret => new Secret(secret)));
+  .transform(asSecrets);
+
+/** The settings whose values are secrets. Each NAME can also be set by `NAME_FILE`, the path of a file that contains the value. */
+const secretSettings = {
+  REDIS_URL: optional(redisAddresses),
+  SESSION_SECRET: optional(secrets),
+} satisfies Record<string, z.ZodType<readonly Secret[] | undefined>>;
+
+const fileNameOf = (name: string) => `${name}_FILE`;
 
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 
@@ -79,6 +92,7 @@ const origins = list.refine(
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 const environment = z.object({
+  ...secretSettings,
   HOST: withDefault(z.string(), '127.0.0.1'),
   PORT: withDefault(wholeNumber(0, 65_535), 4000),
   UPSTREAM_BASE_URL: optional(httpAddress),
@@ -87,8 +101,6 @@ const environment = z.object({
   UPSTREAM_TIMEOUT_MS: withDefault(wholeNumber(1, 600_000), 10_000),
   UPSTREAM_CONNECTIONS: withDefault(wholeNumber(1, 10_000), 128),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(httpAddress),
-  REDIS_URL: optional(redisAddresses),
-  SESSION_SECRET: optional(secrets),
   EVENTS_SEARCH_PARAM: optional(z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter')),
   KEYWORD_SUGGESTION_PATH: optional(z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /')),
   TEAMS_FILE: optional(z.string()),
@@ -123,6 +135,9 @@ const environment = z.object({
   PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),
 });
 
+/** Environment variables. An empty one counts as absent. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /** The time between two polls, in milliseconds: the sandbox's jobs run for seconds, the service's for minutes (docs/upstream-api.md: Discovery workflow). */
 const pollMs = { sandbox: 1_000, service: 30_000 };
 
@@ -131,9 +146,31 @@ const ownPrefixes = /^(UPSTREAM|SESSION|EXPORT|MCP)_/;
 /** Names of other programs with such a prefix: X11's session manager sets this one on every Linux desktop. */
 const namesOfOthers = new Set(['SESSION_MANAGER']);
 
+/** The values of secrets that are in files, and a fault for each file that cannot be used. A newline at the end does not matter: lists are trimmed. */
+function readSecretFiles(env: Environment): { readonly values: Environment; readonly faults: readonly string[] } {
+  const values: Record<string, string> = {};
+  const faults: string[] = [];
+  for (const name of Object.keys(secretSettings)) {
+    const file = blankIsAbsent(env[fileNameOf(name)]);
+    if (typeof file !== 'string') continue;
+    if (blankIsAbsent(env[name]) !== undefined) {
+      faults.push(`${fileNameOf(name)}: must not be set where ${name} is set`);
+      continue;
+    }
+    try {
+      const value = readFileSync(file, 'utf8');
+      if (blankIsAbsent(value) === undefined) faults.push(`${fileNameOf(name)}: ${file} is empty`);
+      else values[name] = value;
+    } catch (error) {
+      faults.push(`${fileNameOf(name)}: ${file} cannot be read: ${reasonOf(error)}`);
+    }
+  }
+  return { values, faults };
+}
+
 /** Faults for variables that look like the gateway's but have no effect. */
-function unknownNames(env: Record<string, string | undefined>): string[] {
-  const known = Object.keys(environment.shape);
+function unknownNames(env: Environment): string[] {
+  const known = [...Object.keys(environment.shape), ...Object.keys(secretSettings).map(fileNameOf)];
   return Object.keys(env)
     .filter(name => ownPrefixes.test(name) && blankIsAbsent(env[name]) !== undefined)
     .filter(name => !known.includes(name) && !namesOfOthers.has(name))
@@ -146,7 +183,7 @@ function unknownNames(env: Record<string, string | undefined>): string[] {
 const addressNames = ['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL'];
 
 /** Faults where one variable requires another. */
-function disagreements(env: Record<string, string | undefined>): string[] {
+function disagreements(env: Environment): string[] {
   const faults: string[] = [];
   const isSet = (name: string) => blankIsAbsent(env[name]) !== undefined;
   const isProduction = env.NODE_ENV === 'production';
@@ -160,7 +197,7 @@ function disagreements(env: Record<string, string | undefined>): string[] {
       "UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or set SANDBOX=true to serve the sandbox's invented data",
     );
   }
-  if (isProduction && !isSet('SESSION_SECRET')) {
+  if (isProduction && !isSet('SESSION_SECRET') && !isSet(fileNameOf('SESSION_SECRET'))) {
     faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
   }
   const mode = env.PERSISTED_DOCUMENTS_MODE?.trim();
@@ -183,7 +220,7 @@ export interface Config {
     readonly connections: number;
   };
   /** One address, or the nodes of a Cluster. */
-  readonly redis: readonly string[] | undefined;
+  readonly redis: readonly Secret[] | undefined;
   /** The first one seals cookies and derives scopes; all of them open cookies. Never empty. */
   readonly sessionSecrets: readonly [Secret, ...Secret[]];
   readonly eventsSearchParam: string | undefined;
@@ -229,12 +266,19 @@ export interface Config {
 }
 
 /**
- * The configuration that an environment describes. An empty variable counts as absent.
+ * The configuration that an environment and the files of its secrets describe.
  * @throws ConfigurationError that names every wrong variable, not only the first.
  */
-export function readConfig(env: Record<string, string | undefined>): Config {
-  const result = environment.safeParse(env);
-  const faults = [...(result.success ? [] : faultsIn(result.error)), ...unknownNames(env), ...disagreements(env)];
+export function readConfig(env: Environment): Config {
+  const files = readSecretFiles(env);
+  const given = Object.keys(environment.shape).map(name => [name, files.values[name] ?? env[name]]);
+  const result = environment.safeParse(Object.fromEntries(given));
+  const faults = [
+    ...(result.success ? [] : faultsIn(result.error)),
+    ...files.faults,
+    ...unknownNames(env),
+    ...disagreements(env),
+  ];
   if (!result.success || faults.length > 0) {
     throw new ConfigurationError(...faults);
   }

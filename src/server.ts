@@ -13,6 +13,7 @@ import { createHttpApp, largestBody } from './http/fastify.js';
 import { examples } from './http/graphiql/examples.js';
 import { redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
+import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
 import { createLoadShedding, type LoadShedding } from './http/limits/load-shedding.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { createRequestLimits } from './http/limits/request-limits.js';
@@ -68,8 +69,12 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   const documents = trustedDocuments(config);
 
   const budget = new MemoryBudget(seams.memory);
-  const loadShedding = createLoadShedding(config.loadShedding, undefined, budget);
-  gaugeLoad(metrics, budget, loadShedding);
+  const loadShedding = createLoadShedding(config.loadShedding.requestsInFlight, undefined, budget);
+  const concurrency = createConcurrencyLimit({
+    targetDelayMs: config.loadShedding.eventLoopDelayMs,
+    most: config.loadShedding.requestsInFlight,
+  });
+  gaugeLoad(metrics, budget, loadShedding, concurrency);
   const requestTelemetry = createRequestTelemetry({
     log,
     telemetry,
@@ -95,6 +100,7 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   const requestLimits = createRequestLimits({
     connections,
     loadShedding,
+    concurrency,
     budget,
     limits: createRateLimits(config.rateLimits, deps.shared?.redis, telemetry),
     proxyHeaders,
@@ -123,6 +129,7 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
       connections.stage,
       next => requestLimits.stage(next, fastify),
       ...(responseCache === undefined ? [] : [responseCache.stage]),
+      requestLimits.executionStage,
     ],
   });
   await registerWebSafety(app, config.corsOrigins);
@@ -150,7 +157,10 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   registerSubscriptions(app, { ...execution, apollo, requestLimits, connections, bounds: seams.streams });
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (introspection) redirectToGraphiql(app, '/graphql');
-  app.addHook('onClose', async () => loadShedding.close());
+  app.addHook('onClose', async () => {
+    loadShedding.close();
+    concurrency.close();
+  });
   return app;
 }
 
@@ -178,7 +188,12 @@ function responseCacheStore(
   });
 }
 
-function gaugeLoad(metrics: Metrics, budget: MemoryBudget, loadShedding: LoadShedding): void {
+function gaugeLoad(
+  metrics: Metrics,
+  budget: MemoryBudget,
+  loadShedding: LoadShedding,
+  concurrency: ConcurrencyLimit,
+): void {
   metrics.gauge(
     'gateway_held_bytes',
     'Bytes of records that running operations have read, of responses that clients have not received yet, and of request bodies',
@@ -188,6 +203,16 @@ function gaugeLoad(metrics: Metrics, budget: MemoryBudget, loadShedding: LoadShe
     'gateway_requests_in_flight',
     'Requests that are being answered, without streams',
     () => loadShedding.inFlight,
+  );
+  metrics.gauge(
+    'gateway_operations_running',
+    'Operations that are being executed; the response cache answers the others',
+    () => concurrency.running,
+  );
+  metrics.gauge(
+    'gateway_operations_limit',
+    'Operations that may be executed at once; it follows the delay of the event loop',
+    () => concurrency.limit,
   );
 }
 

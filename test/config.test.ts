@@ -47,7 +47,7 @@ test('an empty environment starts the sandbox on loopback with a random secret',
     eventStatisticsLimit: 2_000,
     queryCallLimit: 2_000,
     rateLimits: { perCredential: 600_000, perAddress: 1_200_000 },
-    loadShedding: { requestsInFlight: 5_000, eventLoopDelayMs: 100 },
+    loadShedding: { requestsInFlight: 5_000, eventLoopDelayMs: 25 },
     shutdownNoticeMs: 0,
     persistedDocuments: { file: undefined, mode: 'off' },
   });

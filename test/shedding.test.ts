@@ -1,7 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { createLoadShedding, type LoadShedding, type Probes } from '../src/http/limits/load-shedding.js';
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
+import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { until } from './support/until.js';
@@ -86,90 +87,180 @@ describe('with as many requests in flight as there may be', () => {
   });
 });
 
+describe('the limit of operations at once', () => {
+  let delay: number;
+  let limit: ConcurrencyLimit;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    delay = 0;
+    limit = createConcurrencyLimit({ targetDelayMs: 20, most: 5_000 }, { delayMs: () => delay, close: () => {} });
+  });
+  afterEach(() => {
+    limit.close();
+    jest.useRealTimers();
+  });
+
+  /** Begins operations until one is refused, or `most` run. */
+  const begin = (client: string, most = Number.POSITIVE_INFINITY) => {
+    const ends: (() => void)[] = [];
+    while (ends.length < most) {
+      const end = limit.begin(client);
+      if (end === undefined) break;
+      ends.push(end);
+    }
+    return ends;
+  };
+  const afterSamples = (samples: number, sampleDelay: number) => {
+    delay = sampleDelay;
+    jest.advanceTimersByTime(samples * 100);
+    return Math.round(limit.limit);
+  };
+
+  test('shrinks while work waits too long for the processor, at most by half in a sample, and never below 8', () => {
+    expect(begin('a')).toHaveLength(256);
+    expect(afterSamples(1, 25)).toBe(205);
+    expect(afterSamples(1, 1_000)).toBe(102);
+    expect(afterSamples(20, 1_000)).toBe(8);
+  });
+
+  test('shrinks from what runs, and not from what might', () => {
+    begin('a', 40);
+    expect(afterSamples(1, 1_000)).toBe(20);
+  });
+
+  test('does not shrink where little runs: another process may have the processor', () => {
+    begin('a', 8);
+    expect(afterSamples(10, 5_000)).toBe(256);
+  });
+
+  test('returns to its beginning, and grows beyond it only while all of it is used', () => {
+    const ends = begin('a');
+    afterSamples(20, 1_000);
+    for (const end of ends) end();
+    expect(afterSamples(100, 0)).toBeGreaterThanOrEqual(256);
+    const least = limit.limit;
+    expect(afterSamples(100, 0)).toBe(Math.round(least));
+    begin('a');
+    expect(afterSamples(1, 0)).toBeGreaterThan(least);
+  });
+
+  test('a slow service does not lower it: it grows up to its bound while the processor has time', () => {
+    for (let sample = 0; sample < 100; sample += 1) {
+      begin('a');
+      afterSamples(1, 0);
+    }
+    expect(limit.limit).toBe(5_000);
+  });
+
+  test('a client below its share is accepted beside one that uses all of it, and many such clients are bounded', () => {
+    begin('heavy');
+    expect(limit.begin('heavy')).toBeUndefined();
+    expect(begin('quiet', 10)).toHaveLength(10);
+    expect(begin('quiet')).toHaveLength(118);
+    expect(limit.begin('heavy')).toBeUndefined();
+    for (let client = 0; client < 1_000; client += 1) limit.begin(`client ${client}`);
+    expect(limit.running).toBe(512);
+  });
+
+  test('an operation ends once', () => {
+    const [end] = begin('a', 1);
+    end?.();
+    end?.();
+    expect(limit.running).toBe(0);
+  });
+});
+
 describe('a process', () => {
-  let readings: { delay: number; heap: number };
+  let heap: number;
   let loadShedding: LoadShedding;
 
   beforeEach(() => {
     jest.useFakeTimers();
-    readings = { delay: 0, heap: 0 };
-    const probes: Probes = { eventLoopDelayMs: () => readings.delay, heapShare: () => readings.heap, close: () => {} };
-    loadShedding = createLoadShedding({ requestsInFlight: 10, eventLoopDelayMs: 100 }, probes);
+    loadShedding = createLoadShedding(10, () => heap);
   });
   afterEach(() => {
     loadShedding.close();
     jest.useRealTimers();
   });
 
-  const over = (milliseconds: number, delay: number, heap: number) => {
-    readings = { delay, heap };
-    jest.advanceTimersByTime(milliseconds);
+  const afterSample = (share: number) => {
+    heap = share;
+    jest.advanceTimersByTime(500);
     return loadShedding.reason();
   };
 
   test('counts a response once, however often it says that it has closed', () => {
     const response = new ServerResponse(new IncomingMessage(new Socket()));
-    loadShedding.enter(response);
+    const leave = loadShedding.enter(response);
     expect(loadShedding.inFlight).toBe(1);
     response.emit('close');
     response.emit('close');
+    leave();
     expect(loadShedding.inFlight).toBe(0);
   });
 
-  test('is overloaded while its event loop stays slow', () => {
-    expect(over(500, 101, 0)).toBeUndefined();
-    expect(over(500, 101, 0)).toBe('event loop');
-    expect(over(500, 100, 0)).toBeUndefined();
-  });
-
-  test('is not overloaded by one long task', () => {
-    expect(over(500, 5_000, 0)).toBeUndefined();
-    expect(over(500, 0, 0)).toBeUndefined();
-    expect(over(500, 5_000, 0)).toBeUndefined();
-  });
-
   test('is overloaded while its heap stays full', () => {
-    expect(over(500, 0, 0.93)).toBeUndefined();
-    expect(over(500, 0, 0.93)).toBe('heap');
-    expect(over(500, 0, 0.5)).toBeUndefined();
+    expect(afterSample(0.93)).toBeUndefined();
+    expect(afterSample(0.93)).toBe('heap');
+    expect(afterSample(0.5)).toBeUndefined();
   });
 });
 
-test('a gateway with default limits turns requests away while tasks of 200 ms come in a row, and its liveness stays quick', async () => {
-  const gateway = await startGateway({ sandbox, env: { MAX_EVENT_LOOP_DELAY_MS: '' } });
-  // Twice in each sample, so that its mean stays low.
-  const busy = setInterval(() => {
-    const end = performance.now() + 200;
-    while (performance.now() < end);
-  }, 450);
+test('a client that has all operations that may run gets 503, another client is answered, and the rest comes later', async () => {
+  sandbox.reset();
+  sandbox.tell({ path: /topics/, delayMs: 2_500 });
+  const gateway = await startGateway({ sandbox });
   try {
-    await until(async () => (await gateway.query(quick)).status === 503, 10_000);
-    await until(async () => {
-      const startedAt = performance.now();
-      expect(await statusOf(`${gateway.url}/healthz`)).toBe(200);
-      return performance.now() - startedAt < 1_000;
+    const ask = (name: string) => gateway.query(`query ${name} ${slow}`);
+    const asked = Array.from({ length: 400 }, (_, index) => ask(`q${index}`));
+    const first = await Promise.race(asked);
+    expect({ status: first.status, code: first.errors?.[0].extensions.code }).toEqual({
+      status: 503,
+      code: 'RATE_LIMITED',
     });
-    clearInterval(busy);
-    await until(async () => (await gateway.query(quick)).status === 200);
+    expect(first.headers.get('retry-after')).toBe('1');
+    const other = await gateway.query(quick, {}, { 'x-api-key': 'demo-key-markets-only' });
+    expect(other.status).toBe(200);
+    expect(await statusOf(`${gateway.url}/graphql/assets/missing.js`)).toBe(404);
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200, 503]));
+    expect(statuses.filter(status => status === 200).length).toBeGreaterThanOrEqual(256);
+    expect((await ask('again')).status).toBe(200);
   } finally {
-    clearInterval(busy);
     await gateway.close();
   }
 });
 
-test('a gateway whose event loop is kept busy turns requests away, and recovers', async () => {
-  // More than other processes on a busy machine delay it.
-  const gateway = await startGateway({ sandbox, env: { MAX_EVENT_LOOP_DELAY_MS: '200' } });
+test('the limit follows the event loop of the process, and is in the metrics', async () => {
+  sandbox.reset();
+  sandbox.tell({ path: /topics/, delayMs: 60_000 });
+  const gateway = await startGateway({ sandbox, env: { MAX_EVENT_LOOP_DELAY_MS: '' } });
+  const abort = new AbortController();
+  const hanging = Array.from({ length: 100 }, (_, index) =>
+    fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...demoHeaders },
+      body: JSON.stringify({ query: `query q${index} ${slow}` }),
+      signal: abort.signal,
+    }).catch(() => undefined),
+  );
   const busy = setInterval(() => {
-    const end = performance.now() + 300;
+    const end = performance.now() + 100;
     while (performance.now() < end);
   }, 1);
+  const limit = async () => {
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    return Number(/^gateway_operations_limit (\S+)/m.exec(metrics)?.[1]);
+  };
   try {
-    await until(async () => (await gateway.query(quick)).status === 503);
+    await until(async () => (await limit()) < 100);
     clearInterval(busy);
-    await until(async () => (await gateway.query(quick)).status === 200);
+    await until(async () => (await limit()) >= 256);
   } finally {
     clearInterval(busy);
+    abort.abort();
+    await Promise.all(hanging);
     await gateway.close();
   }
 });

@@ -129,7 +129,7 @@ const environment = z.object({
   RATE_LIMIT_PER_CREDENTIAL: withDefault(wholeNumber(0, 1_000_000_000), 600_000),
   RATE_LIMIT_PER_ADDRESS: withDefault(wholeNumber(0, 1_000_000_000), 1_200_000),
   MAX_REQUESTS_IN_FLIGHT: withDefault(wholeNumber(1, 1_000_000), 5_000),
-  MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 100),
+  MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 25),
   SHUTDOWN_NOTICE_MS: withDefault(wholeNumber(0, 600_000), 0),
   PERSISTED_DOCUMENTS: optional(z.string()),
   PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),

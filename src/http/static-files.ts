@@ -3,7 +3,7 @@ import { basename, join, resolve, sep } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import { ConfigurationError } from '../config/configuration-error.js';
-import { opensPage } from './graphiql/graphiql.js';
+import { opensPage } from './web-safety.js';
 
 /** Only files of the gateway's own origin, and nothing inline. For `connect-src`, 'self' includes WebSockets. */
 const contentSecurityPolicy = [
@@ -64,7 +64,7 @@ export async function registerStaticFiles(app: FastifyInstance, folder: string):
     const path = request.params['*'];
     if (ownPath.test(path)) return reply.callNotFound();
     if (isPlain(path) && (await isFile(join(root, path)))) return reply.sendFile(path);
-    const isPage = opensPage(request) && !basename(path).includes('.');
+    const isPage = opensPage(request.raw) && !basename(path).includes('.');
     return isPage ? reply.header('vary', 'accept').sendFile('index.html') : reply.callNotFound();
   });
   app.get('/', (_, reply) => reply.sendFile('index.html'));

@@ -1,4 +1,4 @@
-import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
@@ -44,6 +44,12 @@ export function refuseUnreadable(error: { readonly code?: string }, socket: Dupl
 function isAnswering(socket: Duplex): boolean {
   const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
   return response?.headersSent ?? false;
+}
+
+/** Whether this is a browser that opens a page, rather than a client that wants JSON. */
+export function opensPage({ method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  const accept = headers.accept ?? '';
+  return /^(GET|HEAD)$/.test(method) && accept.includes('text/html') && !accept.includes('json');
 }
 
 /** Response headers that a page of another origin may read. */

@@ -63,6 +63,7 @@ export function createHttpStreams(
         'x-accel-buffering': 'no',
       });
       reply.hijack();
+      subscriptions.requestLimits.streams(request.raw);
       const operationInfo = subscriptions.requestTelemetry.of(request.raw);
       operationInfo.transport = format.transport;
       // The hooks of the server have set CORS and security headers, as for any other response.

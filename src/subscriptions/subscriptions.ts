@@ -16,6 +16,7 @@ import { SharedExecution, type Subscriber } from './shared-execution.js';
 export interface Subscriptions {
   readonly limits: SubscriptionLimits;
   readonly telemetry: Telemetry;
+  readonly requestLimits: Pick<RequestLimits, 'streams'>;
   readonly requestTelemetry: RequestTelemetry;
   /** How many connections are open. */
   readonly open: number;
@@ -55,7 +56,7 @@ export function createSubscriptions(
   deps: {
     readonly limits: SubscriptionLimits;
     readonly telemetry: Telemetry;
-    readonly requestLimits: Pick<RequestLimits, 'countOperation'>;
+    readonly requestLimits: Pick<RequestLimits, 'countOperation' | 'beginOperation' | 'streams'>;
     readonly requestTelemetry: RequestTelemetry;
     readonly budget: MemoryBudget;
     scopeOf(credential: Credential): Scope;
@@ -119,6 +120,7 @@ export function createSubscriptions(
   return {
     limits,
     telemetry,
+    requestLimits,
     requestTelemetry,
     get open() {
       return connections.open;
@@ -136,10 +138,16 @@ export function createSubscriptions(
       operationInfo.name = operationName(operation.name);
       return operation;
     },
-    single(operation, identity, signal, operationInfo, counted) {
+    async single(operation, identity, signal, operationInfo, counted) {
       const scope = scopeOf(identity.credential);
       operationInfo.scope = scope;
-      return executor.single(operation, { ...requestIdentityOf(identity), scope }, signal, operationInfo, counted);
+      const end = requestLimits.beginOperation(identity.address, scope);
+      try {
+        const requestIdentity = { ...requestIdentityOf(identity), scope };
+        return await executor.single(operation, requestIdentity, signal, operationInfo, counted);
+      } finally {
+        end();
+      }
     },
     subscribe(operation, identity, subscriber, operationInfo) {
       const { query, operationName, variables, lastEventId } = operation;

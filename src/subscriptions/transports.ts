@@ -23,7 +23,7 @@ export type SubscriptionOptions = Pick<
   | 'budget'
 > &
   Pick<ExecutorDeps, 'apollo'> & {
-    readonly requestLimits: Pick<RequestLimits, 'countOperation'>;
+    readonly requestLimits: Pick<RequestLimits, 'countOperation' | 'beginOperation' | 'streams'>;
     readonly connections: Pick<Connections, 'claimUpgrades'>;
     readonly bounds?: Partial<SubscriptionLimits & SubscriptionTimes> | undefined;
   };

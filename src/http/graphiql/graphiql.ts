@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import { opensPage } from '../web-safety.js';
 import { type Asset, type Assets, loadAssets } from './assets.js';
 
 /** A query that is ready in the page. Its tab bears the name of its operation. */
@@ -39,12 +40,6 @@ const contentSecurityPolicy = [
  */
 const ownStyle = '.graphiql-tab { transform: none !important }';
 
-/** Whether this is a browser that opens a page, rather than a client that wants JSON. */
-export function opensPage(request: FastifyRequest): boolean {
-  const accept = request.headers.accept ?? '';
-  return /^(GET|HEAD)$/.test(request.method) && accept.includes('text/html') && !accept.includes('json');
-}
-
 /**
  * Serves GraphiQL at `options.path`, before the route that answers GraphQL there, to clients that `opensPage` accepts, and its
  * files below `<path>/assets/`. All of it comes from the gateway; the files are loaded when the page is first opened.
@@ -57,7 +52,7 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
   };
 
   app.addHook('onRequest', async (request, reply) => {
-    if (request.routeOptions.url !== options.path || !opensPage(request)) return;
+    if (request.routeOptions.url !== options.path || !opensPage(request.raw)) return;
     return reply
       .headers({
         'content-type': 'text/html; charset=utf-8',
@@ -91,7 +86,7 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
 export function redirectToGraphiql(app: FastifyInstance, path: string): void {
   app.get('/', (request, reply) => {
     reply.header('vary', 'accept');
-    return opensPage(request) ? reply.redirect(path) : reply.callNotFound();
+    return opensPage(request.raw) ? reply.redirect(path) : reply.callNotFound();
   });
 }
 

@@ -8,10 +8,12 @@ import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
 import { networkOf, type ProxyHeaders } from '../../lib/network.js';
 import { pathOf } from '../../lib/path.js';
-import type { Handler } from '../../lib/pipeline.js';
+import type { Handler, Stage } from '../../lib/pipeline.js';
 import type { Connections } from '../connections.js';
 import { monitoringPaths } from '../monitoring.js';
 import { watchBody } from '../request-body.js';
+import { opensPage } from '../web-safety.js';
+import type { ConcurrencyLimit } from './concurrency-limit.js';
 import type { LoadShedding } from './load-shedding.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
 
@@ -21,13 +23,20 @@ export interface RequestLimits {
   stage(next: Handler, fastify: Handler): Handler;
   /** Makes Fastify send the errors of refused requests, and applies the limits to WebSocket handshakes, which do not pass the pipeline. */
   refuseIn(app: FastifyInstance): void;
+  /** The stage behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
+  readonly executionStage: Stage;
   /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
   countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
+  /** The response has become a stream: it no longer counts as a request. Streams have a limit of their own. */
+  streams(request: IncomingMessage): void;
+  /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */
+  beginOperation(address: string, scope: Scope | undefined): () => void;
 }
 
 /** What the limits are made of. */
 interface RequestLimitsDeps {
   readonly loadShedding: LoadShedding;
+  readonly concurrency: ConcurrencyLimit;
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
@@ -42,6 +51,7 @@ const retryOverloadSeconds = 1;
 
 export function createRequestLimits({
   loadShedding,
+  concurrency,
   connections,
   budget,
   limits,
@@ -51,6 +61,11 @@ export function createRequestLimits({
   /** The error that refuses a request; null where the request is allowed. */
   const verdicts = new Attached<GatewayError | null>();
 
+  const leaves = new Attached<() => void>();
+  const ends = new Attached<() => void>();
+  const enter = (request: IncomingMessage, response: ServerResponse) =>
+    leaves.set(request, loadShedding.enter(response));
+
   /**
    * Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. Until the response has
    * ended, the body counts as memory of the client's network.
@@ -58,7 +73,7 @@ export function createRequestLimits({
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const isCounted = !isStream(request);
     if (!hasBody(request)) {
-      if (isCounted) loadShedding.enter(response);
+      if (isCounted) enter(request, response);
       return;
     }
     let claim: Claim | undefined;
@@ -80,7 +95,7 @@ export function createRequestLimits({
         if (!isCounted || response.destroyed) return;
         // Many requests may have been allowed before their bodies arrived.
         if (loadShedding.reason() === 'requests in flight') throw new Overloaded();
-        loadShedding.enter(response);
+        enter(request, response);
       },
     });
   }
@@ -137,6 +152,24 @@ export function createRequestLimits({
       });
     },
 
+    executionStage: next => (request, response) => {
+      if (!isExecution(request)) return next(request, response);
+      return andThen(
+        undefinedIfRefused(() => scopeOf(request)),
+        scope => {
+          const end = concurrency.begin(clientOf(proxyHeaders.addressOf(request), scope));
+          if (end === undefined) {
+            addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
+            verdicts.set(request, new Overloaded());
+          } else {
+            ends.set(request, end);
+            response.once('close', end);
+          }
+          return next(request, response);
+        },
+      );
+    },
+
     refuseIn(app) {
       app.addHook('onRequest', async ({ raw }, reply) => {
         const verdict = verdicts.get(raw);
@@ -151,11 +184,29 @@ export function createRequestLimits({
     async countOperation(address, scope) {
       return loadShedding.reason() === undefined ? countOf(address, scope) : new Overloaded();
     },
+
+    streams(request) {
+      leaves.get(request)?.();
+      ends.get(request)?.();
+    },
+
+    beginOperation(address, scope) {
+      const end = concurrency.begin(clientOf(address, scope));
+      if (end === undefined) throw new Overloaded();
+      return end;
+    },
   };
 }
 
 const hasBody = ({ headers }: IncomingMessage) =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/** Whether a request executes an operation that ends with its response. A browser that opens the page for people does not. */
+const isExecution = ({ method, url = '', headers }: IncomingMessage) =>
+  pathOf(url) === '/graphql' && (method === 'POST' || (method === 'GET' && !opensPage({ method, headers })));
+
+/** Clients without a credential share what their network has. */
+const clientOf = (address: string, scope: Scope | undefined) => scope ?? networkOf(address);
 
 const tooMuchSent = () =>
   new RateLimited('Too many large requests are being sent from this address; try again in a moment');

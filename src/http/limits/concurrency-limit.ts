@@ -1,0 +1,117 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+/**
+ * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
+ * limit follows the delay of the event loop: work that is ready waits that long for the processor. A slow service does not lower it.
+ */
+export interface ConcurrencyLimit {
+  /**
+   * Begins an operation of a client: a scope, or a network where there is no credential. Once the limit is reached, a client that has less than its
+   * share of it is still accepted.
+   * @returns the function that ends the operation, which may be called again; undefined where it is refused.
+   */
+  begin(client: string): (() => void) | undefined;
+  /** Operations that may run at once. */
+  readonly limit: number;
+  /** Operations that are running. */
+  readonly running: number;
+  close(): void;
+}
+
+/** Measures the event loop. A test can replace it. */
+export interface DelayProbe {
+  /** The mean delay since the last time, in milliseconds. */
+  delayMs(): number;
+  close(): void;
+}
+
+interface ConcurrencyBounds {
+  /** The delay that the limit aims at, in milliseconds. */
+  readonly targetDelayMs: number;
+  /** The most operations at once, however quick they are. */
+  readonly most: number;
+}
+
+const sampleMs = 100;
+const resolutionMs = 10;
+/** Where the limit begins, and where it returns to when there is little to do: a page may send many requests at once. */
+const initial = 256;
+/** So few operations are never an overload: another process may delay them. */
+const least = 8;
+/** In one sample, the limit shrinks by at most this factor, and grows by this one. */
+const [shrink, growth] = [0.5, 1.1];
+/** Clients with less than their share may exceed the limit up to this multiple. */
+const mostOverLimit = 2;
+
+/** Starts the limit. It is adjusted ten times a second. */
+export function createConcurrencyLimit(
+  { targetDelayMs, most }: ConcurrencyBounds,
+  probe: DelayProbe = eventLoopDelay(),
+): ConcurrencyLimit {
+  const runningOf = new Map<string, number>();
+  let limit = Math.min(initial, most);
+  let running = 0;
+  /** The most that ran at once since the last sample. */
+  let peak = 0;
+
+  function adjust(): void {
+    const delay = probe.delayMs();
+    if (delay > targetDelayMs) {
+      const used = Math.min(limit, peak);
+      if (used > least) limit = Math.max(least, used * Math.max(shrink, targetDelayMs / delay));
+    } else if (limit < initial || peak >= limit) {
+      limit = Math.min(most, limit * growth);
+    }
+    peak = running;
+  }
+  const timer = setInterval(adjust, sampleMs).unref();
+
+  function end(client: string): void {
+    running -= 1;
+    const left = (runningOf.get(client) ?? 1) - 1;
+    if (left === 0) runningOf.delete(client);
+    else runningOf.set(client, left);
+  }
+
+  return {
+    begin(client) {
+      const own = runningOf.get(client) ?? 0;
+      if (running >= limit) {
+        const clients = runningOf.size + (own === 0 ? 1 : 0);
+        if (own >= limit / clients || running >= limit * mostOverLimit) return undefined;
+      }
+      running += 1;
+      runningOf.set(client, own + 1);
+      if (running > peak) peak = running;
+      let hasEnded = false;
+      return () => {
+        if (!hasEnded) end(client);
+        hasEnded = true;
+      };
+    },
+    get limit() {
+      return limit;
+    },
+    get running() {
+      return running;
+    },
+    close() {
+      clearInterval(timer);
+      probe.close();
+    },
+  };
+}
+
+function eventLoopDelay(): DelayProbe {
+  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
+  delay.enable();
+  return {
+    delayMs() {
+      const late = delay.mean / 1_000_000 - resolutionMs;
+      delay.reset();
+      // Without a measurement, the mean is not a number.
+      return Number.isNaN(late) ? 0 : late;
+    },
+    close: () => void delay.disable(),
+  };
+}

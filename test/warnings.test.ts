@@ -87,6 +87,18 @@ describe('a warning', () => {
     ]);
   });
 
+  test('is not repeated while its subject may have recovered', () => {
+    const { lines, warn, works } = warnings();
+    warn('A', 'is away');
+    jest.advanceTimersByTime(55_000);
+    warn('A', 'is away');
+    works('A');
+    jest.advanceTimersByTime(8_000);
+    expect(lines).toEqual([['A: is away', { times: 1 }]]);
+    warn('A', 'is away');
+    expect(lines.slice(1)).toEqual([['A: is away', { times: 2 }]]);
+  });
+
   test('ends although a part of its subject is no longer used', () => {
     const { lines, warn, works } = warnings();
     warn('A', 'is away', 'not used again');

@@ -24,19 +24,19 @@ interface Subject {
  */
 export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemetry, 'warn' | 'works'> {
   const subjects = new Map<string, Subject>();
-  const suppressed = new LRUCache<string, { times: number; readonly timer: NodeJS.Timeout }>({
-    max: maxCauses,
-    dispose: ({ timer }) => clearTimeout(timer),
-  });
+  /** The lines of the log, and how often each was suppressed since. */
+  const written = new LRUCache<string, { times: number; isMinuteOver: boolean }>({ max: maxCauses });
 
   function write(name: string, subject: Subject, line: string, times: number): void {
+    const since = { times: 0, isMinuteOver: false };
     const endMinute = () => {
-      const again = suppressed.get(line)?.times ?? 0;
-      suppressed.delete(line);
+      since.isMinuteOver = true;
       const current = subjects.get(name);
-      if (current !== undefined && again > 0) write(name, current, line, again);
+      if (since.times > 0 && current !== undefined && current.recovery === undefined)
+        write(name, current, line, since.times);
     };
-    suppressed.set(line, { times: 0, timer: setTimeout(endMinute, quietMs).unref() });
+    setTimeout(endMinute, quietMs).unref();
+    written.set(line, since);
     subject.isInLog = true;
     log.warn({ times }, line);
   }
@@ -51,9 +51,9 @@ export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemet
       clearTimeout(subject.recovery);
       subject.recovery = undefined;
       const line = `${name}: ${words}`;
-      const same = suppressed.get(line);
-      if (same === undefined) write(name, subject, line, 1);
-      else same.times += 1;
+      const same = written.get(line) ?? { times: 0, isMinuteOver: true };
+      same.times += 1;
+      if (same.isMinuteOver) write(name, subject, line, same.times);
     },
 
     works(name, part = '', afterMs = steadyMs) {

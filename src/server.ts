@@ -17,7 +17,7 @@ import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/con
 import { createLoadShedding, type LoadShedding } from './http/limits/load-shedding.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { createRequestLimits } from './http/limits/request-limits.js';
-import { registerMonitoring } from './http/monitoring.js';
+import { monitoringPaths, registerMonitoring } from './http/monitoring.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore, type ResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
@@ -75,12 +75,6 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
     most: config.loadShedding.requestsInFlight,
   });
   gaugeLoad(metrics, budget, loadShedding, concurrency);
-  const requestTelemetry = createRequestTelemetry({
-    log,
-    telemetry,
-    tracing,
-    names: createOperationNames(documents, telemetry.forgetOperation),
-  });
   const proxyHeaders = createProxyHeaders(config.trustProxy);
   const authentication = createAuthentication({
     sessions: services.sessions,
@@ -88,6 +82,15 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
     proxyHeaders,
     fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
     origins: config.corsOrigins,
+  });
+  const requestTelemetry = createRequestTelemetry({
+    log,
+    telemetry,
+    tracing,
+    names: createOperationNames(documents, telemetry.forgetOperation),
+    clientOf: authentication.clientOf,
+    teamOf: credential => services.teams.teamOf(credential)?.name,
+    probePaths: monitoringPaths,
   });
   const { scopeOf } = authentication;
   const admission = createAdmission({

@@ -49,6 +49,9 @@ defineIntegrationTestSuite(async (config, options) => {
     telemetry: { request() {} },
     tracing: undefined,
     names: { labelOf: ({ name = 'none' }) => name, accept() {} },
+    clientOf: () => ({ address: '', credential: undefined }),
+    teamOf: () => undefined,
+    probePaths: new Set(),
   });
   const app = await createHttpApp({
     log,

@@ -38,6 +38,7 @@ beforeAll(async () => {
   running = await program.start({
     UPSTREAM_BASE_URL: service.origin,
     LOG_LEVEL: 'info',
+    TRUST_PROXY: '127.0.0.1',
     DATA_DIR: data,
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(faulty)}`,
   });
@@ -53,6 +54,8 @@ beforeEach(() => {
 
 const key = 'key-that-nobody-may-see';
 const query = 'query Newest($first: Int) { events(first: $first) { totalCount } }';
+/** The team that the key is by itself. */
+const team = expect.stringMatching(/^API key [\da-f]{8}$/);
 let size = 0;
 /** Asks what no one has asked yet. */
 const askAnew = (headers: Record<string, string> = {}) =>
@@ -80,12 +83,29 @@ test('a request has one id for the client, the service and its log line', async 
       level: 30,
       method: 'POST',
       path: '/graphql',
+      address: '127.0.0.1',
+      team,
       status: 200,
       operation: 'Newest',
       outcome: 'ok',
       milliseconds: expect.any(Number),
     }),
   ]);
+});
+
+test('a log line has the address that a trusted proxy names, and no team without a credential', async () => {
+  const headers = { 'x-request-id': 'through-a-proxy', 'x-forwarded-for': '192.0.2.7' };
+  await ask(`${running.url}/graphql`, '{ __typename }', {}, headers);
+  const [line] = await linesOf('through-a-proxy');
+  expect(line).toMatchObject({ address: '192.0.2.7', status: 200 });
+  expect(line).not.toHaveProperty('team');
+});
+
+test('requests of probes have no log line', async () => {
+  for (const path of ['healthz', 'readyz', 'readyz?verbose', 'metrics']) await fetch(`${running.url}/${path}`);
+  await fetch(`${running.url}/nowhere`, { headers: { 'x-request-id': 'after-probes' } });
+  await linesOf('after-probes');
+  expect(lines().filter(({ path }) => /healthz|readyz|metrics/.test(path))).toEqual([]);
 });
 
 test('a log line has the name of its operation, even after many other names', async () => {
@@ -115,15 +135,17 @@ test('a cached response has a request id and a log line of its own', async () =>
   const { headers } = await askAnew({ 'x-request-id': 'second' });
   expect(headers.get('x-request-id')).toBe('second');
   expect(sent).toHaveLength(1);
-  expect(await linesOf('second')).toMatchObject([{ operation: 'Newest', outcome: 'ok', status: 200 }]);
+  expect(await linesOf('second')).toMatchObject([{ operation: 'Newest', outcome: 'ok', status: 200, team }]);
 });
 
 test('a refused request and one without an operation have an id and a log line', async () => {
   const headers = { 'x-request-id': 'refused', 'content-type': 'application/json' };
   await fetch(`${running.url}/graphql`, { method: 'POST', headers, body: '{' });
   expect(await linesOf('refused')).toMatchObject([{ path: '/graphql', status: 400, outcome: 'BAD_REQUEST' }]);
-  await fetch(`${running.url}/healthz`, { headers: { 'x-request-id': 'health' } });
-  expect(await linesOf('health')).toMatchObject([{ method: 'GET', path: '/healthz', status: 200, outcome: 'ok' }]);
+  await fetch(`${running.url}/schema.graphql`, { headers: { 'x-request-id': 'schema' } });
+  expect(await linesOf('schema')).toMatchObject([
+    { method: 'GET', path: '/schema.graphql', status: 200, outcome: 'ok' },
+  ]);
 });
 
 test('a WebSocket has one id and one log line at its end, and each operation its own', async () => {
@@ -137,7 +159,10 @@ test('a WebSocket has one id and one log line at its end, and each operation its
   }
   expect(sent.map(each => each['x-request-id'])).toEqual(['socket/1', 'socket/2']);
   for (const id of ['socket/1', 'socket/2']) {
-    expect(await linesOf(id)).toMatchObject([{ transport: 'websocket', operation: 'Newest', outcome: 'ok' }]);
+    const client = { address: '127.0.0.1', team };
+    expect(await linesOf(id)).toMatchObject([
+      { transport: 'websocket', ...client, operation: 'Newest', outcome: 'ok' },
+    ]);
   }
   expect(lines().some(line => line.requestId === 'socket')).toBe(false);
   raw.socket.close(4999);
@@ -146,6 +171,8 @@ test('a WebSocket has one id and one log line at its end, and each operation its
       msg: 'Closed',
       method: 'GET',
       path: '/graphql',
+      address: '127.0.0.1',
+      team,
       status: 101,
       code: 4999,
       operations: 2,

@@ -19,6 +19,9 @@ async function serve(stage: Stage): Promise<string> {
     telemetry: { request() {} },
     tracing: undefined,
     names: { labelOf: () => 'none', accept() {} },
+    clientOf: () => ({ address: '', credential: undefined }),
+    teamOf: () => undefined,
+    probePaths: new Set(),
   });
   const connections = createConnections();
   const stages = () => [requestTelemetry.stage, stage];

@@ -11,6 +11,7 @@ import { addEarlyHeader } from '../lib/early-headers.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { sessionIdsIn } from '../lib/path.js';
+import type { Client } from '../observability/request-telemetry.js';
 
 const sealedCookie = 'mig_session';
 
@@ -21,6 +22,8 @@ export interface Authentication {
    * @throws BadUserInput for two credentials at once, or one that no header could carry.
    */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
+  /** The client of a request. Its credential is known once `scopeOf` has found one. */
+  clientOf(request: IncomingMessage): Client;
   /** @param reply sets and clears the session's cookie. @throws as `scopeOf`. */
   identify(request: FastifyRequest, reply: FastifyReply): Promise<RequestIdentity>;
   /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
@@ -53,7 +56,7 @@ export interface Handshake {
 interface AuthenticationDeps {
   readonly sessions: Sessions;
   readonly scopeOf: (credential: Credential) => Scope;
-  readonly proxyHeaders: Pick<ProxyHeaders, 'hostOf'>;
+  readonly proxyHeaders: ProxyHeaders;
   /** The credential of a request that has none of its own; undefined: such a request has no credential. */
   readonly fallback: Credential | undefined;
   /** Origins, besides the gateway's own, whose pages may use the cookie on connections. */
@@ -69,13 +72,14 @@ interface KnownScope {
 /** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
 export function createAuthentication(deps: AuthenticationDeps): Authentication {
   const { sessions, fallback, origins } = deps;
-  const { hostOf } = deps.proxyHeaders;
+  const { addressOf, hostOf } = deps.proxyHeaders;
   const isSecure = (request: IncomingMessage) => !isLoopback(hostOf(request).replace(/:\d+$/, ''));
   /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
   const cookieName = (request: IncomingMessage) => (isSecure(request) ? `__Host-${sealedCookie}` : sealedCookie);
 
   const cookieCredentials = new Attached<MaybePromise<RequestIdentity['credential']>>();
   const scopes = new Attached<MaybePromise<Scope | undefined>>();
+  const found = new Attached<Credential>();
   const lastScopes = new WeakMap<Socket, KnownScope>();
 
   const cookieOf = (request: IncomingMessage) =>
@@ -137,8 +141,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     explicitCredential(rawCredentialsOf(request)) ??
     andThen(cookieCredentialOf(request), credential => credential ?? fallback);
 
-  function scopeFor(socket: Socket, credential: RequestIdentity['credential']): Scope | undefined {
-    if (credential === undefined || credential instanceof Error) return undefined;
+  function scopeFor(socket: Socket, credential: Credential): Scope {
     const last = lastScopes.get(socket);
     if (last !== undefined && isSame(last.credential, credential)) return last.scope;
     const scope = deps.scopeOf(credential);
@@ -150,10 +153,16 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     scopeOf(request) {
       const known = scopes.get(request);
       if (known !== undefined) return known;
-      const scope = andThen(credentialOf(request), credential => scopeFor(request.socket, credential));
+      const scope = andThen(credentialOf(request), credential => {
+        if (credential === undefined || credential instanceof Error) return undefined;
+        found.set(request, credential);
+        return scopeFor(request.socket, credential);
+      });
       scopes.set(request, scope);
       return scope;
     },
+
+    clientOf: request => ({ address: addressOf(request), credential: found.get(request) }),
 
     async identify({ raw, ip }, reply) {
       // Set now, and not when Fastify sends: a response that sets a cookie must not be cached.

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import type { Credential } from '../auth/credentials.js';
 import { Attached } from '../lib/attached.js';
 import { addEarlyHeader } from '../lib/early-headers.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
@@ -20,7 +21,7 @@ export interface RequestTelemetry {
   /** An operation on a connection. Its id begins with the id of the connection. */
   startOperation(id: string): OperationInfo;
   /** @param milliseconds how long it took; undefined for a subscription, which lasts as long as its subscriber listens. */
-  endOperation(operation: OperationInfo, milliseconds: number | undefined): void;
+  endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void;
 }
 
 /** Follows a connection from its request on. It holds nothing of that request. */
@@ -28,8 +29,15 @@ export interface ConnectionTelemetry {
   readonly id: string;
   /** The request was answered with this status instead; undefined: the client hung up before it was answered. */
   refused(status: number | undefined): void;
-  /** The connection was closed. @param operations how many were started on it. */
-  closed(code: number, operations: number): void;
+  /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
+  closed(code: number, operations: number, credential: Credential | undefined): void;
+}
+
+/** The client of a request, for the log. */
+export interface Client {
+  readonly address: string;
+  /** Undefined where it has none, or where it is not known. */
+  readonly credential: Credential | undefined;
 }
 
 /** What a client may call its request: nothing that could break a line of a log or a header. */
@@ -41,10 +49,24 @@ interface RequestTelemetryDeps {
   readonly telemetry: Pick<Telemetry, 'request'>;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
+  /** The client of a request, as far as it is known by now. */
+  clientOf(request: IncomingMessage): Client;
+  /** The name of a credential's team; undefined where it has none. */
+  teamOf(credential: Credential): string | undefined;
+  /** Paths whose requests are not logged, because probes send them all the time. */
+  readonly probePaths: ReadonlySet<string>;
 }
 
 /** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
-export function createRequestTelemetry({ log, telemetry, tracing, names }: RequestTelemetryDeps): RequestTelemetry {
+export function createRequestTelemetry({
+  log,
+  telemetry,
+  tracing,
+  names,
+  clientOf,
+  teamOf,
+  probePaths,
+}: RequestTelemetryDeps): RequestTelemetry {
   const operations = new Attached<OperationInfo>();
 
   const of = (request: IncomingMessage) =>
@@ -61,6 +83,8 @@ export function createRequestTelemetry({ log, telemetry, tracing, names }: Reque
     return operation;
   }
 
+  const logged = ({ address, credential }: Client) => ({ address, team: credential && teamOf(credential) });
+
   function onClose(request: IncomingMessage, response: ServerResponse, startedAt: number): void {
     const { method, url = '' } = request;
     const { statusCode: status } = response;
@@ -76,9 +100,10 @@ export function createRequestTelemetry({ log, telemetry, tracing, names }: Reque
       telemetry.request(transport, names.labelOf(operation), outcome, transport === 'http' ? milliseconds : undefined);
       endSpan(operation, status);
     }
-    if (log.isLevelEnabled('info')) {
+    if (log.isLevelEnabled('info') && !probePaths.has(pathOf(url))) {
       const path = loggedPathOf(url);
-      log.info({ requestId, method, path, status, milliseconds, operation: name, outcome }, 'Answered');
+      const client = logged(clientOf(request));
+      log.info({ requestId, method, path, ...client, status, milliseconds, operation: name, outcome }, 'Answered');
     }
   }
 
@@ -96,10 +121,11 @@ export function createRequestTelemetry({ log, telemetry, tracing, names }: Reque
       const operation = start(request, undefined);
       const { method, url = '' } = request;
       const path = loggedPathOf(url);
+      const { address } = clientOf(request);
       const isTransport = transports.has(pathOf(url));
       const logEnd = (status: number | undefined, more: object, message: string) => {
         const milliseconds = performance.now() - startedAt;
-        log.info({ requestId: operation.id, method, path, status, milliseconds, ...more }, message);
+        log.info({ requestId: operation.id, method, path, address, status, milliseconds, ...more }, message);
       };
       return {
         id: operation.id,
@@ -108,16 +134,19 @@ export function createRequestTelemetry({ log, telemetry, tracing, names }: Reque
           if (isTransport) telemetry.request('websocket', 'none', outcome, undefined);
           logEnd(status, { outcome }, 'Answered');
         },
-        closed: (code, operations) => logEnd(101, { code, operations }, 'Closed'),
+        closed: (code, operations, credential) =>
+          logEnd(101, { ...logged({ address, credential }), code, operations }, 'Closed'),
       };
     },
     startOperation: id => newOperationInfo(id, tracing?.operation({})),
-    endOperation(operation, milliseconds) {
+    endOperation(operation, client, milliseconds) {
       operation.outcome ??= 'ok';
       const { id: requestId, name = 'none', outcome } = operation;
       endSpan(operation, undefined);
       telemetry.request('websocket', names.labelOf(operation), outcome, milliseconds);
-      log.info({ requestId, transport: 'websocket', milliseconds, operation: name, outcome }, 'Answered');
+      if (!log.isLevelEnabled('info')) return;
+      const from = client && logged(client);
+      log.info({ requestId, transport: 'websocket', ...from, milliseconds, operation: name, outcome }, 'Answered');
     },
   };
 }

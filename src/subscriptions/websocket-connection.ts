@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import type { Credential } from '../auth/credentials.js';
 import { Abandoned } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import { bytesTaken } from '../http/connections.js';
@@ -232,6 +233,11 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
     this.#unfinishedClaim.release();
   }
 
+  /** Undefined before the client has sent it. */
+  get credential(): Credential | undefined {
+    return this.#admitted?.identity.credential;
+  }
+
   /** Identifies the client. @throws GatewayError if the connection may not be opened. */
   async acknowledge(context: ProtocolContext): Promise<void> {
     const { subscriptions, authentication } = this.#deps;
@@ -287,7 +293,11 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
 
   onEnd(results: OperationResults, milliseconds: number | undefined): void {
     this.#running.delete(results);
-    this.#deps.subscriptions.requestTelemetry.endOperation(results.operationInfo, milliseconds);
+    this.#deps.subscriptions.requestTelemetry.endOperation(
+      results.operationInfo,
+      this.#admitted?.identity,
+      milliseconds,
+    );
     // By then graphql-ws has sent the message that completes the operation.
     if (this.isDraining) setImmediate(() => this.#closeWhenDone());
   }

@@ -110,7 +110,7 @@ export function registerWebsocket(
     socket.on('close', code => {
       connections.delete(connection);
       connection.end();
-      telemetry.closed(code, connection.operationsStarted);
+      telemetry.closed(code, connection.operationsStarted, connection.credential);
     });
   }
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
 
 const read = (file: string) => readFileSync(file, 'utf8');
 const documents = [
@@ -44,6 +45,20 @@ describe('docs/decisions', () => {
     for (const [, number, file = ''] of rows) expect(file.slice(0, 4)).toBe(number);
   });
 
+  test('a record gives the reason of each override, and of no other package', () => {
+    const rows = [...read('docs/decisions/0066-overrides.md').matchAll(/^\| (`.*?) \|/gm)];
+    const explained = rows.flatMap(([, cell = '']) => [...cell.matchAll(/`([^`]+)` ([\d.]*)/g)]);
+    const { overrides } = JSON.parse(read('package.json'));
+    expect(
+      explained
+        .map(([, name]) => name)
+        .filter(name => name !== '@apollo/server')
+        .sort(),
+    ).toEqual(Object.keys(overrides).sort());
+    for (const [, name = '', version] of explained)
+      if (version) expect(`${overrides[name]}`).toMatch(new RegExp(`^${version}\\.`));
+  });
+
   test('a record names each dependency', () => {
     const text = records.map(file => read(`docs/decisions/${file}`)).join('\n');
     const { dependencies, devDependencies } = JSON.parse(read('package.json'));
@@ -76,4 +91,18 @@ describe('CONTRIBUTING.md', () => {
     expect(count).toBeGreaterThan(0);
     expect(count).toBeLessThanOrEqual(most);
   });
+});
+
+test('.github/dependabot.yml watches each package, and names only packages that are there', () => {
+  const { updates } = parse(read('.github/dependabot.yml'));
+  type Update = { 'package-ecosystem': string; directory: string; ignore?: { 'dependency-name': string }[] };
+  const packages = updates.filter((update: Update) => update['package-ecosystem'] === 'npm');
+  const folders: string[] = packages.map(({ directory }: Update) => directory);
+  expect(folders).toEqual(['/', '/bench', '/examples/console']);
+  for (const folder of folders) expect(existsSync(join('.', folder, 'package-lock.json'))).toBe(true);
+  const { dependencies, devDependencies } = JSON.parse(read('package.json'));
+  const ignored: string[] = (packages[0].ignore ?? []).map(
+    (one: { 'dependency-name': string }) => one['dependency-name'],
+  );
+  expect(ignored.filter(name => !(name in { ...dependencies, ...devDependencies }))).toEqual([]);
 });

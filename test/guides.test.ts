@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -22,6 +22,7 @@ import { demoHeaders, startGateway, type TestGateway } from './support/gateway.j
 import { blocksOf, follow, type Step } from './support/guide.js';
 import { startNetwork } from './support/network.mjs';
 import { buildProgram } from './support/program.js';
+import { startPrometheus } from './support/prometheus.js';
 import { startRedis } from './support/redis.js';
 import { until } from './support/until.js';
 
@@ -254,54 +255,102 @@ describe('docs/configuration.md', () => {
 describe('docs/operators.md', () => {
   const guide = 'docs/operators.md';
 
-  test('does what it says: its teams file makes a team, and its container is one of the Dockerfile', async () => {
+  const stepsWith = (text: string) => steps.filter(({ command }) => command.includes(text)).map(({ stdout }) => stdout);
+  const registration = `mutation { registerExportEndpoint(input: {
+    name: "crm", description: "A receiver", url: "http://127.0.0.1:9/" }) { signingSecret } }`;
+  const cleanups: (() => unknown)[] = [];
+  let steps: Step[];
+  let folder: string;
+  beforeAll(async () => {
     const { folder: dist } = await buildProgram();
-    const [, port = ''] = (await freeAddress()).split(':');
-    const folder = await mkdtemp(join(tmpdir(), 'operators-'));
+    const portOf = (address: string) => address.split(':')[1] ?? '';
+    const [collector, restoredRedis] = [portOf(await freeAddress()), portOf(await freeAddress())];
+    folder = await mkdtemp(join(tmpdir(), 'operators-'));
+    cleanups.push(() => rm(folder, { recursive: true }));
     // In Docker's place, which is not on every machine: what it is told is compared with the Dockerfile. In that of kubectl: with the manifests.
     await writeFile(join(folder, 'docker'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
     await writeFile(join(folder, 'kubectl'), '#!/bin/sh\ncase $* in *-) cat ;; *) echo "$@" ;; esac\n', {
       mode: 0o755,
     });
-    const env = { API_KEY: demoHeaders['x-api-key'], PATH: `${folder}:${process.env.PATH}` };
-    const steps = await follow(guide, gateway.url, {
-      env,
-      stands: { 4318: port },
-      links: { dist, docs: resolve('docs') },
+    await mkdir(join(folder, 'restored'));
+    const redis = await startRedis();
+    cleanups.push(() => redis.stop());
+    const fleet = await startGateway({ sandbox, redisUrl: redis.url, env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' } });
+    cleanups.push(() => fleet.close());
+    for (const { query } of [gateway, fleet]) expect((await query(registration)).errors).toBeUndefined();
+    const prometheus = await startPrometheus(gateway.url);
+    cleanups.push(() => prometheus.stop());
+    const isCounted = () => prometheus.hasNumber('rate(process_cpu_seconds_total[1h]) > 0');
+    await until(isCounted);
+    steps = await follow(guide, gateway.url, {
+      env: {
+        API_KEY: demoHeaders['x-api-key'],
+        PATH: `${folder}:${process.env.PATH}`,
+        REDIS_URL: redis.url,
+        DATA_DIR: data,
+        PROMETHEUS: prometheus.url,
+      },
+      stands: { 4318: collector, 6390: restoredRedis },
+      links: { dist, docs: resolve('docs'), restored: join(folder, 'restored') },
     });
+  });
+  afterAll(async () => {
+    for (const cleanup of cleanups.reverse()) await cleanup();
+  });
+
+  test('has commands that do what it says', () => {
     for (const step of steps) asPromised(step);
+    expect(stepsWith('process_cpu_seconds_total{')).toEqual([expect.stringMatching(/^[\d.]+\n$/)]);
+    expect(stepsWith('exports.json')).toHaveLength(1);
+  });
+
+  test('starts a container of the Dockerfile', () => {
     const image = readFileSync('Dockerfile', 'utf8');
     const [volume, exposed] = ['VOLUME', 'EXPOSE'].map(word => new RegExp(`^${word} (.*)$`, 'm').exec(image)?.[1]);
-    const docker = steps.find(({ command }) => command.startsWith('docker'))?.stdout;
+    const [docker] = stepsWith('docker build');
     expect(docker).toMatch(new RegExp(`^build --tag (\\S+) \\.\nrun .*:${exposed} .*:${volume} .* \\1\n$`));
-    const [created = '', rule = ''] = steps
-      .filter(({ command }) => command.includes('kubectl'))
-      .map(({ stdout }) => stdout);
+  });
+
+  test('gives Kubernetes the secret and the alerts in the namespace of the manifests', () => {
     const { namespace } = parse(readFileSync('deploy/kubernetes/kustomization.yaml', 'utf8'));
-    const [, sessionSecret = ''] =
-      new RegExp(
-        `^--namespace ${namespace} create secret generic gateway --from-literal=SESSION_SECRET=(\\S+) `,
-        'm',
-      ).exec(created) ?? [];
-    expect(readConfig({ SESSION_SECRET: sessionSecret }).sessionSecrets).toHaveLength(1);
+    const [created = '', rule = ''] = stepsWith('kubectl');
+    const secret = new RegExp(
+      `^--namespace ${namespace} create secret generic gateway --from-literal=SESSION_SECRET=(\\S+) `,
+      'm',
+    );
+    expect(readConfig({ SESSION_SECRET: secret.exec(created)?.[1] }).sessionSecrets).toHaveLength(1);
     expect(parse(rule)).toMatchObject({
       kind: 'PrometheusRule',
       metadata: { namespace },
       spec: parse(readFileSync('docs/operations/alerts.yml', 'utf8')),
     });
+  });
+
+  test('makes a secret and a teams file that a gateway accepts', async () => {
+    const [secret] = steps.filter(({ command }) => command.startsWith('node -p')).map(({ stdout }) => stdout.trim());
+    expect(readConfig({ SESSION_SECRET: secret ?? '' }).sessionSecrets).toHaveLength(1);
     const file = join(folder, 'teams.json');
-    await writeFile(file, steps.find(({ command }) => command.includes('teams.json'))?.stdout ?? '');
+    await writeFile(file, stepsWith('teams.json')[0] ?? '');
     const own = await startGateway({ sandbox, env: { TEAMS_FILE: file } });
     try {
       const { data } = await own.query('{ viewer { team } }');
       expect(data).toEqual({ viewer: { team: 'research' } });
-      const [secret] = steps
-        .filter(({ command }) => command.includes('randomBytes'))
-        .map(({ stdout }) => stdout.trim());
-      expect(readConfig({ SESSION_SECRET: secret ?? '' }).sessionSecrets).toHaveLength(1);
     } finally {
       await own.close();
-      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('restores endpoints from its backup of Redis', async () => {
+    const redis = await startRedis({
+      args: ['--appendonly', 'yes', '--dir', join(folder, 'restored')],
+    });
+    const own = await startGateway({ sandbox, redisUrl: redis.url });
+    try {
+      const { data } = await own.query('{ exportEndpoints { name } }');
+      expect(data).toEqual({ exportEndpoints: [{ name: 'crm' }] });
+    } finally {
+      await own.close();
+      await redis.stop();
     }
   });
 

@@ -1,16 +1,13 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { parse } from 'yaml';
 import { createReceiver } from '../src/receiver/server.js';
-import { freeAddress } from './support/free-address.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { follow } from './support/guide.js';
+import { type Prometheus, startPrometheus } from './support/prometheus.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
@@ -40,7 +37,7 @@ let redis: RedisServer;
 let gateway: TestGateway;
 /** What a gateway exposes that has answered nothing yet. */
 let metrics = '';
-let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
+let prometheus: Prometheus;
 beforeAll(async () => {
   redis = await startRedis();
   gateway = await startGateway({
@@ -182,39 +179,4 @@ async function causeEverything(): Promise<void> {
   );
   listener.stop();
   await redis.kill();
-}
-
-/** A Prometheus with the rules that scrapes this gateway every half second. */
-async function startPrometheus(url: string) {
-  const own = await mkdtemp(join(tmpdir(), 'prometheus-'));
-  const configuration = {
-    ...parse(read(`${folder}/prometheus.yml`)),
-    global: { scrape_interval: '500ms', evaluation_interval: '500ms' },
-    alerting: {},
-    scrape_configs: [{ job_name: 'gateway', static_configs: [{ targets: [new URL(url).host] }] }],
-  };
-  await writeFile(join(own, 'prometheus.yml'), JSON.stringify(configuration));
-  await writeFile(join(own, 'alerts.yml'), read(`${folder}/alerts.yml`));
-  const address = await freeAddress();
-  const args = [
-    `--config.file=${own}/prometheus.yml`,
-    `--storage.tsdb.path=${own}/data`,
-    `--web.listen-address=${address}`,
-  ];
-  const child = spawn('prometheus', args, { stdio: 'ignore' });
-  const exit = once(child, 'exit');
-  await until(async () => (await fetch(`http://${address}/-/ready`).catch(() => undefined))?.ok === true);
-  return {
-    url: `http://${address}`,
-    async hasNumber(query: string): Promise<boolean> {
-      const parameters = new URLSearchParams({ query: query.replaceAll('$__rate_interval', '10s') });
-      const { data } = JSON.parse(await (await fetch(`http://${address}/api/v1/query?${parameters}`)).text());
-      return data.result.some(({ value }: { value: [number, string] }) => Number.isFinite(Number(value[1])));
-    },
-    async stop() {
-      child.kill('SIGTERM');
-      await exit;
-      await rm(own, { recursive: true });
-    },
-  };
 }

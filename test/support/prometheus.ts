@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { freeAddress } from './free-address.js';
+import { until } from './until.js';
+
+export interface Prometheus {
+  readonly url: string;
+  /** Whether a query has a result that is a number. `$__rate_interval` is 10 s. */
+  hasNumber(query: string): Promise<boolean>;
+  stop(): Promise<void>;
+}
+
+/** A Prometheus with the rules that scrapes this gateway every half second. */
+export async function startPrometheus(url: string): Promise<Prometheus> {
+  const own = await mkdtemp(join(tmpdir(), 'prometheus-'));
+  const configuration = {
+    ...parse(await readFile('docs/operations/prometheus.yml', 'utf8')),
+    global: { scrape_interval: '500ms', evaluation_interval: '500ms' },
+    alerting: {},
+    scrape_configs: [{ job_name: 'gateway', static_configs: [{ targets: [new URL(url).host] }] }],
+  };
+  await writeFile(join(own, 'prometheus.yml'), JSON.stringify(configuration));
+  await copyFile('docs/operations/alerts.yml', join(own, 'alerts.yml'));
+  const address = await freeAddress();
+  const args = [
+    `--config.file=${own}/prometheus.yml`,
+    `--storage.tsdb.path=${own}/data`,
+    `--web.listen-address=${address}`,
+  ];
+  const child = spawn('prometheus', args, { stdio: 'ignore' });
+  const exit = once(child, 'exit');
+  await until(async () => (await fetch(`http://${address}/-/ready`).catch(() => undefined))?.ok === true);
+  return {
+    url: `http://${address}`,
+    async hasNumber(query: string): Promise<boolean> {
+      const parameters = new URLSearchParams({ query: query.replaceAll('$__rate_interval', '10s') });
+      const { data } = JSON.parse(await (await fetch(`http://${address}/api/v1/query?${parameters}`)).text());
+      return data.result.some(({ value }: { value: [number, string] }) => Number.isFinite(Number(value[1])));
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      await exit;
+      await rm(own, { recursive: true });
+    },
+  };
+}

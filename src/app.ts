@@ -1,8 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { createTeams, hashOfKey, readTeams } from './auth/teams.js';
+import type { Logger } from 'pino';
+import { createTeams, hashOfKey, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, reasonOf } from './config/configuration-error.js';
+import { describeChange, Reloadable } from './config/reloadable.js';
+import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
 import { createConnections } from './http/connections.js';
 import { dropIdleConnections } from './http/fastify.js';
 import { createLogger } from './observability/logger.js';
@@ -28,6 +31,8 @@ export interface Gateway {
   readonly sandbox: Sandbox | undefined;
   /** `SHUTDOWN_NOTICE_MS`. */
   readonly shutdownNoticeMs: number;
+  /** Reads the teams file and the trusted documents again, and logs what changed. A file that is invalid changes nothing. */
+  reload(): void;
   /** Closes everything. For `noticeMs` before that, it still serves, but `/readyz` says 503, so that a load balancer can choose another gateway. */
   close(noticeMs?: number): Promise<void>;
 }
@@ -42,10 +47,17 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const tracing = config.traces
     ? (await import('./observability/open-telemetry.js')).startTracing(telemetry)
     : undefined;
+  const { teamsFile, persistedDocuments } = config;
+  const teams = new Reloadable<Teams>(() =>
+    createTeams(teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(teamsFile)),
+  );
+  const documents = new Reloadable<Manifest>(() =>
+    persistedDocuments.file === undefined ? new Map() : readManifest(persistedDocuments.file),
+  );
   const schema = createSchema();
   const { close, ...built } = await createServices(config, {
     schema,
-    teams: createTeams(config.teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(config.teamsFile)),
+    teams,
     telemetry,
     tracing,
     seams,
@@ -61,6 +73,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     isClosing: () => isClosing,
     config,
     schema,
+    documents,
     metrics,
     log,
     tracing,
@@ -84,6 +97,12 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     app,
     sandbox,
     shutdownNoticeMs: config.shutdownNoticeMs,
+    reload() {
+      if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'teams', teams, teamsByName);
+      if (persistedDocuments.file !== undefined) {
+        reload(log, 'PERSISTED_DOCUMENTS', 'documents', documents, manifest => manifest);
+      }
+    },
     async close(noticeMs = 0) {
       isClosing = true;
       await pause(noticeMs);
@@ -91,6 +110,25 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     },
   };
 }
+
+/** Reads a file again, and logs how many entries it has now. If it is invalid, the value from before stays. */
+function reload<T>(
+  log: Logger,
+  name: string,
+  what: string,
+  value: Reloadable<T>,
+  entriesOf: (value: T) => ReadonlyMap<string, string>,
+): void {
+  const before = entriesOf(value.current);
+  try {
+    value.reload();
+    log.warn(`${name} was read again: ${describeChange(what, before, entriesOf(value.current))}`);
+  } catch (error) {
+    log.warn(`${reasonOf(error)}; the ${before.size} ${what} from before stay in use`);
+  }
+}
+
+const teamsByName = ({ list = [] }: Teams) => new Map(list.map(team => [team.name, JSON.stringify(team)]));
 
 /** Counts in the metrics, and warns of Redis faults. */
 function telemetryOf(metrics: Metrics, { warn, works }: ReturnType<typeof createWarnings>): Telemetry {

@@ -1,5 +1,6 @@
 import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
+import type { Reloadable } from './config/reloadable.js';
 import type { Polling } from './data/polling/polling.js';
 import { createReader, type ReaderDeps } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
@@ -36,7 +37,7 @@ export interface Services extends ReaderDeps {
   /** The most events that one `eventStatistics` reads. */
   readonly eventStatisticsLimit: number;
   readonly lifetimes: Lifetimes;
-  readonly teams: Teams;
+  readonly teams: Reloadable<Teams>;
   readonly polling: Polling;
   readonly sessions: Sessions;
   readonly exports: Exports;
@@ -101,6 +102,7 @@ export interface Context {
   readonly metadata: ResponseMetadata;
   /** The cursor behind which a subscription continues, from the header `Last-Event-ID`. */
   readonly lastEventId: string | undefined;
+  /** The teams of the time when the request began. */
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
@@ -147,7 +149,7 @@ class RequestContext implements Context {
   constructor(state: RequestContext['state'], metadata: ResponseMetadata) {
     this.state = state;
     this.metadata = metadata;
-    this.teams = state.services.teams;
+    this.teams = state.services.teams.current;
     this.exports = state.services.exports;
     this.keywordSuggestionPath = state.services.keywordSuggestionPath;
     this.capabilities = state.services.capabilities;

@@ -6,10 +6,16 @@ const longestClosingMs = 10_000;
 
 /** Undefined while the gateway starts. */
 let gateway: Gateway | undefined;
+/** Whether a SIGHUP came while the gateway was starting. It may have read the old files by then. */
+let reloads = false;
 
 // Registered before everything else is loaded: the first process of a container receives only the signals that it handles.
 process.once('SIGINT', () => void end('SIGINT'));
 process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdownNoticeMs));
+process.on('SIGHUP', () => {
+  if (gateway === undefined) reloads = true;
+  else gateway.reload();
+});
 
 // The last resort: these are bugs of the gateway. After an unhandled rejection the state of the process is known, after an uncaught exception it
 // is not.
@@ -21,6 +27,7 @@ process.on('uncaughtException', error => {
 
 const { start } = await import('./app.js');
 gateway = await start(process.env);
+if (reloads) gateway.reload();
 
 /** Closes the gateway after the notice and its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */
 async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<void> {

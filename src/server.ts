@@ -3,10 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.js';
+import type { Reloadable } from './config/reloadable.js';
 import { Secret } from './config/secret.js';
 import { shortHash } from './data/cache/keys.js';
 import { createAdmission } from './graphql/limits/admission.js';
-import { createTrustedDocuments, readManifest } from './graphql/limits/trusted-documents.js';
+import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-documents.js';
 import { createAuthentication } from './http/authentication.js';
 import type { Connections } from './http/connections.js';
 import { createHttpApp, largestBody } from './http/fastify.js';
@@ -19,7 +20,7 @@ import { createRateLimits } from './http/limits/rate-limits.js';
 import { createRequestLimits } from './http/limits/request-limits.js';
 import { monitoringPaths, registerMonitoring } from './http/monitoring.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
-import { createResponseCacheStore, type ResponseCacheStore } from './http/response-cache/store.js';
+import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
 import { registerWebSafety } from './http/web-safety.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
@@ -43,6 +44,8 @@ export interface ServerSeams {
 interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations'> {
   readonly config: Config;
   readonly schema: GraphQLSchema;
+  /** The trusted documents; empty without a manifest. */
+  readonly documents: Reloadable<Manifest>;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly tracing: Tracing | undefined;
@@ -60,13 +63,12 @@ export const callsInARow = 3;
 
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
-  const { config, schema, services, metrics, log, tracing, connections, demoKey, isClosing, seams } = deps;
+  const { config, schema, documents, services, metrics, log, tracing, connections, demoKey, isClosing, seams } = deps;
   const { telemetry } = services;
   const { introspection } = config;
   const explains = config.explain ?? false;
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
   const sdl = printSchemaWithDirectives(schema);
-  const documents = trustedDocuments(config);
 
   const budget = new MemoryBudget(seams.memory);
   const loadShedding = createLoadShedding(config.loadShedding.requestsInFlight, undefined, budget);
@@ -89,7 +91,7 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
     tracing,
     names: createOperationNames(documents, telemetry.forgetOperation),
     clientOf: authentication.clientOf,
-    teamOf: credential => services.teams.teamOf(credential)?.name,
+    teamOf: credential => services.teams.current.teamOf(credential)?.name,
     probePaths: monitoringPaths,
   });
   const { scopeOf } = authentication;
@@ -109,11 +111,15 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
     proxyHeaders,
     scopeOf,
   });
-  const store = config.responseCache ? responseCacheStore(deps, sdl, documents) : undefined;
+  const { shared, generations } = deps;
+  const store = config.responseCache
+    ? createResponseCacheStore({ bytes: responseCacheBytes, shared, generations, telemetry })
+    : undefined;
   const responseCache =
     store &&
     createResponseCache({
       store,
+      version: responseVersion(deps, sdl),
       telemetry,
       requestTelemetry,
       budget,
@@ -167,28 +173,23 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   return app;
 }
 
-/** The trusted documents by their hashes; empty without a manifest. */
-function trustedDocuments({ persistedDocuments: { file } }: Config): ReadonlyMap<string, string> {
-  return file === undefined ? new Map() : readManifest(file);
-}
-
-/** The store of the response cache. Its version changes with the schema and with every setting that changes responses. */
-function responseCacheStore(
-  { config, shared, generations, services }: ServerDeps,
-  sdl: string,
-  documents: ReadonlyMap<string, string>,
-): ResponseCacheStore {
-  // The order of trusted documents does not matter.
-  const sorted = [...documents].map(entry => JSON.stringify(entry)).sort();
-  const capabilities = JSON.stringify(services.capabilities);
-  const version = shortHash(sdl, capabilities, ...config.corsOrigins, config.persistedDocuments.mode, ...sorted);
-  return createResponseCacheStore({
-    bytes: responseCacheBytes,
-    shared,
-    version,
-    generations,
-    telemetry: services.telemetry,
-  });
+/** The version of responses. It changes with the schema, and with every setting and file that changes responses. */
+function responseVersion({ config, documents, services }: ServerDeps, sdl: string): () => string {
+  const { capabilities, teams } = services;
+  const current = () => {
+    // The order of trusted documents does not matter.
+    const sorted = [...documents.current].map(entry => JSON.stringify(entry)).sort();
+    const team = JSON.stringify(teams.current.list ?? null);
+    const { mode } = config.persistedDocuments;
+    return shortHash(sdl, JSON.stringify(capabilities), ...config.corsOrigins, mode, team, ...sorted);
+  };
+  let version = current();
+  const update = () => {
+    version = current();
+  };
+  documents.onReload(update);
+  teams.onReload(update);
+  return () => version;
 }
 
 function gaugeLoad(

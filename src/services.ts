@@ -4,6 +4,7 @@ import { createScoper } from './auth/credentials.js';
 import { createSealer } from './auth/seal.js';
 import type { Teams } from './auth/teams.js';
 import type { Config } from './config/config.js';
+import type { Reloadable } from './config/reloadable.js';
 import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { type Generations, localGenerations, sharedGenerations } from './data/cache/generations.js';
@@ -42,7 +43,7 @@ export interface WorldSeams {
 /** What the services are made of. */
 interface ServicesDeps {
   readonly schema: GraphQLSchema;
-  readonly teams: Teams;
+  readonly teams: Reloadable<Teams>;
   readonly telemetry: Telemetry;
   /** Undefined: tracing is off. */
   readonly tracing: Tracing | undefined;

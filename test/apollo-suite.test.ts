@@ -60,7 +60,7 @@ defineIntegrationTestSuite(async (config, options) => {
     trustProxy: false,
     stages: () => [requestTelemetry.stage],
   });
-  const documents = createTrustedDocuments('off', new Map());
+  const documents = createTrustedDocuments('off', { current: new Map() });
   await registerWebSafety(app, []);
   serveApollo(app, '/', {
     apollo,

@@ -221,8 +221,7 @@ describe('What a gateway signed and another one cannot read', () => {
   ])('is no answer: %s', async (_, made) => {
     const shared = sharedStore(redis, telemetry);
     const generations = {} as Generations;
-    const store = () =>
-      createResponseCacheStore({ bytes: 100_000, shared, version: 'version', generations, telemetry });
+    const store = () => createResponseCacheStore({ bytes: 100_000, shared, generations, telemetry });
     const key = scopedKey(scope, 'an answer');
     await until(() => redis.status === 'ready');
     const answer = { ...answerHead(), body: [Buffer.from('{}')], length: 2, gzipped: undefined };

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
+import { Reloadable } from '../src/config/reloadable.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { createOperationNames } from '../src/observability/operation-names.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -167,7 +168,7 @@ describe('operations are counted', () => {
 
   test('only under the names of trusted documents if there are any', () => {
     const documents = new Map([['1', 'query Known { __typename } query Other { __typename }']]);
-    const { labelOf, accept } = createOperationNames(documents, () => {});
+    const { labelOf, accept } = createOperationNames(new Reloadable(() => documents), () => {});
     const scope = 'a' as Scope;
     accept(scope);
     const labels = ['Known', 'Other', 'Unknown', 'unnamed', undefined].map(name =>
@@ -177,7 +178,7 @@ describe('operations are counted', () => {
   });
 
   test('never under a label that is reserved for many operations', () => {
-    const { labelOf, accept } = createOperationNames(new Map(), () => {});
+    const { labelOf, accept } = createOperationNames(new Reloadable(() => new Map()), () => {});
     const scope = 'a' as Scope;
     accept(scope);
     const labels = ['none', 'other'].map(name => labelOf({ ...newOperationInfo(), name, outcome: 'ok', scope }));

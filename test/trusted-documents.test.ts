@@ -113,7 +113,7 @@ describe('in mode only', () => {
   });
 
   test('random requests never lead to a text that is not in the manifest', () => {
-    const documents = createTrustedDocuments('only', new Map(Object.entries(manifest)));
+    const documents = createTrustedDocuments('only', { current: new Map(Object.entries(manifest)) });
     const hash = fc.constantFrom(...Object.keys(manifest), hashOf(foreign), '__proto__');
     const anything = fc.anything({ withNullPrototype: true });
     const params = fc.record(
@@ -233,7 +233,7 @@ describe('in mode off', () => {
   });
 
   test('the size of registered documents is limited, and the oldest are evicted', () => {
-    const documents = createTrustedDocuments('off', new Map());
+    const documents = createTrustedDocuments('off', { current: new Map() });
     const text = (index: number) => `{ a${index} } #${'a'.repeat(1_000_000)}`;
     const register = (query: string) => documents.documentText({ query, extensions: persisted(hashOf(query)) });
     for (let index = 0; index < 20; index += 1) register(text(index));

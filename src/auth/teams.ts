@@ -47,8 +47,10 @@ export interface Team {
   readonly name: string;
 }
 
-/** Assigns credentials to teams. */
+/** Assigns credentials to teams. It never changes: a teams file that is read again makes another one. */
 export interface Teams {
+  /** Undefined without a teams file. */
+  readonly list: TeamList | undefined;
   /** The team of a credential; null where it has none. */
   teamOf(credential: Credential): Team | null;
   /** Whether a credential may manage its team: register and delete endpoints. */
@@ -89,6 +91,7 @@ export function createTeams(list: TeamList | undefined): Teams {
   );
 
   return {
+    list,
     teamOf(credential) {
       const member = memberOf(credential);
       if (member === undefined) return null;

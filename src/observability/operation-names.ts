@@ -1,6 +1,7 @@
 import { Kind, parse } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../auth/credentials.js';
+import type { Reloadable } from '../config/reloadable.js';
 import { type OperationInfo, operationName } from './operation-info.js';
 
 /** The names of operations in metrics, where each name costs memory for ever. Logs and spans use the names that clients send. */
@@ -19,13 +20,19 @@ const reserved = new Set(['none', 'other']);
 /**
  * With trusted documents, only their names are known. Without them, the known names are the hundred that succeeded most recently under a credential
  * that the upstream accepts, so that a client without one cannot add names.
+ * @param documents the trusted documents by their hashes.
  * @param forget is called with a name that is no longer known.
  */
 export function createOperationNames(
-  trusted: ReadonlyMap<string, string>,
+  documents: Reloadable<ReadonlyMap<string, string>>,
   forget: (name: string) => void,
 ): OperationNames {
-  const fixed = new Set([...trusted.values()].flatMap(namesIn));
+  let fixed = namesOf(documents.current);
+  documents.onReload(() => {
+    const before = fixed;
+    fixed = namesOf(documents.current);
+    for (const name of before) if (!fixed.has(name)) forget(name);
+  });
   const recent = new LRUCache<string, string>({
     max: mostNames,
     dispose: (_, name, reason) => reason === 'evict' && forget(name),
@@ -51,6 +58,9 @@ export function createOperationNames(
     },
   };
 }
+
+const namesOf = (documents: ReadonlyMap<string, string>): ReadonlySet<string> =>
+  new Set([...documents.values()].flatMap(namesIn));
 
 /** A document that cannot be parsed has no names; the gateway refuses it when a client asks for it. */
 function namesIn(text: string): string[] {

@@ -26,7 +26,7 @@ beforeAll(async () => {
     serverFactory: handler =>
       createServer((incoming, response) => {
         const keyed = (body: Buffer | undefined) => {
-          key = responseKey(scope, incoming, body);
+          key = responseKey(scope, 'version', incoming, body);
           handler(incoming, response);
         };
         if (incoming.method === 'GET') keyed(undefined);

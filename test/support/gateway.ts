@@ -29,6 +29,8 @@ export interface TestGateway {
     variables?: Record<string, unknown>,
     headers?: Record<string, string>,
   ): Promise<GraphqlAnswer>;
+  /** Reads the teams file and the trusted documents again, as SIGHUP does. */
+  reload(): void;
   close(): Promise<void>;
 }
 
@@ -78,6 +80,7 @@ export async function startGateway(
     url,
     sandbox: gateway.sandbox,
     query: (document, variables, headers) => ask(`${url}/graphql`, document, variables, headers),
+    reload: gateway.reload,
     close: () => gateway.app.close(),
   };
 }

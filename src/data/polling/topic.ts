@@ -13,9 +13,9 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
     this.#topic = topic;
   }
 
-  /** The value a new listener would get. It may be newer than the last one published. */
+  /** The value a new listener would get; undefined after an error. It may be newer than the last one published. */
   get newest(): T | undefined {
-    return this.#topic.newest;
+    return this.#end?.error === undefined ? this.#topic.newest : undefined;
   }
 
   /** Brings `newest` up to date with everything that happened before, as far as that can be known. Never rejects. */
@@ -47,6 +47,12 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
     if (this.#end !== undefined) return;
     this.#end = error === undefined ? {} : { error };
     this.#settle(waiting => (error === undefined ? waiting.resolve(done) : waiting.reject(error)));
+  }
+
+  /** Ends the iteration at once with an error, without the unread value. */
+  fail(error: Error): void {
+    this.#unread = undefined;
+    this.finish(error);
   }
 
   next(): Promise<IteratorResult<T>> {

@@ -1,27 +1,36 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { TeamKey } from '../../auth/teams.js';
+import type { TeamKey, Teams } from '../../auth/teams.js';
+import type { Reloadable } from '../../config/reloadable.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
 import type { TopicSubscription } from '../../data/polling/topic.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
+import { Forbidden } from '../../errors.js';
 import type { Exports } from './exports.js';
 import { type ExportRecord, statusOf } from './model.js';
 import { noSuchExport } from './team-state.js';
 
 /** The subscriptions of the exports domain. */
 export interface ExportsFeed {
-  /** An export of a team, until it has ended. The store is read, so that it may run in another gateway. @throws while reading: NOT_FOUND. */
+  /**
+   * An export of a team, until it has ended. The store is read, so that it may run in another gateway.
+   * @throws while reading: NOT_FOUND; Forbidden as soon as the client no longer belongs to the team.
+   */
   exportProgress(team: TeamKey, id: string): Promise<TopicSubscription<Snapshot<ExportRecord>>>;
 }
 
 /** The feed for one client, until the signal of its request aborts. */
 export function createExportsFeed(
-  { exports, polling }: { readonly exports: Pick<Exports, 'find'>; readonly polling: Polling },
-  { scope, cancellation }: Pick<RequestAuth, 'scope' | 'cancellation'>,
+  {
+    exports,
+    polling,
+    teams,
+  }: { readonly exports: Pick<Exports, 'find'>; readonly polling: Polling; readonly teams: Reloadable<Teams> },
+  { credential, scope, cancellation: { signal } }: Pick<RequestAuth, 'credential' | 'scope' | 'cancellation'>,
 ): ExportsFeed {
   return {
-    exportProgress: (team, id) =>
-      polling.watch<ExportRecord>(
+    async exportProgress(team, id) {
+      const subscription = await polling.watch<ExportRecord>(
         scope,
         `export ${JSON.stringify([team, id])}`,
         {
@@ -33,7 +42,17 @@ export function createExportsFeed(
           same: isDeepStrictEqual,
           isFinal: record => statusOf(record) !== 'RUNNING',
         },
-        cancellation.signal,
-      ),
+        signal,
+      );
+      const endIfMoved = () => {
+        if (teams.current.teamOf(credential)?.key !== team) subscription.fail(leftTeam());
+      };
+      teams.onReload(endIfMoved, signal);
+      // The teams may have changed since the request began.
+      endIfMoved();
+      return subscription;
+    },
   };
 }
+
+const leftTeam = () => new Forbidden('This client no longer belongs to the team of this export');

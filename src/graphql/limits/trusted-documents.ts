@@ -4,6 +4,7 @@ import { GraphQLError } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
+import type { Reloadable } from '../../config/reloadable.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
 
 /** How a client names the document to execute. The names are the same on every transport. */
@@ -36,7 +37,7 @@ const overheadBytes = 300;
 const manifestSchema = z.record(z.string().min(1), z.string().min(1));
 
 /** Reads a manifest as graphql-codegen's client preset writes it: `{hash: document}`. @throws ConfigurationError */
-export function readManifest(path: string): ReadonlyMap<string, string> {
+export function readManifest(path: string): Manifest {
   try {
     return new Map(Object.entries(manifestSchema.parse(JSON.parse(readFileSync(path, 'utf8')))));
   } catch (error) {
@@ -46,8 +47,13 @@ export function readManifest(path: string): ReadonlyMap<string, string> {
   }
 }
 
-/** @param manifest the trusted documents by their hash. */
-export function createTrustedDocuments(mode: TrustMode, manifest: ReadonlyMap<string, string>): TrustedDocuments {
+/** The trusted documents by their hash. */
+export type Manifest = ReadonlyMap<string, string>;
+
+export function createTrustedDocuments(
+  mode: TrustMode,
+  manifest: Pick<Reloadable<Manifest>, 'current'>,
+): TrustedDocuments {
   const registered = new LRUCache<string, string>({
     maxSize: maxRegistered,
     sizeCalculation: text => text.length + overheadBytes,
@@ -73,7 +79,7 @@ export function createTrustedDocuments(mode: TrustMode, manifest: ReadonlyMap<st
     documentText({ query, documentId, extensions }) {
       const persisted = persistedQueryOf(extensions);
       const hash = documentId == null ? persisted?.sha256Hash : hashOf(documentId);
-      const trusted = mode === 'off' || typeof hash !== 'string' ? undefined : manifest.get(hash);
+      const trusted = mode === 'off' || typeof hash !== 'string' ? undefined : manifest.current.get(hash);
       if (trusted !== undefined) return trusted;
       if (documentId != null) throw unknownHash();
       if (mode === 'only') {

@@ -41,6 +41,8 @@ export interface ResponseCache {
 
 interface ResponseCacheDeps {
   readonly store: ResponseCacheStore;
+  /** A hash of everything but the request that determines a response, such as the schema, the settings and the trusted documents. */
+  version(): string;
   readonly telemetry: Pick<Telemetry, 'responseCacheHit'>;
   readonly requestTelemetry: Pick<RequestTelemetry, 'of' | 'accept'>;
   readonly budget: MemoryBudget;
@@ -56,6 +58,7 @@ interface ResponseCacheDeps {
 interface InFlight {
   readonly scope: Scope;
   readonly key: ScopedKey;
+  readonly version: string;
   readonly result: Promise<CachedResponse | undefined>;
   /** Whether it certainly writes nothing. Undefined until an equal request comes. */
   onlyReads: boolean | undefined;
@@ -71,6 +74,7 @@ interface Sending {
 /** The response cache of `/graphql`. */
 export function createResponseCache({
   store,
+  version,
   telemetry,
   requestTelemetry,
   budget,
@@ -125,7 +129,8 @@ export function createResponseCache({
     response: ServerResponse,
     body: Buffer | undefined,
   ): MaybePromise<boolean> {
-    const key = responseKey(scope, request, body);
+    const current = version();
+    const key = responseKey(scope, current, request, body);
     return andThen(store.get(key), cached => {
       requestTelemetry.of(request).scope = scope;
       if (cached !== undefined) {
@@ -140,7 +145,7 @@ export function createResponseCache({
         earlier.onlyReads ??= onlyReads(request.url ?? '', body);
         if (earlier.onlyReads) return shareResult(earlier, request, response);
       }
-      const started = startFlight(scope, key);
+      const started = startFlight(scope, key, current);
       startedBy.set(request, started);
       if (shares && earlier === undefined) {
         inFlight.set(key, started);
@@ -195,6 +200,8 @@ export function createResponseCache({
       const started = startedBy.get(request.raw);
       const isCacheable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (started === undefined || !isCacheable) return sendParts(reply, bytes);
+      // A response that was made while the version changed belongs to neither version.
+      const isOfVersion = started.version === version();
       const cached: CachedResponse = {
         headers: headersToStore(reply),
         body: bytes.parts,
@@ -203,7 +210,7 @@ export function createResponseCache({
         etag: `"${bytes.digest}"`,
         operation: metadata.operation.name,
         outcome: metadata.operation.outcome,
-        keepUntil: Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
+        keepUntil: isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
         generations: [...metadata.generations],
       };
       if (cached.keepUntil > Date.now()) store.put(started.key, cached);
@@ -217,14 +224,15 @@ export function createResponseCache({
   };
 }
 
-/** The key of a response: everything in the request that decides what the response is. */
+/** The key of a response: the version, and everything in the request that decides what the response is. */
 export function responseKey(
   scope: Scope,
+  version: string,
   { method, url = '', headers }: IncomingMessage,
   body: Buffer | undefined,
 ): ScopedKey {
   // A whole response also serves a client that takes parts.
-  let key = `${method} ${withoutSessionIds(url)}\n${withoutParts(headers.accept)}\n`;
+  let key = `${version} ${method} ${withoutSessionIds(url)}\n${withoutParts(headers.accept)}\n`;
   for (const name of keyHeaders) key += `${headers[name] ?? ''}\n`;
   return scopedKey(scope, key + (body?.toString('latin1') ?? ''));
 }
@@ -254,12 +262,12 @@ function headersToStore(reply: FastifyReply): HeaderList {
   return list;
 }
 
-function startFlight(scope: Scope, key: ScopedKey): InFlight {
+function startFlight(scope: Scope, key: ScopedKey, version: string): InFlight {
   let settle: InFlight['settle'] = () => {};
   const result = new Promise<CachedResponse | undefined>(resolve => {
     settle = resolve;
   });
-  return { scope, key, result, onlyReads: undefined, settle };
+  return { scope, key, version, result, onlyReads: undefined, settle };
 }
 
 /** In bytes. A shorter response is sent in one piece. */

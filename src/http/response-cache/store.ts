@@ -27,8 +27,6 @@ interface ResponseCacheStoreDeps {
   readonly bytes: number;
   /** Undefined: responses are stored in this process only. */
   readonly shared: SharedStore | undefined;
-  /** A hash of everything but the request that determines a response, such as the schema and the settings. */
-  readonly version: string;
   readonly generations: Generations;
   readonly telemetry: Telemetry;
 }
@@ -43,7 +41,6 @@ const withCompressed = 1.3;
 export function createResponseCacheStore({
   bytes,
   shared,
-  version,
   generations,
   telemetry,
 }: ResponseCacheStoreDeps): ResponseCacheStore {
@@ -55,7 +52,7 @@ export function createResponseCacheStore({
   };
 
   function redisKey({ namespace }: SharedStore, key: ScopedKey): string {
-    return `mig:answer:${namespace}.${version}:${hashedKey(key)}`;
+    return `mig:answer:${namespace}:${hashedKey(key)}`;
   }
 
   async function readRedis(key: ScopedKey, store: SharedStore): Promise<CachedResponse | undefined> {

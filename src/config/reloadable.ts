@@ -1,0 +1,43 @@
+/** A value that is read from a file of the operator, and read again at SIGHUP. */
+export class Reloadable<T> {
+  readonly #read: () => T;
+  readonly #listeners = new Set<() => void>();
+  #current: T;
+
+  /** @throws what `read` throws. */
+  constructor(read: () => T) {
+    this.#read = read;
+    this.#current = read();
+  }
+
+  /** What a request uses that begins now. */
+  get current(): T {
+    return this.#current;
+  }
+
+  /** Reads the value again. @throws what `read` throws; the value is then the same as before. */
+  reload(): void {
+    this.#current = this.#read();
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls back after each reload, before any other request begins. @param signal ends it. */
+  onReload(listener: () => void, signal?: AbortSignal): void {
+    if (signal?.aborted) return;
+    this.#listeners.add(listener);
+    signal?.addEventListener('abort', () => this.#listeners.delete(listener), { once: true });
+  }
+}
+
+/** How entries differ from those before, by their names: `3 teams (1 added, 0 changed, 2 removed)`. */
+export function describeChange(
+  what: string,
+  before: ReadonlyMap<string, unknown>,
+  after: ReadonlyMap<string, unknown>,
+): string {
+  const names = [...after.keys()];
+  const added = names.filter(name => !before.has(name)).length;
+  const changed = names.filter(name => before.has(name) && before.get(name) !== after.get(name)).length;
+  const removed = [...before.keys()].filter(name => !after.has(name)).length;
+  return `${after.size} ${what} (${added} added, ${changed} changed, ${removed} removed)`;
+}

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 // `npm run console` in the folder of the gateway: installs and builds the console, then becomes the gateway that serves it.
 const here = fileURLToPath(new URL('.', import.meta.url));
 
+process.stdout.write('Building the console. The first time, this takes a minute.\n');
 // npm writes this file at the end of each installation.
 if (changedAt('package-lock.json') > changedAt('node_modules/.package-lock.json')) npm('ci', '--no-audit', '--no-fund');
 npm('run', 'build');

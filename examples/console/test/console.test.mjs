@@ -46,7 +46,8 @@ before(async () => {
     executablePath: process.env.CHROME_PATH ?? '/usr/bin/chromium',
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   });
-  page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme: 'light' });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, colorScheme: 'light' });
+  page = await context.newPage();
   page.setDefaultTimeout(30_000);
   page.on('console', message => message.type() === 'error' && complaints.push(message.text()));
   page.on('pageerror', error => complaints.push(String(error)));
@@ -206,6 +207,24 @@ test('what is visible is exported, and the attempt is shown', async () => {
   await page.getByText('ExportMarket').waitFor();
   await look('cost');
   await page.getByRole('button', { name: 'Close' }).click();
+});
+
+test('signing out in one tab signs out in the others', async () => {
+  const other = await page.context().newPage();
+  await other.goto(`${origin}/exports`);
+  await other.getByRole('button', { name: 'Sign out' }).click();
+  for (const tab of [other, page]) await tab.getByRole('button', { name: 'Sign in' }).waitFor();
+  await other.close();
+});
+
+test('what an address has and no screen can read is left out', async () => {
+  await page.goto(`${origin}/?from=then&to=now&search=2026&alertTypes=one`);
+  await rows().first().waitFor();
+  await page.goto(`${origin}/nowhere`);
+  await page.getByRole('heading', { name: 'Not found' }).waitFor();
+  await page.getByRole('link', { name: 'Go to the monitor' }).click();
+  await rows().first().waitFor();
+  assert.match(await page.title(), /^Monitor/);
 });
 
 test('on a screen of 390 pixels, nothing lies beside it', async () => {

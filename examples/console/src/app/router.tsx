@@ -4,6 +4,7 @@ import { exportSearch } from '../exports/search';
 import { companySearch } from '../market/search';
 import { Monitor } from '../monitor/Monitor';
 import { eventSearch } from '../monitor/search';
+import { Failure, NotFound } from './Failure';
 import { Shell } from './Shell';
 
 const root = createRootRoute({ component: Shell });
@@ -38,6 +39,10 @@ const routes = [
 
 export const router = createRouter({
   routeTree: root.addChildren(routes),
+  // Otherwise a screen also gets what its `validateSearch` leaves out.
+  search: { strict: true },
+  defaultErrorComponent: Failure,
+  defaultNotFoundComponent: NotFound,
   defaultPreload: 'intent',
   scrollRestoration: true,
 });

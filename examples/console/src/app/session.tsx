@@ -20,8 +20,20 @@ const SignOutDocument = graphql(`
 /** Number of the session, from 1. Each sign-in and each sign-out begins a new one. Undefined in between: then no screen is shown. */
 export const session = createStore<number | undefined>(1);
 
-/** Begins a new session, after the cookie has changed: forgets everything of the last user. */
+/** The other tabs of the console have the same cookie. */
+const otherTabs = new BroadcastChannel('session');
+otherTabs.onmessage = renew;
+
+/** Begins a new session in all tabs, after the cookie has changed. */
 export async function beginSession(): Promise<void> {
+  otherTabs.postMessage(undefined);
+  await renew();
+  // The button that had the focus is gone.
+  document.getElementById('content')?.focus();
+}
+
+/** Forgets everything of the last user. */
+async function renew(): Promise<void> {
   const last = session.get() ?? 0;
   session.set(undefined);
   // The next connection sends the new cookie.

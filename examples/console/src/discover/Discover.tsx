@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { graphql } from '../gql';
 import type { SearchCriteriaInput } from '../gql/graphql';
 import { onSubmit } from '../ui/form';
+import { Heading } from '../ui/Heading';
 import { Problems } from '../ui/Problems';
 import { Criteria } from './Criteria';
 import { Jobs } from './Jobs';
@@ -65,7 +66,7 @@ export function Discover() {
 
   return (
     <div className="stack">
-      <h1>Discover</h1>
+      <Heading>Discover</Heading>
       <form onSubmit={onSubmit(ask)} className="panel stack">
         <label>
           Question
@@ -107,14 +108,16 @@ function Discovery({ id, alreadyRunning }: { id: string; alreadyRunning: boolean
     <section className="panel stack" aria-label="Discovery">
       <h2>{market?.name ?? `Market ${id}`}</h2>
       {alreadyRunning && <p>A discovery of this market was running already. This is its progress.</p>}
-      <Jobs
-        marketId={id}
-        phase="DISCOVERY"
-        onFinished={() => {
-          setFinished(true);
-          void refetch();
-        }}
-      />
+      {market?.name && (
+        <Jobs
+          marketId={id}
+          phase="DISCOVERY"
+          onFinished={() => {
+            setFinished(true);
+            void refetch();
+          }}
+        />
+      )}
       {finished && (
         <p role="status">
           The discovery has ended.{' '}

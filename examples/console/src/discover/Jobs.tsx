@@ -30,11 +30,13 @@ interface JobsProps {
 export function Jobs({ marketId, phase, onFinished }: JobsProps) {
   const { data, error } = useSubscription(JobProgressDocument, {
     variables: { marketId, phase },
-    onComplete: () => onFinished?.(),
+    onData({ data: { data } }) {
+      if (data?.jobProgress?.finished) onFinished?.();
+    },
   });
-  const now = useNow();
   const isLive = useStore(connection) === 'live';
   const state = data?.jobProgress;
+  const now = useNow(state?.finished === false);
   if (!state) return <Problems error={error} />;
   const remaining = state.estimatedEndAt && Date.parse(state.estimatedEndAt) - now;
   return (

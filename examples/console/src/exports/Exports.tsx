@@ -2,9 +2,11 @@ import { useMutation, useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
+import { errorCode } from '../graphql/errors';
 import { useNextPage } from '../graphql/useNextPage';
 import { formatCount } from '../ui/format';
-import { errorCode, Problems } from '../ui/Problems';
+import { Heading } from '../ui/Heading';
+import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import { Endpoints } from './Endpoints';
 import { ExportRow } from './ExportRow';
@@ -46,7 +48,7 @@ export function Exports() {
   }
   return (
     <div className="stack">
-      <h1>Exports</h1>
+      <Heading>Exports</Heading>
       <Endpoints
         onSending={isSending => {
           setSending(isSending);

@@ -3,6 +3,7 @@ import { GraphQL17Alpha9Handler } from '@apollo/client/incremental';
 import { RemoveTypenameFromVariablesLink } from '@apollo/client/link/remove-typename';
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cache } from './cache';
+import { isUnreachable, RETRY_MS } from './errors';
 import { costs, requestIds, resumes, staleness, trustedDocuments } from './links';
 import { socket } from './socket';
 
@@ -31,9 +32,12 @@ export const client = new ApolloClient({
   },
 });
 
-// What failed while there was no network is read again as soon as there is one.
-socket.on('connected', () => {
+/** Reads again what failed without a network. */
+function readAgain(): void {
   for (const query of client.getObservableQueries('active')) {
-    if (query.getCurrentResult().error) void query.refetch();
+    if (isUnreachable(query.getCurrentResult().error)) void query.refetch();
   }
-});
+}
+socket.on('connected', readAgain);
+// A page without a subscription has no connection.
+setInterval(readAgain, RETRY_MS);

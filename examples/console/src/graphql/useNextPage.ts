@@ -1,5 +1,6 @@
 import type { ErrorLike } from '@apollo/client';
 import { useState } from 'react';
+import { isUnreachable, RETRY_MS } from './errors';
 
 type FetchMore = (options: { variables: { after: string | null | undefined } }) => Promise<{ error?: ErrorLike }>;
 
@@ -8,16 +9,18 @@ interface PageInfo {
   readonly endCursor: string | null;
 }
 
-/** Reads the next page of a list. After an error it waits for the user, so that a page without a network does not ask without end. */
+/** Reads the next page of a list. After an error it waits for the user, or, without a network, for some time, so that it does not ask without end. */
 export function useNextPage(fetchMore: FetchMore, pageInfo: PageInfo | undefined) {
   const [{ reading, error }, setState] = useState<{ reading: boolean; error?: ErrorLike }>({ reading: false });
+  const retry = () => setState({ reading: false });
+  const end = (error?: ErrorLike) => {
+    setState({ reading: false, error });
+    if (isUnreachable(error)) setTimeout(retry, RETRY_MS);
+  };
   const read = () => {
     setState({ reading: true });
-    fetchMore({ variables: { after: pageInfo?.endCursor } }).then(
-      result => setState({ reading: false, error: result.error }),
-      failure => setState({ reading: false, error: failure }),
-    );
+    fetchMore({ variables: { after: pageInfo?.endCursor } }).then(result => end(result.error), end);
   };
   const canRead = pageInfo?.hasNextPage === true && !reading && !error;
-  return { canRead, read, error, retry: () => setState({ reading: false }) };
+  return { canRead, read, error, retry };
 }

@@ -87,8 +87,16 @@ export function Companies({ id }: { id: string }) {
   const search = useSearch({ from: '/markets/$id' });
   const navigate = useNavigate({ from: '/markets/$id' });
   const scroller = useRef<HTMLDivElement>(null);
+  const [csv, csvResult] = useMutation(CsvDocument);
+  const [review, reviewResult] = useMutation(ReviewDocument);
+  /** What was done with other companies is not said of these. */
+  const forgetResults = () => {
+    csvResult.reset();
+    reviewResult.reset();
+  };
   const change = (patch: CompanySearch, replace = false) => {
     scroller.current?.scrollTo({ top: 0 });
+    forgetResults();
     return navigate({ search: last => ({ ...last, ...patch }), resetScroll: false, replace });
   };
   const filter = companyFilter(search);
@@ -107,7 +115,10 @@ export function Companies({ id }: { id: string }) {
     data: useMemo(() => edges.map(({ node }) => node), [edges]),
     getRowId: ({ domain }) => domain,
     state: { rowSelection },
-    onRowSelectionChange: setRowSelection,
+    onRowSelectionChange(change) {
+      setRowSelection(change);
+      forgetResults();
+    },
   });
   const { rows } = table.getRowModel();
 
@@ -134,10 +145,14 @@ export function Companies({ id }: { id: string }) {
   }, [isShort]);
 
   const [exporting, setExporting] = useState(false);
-  const [csv, csvResult] = useMutation(CsvDocument);
-  const [review, reviewResult] = useMutation(ReviewDocument);
   const decide = (reviewStatus: CompanyReviewStatus) =>
     review({ variables: { marketId: id, reviewStatus, target: { domains } } });
+
+  const clearSelection = () => {
+    table.resetRowSelection(true);
+    // The button goes away. The focus returns to the table.
+    scroller.current?.focus({ preventScroll: true });
+  };
 
   /** Exactly the rows that are on the screen, also those at its edges, as a page of the list. */
   const visiblePage = () => {
@@ -170,13 +185,13 @@ export function Companies({ id }: { id: string }) {
           label="Revenue"
           min={search.minRevenue}
           max={search.maxRevenue}
-          onChange={(minRevenue, maxRevenue) => change({ minRevenue, maxRevenue })}
+          onChange={(minRevenue, maxRevenue) => change({ minRevenue, maxRevenue }, true)}
         />
         <Range
           label="Momentum"
           min={search.minMomentum}
           max={search.maxMomentum}
-          onChange={(minMomentum, maxMomentum) => change({ minMomentum, maxMomentum })}
+          onChange={(minMomentum, maxMomentum) => change({ minMomentum, maxMomentum }, true)}
         />
       </div>
       <div className="row">
@@ -192,7 +207,7 @@ export function Companies({ id }: { id: string }) {
             <button type="button" onClick={() => decide('EXCLUDE')}>
               Exclude
             </button>
-            <button type="button" className="quiet" onClick={() => setRowSelection({})}>
+            <button type="button" className="quiet" onClick={clearSelection}>
               Clear selection
             </button>
           </>
@@ -223,7 +238,7 @@ export function Companies({ id }: { id: string }) {
       {totalCount === undefined && loading && <Skeleton lines={10} />}
       {totalCount === 0 && <p className="empty">No company matches these filters.</p>}
       {totalCount !== undefined && totalCount > 0 && (
-        <div ref={scroller} className={styles.scroller}>
+        <div ref={scroller} className={styles.scroller} tabIndex={-1}>
           <table className={styles.table} aria-label="Companies" aria-rowcount={totalCount + 1} aria-busy={loading}>
             <thead className={styles.header}>
               {table.getHeaderGroups().map(group => (

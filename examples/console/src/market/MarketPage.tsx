@@ -5,6 +5,7 @@ import { Jobs } from '../discover/Jobs';
 import { graphql } from '../gql';
 import { Confirm } from '../ui/Confirm';
 import { formatCompanies, formatTime } from '../ui/format';
+import { Heading } from '../ui/Heading';
 import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import { Companies } from './Companies';
@@ -46,7 +47,7 @@ export function MarketPage() {
     <div className="stack">
       <header className={styles.head}>
         <div>
-          <h1>{market.name}</h1>
+          <Heading>{market.name}</Heading>
           <p className="muted">{market.subtitle}</p>
         </div>
         {!isPublished && !started && (

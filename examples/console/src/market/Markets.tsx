@@ -3,6 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { graphql } from '../gql';
 import { onSubmit } from '../ui/form';
 import { formatCompanies } from '../ui/format';
+import { Heading } from '../ui/Heading';
 import { Problems } from '../ui/Problems';
 import { Skeleton } from '../ui/Skeleton';
 import styles from './Market.module.css';
@@ -21,7 +22,7 @@ export function Markets() {
   const open = (form: FormData) => navigate({ to: '/markets/$id', params: { id: String(form.get('id')) } });
   return (
     <div className="stack">
-      <h1>Markets</h1>
+      <Heading>Markets</Heading>
       <form onSubmit={onSubmit(open)} className="row">
         <input
           name="id"

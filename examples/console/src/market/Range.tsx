@@ -1,3 +1,5 @@
+import { SearchBox } from '../ui/SearchBox';
+
 interface RangeProps {
   readonly label: string;
   readonly min: number | undefined;
@@ -7,27 +9,23 @@ interface RangeProps {
 
 /** Two fields for the ends of a range. An empty field is no end. */
 export function Range({ label, min, max, onChange }: RangeProps) {
-  const numberIn = (text: string) => (text === '' || Number.isNaN(Number(text)) ? undefined : Number(text));
+  const numberIn = (text: string | undefined) => (text === undefined ? undefined : Number(text));
   return (
     <fieldset className="range">
       <legend>{label}</legend>
-      <input
-        key={`min ${min}`}
+      <SearchBox
         type="number"
-        aria-label={`${label}, at least`}
+        label={`${label}, at least`}
         placeholder="min"
-        defaultValue={min}
-        onBlur={({ target }) => numberIn(target.value) !== min && onChange(numberIn(target.value), max)}
-        onKeyDown={({ key, currentTarget }) => key === 'Enter' && currentTarget.blur()}
+        value={min?.toString()}
+        onChange={text => onChange(numberIn(text), max)}
       />
-      <input
-        key={`max ${max}`}
+      <SearchBox
         type="number"
-        aria-label={`${label}, at most`}
+        label={`${label}, at most`}
         placeholder="max"
-        defaultValue={max}
-        onBlur={({ target }) => numberIn(target.value) !== max && onChange(min, numberIn(target.value))}
-        onKeyDown={({ key, currentTarget }) => key === 'Enter' && currentTarget.blur()}
+        value={max?.toString()}
+        onChange={text => onChange(min, numberIn(text))}
       />
     </fieldset>
   );

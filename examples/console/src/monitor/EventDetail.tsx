@@ -52,7 +52,9 @@ export default function EventDetail({ id, lastUpdated, onClose }: EventDetailPro
       <div className="stack">
         <Problems error={error} retry={refetch} />
         {!event && loading && <Skeleton lines={10} />}
-        {!event && data?.events && <p className="empty">The event was updated since. Close this and open it again.</p>}
+        {!event && data?.events && (
+          <p className="empty">There is no such event, or it was updated since: open it again from the list.</p>
+        )}
         {event && (
           <>
             <p>{event.summary}</p>

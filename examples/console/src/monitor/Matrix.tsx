@@ -68,7 +68,7 @@ export function Matrix({ search, change }: MatrixProps) {
   const most = Math.max(1, ...SCORES.flatMap(severity => SCORES.map(likelihood => countOf(severity, likelihood))));
   return (
     <>
-      <h2>Severity × likelihood</h2>
+      <h2>Severity (up) × likelihood (right)</h2>
       <fieldset className={styles.matrix} aria-label="Filter by likelihood and severity">
         {SCORES.toReversed().map(severity => [
           <span key={`s${severity}`} className={styles.axis}>
@@ -102,6 +102,7 @@ export function Matrix({ search, change }: MatrixProps) {
           </span>
         ))}
       </fieldset>
+      <small>An event is in the cell of each entity that it impacts.</small>
       <Problems error={error} retry={refetch} />
     </>
   );

@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
+import { Heading } from '../ui/Heading';
 import { StaleNotice } from '../ui/StaleNotice';
 import { Feed } from './Feed';
 import { Filters } from './Filters';
@@ -18,7 +19,7 @@ export function Monitor() {
   const filter = listFilter(search);
   return (
     <div className="stack">
-      <h1>Monitor</h1>
+      <Heading>Monitor</Heading>
       <Filters search={search} change={change} />
       <StaleNotice />
       <div className={styles.plots}>

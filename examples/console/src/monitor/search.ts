@@ -29,11 +29,12 @@ export const INTERVALS = { HOUR: 3_600_000, DAY };
 /** Reads the address. What it cannot read, it leaves out. */
 export function eventSearch(search: Record<string, unknown>): EventSearch {
   const text = (name: string) => (typeof search[name] === 'string' ? { [name]: search[name] } : {});
+  const time = (name: string) => (Number.isNaN(Date.parse(String(search[name]))) ? {} : text(name));
   const score = (name: string) => ([0, 1, 2, 3].includes(search[name] as number) ? { [name]: search[name] } : {});
   return {
     ...([2, 7, 30].includes(search.days as number) && { days: search.days as number }),
-    ...text('from'),
-    ...text('to'),
+    ...time('from'),
+    ...time('to'),
     ...score('severity'),
     ...score('likelihood'),
     ...namesIn(search, 'alertTypes'),
@@ -41,7 +42,7 @@ export function eventSearch(search: Record<string, unknown>): EventSearch {
     ...namesIn(search, 'impactedEntities'),
     ...text('search'),
     ...text('event'),
-    ...text('at'),
+    ...time('at'),
   };
 }
 

@@ -2,8 +2,8 @@ import type { FragmentType } from '@apollo/client';
 import { useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
+import { errorCode, isRetryable } from '../graphql/errors';
 import { connection } from '../graphql/socket';
-import { errorCode, isRetryable } from '../ui/Problems';
 
 const EventUpdatesDocument = graphql(`
   subscription EventUpdates($filter: EventFilter, $after: String) {

@@ -1,8 +1,9 @@
 import { CombinedGraphQLErrors, type ErrorLike } from '@apollo/client';
+import { isRetryable, isUnreachable } from '../graphql/errors';
 
 interface ProblemsProps {
   readonly error: ErrorLike | undefined;
-  /** Reads the same again. Left out: no button. */
+  /** Reads the same again. Left out, or if that cannot help: no button. */
   readonly retry?: () => void;
 }
 
@@ -25,7 +26,7 @@ export function Problems({ error, retry }: ProblemsProps) {
           {requestId && <small> Request {requestId}</small>}
         </p>
       ))}
-      {retry && (
+      {retry && (isUnreachable(error) || isRetryable(error)) && (
         <button type="button" onClick={() => retry()}>
           Try again
         </button>
@@ -45,14 +46,4 @@ export function problemsOf(error: ErrorLike): Problem[] {
     parts: errors.map(({ path }) => path?.join('.') ?? ''),
     requestId: errors[0]?.extensions?.requestId as string | undefined,
   }));
-}
-
-/** The code of the first error (docs/errors.md of the gateway). Undefined if there is none. */
-export function errorCode(error: ErrorLike | undefined): unknown {
-  return CombinedGraphQLErrors.is(error) ? error.errors[0]?.extensions?.code : undefined;
-}
-
-/** Whether the same request may succeed later. */
-export function isRetryable(error: ErrorLike): boolean {
-  return CombinedGraphQLErrors.is(error) && error.errors[0]?.extensions?.retryable === true;
 }

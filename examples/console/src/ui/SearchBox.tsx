@@ -2,12 +2,16 @@ import { useEffect, useEffectEvent, useState } from 'react';
 
 interface SearchBoxProps {
   readonly label: string;
+  readonly type?: 'search' | 'number';
+  /** Left out: the label. */
+  readonly placeholder?: string;
   readonly value: string | undefined;
   /** Called when the user has stopped typing. Undefined: no text. */
   readonly onChange: (text: string | undefined) => void;
 }
 
-export function SearchBox({ label, value = '', onChange }: SearchBoxProps) {
+/** A field that filters while the user types. */
+export function SearchBox({ label, type = 'search', placeholder = label, value = '', onChange }: SearchBoxProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const report = useEffectEvent((text: string) => {
@@ -19,9 +23,9 @@ export function SearchBox({ label, value = '', onChange }: SearchBoxProps) {
   }, [text]);
   return (
     <input
-      type="search"
+      type={type}
       aria-label={label}
-      placeholder={label}
+      placeholder={placeholder}
       value={text}
       onChange={({ target }) => setText(target.value)}
     />

@@ -1,12 +1,13 @@
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 
-/** The time now, renewed every second, for ages and remaining times. */
-export function useNow(): number {
+/** The time now, renewed every second as long as it is `running`, for ages and remaining times. */
+export function useNow(running: boolean): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
+    if (!running) return;
     const timer = setInterval(() => setNow(Date.now()), 1_000);
     return () => clearInterval(timer);
-  }, []);
+  }, [running]);
   return now;
 }
 

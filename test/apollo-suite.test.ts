@@ -11,6 +11,7 @@ import { createHttpApp } from '../src/http/fastify.js';
 import { serveApollo } from '../src/http/graphql/apollo.js';
 import { registerWebSafety } from '../src/http/web-safety.js';
 import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
 
 /** Tests that the gateway does not pass on purpose, and why. */
 const ownDocuments =
@@ -46,7 +47,7 @@ defineIntegrationTestSuite(async (config, options) => {
   const log = pino({ level: 'silent' });
   const requestTelemetry = createRequestTelemetry({
     log,
-    telemetry: { request() {} },
+    telemetry: silentTelemetry,
     tracing: undefined,
     names: { labelOf: ({ name = 'none' }) => name, accept() {} },
     clientOf: () => ({ address: '', credential: undefined }),

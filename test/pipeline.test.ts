@@ -5,6 +5,7 @@ import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
 import { createPipeline, type Stage } from '../src/lib/pipeline.js';
 import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
+import { silentTelemetry } from './support/silent-telemetry.js';
 
 let app: FastifyInstance;
 let logged: Record<string, unknown>[];
@@ -16,7 +17,7 @@ async function serve(stage: Stage): Promise<string> {
   const log = pino({ level: 'error' }, { write: line => void logged.push(JSON.parse(line)) });
   const requestTelemetry = createRequestTelemetry({
     log,
-    telemetry: { request() {} },
+    telemetry: silentTelemetry,
     tracing: undefined,
     names: { labelOf: () => 'none', accept() {} },
     clientOf: () => ({ address: '', credential: undefined }),

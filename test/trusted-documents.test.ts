@@ -2,14 +2,18 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { buildApp } from '../src/app.js';
 import { readConfig } from '../src/config/config.js';
 import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
+import { createUntrustedReport } from '../src/observability/untrusted-report.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
+import { buildProgram } from './support/program.js';
+import { until } from './support/until.js';
 
 const hashOf = (text: string, algorithm = 'sha256') => createHash(algorithm).update(text).digest('hex');
 
@@ -204,6 +208,55 @@ describe('in mode allow', () => {
   });
 });
 
+describe('in mode log', () => {
+  test('everything is executed, and what mode only would refuse is counted and logged once a minute, without its text', async () => {
+    const env = { PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: 'log', DATA_DIR: directory };
+    const running = await (await buildProgram()).start({ ...env, UPSTREAM_BASE_URL: sandbox.origin });
+    try {
+      const untrusted = () => counted(running.url, 'gateway_untrusted_documents_total');
+      expect(await untrusted()).toBe(0);
+      const client = { ...demoHeaders, 'graphql-client-name': 'console' };
+      const send = async (body: object) => {
+        const response = await fetch(`${running.url}/graphql`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...client },
+          body: JSON.stringify(body),
+        });
+        expect(((await response.json()) as { errors?: unknown }).errors).toBeUndefined();
+      };
+      await send({ documentId: hashOf(trusted) });
+      await send({ extensions: persisted(hashOf(trusted)), query: foreign });
+      const literal = 'query Literal { events(filter: { impactedEntities: ["a confidential name"] }) { totalCount } }';
+      // The later ones are answered from the response cache.
+      for (let times = 0; times < 3; times += 1) await send({ query: literal });
+      await send({ query: trusted });
+      const gateway = { url: running.url } as TestGateway;
+      for (const transport of Object.values(transports)) {
+        expect(await transport(gateway, { query: foreign })).toContain('"market"');
+        expect(await transport(gateway, { documentId: hashOf(trusted) })).toContain('"totalCount"');
+      }
+      await until(async () => (await untrusted()) === 6);
+      const { stderr } = await running.stop();
+      const lines = stderr.split('\n').filter(line => line.includes('would refuse'));
+      expect(lines.map(line => JSON.parse(line))).toMatchObject([
+        { document: hashOf(literal), operation: 'Literal', client: 'console' },
+        { document: hashOf(trusted), operation: 'Trusted', client: 'console' },
+        { document: hashOf(foreign), operation: 'Foreign' },
+      ]);
+      expect(stderr).not.toContain('confidential');
+    } finally {
+      await running.kill();
+    }
+  });
+
+  test('many different documents make a bounded number of lines', () => {
+    const [warn, untrustedDocument] = [jest.fn(), jest.fn()];
+    const report = createUntrustedReport({ warn }, { untrustedDocument });
+    for (let index = 0; index < 1_000; index += 1) report({ untrusted: String(index), name: 'unnamed' });
+    expect([warn, untrustedDocument].map(({ mock }) => mock.calls.length)).toEqual([100, 1_000]);
+  });
+});
+
 describe('in mode off', () => {
   test('the manifest is ignored', async () => {
     expect((await post(gateways.off, { documentId: hashOf(trusted) })).code).toBe('PERSISTED_QUERY_NOT_FOUND');
@@ -250,8 +303,12 @@ describe('in mode off', () => {
 
 describe('when the gateway starts', () => {
   test('a mode without a manifest and an unknown mode are reported', () => {
-    expect(() => readConfig({ PERSISTED_DOCUMENTS_MODE: 'only' })).toThrow(/PERSISTED_DOCUMENTS: must be set/);
-    expect(() => readConfig({ PERSISTED_DOCUMENTS_MODE: 'most' })).toThrow(/PERSISTED_DOCUMENTS_MODE: must be off/);
+    for (const mode of ['allow', 'log', 'only']) {
+      expect(() => readConfig({ PERSISTED_DOCUMENTS_MODE: mode })).toThrow(/PERSISTED_DOCUMENTS: must be set/);
+    }
+    expect(() => readConfig({ PERSISTED_DOCUMENTS_MODE: 'most' })).toThrow(
+      /PERSISTED_DOCUMENTS_MODE: must be one of off, allow, log, only/,
+    );
   });
 
   test.each(['[]', '{"a": 1}', 'no JSON'])('the manifest %s is refused', async text => {

@@ -91,6 +91,8 @@ const origins = list.refine(
 /** Least to most verbose. */
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
+const trustModes = ['off', 'allow', 'log', 'only'] as const;
+
 const environment = z.object({
   ...secretSettings,
   HOST: withDefault(z.string(), '127.0.0.1'),
@@ -132,7 +134,7 @@ const environment = z.object({
   MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 25),
   SHUTDOWN_NOTICE_MS: withDefault(wholeNumber(0, 600_000), 0),
   PERSISTED_DOCUMENTS: optional(z.string()),
-  PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(['off', 'allow', 'only'], 'must be off, allow or only'), 'off'),
+  PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(trustModes, `must be one of ${trustModes.join(', ')}`), 'off'),
 });
 
 /** Environment variables. An empty one counts as absent. */
@@ -201,7 +203,7 @@ function disagreements(env: Environment): string[] {
     faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
   }
   const mode = env.PERSISTED_DOCUMENTS_MODE?.trim();
-  if ((mode === 'allow' || mode === 'only') && !env.PERSISTED_DOCUMENTS?.trim()) {
+  if (mode !== undefined && /^(allow|log|only)$/.test(mode) && !env.PERSISTED_DOCUMENTS?.trim()) {
     faults.push(`PERSISTED_DOCUMENTS: must be set where PERSISTED_DOCUMENTS_MODE is ${mode}`);
   }
   return faults;
@@ -262,7 +264,7 @@ export interface Config {
   /** How long the gateway still serves after SIGTERM while it is no longer ready, in milliseconds. */
   readonly shutdownNoticeMs: number;
   /** The manifest of trusted documents, and whether other documents may run. */
-  readonly persistedDocuments: { readonly file: string | undefined; readonly mode: 'off' | 'allow' | 'only' };
+  readonly persistedDocuments: { readonly file: string | undefined; readonly mode: (typeof trustModes)[number] };
 }
 
 /**

@@ -20,6 +20,11 @@ export function createMetrics(): Metrics {
     labelNames: ['transport', 'operation', 'outcome'],
     registers,
   });
+  const untrustedDocuments = new Counter({
+    name: 'gateway_untrusted_documents_total',
+    help: 'Operations that PERSISTED_DOCUMENTS_MODE=only would have refused, counted in mode log',
+    registers,
+  });
   const requestTimes = new Histogram({
     name: 'gateway_request_seconds',
     help: 'Duration of queries and mutations, by name',
@@ -109,6 +114,7 @@ export function createMetrics(): Metrics {
         requests.inc({ transport, operation, outcome });
         if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
       },
+      untrustedDocument: () => untrustedDocuments.inc(),
       forgetOperation(operation) {
         void removeOperation(requests, operation);
         requestTimes.remove({ operation });

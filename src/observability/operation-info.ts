@@ -36,6 +36,10 @@ export interface OperationInfo {
   name: string | undefined;
   /** `ok`, or the code of the first error; undefined while it is not known. */
   outcome: string | undefined;
+  /** The name by which the client calls itself, up to 100 characters of it. */
+  client?: string;
+  /** The SHA-256 of a document that `PERSISTED_DOCUMENTS_MODE=only` would refuse. Set in mode `log` only. */
+  untrusted?: string | undefined;
   /** Set where the response is a stream that another transport than that of its path carries. */
   transport?: Transport;
   /** The credential's scope; undefined while it is not known, and where there is none. */

@@ -5,9 +5,10 @@ import { Attached } from '../lib/attached.js';
 import { addEarlyHeader } from '../lib/early-headers.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
 import type { Stage } from '../lib/pipeline.js';
-import { newOperationInfo, type OperationInfo, type Tracing, type Transport } from './operation-info.js';
+import { newOperationInfo, type OperationInfo, operationName, type Tracing, type Transport } from './operation-info.js';
 import type { OperationNames } from './operation-names.js';
 import type { Telemetry } from './telemetry.js';
+import { createUntrustedReport } from './untrusted-report.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export interface RequestTelemetry {
@@ -46,7 +47,7 @@ const validRequestId = /^[\w.:+/=@-]{1,128}$/;
 /** Where the telemetry of requests goes, and the names of operations in metrics. */
 interface RequestTelemetryDeps {
   readonly log: Logger;
-  readonly telemetry: Pick<Telemetry, 'request'>;
+  readonly telemetry: Pick<Telemetry, 'request' | 'untrustedDocument'>;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
   /** The client of a request, as far as it is known by now. */
@@ -68,6 +69,7 @@ export function createRequestTelemetry({
   probePaths,
 }: RequestTelemetryDeps): RequestTelemetry {
   const operations = new Attached<OperationInfo>();
+  const reportUntrusted = createUntrustedReport(log, telemetry);
 
   const of = (request: IncomingMessage) =>
     operations.get(request) ??
@@ -79,6 +81,9 @@ export function createRequestTelemetry({
       typeof given === 'string' && validRequestId.test(given) ? given : undefined,
       span,
     );
+    const { 'graphql-client-name': name, 'apollographql-client-name': apolloName } = request.headers;
+    const client = name ?? apolloName;
+    if (typeof client === 'string') operation.client = operationName(client);
     operations.set(request, operation);
     return operation;
   }
@@ -98,6 +103,7 @@ export function createRequestTelemetry({
     const { id: requestId, name, outcome } = operation;
     if (transport !== undefined && (name !== undefined || outcome !== 'ok')) {
       telemetry.request(transport, names.labelOf(operation), outcome, transport === 'http' ? milliseconds : undefined);
+      reportUntrusted(operation);
       endSpan(operation, status);
     }
     if (log.isLevelEnabled('info') && !probePaths.has(pathOf(url))) {
@@ -143,6 +149,7 @@ export function createRequestTelemetry({
       operation.outcome ??= 'ok';
       const { id: requestId, name = 'none', outcome } = operation;
       endSpan(operation, undefined);
+      reportUntrusted(operation);
       telemetry.request('websocket', names.labelOf(operation), outcome, milliseconds);
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);

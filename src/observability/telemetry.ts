@@ -17,6 +17,8 @@ export interface Telemetry {
    * A request or operation was answered. `outcome` is `ok`, the code of its first error, or `ABANDONED`. A subscription has no duration.
    */
   request(transport: Transport, operation: string, outcome: string, milliseconds: number | undefined): void;
+  /** In mode `log` of trusted documents, an operation was executed that mode `only` would refuse. */
+  untrustedDocument(): void;
   /** An operation's name is no longer known: what was counted under it is dropped. */
   forgetOperation(operation: string): void;
   /** A read of an endpoint family, and where its answer came from. */

@@ -46,6 +46,8 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
   readonly document: DocumentNode;
   readonly name: string | undefined;
   readonly type: OperationTypeNode;
+  /** See `OperationInfo`. */
+  readonly untrusted: string | undefined;
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
 }
@@ -90,7 +92,9 @@ export function createOperationReader(
     const operation = getOperationAST(document, operationName);
     if (operation != null) {
       admission.checkOperation(document, operationName, variables ?? undefined);
-      return { query, operationName, variables, document, type: operation.operation, name: operation.name?.value };
+      const untrusted = admission.untrustedHash(operationRequest, query);
+      const name = operation.name?.value;
+      return { query, operationName, variables, document, type: operation.operation, name, untrusted };
     }
     return new RefusedOperation([
       withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE'),

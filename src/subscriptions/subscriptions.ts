@@ -136,6 +136,7 @@ export function createSubscriptions(
       const operation = read(operationRequest);
       if (operation instanceof RefusedOperation) throw operation;
       operationInfo.name = operationName(operation.name);
+      operationInfo.untrusted = operation.untrusted;
       return operation;
     },
     async single(operation, identity, signal, operationInfo, counted) {

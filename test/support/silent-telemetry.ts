@@ -4,6 +4,7 @@ import type { Telemetry } from '../../src/observability/telemetry.js';
 export const silentTelemetry: Telemetry = {
   upstreamCall() {},
   request() {},
+  untrustedDocument() {},
   forgetOperation() {},
   lookup() {},
   responseCacheHit() {},

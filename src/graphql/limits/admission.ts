@@ -42,6 +42,7 @@ export interface Admission {
    * @throws GatewayError or GraphQLError, ready for the client.
    */
   documentText(params: DocumentParams & { readonly variables?: unknown }): string | undefined;
+  readonly untrustedHash: TrustedDocuments['untrustedHash'];
   /**
    * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
    * variable that does not match its type.
@@ -126,6 +127,7 @@ export function createAdmission({
       if (text !== undefined) checkText(text);
       return text;
     },
+    untrustedHash: documents.untrustedHash,
     checkOperation(document, operationName, variables) {
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;

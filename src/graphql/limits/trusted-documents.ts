@@ -16,8 +16,11 @@ export interface DocumentParams {
   readonly extensions?: unknown;
 }
 
-/** Which documents are executed: any; any, and those of the manifest by their hash; or only those of the manifest. */
-type TrustMode = 'off' | 'allow' | 'only';
+/**
+ * Which documents are executed: any; any, and those of the manifest by their hash; the same, with a report of every document that the next
+ * mode would refuse; or only those of the manifest.
+ */
+type TrustMode = 'off' | 'allow' | 'log' | 'only';
 
 /** Finds the text of the document that a client requested. */
 export interface TrustedDocuments {
@@ -27,6 +30,8 @@ export interface TrustedDocuments {
    * executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
    */
   documentText(params: DocumentParams): string | undefined;
+  /** In mode `log`, the SHA-256 of a text that `documentText` returned and that mode `only` would refuse. Otherwise undefined. */
+  untrustedHash(params: DocumentParams, text: string): string | undefined;
 }
 
 /** Total size of the texts that clients registered by their hash, in bytes. */
@@ -75,11 +80,16 @@ export function createTrustedDocuments(
     return query;
   }
 
+  function trustedText(hash: unknown): string | undefined {
+    return mode === 'off' || typeof hash !== 'string' ? undefined : manifest.current.get(hash);
+  }
+
   return {
-    documentText({ query, documentId, extensions }) {
-      const persisted = persistedQueryOf(extensions);
-      const hash = documentId == null ? persisted?.sha256Hash : hashOf(documentId);
-      const trusted = mode === 'off' || typeof hash !== 'string' ? undefined : manifest.current.get(hash);
+    documentText(params) {
+      const { query, documentId } = params;
+      const persisted = persistedQueryOf(params.extensions);
+      const hash = givenHash(params);
+      const trusted = trustedText(hash);
       if (trusted !== undefined) return trusted;
       if (documentId != null) throw unknownHash();
       if (mode === 'only') {
@@ -89,12 +99,21 @@ export function createTrustedDocuments(
       if (persisted !== undefined) return registeredText(hash, query);
       return typeof query === 'string' ? query : undefined;
     },
+    untrustedHash(params, text) {
+      if (mode !== 'log' || trustedText(givenHash(params)) !== undefined) return undefined;
+      return createHash('sha256').update(text).digest('hex');
+    },
   };
 }
 
 /** Whether a client named its document by a hash, with or without the text. */
 export function hasDocumentHash({ documentId, extensions }: DocumentParams): boolean {
   return documentId != null || persistedQueryOf(extensions) !== undefined;
+}
+
+/** The hash by which a client named its document. @throws BadUserInput */
+function givenHash({ documentId, extensions }: DocumentParams): unknown {
+  return documentId == null ? persistedQueryOf(extensions)?.sha256Hash : hashOf(documentId);
 }
 
 function hashOf(documentId: unknown): string {

@@ -23,7 +23,7 @@ import { acceptsParts, MultipartResponse, multipartResponse, partsContentType, w
 /** How requests are executed, and what is done before and after. */
 interface ApolloAdapterOptions<C extends BaseContext> {
   readonly apollo: ApolloServer<C>;
-  readonly admission: Pick<Admission, 'documentText'>;
+  readonly admission: Pick<Admission, 'documentText' | 'untrustedHash'>;
   readonly requestTelemetry: Pick<RequestTelemetry, 'of'>;
   /** The context of a request. @throws the error that refuses the request. */
   createContext(request: FastifyRequest, reply: FastifyReply): Promise<C>;
@@ -61,8 +61,13 @@ export function serveApollo<C extends BaseContext>(
         }
       };
       let httpGraphQLRequest = toApolloRequest(request);
+      const documentText: Admission['documentText'] = params => {
+        const text = admission.documentText(params);
+        if (text !== undefined) info.untrusted = admission.untrustedHash(params, text);
+        return text;
+      };
       try {
-        httpGraphQLRequest = withDocument(httpGraphQLRequest, admission);
+        httpGraphQLRequest = withDocument(httpGraphQLRequest, { documentText });
       } catch (error) {
         // Apollo throws it when it asks for the context, after its check against forged requests.
         context = () => Promise.reject(refused(error));

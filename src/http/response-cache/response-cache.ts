@@ -111,6 +111,7 @@ export function createResponseCache({
     const operation = requestTelemetry.of(request);
     operation.name = cached.operation;
     operation.outcome = cached.outcome;
+    operation.untrusted = cached.untrusted;
     return andThen(represent(cached, request.headers), ({ status, headers, body }): true => {
       headers.push(...earlyHeadersOf(request));
       response.writeHead(status, headers);
@@ -210,6 +211,7 @@ export function createResponseCache({
         etag: `"${bytes.digest}"`,
         operation: metadata.operation.name,
         outcome: metadata.operation.outcome,
+        untrusted: metadata.operation.untrusted,
         keepUntil: isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
         generations: [...metadata.generations],
       };

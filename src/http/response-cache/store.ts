@@ -148,6 +148,7 @@ const head = z.strictObject({
   etag: z.string().regex(/^"[\w-]+"$/),
   operation: z.string().optional(),
   outcome: z.string().optional(),
+  untrusted: z.string().optional(),
   keepUntil: z.number(),
   generations: z.array(z.tuple([z.string(), z.string()])),
 });
@@ -162,8 +163,8 @@ function pack({ body, gzipped: _, length: __, ...rest }: CachedResponse, signer:
 function unpack(bytes: Buffer): CachedResponse {
   const end = bytes.indexOf('\n');
   const body = bytes.subarray(end + 1);
-  const { operation, outcome, ...rest } = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
-  return { ...rest, operation, outcome, body: [body], length: body.length, gzipped: undefined };
+  const { operation, outcome, untrusted, ...rest } = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
+  return { ...rest, operation, outcome, untrusted, body: [body], length: body.length, gzipped: undefined };
 }
 
 /** A whole response of status 200, as it is sent. */
@@ -179,6 +180,8 @@ export interface CachedResponse {
   /** For the metrics: the operation's name and its outcome. */
   readonly operation: string | undefined;
   readonly outcome: string | undefined;
+  /** See `OperationInfo`. */
+  readonly untrusted?: string | undefined;
   /** Until when it is valid, in milliseconds since 1970; 0: only now. */
   readonly keepUntil: number;
   /** The generations it depends on, by their tags. */

@@ -102,7 +102,7 @@ test('dragging over the histogram filters the list, and so does a cell of the ma
   await page.waitForURL(/from=.*to=/);
   await page.getByRole('button', { name: /^Severity 3, likelihood 3: \d+ event/ }).click();
   await page.waitForURL(/severity=3/);
-  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await page.getByRole('link', { name: 'Clear filters' }).click();
   await page.waitForURL(url => url.search === '');
 });
 

@@ -1,5 +1,5 @@
+import { useReactiveVar } from '@apollo/client/react';
 import { type Connection, connection } from '../graphql/socket';
-import { useStore } from '../ui/store';
 import styles from './Shell.module.css';
 
 const WORDS: Record<Exclude<Connection, 'idle'>, string> = {
@@ -11,7 +11,7 @@ const WORDS: Record<Exclude<Connection, 'idle'>, string> = {
 
 /** Whether live updates arrive. Nothing if the screen has none. */
 export function ConnectionBadge() {
-  const state = useStore(connection);
+  const state = useReactiveVar(connection);
   if (state === 'idle') return null;
   return (
     <span className={styles.badge} data-state={state} role="status">

@@ -1,6 +1,6 @@
+import { useReactiveVar } from '@apollo/client/react';
 import { Link, Outlet } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
-import { useStore } from '../ui/store';
 import { ConnectionBadge } from './ConnectionBadge';
 import styles from './Shell.module.css';
 import { Account, session } from './session';
@@ -9,7 +9,7 @@ const CostDrawer = lazy(() => import('../cost/CostDrawer'));
 
 /** The frame of every screen. A new session begins with new components, so nothing of the last user stays. */
 export function Shell() {
-  const number = useStore(session);
+  const number = useReactiveVar(session);
   const [costOpen, setCostOpen] = useState(false);
   return (
     <>

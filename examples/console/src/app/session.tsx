@@ -1,9 +1,9 @@
+import { makeVar } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
 import { lazy, Suspense, useState } from 'react';
 import { graphql } from '../gql';
 import { client } from '../graphql/client';
 import { socket } from '../graphql/socket';
-import { createStore } from '../ui/store';
 
 const SignIn = lazy(() => import('./SignIn'));
 
@@ -18,7 +18,7 @@ const SignOutDocument = graphql(`
 `);
 
 /** Number of the session, from 1. Each sign-in and each sign-out begins a new one. Undefined in between: then no screen is shown. */
-export const session = createStore<number | undefined>(1);
+export const session = makeVar<number | undefined>(1);
 
 /** The other tabs of the console have the same cookie. */
 const otherTabs = new BroadcastChannel('session');
@@ -34,12 +34,12 @@ export async function beginSession(): Promise<void> {
 
 /** Forgets everything of the last user. */
 async function renew(): Promise<void> {
-  const last = session.get() ?? 0;
-  session.set(undefined);
+  const last = session() ?? 0;
+  session(undefined);
   // The next connection sends the new cookie.
   socket.terminate();
   await client.clearStore();
-  session.set(last + 1);
+  session(last + 1);
 }
 
 /** Who is signed in, with the buttons that change it. */

@@ -1,12 +1,12 @@
+import { useReactiveVar } from '@apollo/client/react';
 import { formatCount } from '../ui/format';
 import { Modal } from '../ui/Modal';
-import { useStore } from '../ui/store';
 import styles from './CostDrawer.module.css';
 import { type Cost, costs } from './costs';
 
 /** What the last operations of this page cost, as the gateway reports it. */
 export default function CostDrawer({ onClose }: { onClose: () => void }) {
-  const list = useStore(costs);
+  const list = useReactiveVar(costs);
   const total = list.flatMap(({ calls }) => calls);
   return (
     <Modal drawer title="What this page cost" onClose={onClose}>
@@ -21,7 +21,7 @@ export default function CostDrawer({ onClose }: { onClose: () => void }) {
               <p className={styles.total}>
                 <strong>{countOf(total)}</strong> in {formatCount(list.length, 'operation')}
               </p>
-              <button type="button" onClick={() => costs.set([])}>
+              <button type="button" onClick={() => costs([])}>
                 Clear
               </button>
             </div>

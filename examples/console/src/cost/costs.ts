@@ -1,4 +1,4 @@
-import { createStore } from '../ui/store';
+import { makeVar } from '@apollo/client';
 
 /** What one operation cost, from `extensions.explain` of its response. */
 export interface Cost {
@@ -19,7 +19,7 @@ export interface Call {
 }
 
 /** The last operations, newest first. */
-export const costs = createStore<readonly Cost[]>([]);
+export const costs = makeVar<readonly Cost[]>([]);
 
 let nextId = 1;
 
@@ -27,5 +27,5 @@ export function recordCost(operation: string | undefined, extensions: object | u
   const { explain } = (extensions ?? {}) as { explain?: readonly Call[] };
   if (!explain) return;
   const cost = { id: nextId++, operation: operation ?? 'unnamed', milliseconds, calls: explain };
-  costs.set([cost, ...costs.get().slice(0, 49)]);
+  costs([cost, ...costs().slice(0, 49)]);
 }

@@ -1,11 +1,10 @@
-import { useSubscription } from '@apollo/client/react';
+import { useReactiveVar, useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { JobPhase } from '../gql/graphql';
 import { connection } from '../graphql/socket';
 import { formatSpan } from '../ui/format';
 import { useNow } from '../ui/hooks';
 import { Problems } from '../ui/Problems';
-import { useStore } from '../ui/store';
 import styles from './Discover.module.css';
 
 const JobProgressDocument = graphql(`
@@ -34,7 +33,7 @@ export function Jobs({ marketId, phase, onFinished }: JobsProps) {
       if (data?.jobProgress?.finished) onFinished?.();
     },
   });
-  const isLive = useStore(connection) === 'live';
+  const isLive = useReactiveVar(connection) === 'live';
   const state = data?.jobProgress;
   const now = useNow(state?.finished === false);
   if (!state) return <Problems error={error} />;

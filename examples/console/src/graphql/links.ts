@@ -1,8 +1,7 @@
-import { ApolloLink } from '@apollo/client';
+import { ApolloLink, makeVar } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
 import { map, type Observable } from 'rxjs';
 import { recordCost } from '../cost/costs';
-import { createStore } from '../ui/store';
 
 /** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
 export const trustedDocuments = import.meta.env.PROD
@@ -34,15 +33,15 @@ export const costs = new ApolloLink((operation, forward) => {
 });
 
 /** Names of the operations whose last response had older data, because the service did not respond. */
-export const staleOperations = createStore<ReadonlySet<string>>(new Set());
+export const staleOperations = makeVar<ReadonlySet<string>>(new Set());
 
 export const staleness = new ApolloLink((operation, forward) =>
   eachResult(forward(operation), result => {
     const name = operation.operationName ?? '';
-    const before = staleOperations.get();
+    const before = staleOperations();
     const stale = 'extensions' in result && result.extensions?.stale === true;
     if (before.has(name) !== stale)
-      staleOperations.set(new Set([...before].filter(other => other !== name).concat(stale ? name : [])));
+      staleOperations(new Set([...before].filter(other => other !== name).concat(stale ? name : [])));
     return result;
   }),
 );

@@ -1,5 +1,5 @@
+import { makeVar } from '@apollo/client';
 import { createClient } from 'graphql-ws';
-import { createStore } from '../ui/store';
 
 /** Close codes after which a new attempt is of no use: no valid session, and an origin that may not use the cookie. */
 const REFUSED = [4401, 4403];
@@ -7,7 +7,7 @@ const REFUSED = [4401, 4403];
 export type Connection = 'idle' | 'connecting' | 'live' | 'reconnecting' | 'refused';
 
 /** State of the WebSocket, for the badge. */
-export const connection = createStore<Connection>('idle');
+export const connection = makeVar<Connection>('idle');
 
 let silence: ReturnType<typeof setTimeout> | undefined;
 
@@ -26,11 +26,11 @@ export const socket = createClient({
   keepAlive: 5_000,
   on: {
     connecting(isRetry) {
-      connection.set(isRetry ? 'reconnecting' : 'connecting');
+      connection(isRetry ? 'reconnecting' : 'connecting');
       expectWithin(8_000);
     },
     connected() {
-      connection.set('live');
+      connection('live');
       clearTimeout(silence);
     },
     ping: received => received || expectWithin(3_000),
@@ -38,7 +38,7 @@ export const socket = createClient({
     closed: event => {
       clearTimeout(silence);
       const { code, wasClean } = event as CloseEvent;
-      connection.set(REFUSED.includes(code) ? 'refused' : wasClean ? 'idle' : 'reconnecting');
+      connection(REFUSED.includes(code) ? 'refused' : wasClean ? 'idle' : 'reconnecting');
     },
   },
 });

@@ -1,5 +1,6 @@
 import { useFragment, useQuery } from '@apollo/client/react';
 import { graphql } from '../gql';
+import type { QuantityOperator } from '../gql/graphql';
 import { formatTime } from '../ui/format';
 import { Modal } from '../ui/Modal';
 import { Problems } from '../ui/Problems';
@@ -85,7 +86,9 @@ export default function EventDetail({ id, lastUpdated, onClose }: EventDetailPro
                   <li key={`${name} ${subject}`}>
                     {name}{' '}
                     <small>
-                      {[subject, direction?.toLowerCase(), quantityText(quantity)].filter(Boolean).join(', ')}
+                      {[subject, direction?.toLowerCase(), quantity && quantityText(quantity)]
+                        .filter(Boolean)
+                        .join(', ')}
                     </small>
                   </li>
                 ))}
@@ -137,17 +140,15 @@ function Sources({ eventId, titles }: SourcesProps) {
   );
 }
 
-function quantityText(
-  quantity: { operator: string | null; values: number[]; unit: string } | null,
-): string | undefined {
-  if (!quantity) return undefined;
-  const operator = {
-    GREATER_THAN: '> ',
-    LESS_THAN: '< ',
-    GREATER_THAN_OR_EQUAL: '≥ ',
-    LESS_THAN_OR_EQUAL: '≤ ',
-    APPROXIMATELY: '≈ ',
-  };
-  const sign = Object.entries(operator).find(([name]) => name === quantity.operator)?.[1] ?? '';
-  return `${sign}${quantity.values.join(' to ')} ${quantity.unit}`;
+const OPERATORS: Partial<Record<QuantityOperator, string>> = {
+  GREATER_THAN: '> ',
+  LESS_THAN: '< ',
+  GREATER_THAN_OR_EQUAL: '≥ ',
+  LESS_THAN_OR_EQUAL: '≤ ',
+  APPROXIMATELY: '≈ ',
+};
+
+function quantityText(quantity: { operator: QuantityOperator | null; values: number[]; unit: string }): string {
+  const { operator, values, unit } = quantity;
+  return `${(operator && OPERATORS[operator]) ?? ''}${values.join(' to ')} ${unit}`;
 }

@@ -1,4 +1,5 @@
 import { useLazyQuery, useQuery } from '@apollo/client/react';
+import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
 import { FacetMenu } from '../ui/FacetMenu';
 import { SearchBox } from '../ui/SearchBox';
@@ -61,21 +62,10 @@ export function Filters({ search, change }: FiltersProps) {
         />
       ))}
       {Object.values(active).some(value => value !== undefined) && (
-        <button type="button" className="quiet" onClick={() => change(NO_FILTERS)}>
+        <Link to="/" search={{ days }} resetScroll={false}>
           Clear filters
-        </button>
+        </Link>
       )}
     </div>
   );
 }
-
-const NO_FILTERS = {
-  from: undefined,
-  to: undefined,
-  severity: undefined,
-  likelihood: undefined,
-  alertTypes: undefined,
-  affectedDatapoints: undefined,
-  impactedEntities: undefined,
-  search: undefined,
-} satisfies EventSearch;

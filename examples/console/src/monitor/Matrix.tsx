@@ -1,5 +1,6 @@
 import { useQuery } from '@apollo/client/react';
 import { graphql } from '../gql';
+import type { EventMatrixQueryVariables } from '../gql/graphql';
 import { formatCount } from '../ui/format';
 import { Problems } from '../ui/Problems';
 import styles from './Monitor.module.css';
@@ -42,33 +43,18 @@ interface MatrixProps {
 
 /** Number of events for each likelihood and severity. A cell is a filter. */
 export function Matrix({ search, change }: MatrixProps) {
-  const cell = (severity: Score, likelihood: Score) => listFilter({ ...search, severity, likelihood });
-  const { data, previousData, error, refetch } = useQuery(EventMatrixDocument, {
-    variables: {
-      s0l0: cell(0, 0),
-      s0l1: cell(0, 1),
-      s0l2: cell(0, 2),
-      s0l3: cell(0, 3),
-      s1l0: cell(1, 0),
-      s1l1: cell(1, 1),
-      s1l2: cell(1, 2),
-      s1l3: cell(1, 3),
-      s2l0: cell(2, 0),
-      s2l1: cell(2, 1),
-      s2l2: cell(2, 2),
-      s2l3: cell(2, 3),
-      s3l0: cell(3, 0),
-      s3l1: cell(3, 1),
-      s3l2: cell(3, 2),
-      s3l3: cell(3, 3),
-    },
-  });
+  const variables: EventMatrixQueryVariables = Object.fromEntries(
+    SCORES.flatMap(severity =>
+      SCORES.map(likelihood => [`s${severity}l${likelihood}`, listFilter({ ...search, severity, likelihood })]),
+    ),
+  );
+  const { data, previousData, error, refetch } = useQuery(EventMatrixDocument, { variables });
   const countOf = (severity: Score, likelihood: Score) =>
     (data ?? previousData)?.[`s${severity}l${likelihood}`]?.totalCount ?? 0;
   const most = Math.max(1, ...SCORES.flatMap(severity => SCORES.map(likelihood => countOf(severity, likelihood))));
   return (
     <>
-      <h2>Severity (up) × likelihood (right)</h2>
+      <h2>Severity × likelihood</h2>
       <fieldset className={styles.matrix} aria-label="Filter by likelihood and severity">
         {SCORES.toReversed().map(severity => [
           <span key={`s${severity}`} className={styles.axis}>
@@ -102,7 +88,7 @@ export function Matrix({ search, change }: MatrixProps) {
           </span>
         ))}
       </fieldset>
-      <small>An event is in the cell of each entity that it impacts.</small>
+      <small>Up: severity. Right: likelihood. An event counts for each entity that it impacts.</small>
       <Problems error={error} retry={refetch} />
     </>
   );

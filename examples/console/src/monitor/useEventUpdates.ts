@@ -32,7 +32,7 @@ export function useEventUpdates(filter: EventFilter, { onEvent, onGap }: Listene
       if (update?.event) onEvent(update.event);
     },
     onError(error) {
-      if (errorCode(error) === 'UNAUTHENTICATED') connection.set('refused');
+      if (errorCode(error) === 'UNAUTHENTICATED') connection('refused');
       else if (isRetryable(error)) setTimeout(restart, 5_000);
     },
   });

@@ -1,10 +1,9 @@
-import { useApolloClient } from '@apollo/client/react';
+import { useApolloClient, useReactiveVar } from '@apollo/client/react';
 import { staleOperations } from '../graphql/links';
-import { useStore } from './store';
 
 /** Says that the service did not respond and the page shows older data. */
 export function StaleNotice() {
-  const stale = useStore(staleOperations);
+  const stale = useReactiveVar(staleOperations);
   const client = useApolloClient();
   if (stale.size === 0) return null;
   return (

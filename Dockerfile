@@ -10,7 +10,7 @@ RUN npm run build && npm prune --omit=dev
 RUN node -p '"#!/bin/sh\n" + require("./package.json").scripts.start' > start && chmod +x start
 
 FROM node:24-bookworm-slim
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 ADMIN_PORT=9090
 WORKDIR /app
 COPY --from=build /app/package.json /app/start ./
 COPY --from=build /app/node_modules ./node_modules
@@ -21,8 +21,8 @@ RUN install -d -o 1000 -g 1000 data
 VOLUME /app/data
 # The user node by its number: Kubernetes takes no name's word for not being root.
 USER 1000:1000
-EXPOSE 4000
+EXPOSE 4000 9090
 # Seldom, since it is a process of Node's: whoever sends traffic asks /readyz itself.
 HEALTHCHECK --interval=30s --timeout=3s \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ADMIN_PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["./start"]

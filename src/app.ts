@@ -8,6 +8,7 @@ import { describeChange, Reloadable } from './config/reloadable.js';
 import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
 import { createConnections } from './http/connections.js';
 import { dropIdleConnections } from './http/fastify.js';
+import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
 import { createLogger } from './observability/logger.js';
 import { createMetrics, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
@@ -23,12 +24,22 @@ export interface Seams extends WorldSeams, ServerSeams {
   readonly sandbox?: SandboxOptions;
 }
 
+/** Where a gateway listens. */
+interface Listening {
+  /** The address for clients. */
+  readonly address: string;
+  /** The port of the listener for probes and metrics; undefined where it is not separate. */
+  readonly adminPort: number | undefined;
+}
+
 /** A gateway that is built but does not listen yet. */
 export interface Gateway {
   /** Its HTTP server. Closing it closes everything. */
   readonly app: FastifyInstance;
   /** The embedded sandbox, where no service is configured. */
   readonly sandbox: Sandbox | undefined;
+  /** Listens for clients and, with `ADMIN_PORT`, for probes. @throws ConfigurationError */
+  listen(): Promise<Listening>;
   /** `SHUTDOWN_NOTICE_MS`. */
   readonly shutdownNoticeMs: number;
   /** Reads the teams file and the trusted documents again, and logs what changed. A file that is invalid changes nothing. */
@@ -68,7 +79,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const demoKey = sandbox && demoKeyOf(sandbox);
   const connections = createConnections();
   let isClosing = false;
-  const app = await createServer({
+  const { app, readiness } = await createServer({
     ...built,
     isClosing: () => isClosing,
     config,
@@ -88,14 +99,31 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     });
   }
   dropIdleConnections(app, connections);
+  let admin: AdminListener | undefined;
   app.addHook('onClose', async () => {
     await close();
     await sandbox?.close();
     await tracing?.close();
+    await admin?.close();
   });
   return {
     app,
     sandbox,
+    async listen() {
+      const { host, port, adminPort } = config;
+      const address = await orCannotListen('HOST, PORT', host, port, app.listen({ host, port }));
+      if (adminPort === undefined) return { address, adminPort };
+      const report = (error: unknown) => log.error({ err: error }, 'The metrics cannot be read');
+      const starting = startAdminListener({
+        host,
+        port: adminPort,
+        readiness,
+        metrics: () => metrics.registry.metrics(),
+        report,
+      });
+      admin = await orCannotListen('ADMIN_PORT', host, adminPort, starting);
+      return { address, adminPort: admin.port };
+    },
     shutdownNoticeMs: config.shutdownNoticeMs,
     reload() {
       if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'teams', teams, teamsByName);
@@ -179,8 +207,8 @@ export async function start(env: Record<string, string | undefined>): Promise<Ga
   try {
     const config = readConfig(env);
     const gateway = await buildApp(config, { sandbox: { newsEveryMs: livelyMs } });
-    const address = await listen(gateway, config);
-    process.stdout.write(greeting(withName(address), config, gateway));
+    const listening = await gateway.listen();
+    process.stdout.write(greeting(listening, config, gateway));
     return gateway;
   } catch (error) {
     const known = error instanceof ConfigurationError;
@@ -189,21 +217,25 @@ export async function start(env: Record<string, string | undefined>): Promise<Ga
   }
 }
 
-async function listen({ app }: Gateway, { host, port }: Config): Promise<string> {
+async function orCannotListen<T>(names: string, host: string, port: number, listening: Promise<T>): Promise<T> {
   try {
-    return await app.listen({ host, port });
+    return await listening;
   } catch (error) {
-    throw new ConfigurationError(`HOST, PORT: cannot listen at ${host}, port ${port}: ${reasonOf(error)}`);
+    throw new ConfigurationError(`${names}: cannot listen at ${host}, port ${port}: ${reasonOf(error)}`);
   }
 }
 
 /** For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed. */
 const withName = (address: string) => address.replace('//127.0.0.1:', '//localhost:');
 
-function greeting(address: string, { staticDir, introspection }: Config, { sandbox }: Gateway): string {
+function greeting(listening: Listening, { staticDir, introspection }: Config, { sandbox }: Gateway): string {
+  const address = withName(listening.address);
   const graphiql = introspection ? ' (open it in a browser for GraphiQL)' : '';
   const lines = [`Market Intelligence Gateway: ${address}/graphql${graphiql}`];
   if (staticDir !== undefined) lines.push(`Front end: ${address}/`);
+  if (listening.adminPort !== undefined) {
+    lines.push(`Probes and metrics: ${address.replace(/:\d+$/, `:${listening.adminPort}`)}/metrics`);
+  }
   if (sandbox !== undefined) {
     const { keys, users } = sandbox.demo;
     lines.push(

@@ -18,7 +18,8 @@ import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/con
 import { createLoadShedding, type LoadShedding } from './http/limits/load-shedding.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { createRequestLimits } from './http/limits/request-limits.js';
-import { monitoringPaths, registerMonitoring } from './http/monitoring.js';
+import type { Readiness } from './http/monitoring/admin-listener.js';
+import { monitoringPaths, registerMonitoring } from './http/monitoring/routes.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
@@ -61,8 +62,14 @@ const responseCacheBytes = 32 * 1024 * 1024;
 /** A request may need this many upstream calls in sequence, each of which may take the whole `UPSTREAM_TIMEOUT_MS`. */
 export const callsInARow = 3;
 
-/** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
-export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
+/** An HTTP server that does not listen yet. */
+export interface BuiltServer {
+  readonly app: FastifyInstance;
+  readonly readiness: () => Readiness;
+}
+
+/** Assembles the HTTP server with its pipeline, its routes and the subscription transports. */
+export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const { config, schema, documents, services, metrics, log, tracing, connections, demoKey, isClosing, seams } = deps;
   const { telemetry } = services;
   const { introspection } = config;
@@ -106,6 +113,7 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
     connections,
     loadShedding,
     concurrency,
+    requestTelemetry,
     budget,
     limits: createRateLimits(config.rateLimits, deps.shared?.redis, telemetry),
     proxyHeaders,
@@ -143,7 +151,12 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
   });
   await registerWebSafety(app, config.corsOrigins);
   requestLimits.refuseIn(app);
-  registerMonitoring(app, { isClosing, loadShedding, registry: metrics.registry });
+  const readiness = (): Readiness => {
+    if (isClosing()) return { isReady: false, status: 'closing' };
+    const isOverloaded = loadShedding.reason() !== undefined;
+    return { isReady: !isOverloaded, status: isOverloaded ? 'overloaded' : 'ready' };
+  };
+  registerMonitoring(app, { readiness, registry: config.adminPort === undefined ? metrics.registry : undefined });
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
     registerGraphiql(app, {
@@ -170,7 +183,7 @@ export async function createServer(deps: ServerDeps): Promise<FastifyInstance> {
     loadShedding.close();
     concurrency.close();
   });
-  return app;
+  return { app, readiness };
 }
 
 /** The version of responses. It changes with the schema, and with every setting and file that changes responses. */

@@ -216,7 +216,7 @@ describe('the Dockerfile', () => {
   test('has a health check that tells a gateway that answers from none', async () => {
     const [command, ...args]: string[] = JSON.parse(/CMD (\[.*\])/.exec(valuesOf('HEALTHCHECK')[0] ?? '')?.[1] ?? '[]');
     const check = async (port: string) => {
-      const child = spawn(command ?? '', args, { env: { PATH: process.env.PATH, PORT: port } });
+      const child = spawn(command ?? '', args, { env: { PATH: process.env.PATH, ADMIN_PORT: port } });
       const [code] = await once(child, 'exit');
       return code;
     };

@@ -167,7 +167,15 @@ describe('the limit of operations at once', () => {
     const [end] = begin('a', 1);
     end?.();
     end?.();
+    jest.advanceTimersByTime(0);
     expect(limit.running).toBe(0);
+  });
+
+  test('what ends at once still counts until the turn of the event loop is over', () => {
+    for (let operation = 0; operation < 256; operation += 1) limit.begin('a')?.();
+    expect(limit.begin('a')).toBeUndefined();
+    jest.advanceTimersByTime(0);
+    expect(limit.begin('a')).toBeDefined();
   });
 });
 

@@ -132,6 +132,7 @@ const environment = z.object({
   RATE_LIMIT_PER_ADDRESS: withDefault(wholeNumber(0, 1_000_000_000), 1_200_000),
   MAX_REQUESTS_IN_FLIGHT: withDefault(wholeNumber(1, 1_000_000), 5_000),
   MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 25),
+  ADMIN_PORT: optional(wholeNumber(0, 65_535)),
   SHUTDOWN_NOTICE_MS: withDefault(wholeNumber(0, 600_000), 0),
   PERSISTED_DOCUMENTS: optional(z.string()),
   PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(trustModes, `must be one of ${trustModes.join(', ')}`), 'off'),
@@ -231,6 +232,8 @@ export interface Config {
   /** The folder of the export registry where there is no Redis. */
   readonly dataDir: string;
   /** The folder of a built front end, served from `/`. */
+  /** The port of the listener for probes and metrics. Undefined: the port for clients serves them. */
+  readonly adminPort: number | undefined;
   readonly staticDir: string | undefined;
   readonly exports: {
     /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */
@@ -322,6 +325,7 @@ export function readConfig(env: Environment): Config {
     queryCallLimit: values.QUERY_CALL_LIMIT,
     rateLimits: { perCredential: values.RATE_LIMIT_PER_CREDENTIAL, perAddress: values.RATE_LIMIT_PER_ADDRESS },
     loadShedding: { requestsInFlight: values.MAX_REQUESTS_IN_FLIGHT, eventLoopDelayMs: values.MAX_EVENT_LOOP_DELAY_MS },
+    adminPort: values.ADMIN_PORT,
     shutdownNoticeMs: values.SHUTDOWN_NOTICE_MS,
     persistedDocuments: { file: values.PERSISTED_DOCUMENTS, mode: values.PERSISTED_DOCUMENTS_MODE },
   };

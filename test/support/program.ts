@@ -17,7 +17,8 @@ export interface Ended {
 export interface Launched {
   /** Sends it a signal. */
   signal(name: NodeJS.Signals): void;
-  /** What it has written to its standard error so far. */
+  /** What it has written so far. */
+  stdout(): string;
   stderr(): string;
   readonly ended: Promise<Ended>;
 }
@@ -67,7 +68,12 @@ export async function buildProgram(): Promise<Program> {
       written.stderr += chunk;
     });
     const ended = once(child, 'close').then(([exitCode]): Ended => ({ code: exitCode, ...written }));
-    const launched: Launched = { ended, signal: name => void child.kill(name), stderr: () => written.stderr };
+    const launched: Launched = {
+      ended,
+      signal: name => void child.kill(name),
+      stdout: () => written.stdout,
+      stderr: () => written.stderr,
+    };
     return { child, launched };
   }
 

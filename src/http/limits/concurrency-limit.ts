@@ -13,7 +13,7 @@ export interface ConcurrencyLimit {
   begin(client: string): (() => void) | undefined;
   /** Operations that may run at once. */
   readonly limit: number;
-  /** Operations that are running. */
+  /** Operations that are running, or have ended in this turn of the event loop. */
   readonly running: number;
   close(): void;
 }
@@ -66,11 +66,26 @@ export function createConcurrencyLimit(
   }
   const timer = setInterval(adjust, sampleMs).unref();
 
+  /** The clients of operations that have ended in this turn of the event loop. */
+  let ended: string[] = [];
+
+  /**
+   * An operation counts until the turn of the event loop is over. One turn answers everything that has arrived, and data in memory is answered at once:
+   * a thousand such operations would run in one turn, one after the other, and never two at once.
+   */
   function end(client: string): void {
-    running -= 1;
-    const left = (runningOf.get(client) ?? 1) - 1;
-    if (left === 0) runningOf.delete(client);
-    else runningOf.set(client, left);
+    if (ended.push(client) === 1) setImmediate(settle);
+  }
+
+  function settle(): void {
+    const clients = ended;
+    ended = [];
+    running -= clients.length;
+    for (const client of clients) {
+      const left = (runningOf.get(client) ?? 1) - 1;
+      if (left === 0) runningOf.delete(client);
+      else runningOf.set(client, left);
+    }
   }
 
   return {

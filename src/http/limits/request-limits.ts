@@ -3,16 +3,17 @@ import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../../errors.js';
 import { Attached } from '../../lib/attached.js';
-import { addEarlyHeader, setEarlyHeaders } from '../../lib/early-headers.js';
+import { addEarlyHeader, earlyHeadersOf, type HeaderList, setEarlyHeaders } from '../../lib/early-headers.js';
 import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
 import { networkOf, type ProxyHeaders } from '../../lib/network.js';
 import { pathOf } from '../../lib/path.js';
 import type { Handler, Stage } from '../../lib/pipeline.js';
+import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { Connections } from '../connections.js';
-import { monitoringPaths } from '../monitoring.js';
+import { monitoringPaths } from '../monitoring/routes.js';
 import { watchBody } from '../request-body.js';
-import { opensPage } from '../web-safety.js';
+import { opensPage, safeHeaders } from '../web-safety.js';
 import type { ConcurrencyLimit } from './concurrency-limit.js';
 import type { LoadShedding } from './load-shedding.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
@@ -37,6 +38,7 @@ export interface RequestLimits {
 interface RequestLimitsDeps {
   readonly loadShedding: LoadShedding;
   readonly concurrency: ConcurrencyLimit;
+  readonly requestTelemetry: Pick<RequestTelemetry, 'of'>;
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
@@ -48,10 +50,21 @@ interface RequestLimitsDeps {
 const isOpen = ({ url = '' }: IncomingMessage) => monitoringPaths.has(pathOf(url));
 
 const retryOverloadSeconds = 1;
+const overloaded = new Overloaded();
+const overloadedBody = Buffer.from(
+  JSON.stringify({ errors: [{ message: overloaded.message, extensions: overloaded.extensions }] }),
+);
+const overloadedHeaders: HeaderList = Object.entries({
+  ...safeHeaders,
+  'content-type': 'application/json; charset=utf-8',
+  'content-length': overloadedBody.length,
+  'retry-after': retryOverloadSeconds,
+}).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
 
 export function createRequestLimits({
   loadShedding,
   concurrency,
+  requestTelemetry,
   connections,
   budget,
   limits,
@@ -138,6 +151,21 @@ export function createRequestLimits({
     );
   }
 
+  /**
+   * Refuses what cannot be executed now. Without Fastify, because an overloaded process refuses thousands of requests in a second; but only Fastify sets the
+   * headers for pages of other origins.
+   */
+  function refuseExecution(request: IncomingMessage, response: ServerResponse, fastify: Handler): MaybePromise<void> {
+    if (request.headers.origin !== undefined) {
+      addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
+      verdicts.set(request, overloaded);
+      return fastify(request, response);
+    }
+    requestTelemetry.of(request).outcome = overloaded.code;
+    response.writeHead(overloaded.httpStatus, [...overloadedHeaders, ...earlyHeadersOf(request)]);
+    response.end(overloadedBody);
+  }
+
   return {
     stage: (next, fastify) => (request, response) => {
       if (connections.isOverBound(request)) {
@@ -158,13 +186,9 @@ export function createRequestLimits({
         undefinedIfRefused(() => scopeOf(request)),
         scope => {
           const end = concurrency.begin(clientOf(proxyHeaders.addressOf(request), scope));
-          if (end === undefined) {
-            addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
-            verdicts.set(request, new Overloaded());
-          } else {
-            ends.set(request, end);
-            response.once('close', end);
-          }
+          if (end === undefined) return refuseExecution(request, response, next);
+          ends.set(request, end);
+          response.once('close', end);
           return next(request, response);
         },
       );

@@ -1,0 +1,220 @@
+// Ten times the load that one core can answer: what is still answered, how quickly, and what others notice. `npm run overload` writes docs/overload.md.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus, setPriority } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { embeddings, flagship } from './lib/answer.mjs';
+import { Connection, post } from './lib/load.mjs';
+import { settle, start } from './lib/processes.mjs';
+import { variants } from './lib/variants.mjs';
+
+const [seconds, timesCapacity, mostConnections, serviceMs] = [15, 10, 1_000, 20];
+/** A quiet client sends so many requests in a second. */
+const quietRate = 10;
+const bounds = { throughput: 0.9, slowdown: 5, probeMs: 1_000, quiet: 0.95 };
+
+const get = path => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
+const query = (text, key, number) =>
+  post('/graphql', JSON.stringify({ query: text, extensions: { number } }), { 'x-api-key': key });
+
+/** @type {Record<string, { title: string, world: string, requestOf(number: number): string, floodOf(number: number): string, quiet(number: number): string }>} */
+const workloads = {
+  mixed: {
+    title: 'Mixed: 70 % repeated requests of 200 clients, 20 % known documents over cached records, 10 % new clients',
+    world: 'light',
+    requestOf(number) {
+      const kind = number % 10;
+      if (kind < 7) return query(flagship, `client-${(number * 7) % 200}`);
+      return kind < 9 ? query(flagship, `client-${number % 200}`, number) : query(flagship, `new-${number}`);
+    },
+    floodOf: number => query(flagship, 'heavy', number),
+    quiet: number => query(flagship, 'quiet', number),
+  },
+  embeddings: {
+    title: 'Embeddings: 100 x 1,536 numbers for each of 200 clients, no two requests alike',
+    world: 'full',
+    requestOf: number => query(embeddings, `client-${number % 200}`, number),
+    floodOf: number => query(embeddings, 'heavy', number),
+    quiet: number => query(embeddings, 'quiet', number),
+  },
+};
+
+const names = process.argv.slice(2).filter(name => name in workloads);
+settle();
+const stub = await start({ args: ['lib/stub.mjs'], cwd: import.meta.dirname, core: 'load' });
+await stub.tell({ delayMs: serviceMs });
+const measured = names.length > 0 ? names : Object.keys(workloads);
+const servers = await Promise.all(
+  measured.map(name =>
+    variants.ours.launch({
+      upstream: `${stub.origin}/${workloads[name].world}`,
+      flags: [],
+      env: { MAX_EVENT_LOOP_DELAY_MS: '' },
+    }),
+  ),
+);
+// Only now: the servers would have the same priority. The service must not become slow because it shares the core with the load.
+setPriority(10);
+const rows = [];
+try {
+  for (const [index, name] of measured.entries()) rows.push(await measure(name, servers[index].origin));
+} finally {
+  await Promise.all([stub, ...servers].map(server => server.stop()));
+}
+const page = report(rows);
+process.stdout.write(page);
+if (names.length === 0) writeFileSync(new URL('../docs/overload.md', import.meta.url), page);
+if (rows.some(({ misses }) => misses.length > 0)) process.exitCode = 1;
+
+async function measure(name, origin) {
+  const { requestOf, floodOf, quiet } = workloads[name];
+  let number = 0;
+  const next = () => requestOf(number++);
+  process.stderr.write(`${name}: warming up\n`);
+  await closedLoop(origin, 8, 10, next);
+  const loops = [];
+  for (const connections of [4, 16, 64]) loops.push(await closedLoop(origin, connections, 5, next));
+  const best = Math.max(...loops.map(({ perSecond }) => perSecond));
+  process.stderr.write(`${name}: ${loops.map(({ perSecond }) => perSecond.toFixed(0)).join(', ')} a second\n`);
+  const unloaded = await openLoop(origin, best / 10, seconds, next, 64);
+  const probing = probe(origin);
+  const loaded = await openLoop(origin, best * timesCapacity, seconds, next);
+  const probes = await probing.stop();
+  await sleep(2_000);
+  const [flood, beside] = await Promise.all([
+    openLoop(origin, best * timesCapacity, seconds, () => floodOf(number++), mostConnections),
+    openLoop(origin, quietRate, seconds, () => quiet(number++), 10),
+  ]);
+  const figures = {
+    best,
+    throughput: loaded.good / seconds / best,
+    slowdown: loaded.p99 / unloaded.p99,
+    probeMs: Math.max(...probes),
+    quiet: beside.good / (beside.good + beside.refused + beside.failed),
+  };
+  const misses = Object.entries(bounds).filter(([figure, bound]) =>
+    figure === 'throughput' || figure === 'quiet' ? figures[figure] < bound : figures[figure] > bound,
+  );
+  process.stderr.write(`${name}: ${JSON.stringify({ figures, unloaded, loaded, flood, beside })}\n`);
+  return { name, figures, unloaded, loaded, flood, beside, probes: probes.length, misses };
+}
+
+/** Each connection sends the next request as soon as it has the response. */
+async function closedLoop(origin, connections, forSeconds, next) {
+  const until = performance.now() + forSeconds * 1_000;
+  let good = 0;
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const connection = new Connection(origin);
+      while (performance.now() < until) if ((await connection.ask(next())).status === 200) good += 1;
+      connection.close();
+    }),
+  );
+  return { perSecond: good / forSeconds };
+}
+
+/** Requests arrive at a steady rate, whatever becomes of those before them. A response time begins when the request should have been sent. */
+async function openLoop(origin, rate, forSeconds, next, most = mostConnections) {
+  const all = Array.from({ length: most }, () => new Connection(origin));
+  await Promise.all(all.map(connection => connection.ask(get('/healthz'))));
+  const idle = [...all];
+  const times = [];
+  const result = { sent: 0, good: 0, refused: 0, failed: 0, unsent: 0, p50: 0, p99: 0 };
+  const running = new Set();
+  const startedAt = performance.now();
+  async function send(connection, dueAt) {
+    result.sent += 1;
+    try {
+      const { status } = await connection.ask(next());
+      if (status === 200) {
+        result.good += 1;
+        times.push(performance.now() - dueAt);
+      } else if (status === 503) result.refused += 1;
+      else result.failed += 1;
+    } catch {
+      result.failed += 1;
+    }
+    idle.push(connection);
+  }
+  for (let due = 0; due < rate * forSeconds; ) {
+    const now = performance.now();
+    const dueNow = Math.min(((now - startedAt) / 1_000) * rate, rate * forSeconds);
+    for (; due < dueNow; due += 1) {
+      const connection = idle.pop();
+      // All connections wait: these requests never reach the gateway.
+      if (connection === undefined) result.unsent += 1;
+      else {
+        const done = send(connection, startedAt + (due / rate) * 1_000).finally(() => running.delete(done));
+        running.add(done);
+      }
+    }
+    await sleep(1);
+  }
+  await Promise.all(running);
+  for (const connection of all) connection.close();
+  times.sort((a, b) => a - b);
+  result.p50 = times[Math.floor(times.length * 0.5)] ?? Number.NaN;
+  result.p99 = times[Math.floor(times.length * 0.99)] ?? Number.NaN;
+  return result;
+}
+
+/** Requests the liveness ten times a second, on a connection of its own. */
+function probe(origin) {
+  const connection = new Connection(origin);
+  const times = [];
+  let isOver = false;
+  const probing = (async () => {
+    while (!isOver) {
+      const startedAt = performance.now();
+      await connection.ask(get('/healthz'));
+      times.push(performance.now() - startedAt);
+      await sleep(100);
+    }
+    connection.close();
+  })();
+  return {
+    async stop() {
+      isOver = true;
+      await probing;
+      return times;
+    },
+  };
+}
+
+function report(rows) {
+  const version = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
+  const percent = share => `${(share * 100).toFixed(0)} %`;
+  const lines = rows.map(({ name, figures, unloaded, loaded, probes }) =>
+    [
+      '',
+      workloads[name].title.split(':')[0],
+      `${figures.best.toFixed(0)}/s`,
+      `${(loaded.sent / seconds).toFixed(0)}/s`,
+      percent(figures.throughput),
+      `${unloaded.p99.toFixed(0)} ms`,
+      `${loaded.p99.toFixed(0)} ms (${figures.slowdown.toFixed(1)})`,
+      `${figures.probeMs.toFixed(0)} ms of ${probes}`,
+      percent(figures.quiet),
+      '',
+    ]
+      .join(' | ')
+      .trim(),
+  );
+  return `# Overload
+
+\`npm run overload\` wrote this page: version ${version}, Node ${process.version}, ${cpus()[0]?.model ?? 'unknown processor'}. The gateway has one core, the
+load and the service (${serviceMs} ms for each call) the other.
+
+| Workload | Capacity | Sent | Answered, of the capacity | p99 at a tenth of it | p99 at ${timesCapacity} times | Slowest probe | Quiet client |
+|---|---|---|---|---|---|---|---|
+${lines.join('\n')}
+| Bound | | | at least ${percent(bounds.throughput)} | | (at most ${bounds.slowdown}) | ${bounds.probeMs} ms | at least ${percent(bounds.quiet)} |
+
+${rows.map(({ name }) => `- ${workloads[name].title}.`).join('\n')}
+- Capacity: the most responses in a second that 4, 16 or 64 connections got, each of which sends the next request when it has the response.
+- ${timesCapacity} times: requests arrive at a steady rate on ${mostConnections} connections for ${seconds} s. A response time begins when the request should have been sent.
+  Those for which no connection was free are not sent.
+- Answered: with status 200. All others got 503 and \`Retry-After\`.
+- Slowest probe: of \`/healthz\` ten times a second meanwhile.
+- Quiet client: the share of its ${quietRate} requests a second that are answered while another client sends ${timesCapacity} times the capacity.
+`;
+}

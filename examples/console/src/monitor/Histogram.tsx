@@ -29,7 +29,7 @@ interface HistogramProps {
 /** Events by time, with their severity as color. Dragging over it selects a range of time. */
 export function Histogram({ search, change }: HistogramProps) {
   const interval = intervalOf(search);
-  const { data, previousData, error, refetch } = useQuery(EventHistogramDocument, {
+  const { data, previousData, loading, error, refetch } = useQuery(EventHistogramDocument, {
     variables: { filter: windowFilter(search), interval },
   });
   const { ref, width } = useWidth<HTMLDivElement>();
@@ -63,9 +63,9 @@ export function Histogram({ search, change }: HistogramProps) {
           {formatHour(search.from)} to {formatHour(Date.parse(search.to) + 1)} ✕
         </button>
       )}
-      <div ref={ref} className={styles.histogram}>
+      <div ref={ref} className={styles.histogram} aria-busy={loading}>
         {width > 0 && (
-          <svg width={width} height={HEIGHT} role="img" aria-label={summaryOf(buckets)}>
+          <svg width={width} height={HEIGHT} role="img" aria-label={statistics ? summaryOf(buckets) : 'Loading'}>
             {buckets.map(({ start, bySeverity }) => {
               let top = HEIGHT - AXIS;
               return bySeverity.map(({ severity, count }) => {
@@ -90,7 +90,7 @@ export function Histogram({ search, change }: HistogramProps) {
               </text>
             ))}
             <text className={styles.tick} x={0} y={10}>
-              {most}
+              {statistics && most}
             </text>
             {selected && (
               <rect

@@ -1,7 +1,7 @@
 import { useQuery } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { EventMatrixQueryVariables } from '../gql/graphql';
-import { formatCount } from '../ui/format';
+import { formatCount, formatNumber } from '../ui/format';
 import { Problems } from '../ui/Problems';
 import styles from './Monitor.module.css';
 import { type EventSearch, listFilter } from './search';
@@ -50,8 +50,8 @@ export function Matrix({ search, change }: MatrixProps) {
   );
   const { data, previousData, error, refetch } = useQuery(EventMatrixDocument, { variables });
   const countOf = (severity: Score, likelihood: Score) =>
-    (data ?? previousData)?.[`s${severity}l${likelihood}`]?.totalCount ?? 0;
-  const most = Math.max(1, ...SCORES.flatMap(severity => SCORES.map(likelihood => countOf(severity, likelihood))));
+    (data ?? previousData)?.[`s${severity}l${likelihood}`]?.totalCount;
+  const most = Math.max(1, ...SCORES.flatMap(severity => SCORES.map(likelihood => countOf(severity, likelihood) ?? 0)));
   return (
     <>
       <h2>Severity × likelihood</h2>
@@ -70,13 +70,13 @@ export function Matrix({ search, change }: MatrixProps) {
                 className={styles.cell}
                 data-severity={severity}
                 aria-pressed={pressed}
-                aria-label={`Severity ${severity}, likelihood ${likelihood}: ${formatCount(count, 'event')}`}
-                style={{ '--share': count === 0 ? 0 : 0.25 + (0.75 * count) / most }}
+                aria-label={`Severity ${severity}, likelihood ${likelihood}: ${count === undefined ? 'unknown' : formatCount(count, 'event')}`}
+                style={{ '--share': !count ? 0 : 0.25 + (0.75 * count) / most }}
                 onClick={() =>
                   change(pressed ? { severity: undefined, likelihood: undefined } : { severity, likelihood })
                 }
               >
-                {count}
+                {formatNumber(count)}
               </button>
             );
           }),

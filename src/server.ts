@@ -2,6 +2,7 @@ import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
+import type { Scope } from './auth/credentials.js';
 import type { Config } from './config/config.js';
 import type { Reloadable } from './config/reloadable.js';
 import { Secret } from './config/secret.js';
@@ -186,9 +187,9 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   return { app, readiness };
 }
 
-/** The version of responses. It changes with the schema, and with every setting and file that changes responses. */
-function responseVersion({ config, documents, services }: ServerDeps, sdl: string): () => string {
-  const { capabilities, teams } = services;
+/** The version of responses. It changes with the schema, with every setting and file that changes responses, and with each purge of a scope. */
+function responseVersion({ config, documents, services }: ServerDeps, sdl: string): (scope: Scope) => string {
+  const { capabilities, purges, teams } = services;
   const current = () => {
     // The order of trusted documents does not matter.
     const sorted = [...documents.current].map(entry => JSON.stringify(entry)).sort();
@@ -202,7 +203,7 @@ function responseVersion({ config, documents, services }: ServerDeps, sdl: strin
   };
   documents.onReload(update);
   teams.onReload(update);
-  return () => version;
+  return scope => version + purges.epochOf(scope);
 }
 
 function gaugeLoad(

@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Dispatcher } from 'undici';
-import { createScoper } from './auth/credentials.js';
+import { createScoper } from './auth/scope.js';
 import { createSealer } from './auth/seal.js';
 import type { Teams } from './auth/teams.js';
 import type { Config } from './config/config.js';
@@ -10,6 +10,7 @@ import { Cache } from './data/cache/cache.js';
 import { type Generations, localGenerations, sharedGenerations } from './data/cache/generations.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/cache/keys.js';
 import { modelVersion } from './data/cache/model-version.js';
+import { noPurges, sharedPurges } from './data/cache/purges.js';
 import { createSigner } from './data/cache/signer.js';
 import { MemoryTier, RedisTier } from './data/cache/tiers.js';
 import { localLeaseStore, timesFor } from './data/polling/lease-store.js';
@@ -80,6 +81,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     telemetry,
   };
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
+  const purges = redis === undefined ? noPurges : sharedPurges(redis, fleet, telemetry);
   const tiers = { memory: new MemoryTier(memoryBytes), redis: shared && new RedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
   const times = timesFor(config.pollIntervalMs);
@@ -119,10 +121,12 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
       exports: config.upstream.dev !== undefined,
     },
     polling,
+    purges,
     teams,
   };
   // The first request should already see what the fleet has cached.
   if (redis !== undefined) await firstContact(redis);
+  await purges.refresh();
   return {
     services,
     shared,
@@ -131,6 +135,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
       await exports.idle();
       await polling.close();
       await upstream.close();
+      purges.close();
       redis?.disconnect();
     },
   };

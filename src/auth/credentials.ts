@@ -1,5 +1,4 @@
-import { createHmac } from 'node:crypto';
-import { deriveKey, Secret } from '../config/secret.js';
+import { Secret } from '../config/secret.js';
 import { BadUserInput } from '../errors.js';
 
 /** The credential of a client (docs/upstream-api.md: Authentication). A cookie is the content of a sealed session, ready for a `Cookie` header. */
@@ -78,11 +77,4 @@ export function carry(credential: Credential): UpstreamCredential {
     case 'cookie':
       return { header: ['cookie', value] };
   }
-}
-
-/** Computes scopes of credentials. They are keyed with the gateway's secret, so that a scope reveals nothing about its credential. */
-export function createScoper(secret: Secret): (credential: Credential) => Scope {
-  const key = deriveKey(secret, 'scope');
-  return ({ kind, secret: value }) =>
-    createHmac('sha256', key).update(`${kind}\n${value.reveal()}`).digest('base64url').slice(0, 32) as Scope;
 }

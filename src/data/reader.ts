@@ -7,6 +7,7 @@ import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { keysOf, lastOf, marketTag, type ScopedKey } from './cache/keys.js';
 import type { Lifetime, Loaded, Lookup, LookupResult } from './cache/lookup.js';
+import type { Purges } from './cache/purges.js';
 import { reportInvalidBody } from './upstream/call-errors.js';
 import { forbidsCaching, parseReply, replyText } from './upstream/reply.js';
 import { pathAndQuery, type RequestAuth, requestLine, type UpstreamRequest } from './upstream/request.js';
@@ -51,6 +52,7 @@ export interface ReaderDeps {
   readonly upstream: Upstream;
   readonly cache: Cache;
   readonly telemetry: Telemetry;
+  readonly purges: Pick<Purges, 'epochOf'>;
 }
 
 /** What the cache keeps of a read: its value, and the records that had to be skipped. */
@@ -140,9 +142,10 @@ function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
 /** Creates the reader of one request: memory at once, otherwise a DataLoader over the cache over the service. */
 export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   const { scope, cancellation, metadata } = auth;
+  const epoch = deps.purges.epochOf(scope);
 
   const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<CachedValue, unknown> => ({
-    keys: keysOf(scope, requestLine(read.request), read.request.vectors?.wanted ?? false),
+    keys: keysOf(scope, epoch + requestLine(read.request), read.request.vectors?.wanted ?? false),
     family: read.request.family,
     tag: read.market === undefined ? undefined : marketTag(read.market),
     lifetime,

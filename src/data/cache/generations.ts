@@ -47,12 +47,18 @@ export function localGenerations(): Generations {
   };
 }
 
+const keyOf = (namespace: FleetNamespace, tag: string) => `mig:generation:${namespace}:${tag}`;
+
+/** Replaces the token of a tag in Redis. @throws an error of Redis. */
+export async function renewGeneration(redis: RedisClient, namespace: FleetNamespace, tag: string): Promise<void> {
+  await redis.set(keyOf(namespace, tag), randomUUID(), 'EX', lifetimeSeconds);
+}
+
 /**
  * The generations of a fleet, in Redis. Each batch of look-ups reads them again, so that the next query through any process sees a write; an
  * announcement could arrive too late. Gateways with another `modelVersion` share them: a write through one invalidates the entries of all.
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
-  const keyOf = (tag: string) => `mig:generation:${namespace}:${tag}`;
   /** Tags whose new token could not be written to Redis yet. */
   const owed = new Set<string>();
 
@@ -60,21 +66,21 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
 
   const currentOf = (tag: string) =>
     guarded('GET', async () => {
-      const known = await redis.get(keyOf(tag));
+      const known = await redis.get(keyOf(namespace, tag));
       if (isToken(known)) return known;
       const token = randomUUID();
       if (known !== null) {
         telemetry.malformed('generation');
-        await redis.set(keyOf(tag), token, 'EX', lifetimeSeconds);
+        await redis.set(keyOf(namespace, tag), token, 'EX', lifetimeSeconds);
         return token;
       }
-      const before = await redis.set(keyOf(tag), token, 'EX', lifetimeSeconds, 'NX', 'GET');
+      const before = await redis.set(keyOf(namespace, tag), token, 'EX', lifetimeSeconds, 'NX', 'GET');
       return before ?? token;
     });
 
   async function renew(tag: string): Promise<void> {
     try {
-      await countFaults(telemetry, 'SET', () => redis.set(keyOf(tag), randomUUID(), 'EX', lifetimeSeconds));
+      await countFaults(telemetry, 'SET', () => renewGeneration(redis, namespace, tag));
       owed.delete(tag);
     } catch {
       owed.add(tag);

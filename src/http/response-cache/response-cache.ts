@@ -42,7 +42,7 @@ export interface ResponseCache {
 interface ResponseCacheDeps {
   readonly store: ResponseCacheStore;
   /** A hash of everything but the request that determines a response, such as the schema, the settings and the trusted documents. */
-  version(): string;
+  version(scope: Scope): string;
   readonly telemetry: Pick<Telemetry, 'responseCacheHit'>;
   readonly requestTelemetry: Pick<RequestTelemetry, 'of' | 'accept'>;
   readonly budget: MemoryBudget;
@@ -130,7 +130,7 @@ export function createResponseCache({
     response: ServerResponse,
     body: Buffer | undefined,
   ): MaybePromise<boolean> {
-    const current = version();
+    const current = version(scope);
     const key = responseKey(scope, current, request, body);
     return andThen(store.get(key), cached => {
       requestTelemetry.of(request).scope = scope;
@@ -202,7 +202,7 @@ export function createResponseCache({
       const isCacheable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (started === undefined || !isCacheable) return sendParts(reply, bytes);
       // A response that was made while the version changed belongs to neither version.
-      const isOfVersion = started.version === version();
+      const isOfVersion = started.version === version(started.scope);
       const cached: CachedResponse = {
         headers: headersToStore(reply),
         body: bytes.parts,

@@ -101,6 +101,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     clientOf: authentication.clientOf,
     teamOf: credential => services.teams.current.teamOf(credential)?.name,
     probePaths: monitoringPaths,
+    proxyHeaders,
   });
   const { scopeOf } = authentication;
   const admission = createAdmission({

@@ -10,6 +10,7 @@ import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
 import { serveApollo } from '../src/http/graphql/apollo.js';
 import { registerWebSafety } from '../src/http/web-safety.js';
+import { createProxyHeaders } from '../src/lib/network.js';
 import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
@@ -53,6 +54,7 @@ defineIntegrationTestSuite(async (config, options) => {
     clientOf: () => ({ address: '', credential: undefined }),
     teamOf: () => undefined,
     probePaths: new Set(),
+    proxyHeaders: createProxyHeaders(false),
   });
   const app = await createHttpApp({
     log,

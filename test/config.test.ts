@@ -56,6 +56,19 @@ test('an empty environment starts the sandbox on loopback with a random secret',
   for (const secret of secrets) expect(secret.length).toBeGreaterThanOrEqual(32);
 });
 
+test.each([
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' }, true],
+  [{ OTEL_EXPORTER_OTLP_HEADERS: 'key=value' }, true],
+  [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: ' ' }, false],
+  [{ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://collector:4318' }, false],
+  [{ OTEL_SERVICE_NAME: 'gateway' }, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_SDK_DISABLED: 'true' }, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_TRACES_EXPORTER: 'none' }, false],
+])('with %j, tracing is %s', (variables, traces) => {
+  expect(readConfig(variables).traces).toBe(traces);
+});
+
 test('reads every variable', () => {
   const config = readConfig({
     HOST: '0.0.0.0',

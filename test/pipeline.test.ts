@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
+import { createProxyHeaders } from '../src/lib/network.js';
 import { createPipeline, type Stage } from '../src/lib/pipeline.js';
 import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
@@ -23,6 +24,7 @@ async function serve(stage: Stage): Promise<string> {
     clientOf: () => ({ address: '', credential: undefined }),
     teamOf: () => undefined,
     probePaths: new Set(),
+    proxyHeaders: createProxyHeaders(false),
   });
   const connections = createConnections();
   const stages = () => [requestTelemetry.stage, stage];

@@ -1,29 +1,22 @@
+import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import * as stable from '@opentelemetry/semantic-conventions';
+import * as incubating from '@opentelemetry/semantic-conventions/incubating';
+import { type CollectedSpan, type Collector, startCollector } from './support/collector.js';
 import { ask } from './support/gateway.js';
 import { buildProgram, type Program, type Running } from './support/program.js';
 import { overWebsocket } from './support/streams.js';
 import { reply, type StubService, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
-interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly kind: number;
-  readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
-}
-
-const kinds = { server: 2, client: 3 };
 let service: StubService;
-let collector: StubService;
+let collector: Collector;
 let program: Program;
 let running: Running;
 const sent: IncomingHttpHeaders[] = [];
-const spans: Span[] = [];
-const collected: string[] = [];
+let spans: CollectedSpan[];
+const named = (name: string) => spans.find(span => span.name === name);
 
 beforeAll(async () => {
   service = await startStubService(({ headers }, response) => {
@@ -33,19 +26,15 @@ beforeAll(async () => {
       data: [],
     });
   });
-  collector = await startStubService(async (request, response) => {
-    const body = await text(request);
-    collected.push(body);
-    const { resourceSpans } = JSON.parse(body);
-    for (const { scopeSpans } of resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans);
-    reply(response, 200, {});
-  });
+  collector = await startCollector();
+  spans = collector.spans;
   program = await buildProgram();
   running = await program.start({
     UPSTREAM_BASE_URL: service.origin,
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
     OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     OTEL_BSP_SCHEDULE_DELAY: '50',
+    LOG_LEVEL: 'info',
   });
 });
 afterAll(async () => {
@@ -57,57 +46,136 @@ beforeEach(() => {
   spans.length = 0;
 });
 
+/** The lines of the log that belong to a span. */
+const linesOf = (span: CollectedSpan | undefined) =>
+  running
+    .stderr()
+    .split('\n')
+    .filter(line => span !== undefined && line.includes(`"span_id":"${span.spanId}"`))
+    .map(line => JSON.parse(line));
+
 const key = 'key-that-nobody-may-see';
 const query = 'query Newest($first: Int) { events(first: $first) { totalCount } }';
 let size = 0;
 const askFor = (first: number, headers: Record<string, string> = {}) =>
   ask(`${running.url}/graphql?sessionId=${key}`, query, { first }, headers);
 
-test('an operation and its upstream call are spans of the trace of the client', async () => {
+test('a request, its operation and its upstream call are spans of the trace of the client, by the semantic conventions', async () => {
   const traceId = '0af7651916cd43dd8448eb211c80319c';
   const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
-  const { headers } = await askFor(++size, { traceparent, baggage: 'user=ada' });
-  await until(() => spans.length === 2);
-  const [operation, call] = [kinds.server, kinds.client].map(kind => spans.find(span => span.kind === kind));
-  expect(operation).toMatchObject({ name: 'Newest', traceId, parentSpanId: 'b7ad6b7169203331' });
-  expect(call).toMatchObject({ name: 'GET events', traceId, parentSpanId: operation?.spanId });
+  const from = { 'graphql-client-name': 'console', 'graphql-client-version': '1.2.3', 'user-agent': 'tests/1' };
+  const { headers } = await askFor(++size, { traceparent, baggage: 'user=ada', ...from });
+  await until(() => spans.length === 3);
+  const [request, operation, call] = ['POST /graphql', 'query', 'GET events'].map(named);
+  const { hostname, port } = new URL(running.url);
+  expect(request).toMatchObject({ kind: 'server', traceId, parentSpanId: 'b7ad6b7169203331', isFault: false });
+  expect(request?.attributes).toEqual({
+    'http.request.method': 'POST',
+    'http.route': '/graphql',
+    'http.response.status_code': 200,
+    'url.path': '/graphql',
+    'url.scheme': 'http',
+    'server.address': hostname,
+    'server.port': Number(port),
+    'client.address': '127.0.0.1',
+    'network.protocol.version': '1.1',
+    'user_agent.original': 'tests/1',
+  });
+  expect(operation).toMatchObject({ kind: 'server', traceId, parentSpanId: request?.spanId, isFault: false });
+  expect(operation?.attributes).toEqual({
+    'graphql.operation.type': 'query',
+    'graphql.operation.name': 'Newest',
+    'gateway.request_id': headers.get('x-request-id'),
+    'gateway.client.name': 'console',
+    'gateway.client.version': '1.2.3',
+  });
+  expect(call).toMatchObject({ kind: 'client', traceId, parentSpanId: operation?.spanId, isFault: false });
+  expect(call?.attributes).toEqual({
+    'http.request.method': 'GET',
+    'http.response.status_code': 200,
+    'url.full': `${service.origin}${new URL(service.calls.at(-1)?.split(' ')[1] ?? '', service.origin).pathname}`,
+    'server.address': '127.0.0.1',
+    'server.port': Number(new URL(service.origin).port),
+    'network.protocol.version': '1.1',
+  });
   expect(sent).toMatchObject([{ traceparent: `00-${traceId}-${call?.spanId}-01` }]);
   expect(sent[0]).not.toHaveProperty('baggage');
-  const id = headers.get('x-request-id');
-  expect(operation?.attributes).toContainEqual({ key: 'gateway.request_id', value: { stringValue: id } });
+  expect(collector.resource()).toMatchObject({
+    'service.name': 'market-intelligence-gateway',
+    'service.version': JSON.parse(readFileSync('package.json', 'utf8')).version,
+    'service.instance.id': expect.stringMatching(/^[\da-f-]{36}$/),
+  });
+  await until(() => linesOf(operation).length > 0);
+  expect(linesOf(operation)).toMatchObject([
+    { operation: 'Newest', client: 'console', clientVersion: '1.2.3', trace_id: traceId },
+  ]);
 });
 
-test('a span has the name of its operation, even after many other names', async () => {
+test('a span has the name of its operation as an attribute, so that many operations have few names of spans', async () => {
   for (let number = 0; number < 110; number += 1) {
     await ask(`${running.url}/graphql`, `query Name${number} { __typename }`, {}, { 'x-api-key': 'anybody' });
   }
-  await until(() => spans.length === 110);
-  expect(spans.map(({ name }) => name)).toContain('Name109');
+  await until(() => spans.length === 220);
+  expect(new Set(spans.map(({ name }) => name))).toEqual(new Set(['POST /graphql', 'query']));
+  expect(spans.map(({ attributes }) => attributes['graphql.operation.name'])).toContain('Name109');
 });
 
-test('a cached response is a span without a call', async () => {
+test('a cached response is a request and an operation without a call', async () => {
   await askFor(++size);
-  await until(() => spans.length === 2);
-  await askFor(size);
   await until(() => spans.length === 3);
-  expect(spans[2]).toMatchObject({ name: 'Newest', kind: kinds.server });
-  expect(spans[2]?.traceId).not.toBe(spans[0]?.traceId);
+  const [{ traceId = '' } = {}] = spans.splice(0);
+  await askFor(size);
+  await until(() => spans.length === 2);
+  expect(named('query')?.attributes).toMatchObject({ 'graphql.operation.name': 'Newest' });
+  expect(spans.map(span => span.traceId)).not.toContain(traceId);
 });
 
-test('an operation that fails says why', async () => {
+test('a mistake of the client has the type of its error, and is not a fault', async () => {
   await ask(`${running.url}/graphql`, '{', {}, {});
-  await until(() => spans.length === 1);
-  expect(spans[0]?.attributes).toContainEqual({
-    key: 'error.type',
-    value: { stringValue: 'GRAPHQL_PARSE_FAILED' },
+  await until(() => spans.length === 2);
+  expect(named('POST /graphql')).toMatchObject({ isFault: false, attributes: { 'http.response.status_code': 400 } });
+  expect(named('POST /graphql')?.attributes).not.toHaveProperty('error.type');
+  expect(named('GraphQL Operation')).toMatchObject({
+    isFault: false,
+    attributes: { 'error.type': 'GRAPHQL_PARSE_FAILED' },
   });
 });
 
-test('an operation on a WebSocket begins a trace of its own', async () => {
+test('a failure of the service is a fault of each of its calls and of the operation', async () => {
+  const { handle } = service;
+  service.handle = (_, response) => reply(response, 503);
+  try {
+    await askFor(++size);
+  } finally {
+    service.handle = handle;
+  }
+  await until(() => spans.length === 4);
+  expect(named('query')).toMatchObject({ isFault: true, attributes: { 'error.type': 'UPSTREAM_UNAVAILABLE' } });
+  const calls = spans.filter(({ kind }) => kind === 'client');
+  expect(calls.map(({ isFault, attributes }) => [isFault, attributes['error.type']])).toEqual([
+    [true, '503'],
+    [true, '503'],
+  ]);
+  expect(calls.map(({ attributes }) => attributes['http.request.resend_count'])).toEqual([undefined, 1]);
+});
+
+test('what a client sends is in no span if it could be an e-mail address', async () => {
+  const ada = 'ada@example.com';
+  const headers = { 'graphql-client-name': ada, 'graphql-client-version': ada, 'user-agent': ada };
+  await askFor(++size, headers);
+  await until(() => spans.length === 3);
+  expect(collector.text()).not.toContain(ada);
+});
+
+test('an operation on a WebSocket begins a trace of its own, with the client that the first message names', async () => {
   const payload = { query, variables: { first: ++size } };
-  await overWebsocket(running.url, payload, { params: { 'x-api-key': key } }).ended;
+  const params = { 'x-api-key': key, 'graphql-client-name': 'desk' };
+  await overWebsocket(running.url, payload, { params }).ended;
   await until(() => spans.length === 2);
   expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+  expect(named('query')).toMatchObject({ parentSpanId: undefined, attributes: { 'gateway.client.name': 'desk' } });
+  await until(() => linesOf(named('query')).length > 0);
+  expect(linesOf(named('query'))).toMatchObject([{ client: 'desk' }]);
 });
 
 test('a subscription is one span, and its polls have traces of their own', async () => {
@@ -117,20 +185,27 @@ test('a subscription is one span, and its polls have traces of their own', async
     { params: { 'x-api-key': key } },
   );
   await until(() => spans.length > 0);
-  expect(spans).toMatchObject([{ name: 'GET events', kind: kinds.client }]);
+  expect(spans).toMatchObject([{ name: 'GET events', kind: 'client' }]);
   stop();
   await until(() => spans.length === 2);
-  expect(spans[1]).toMatchObject({ name: 'Updates', kind: kinds.server });
-  expect(spans.map(({ parentSpanId = '' }) => parentSpanId)).toEqual(['', '']);
+  expect(spans[1]).toMatchObject({ name: 'subscription', kind: 'server' });
+  expect(spans.map(({ parentSpanId }) => parentSpanId)).toEqual([undefined, undefined]);
   expect(spans[1]?.traceId).not.toBe(spans[0]?.traceId);
 });
 
-test('no credential is in a trace, and a request without an operation has no span', async () => {
+test('no credential is in a trace, and a request to no transport has no span', async () => {
   await fetch(`${running.url}/healthz`);
   await askFor(++size);
-  await until(() => spans.length === 2);
-  expect(collected.join()).toContain('market-intelligence-gateway');
-  expect(collected.join()).not.toContain(key);
+  await until(() => spans.length === 3);
+  expect(collector.text()).not.toContain(key);
+});
+
+test('every attribute is one of the semantic conventions or begins with gateway', () => {
+  const conventions = new Set<unknown>(Object.values({ ...stable, ...incubating }));
+  const names = new Set([...collector.text().matchAll(/"key":"([^"]+)"/g)].map(([, name]) => name));
+  expect(names.size).toBeGreaterThan(15);
+  const others = [...names].filter(name => !conventions.has(name) && !name?.startsWith('gateway.'));
+  expect(others).toEqual([]);
 });
 
 /** Prints, when the program ends, how many modules of OpenTelemetry it had loaded. */
@@ -140,17 +215,23 @@ const countsModules = `
   process.on('exit', () => console.log('modules:', Object.keys(cache).filter(name => name.includes('@opentelemetry/sdk')).length));
 `;
 
-test.each([
-  ['without a collector nothing is traced, and OpenTelemetry is not even loaded', false],
-  ['with one it is', true],
-])('%s', async (_, traced) => {
+test.each<[string, boolean, Record<string, string>]>([
+  ['without a collector nothing is traced, and OpenTelemetry is not even loaded', false, {}],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT turns tracing on', true, { OTEL_EXPORTER_OTLP_ENDPOINT: 'ORIGIN' }],
+  ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT does, too', true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'ORIGIN/own/path' }],
+  ['OTEL_SDK_DISABLED turns it off', false, { OTEL_EXPORTER_OTLP_ENDPOINT: 'ORIGIN', OTEL_SDK_DISABLED: 'true' }],
+])('%s', async (_, traced, variables) => {
+  const values = Object.entries(variables).map(([name, value]) => [name, value.replace('ORIGIN', collector.origin)]);
   const started = await program.start({
     UPSTREAM_BASE_URL: service.origin,
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(countsModules)}`,
-    ...(traced && { OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }),
+    ...(traced && { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }),
+    ...Object.fromEntries(values),
   });
   await ask(`${started.url}/graphql`, query, { first: ++size }, { 'x-api-key': key });
   const { stdout } = await started.stop();
   expect(sent.map(headers => headers.traceparent !== undefined)).toEqual([traced]);
   expect(/modules: 0$/m.test(stdout)).toBe(!traced);
+  expect(spans.length).toBe(traced ? 3 : 0);
+  if ('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' in variables) expect(collector.paths).toContain('/own/path');
 });

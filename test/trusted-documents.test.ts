@@ -252,7 +252,8 @@ describe('in mode log', () => {
   test('many different documents make a bounded number of lines', () => {
     const [warn, untrustedDocument] = [jest.fn(), jest.fn()];
     const report = createUntrustedReport({ warn }, { untrustedDocument });
-    for (let index = 0; index < 1_000; index += 1) report({ untrusted: String(index), name: 'unnamed' });
+    for (let index = 0; index < 1_000; index += 1)
+      report({ app: undefined, untrusted: String(index), name: 'unnamed' });
     expect([warn, untrustedDocument].map(({ mock }) => mock.calls.length)).toEqual([100, 1_000]);
   });
 });

@@ -171,6 +171,16 @@ function readSecretFiles(env: Environment): { readonly values: Environment; read
   return { values, faults };
 }
 
+/** OpenTelemetry's own variables, which say where traces go. Those for its metrics and logs do not count: the gateway sends none. */
+const tracingNames = /^OTEL_(EXPORTER_OTLP_(?!METRICS_|LOGS_)|TRACES_EXPORTER$)/;
+
+/** Whether traces are sent. One variable of OpenTelemetry is enough; two can turn tracing off again. */
+function isTraced(env: Environment): boolean {
+  const isNamed = Object.keys(env).some(name => tracingNames.test(name) && blankIsAbsent(env[name]) !== undefined);
+  const isOff = env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER?.trim() === 'none';
+  return isNamed && !isOff;
+}
+
 /** Faults for variables that look like the gateway's but have no effect. */
 function unknownNames(env: Environment): string[] {
   const known = [...Object.keys(environment.shape), ...Object.keys(secretSettings).map(fileNameOf)];
@@ -312,7 +322,7 @@ export function readConfig(env: Environment): Config {
       httpsOnly: isProduction,
     },
     logLevel: values.LOG_LEVEL,
-    traces: values.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
+    traces: isTraced(env),
     trustProxy: values.TRUST_PROXY,
     pollIntervalMs:
       values.POLL_INTERVAL_MS ?? (values.UPSTREAM_BASE_URL === undefined ? pollMs.sandbox : pollMs.service),

@@ -60,6 +60,8 @@ const sendable = [
   'authorization',
   'x-api-key',
   'apollo-require-preflight',
+  'graphql-client-name',
+  'graphql-client-version',
   'apollographql-client-name',
   'apollographql-client-version',
   'x-apollo-operation-name',

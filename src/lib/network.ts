@@ -15,6 +15,8 @@ export interface ProxyHeaders {
   addressOf(request: IncomingMessage): string;
   /** The requested host, with its port where the client sent one; empty where the client sent no host. */
   hostOf(request: IncomingMessage): string;
+  /** The scheme of the requested URL. The gateway itself speaks no TLS. */
+  schemeOf(request: IncomingMessage): 'http' | 'https';
 }
 
 /** @param trustProxy true: trust all proxies; false: trust none; a list: trust the proxies at these addresses. */
@@ -23,15 +25,16 @@ export function createProxyHeaders(trustProxy: boolean | readonly string[]): Pro
     return {
       addressOf: ({ socket }) => socket.remoteAddress ?? '',
       hostOf: ({ headers }) => headers.host ?? '',
+      schemeOf: () => 'http',
     };
   }
   const trusts = trustProxy === true ? () => true : proxyAddr.compile([...trustProxy]);
+  /** The trusted proxy appended the last entry. The client may have sent those before it. */
+  const forwarded = ({ headers, socket }: IncomingMessage, name: string) =>
+    trusts(socket.remoteAddress ?? '', 0) ? headers[name]?.toString().split(',').at(-1)?.trim() : undefined;
   return {
     addressOf: request => proxyAddr(request, trusts),
-    hostOf({ headers, socket }) {
-      // The trusted proxy appended the last entry. The client may have sent those before it.
-      const forwarded = headers['x-forwarded-host']?.toString().split(',').at(-1)?.trim();
-      return forwarded && trusts(socket.remoteAddress ?? '', 0) ? forwarded : (headers.host ?? '');
-    },
+    hostOf: request => forwarded(request, 'x-forwarded-host') || (request.headers.host ?? ''),
+    schemeOf: request => (forwarded(request, 'x-forwarded-proto') === 'https' ? 'https' : 'http'),
   };
 }

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Context,
@@ -17,6 +19,9 @@ import type { Telemetry } from './telemetry.js';
 import { failureInWords } from './warnings.js';
 
 const serviceName = 'market-intelligence-gateway';
+const { version }: { readonly version: string } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+);
 /** The subject of the warning that traces are lost. */
 const collector = 'OTEL_EXPORTER_OTLP_ENDPOINT';
 /** A span whose export fails has failed by then, in milliseconds. OpenTelemetry does not say when an export succeeds. */
@@ -40,9 +45,13 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
   const logger = { error: told, warn: told, info: silent, debug: silent, verbose: silent };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   core.setGlobalErrorHandler(error => warn(collector, failureInWords(error, 'traces are lost')));
-  const named = resources.defaultResource().merge(resources.resourceFromAttributes({ 'service.name': serviceName }));
+  const described = resources.resourceFromAttributes({
+    'service.name': serviceName,
+    'service.version': version,
+    'service.instance.id': randomUUID(),
+  });
   const sdk = new NodeSDK({
-    resource: named,
+    resource: resources.defaultResource().merge(described),
     resourceDetectors: [resources.envDetector],
     textMapPropagator: null,
     metricReaders: [],
@@ -52,21 +61,26 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
   const tracer = trace.getTracer(serviceName);
   const propagator = new core.W3CTraceContextPropagator();
   const sent = () => works(collector, undefined, exportedMs);
-  const contexts = new WeakMap<Span, Context>();
 
-  function begin(kind: SpanKind, parent: Context): Span {
-    const span = tracer.startSpan('GraphQL', { kind }, parent);
+  function begin(kind: 'server' | 'client', parent: Context): Span {
+    const span = tracer.startSpan(kind, { kind: kind === 'server' ? SpanKind.SERVER : SpanKind.CLIENT }, parent);
     const context = trace.setSpan(parent, span);
-    const headers: Record<string, string> = {};
-    propagator.inject(context, headers, defaultTextMapSetter);
-    const begun = { headers, end: ending(span, sent) };
-    contexts.set(begun, context);
-    return begun;
+    const { traceId, spanId } = span.spanContext();
+    return {
+      logged: { trace_id: traceId, span_id: spanId },
+      headers() {
+        const headers: Record<string, string> = {};
+        propagator.inject(context, headers, defaultTextMapSetter);
+        return headers;
+      },
+      begin: below => begin(below, context),
+      end: ending(span, sent),
+    };
   }
 
   return {
-    operation: headers => begin(SpanKind.SERVER, propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)),
-    call: parent => begin(SpanKind.CLIENT, (parent && contexts.get(parent)) ?? ROOT_CONTEXT),
+    begin: kind => begin(kind, ROOT_CONTEXT),
+    beginRequest: headers => begin('server', propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)),
     async close() {
       await Promise.race([sdk.shutdown().catch(() => {}), sleep(longestFlushMs, undefined, { ref: false })]);
     },
@@ -76,13 +90,11 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
 /** @param sent is called for each span that will be exported. */
 const ending =
   (span: OpenSpan, sent: () => void): Span['end'] =>
-  (name, attributes, error) => {
+  (name, attributes, error, isFault = error !== undefined) => {
     span.updateName(name);
     span.setAttributes(attributes);
-    if (error !== undefined) {
-      span.setAttribute('error.type', error);
-      span.setStatus({ code: SpanStatusCode.ERROR });
-    }
+    if (error !== undefined) span.setAttribute('error.type', error);
+    if (isFault) span.setStatus({ code: SpanStatusCode.ERROR });
     if (span.isRecording()) sent();
     span.end();
   };

@@ -1,24 +1,36 @@
 import { randomUUID } from 'node:crypto';
-import type { GraphQLFormattedError } from 'graphql';
+import type { GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import type { Scope } from '../auth/credentials.js';
+import type { ClientApp } from './client-app.js';
 
 /** The attributes of a span, by OpenTelemetry's names. */
-type Attributes = Readonly<Record<string, string | number | undefined>>;
+export type Attributes = Readonly<Record<string, string | number | undefined>>;
+
+/** A span is of the server where it answers a client, and of the client where the gateway calls another system. */
+type SpanKind = 'server' | 'client';
 
 /** A running span of a trace. A span that never ends is never exported. */
 export interface Span {
+  /** What a line of the log says about the span, by OpenTelemetry's names for logs. */
+  readonly logged: { readonly trace_id: string; readonly span_id: string };
   /** Headers that continue the trace in the service (W3C Trace Context). */
-  readonly headers: Readonly<Record<string, string>>;
-  /** @param error the code of the error; undefined where there is none. */
-  end(name: string, attributes: Attributes, error: string | undefined): void;
+  headers(): Readonly<Record<string, string>>;
+  /** Begins a span below this one. */
+  begin(kind: SpanKind): Span;
+  /**
+   * @param name of few values: many spans share it.
+   * @param error the code of the error; undefined where there is none.
+   * @param isFault whether the span failed. A mistake of the client is an error, but not a fault of the server.
+   */
+  end(name: string, attributes: Attributes, error?: string, isFault?: boolean): void;
 }
 
-/** Traces operations and their calls to the service. */
+/** Traces requests, their operations, and the calls of the gateway to other systems. */
 export interface Tracing {
-  /** @param headers of the operation's request, which may continue a client's trace. */
-  operation(headers: Readonly<Record<string, string | string[] | undefined>>): Span;
-  /** @param parent undefined for a call outside an operation. */
-  call(parent: Span | undefined): Span;
+  /** Begins a trace of its own. */
+  begin(kind: SpanKind): Span;
+  /** Begins the span of a request. @param headers may continue a client's trace. */
+  beginRequest(headers: Readonly<Record<string, string | string[] | undefined>>): Span;
   /** Exports the remaining spans. */
   close(): Promise<void>;
 }
@@ -32,12 +44,14 @@ export interface OperationInfo {
   readonly id: string;
   /** The operation's span in its trace; undefined where nothing is traced. */
   readonly span: Span | undefined;
+  /** The program that the client says it is. */
+  readonly app: ClientApp | undefined;
   /** The operation's name in logs and spans; undefined while it is not known, and where there is none. */
   name: string | undefined;
+  /** `query`, `mutation` or `subscription`; undefined while it is not known. */
+  type: `${OperationTypeNode}` | undefined;
   /** `ok`, or the code of the first error; undefined while it is not known. */
   outcome: string | undefined;
-  /** The name by which the client calls itself, up to 100 characters of it. */
-  client?: string;
   /** The SHA-256 of a document that `PERSISTED_DOCUMENTS_MODE=only` would refuse. Set in mode `log` only. */
   untrusted?: string | undefined;
   /** Set where the response is a stream that another transport than that of its path carries. */
@@ -54,8 +68,8 @@ export function operationName(name: string | undefined): string {
 }
 
 /** @param id the client's own request id. By default a random one. */
-export function newOperationInfo(id: string = randomUUID(), span?: Span): OperationInfo {
-  return { id, span, name: undefined, outcome: undefined, scope: undefined };
+export function newOperationInfo(id: string = randomUUID(), span?: Span, app?: ClientApp): OperationInfo {
+  return { id, span, app, name: undefined, type: undefined, outcome: undefined, scope: undefined };
 }
 
 /** The outcome that errors stand for: `ok` without any, else the code of the first. */

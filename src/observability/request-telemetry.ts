@@ -3,10 +3,13 @@ import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
 import { Attached } from '../lib/attached.js';
 import { addEarlyHeader } from '../lib/early-headers.js';
+import type { ProxyHeaders } from '../lib/network.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
 import type { Stage } from '../lib/pipeline.js';
-import { newOperationInfo, type OperationInfo, operationName, type Tracing, type Transport } from './operation-info.js';
+import { type ClientApp, clientAppOf } from './client-app.js';
+import { newOperationInfo, type OperationInfo, type Span, type Tracing, type Transport } from './operation-info.js';
 import type { OperationNames } from './operation-names.js';
+import { operationAttributes, requestAttributes } from './request-attributes.js';
 import type { Telemetry } from './telemetry.js';
 import { createUntrustedReport } from './untrusted-report.js';
 
@@ -20,7 +23,7 @@ export interface RequestTelemetry {
   /** A request that opens a connection. It has a response only where it is refused. */
   startConnection(request: IncomingMessage): ConnectionTelemetry;
   /** An operation on a connection. Its id begins with the id of the connection. */
-  startOperation(id: string): OperationInfo;
+  startOperation(id: string, app: ClientApp | undefined): OperationInfo;
   /** @param milliseconds how long it took; undefined for a subscription, which lasts as long as its subscriber listens. */
   endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void;
 }
@@ -28,6 +31,8 @@ export interface RequestTelemetry {
 /** Follows a connection from its request on. It holds nothing of that request. */
 export interface ConnectionTelemetry {
   readonly id: string;
+  /** The program that the headers of the request name. */
+  readonly app: ClientApp | undefined;
   /** The request was answered with this status instead; undefined: the client hung up before it was answered. */
   refused(status: number | undefined): void;
   /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
@@ -56,6 +61,7 @@ interface RequestTelemetryDeps {
   teamOf(credential: Credential): string | undefined;
   /** Paths whose requests are not logged, because probes send them all the time. */
   readonly probePaths: ReadonlySet<string>;
+  readonly proxyHeaders: ProxyHeaders;
 }
 
 /** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
@@ -67,25 +73,42 @@ export function createRequestTelemetry({
   clientOf,
   teamOf,
   probePaths,
+  proxyHeaders,
 }: RequestTelemetryDeps): RequestTelemetry {
   const operations = new Attached<OperationInfo>();
   const reportUntrusted = createUntrustedReport(log, telemetry);
+  /** Of requests that are traced. */
+  const requestSpans = new WeakMap<IncomingMessage, Span>();
 
-  const of = (request: IncomingMessage) =>
-    operations.get(request) ??
-    start(request, transports.has(pathOf(request.url ?? '')) ? tracing?.operation(request.headers) : undefined);
+  function of(request: IncomingMessage): OperationInfo {
+    const known = operations.get(request);
+    if (known !== undefined) return known;
+    if (tracing === undefined || !transports.has(pathOf(request.url ?? ''))) return start(request, undefined);
+    const span = tracing.beginRequest(request.headers);
+    requestSpans.set(request, span);
+    return start(request, span.begin('server'));
+  }
 
   function start(request: IncomingMessage, span: OperationInfo['span']): OperationInfo {
     const given = request.headers['x-request-id'];
     const operation = newOperationInfo(
       typeof given === 'string' && validRequestId.test(given) ? given : undefined,
       span,
+      clientAppOf(request.headers),
     );
-    const { 'graphql-client-name': name, 'apollographql-client-name': apolloName } = request.headers;
-    const client = name ?? apolloName;
-    if (typeof client === 'string') operation.client = operationName(client);
     operations.set(request, operation);
     return operation;
+  }
+
+  function endRequestSpan(request: IncomingMessage, response: ServerResponse): void {
+    const span = requestSpans.get(request);
+    if (span === undefined) return;
+    const { method = '', url = '' } = request;
+    const { address } = clientOf(request);
+    const route = pathOf(url);
+    const attributes = requestAttributes(request, response, { route, clientAddress: address, proxyHeaders });
+    const { statusCode: status } = response;
+    span.end(`${method} ${route}`, attributes, status >= 500 ? String(status) : undefined);
   }
 
   const logged = ({ address, credential }: Client) => ({ address, team: credential && teamOf(credential) });
@@ -104,12 +127,14 @@ export function createRequestTelemetry({
     if (transport !== undefined && (name !== undefined || outcome !== 'ok')) {
       telemetry.request(transport, names.labelOf(operation), outcome, transport === 'http' ? milliseconds : undefined);
       reportUntrusted(operation);
-      endSpan(operation, status);
+      endOperationSpan(operation);
     }
+    endRequestSpan(request, response);
     if (log.isLevelEnabled('info') && !probePaths.has(pathOf(url))) {
       const path = loggedPathOf(url);
       const client = logged(clientOf(request));
-      log.info({ requestId, method, path, ...client, status, milliseconds, operation: name, outcome }, 'Answered');
+      const more = { status, milliseconds, operation: name, outcome, ...loggedOf(operation) };
+      log.info({ requestId, method, path, ...client, ...more }, 'Answered');
     }
   }
 
@@ -135,6 +160,7 @@ export function createRequestTelemetry({
       };
       return {
         id: operation.id,
+        app: operation.app,
         refused(status) {
           const outcome = status === undefined ? 'ABANDONED' : (operation.outcome ?? outcomeOfStatus(status));
           if (isTransport) telemetry.request('websocket', 'none', outcome, undefined);
@@ -144,16 +170,17 @@ export function createRequestTelemetry({
           logEnd(101, { ...logged({ address, credential }), code, operations }, 'Closed'),
       };
     },
-    startOperation: id => newOperationInfo(id, tracing?.operation({})),
+    startOperation: (id, app) => newOperationInfo(id, tracing?.begin('server'), app),
     endOperation(operation, client, milliseconds) {
       operation.outcome ??= 'ok';
       const { id: requestId, name = 'none', outcome } = operation;
-      endSpan(operation, undefined);
+      endOperationSpan(operation);
       reportUntrusted(operation);
       telemetry.request('websocket', names.labelOf(operation), outcome, milliseconds);
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);
-      log.info({ requestId, transport: 'websocket', ...from, milliseconds, operation: name, outcome }, 'Answered');
+      const more = { milliseconds, operation: name, outcome, ...loggedOf(operation) };
+      log.info({ requestId, transport: 'websocket', ...from, ...more }, 'Answered');
     },
   };
 }
@@ -163,14 +190,22 @@ const transports: ReadonlyMap<string, Transport> = new Map([
   ['/graphql/stream', 'sse'],
 ]);
 
-function endSpan({ id, span, name, outcome }: OperationInfo, status: number | undefined): void {
-  const attributes = {
-    'graphql.operation.name': name,
-    'http.response.status_code': status,
-    'gateway.request_id': id,
-  };
-  span?.end(name ?? 'GraphQL', attributes, outcome === 'ok' ? undefined : outcome);
+/** Outcomes that are faults of the gateway or of the service. All others are mistakes of the client, refusals, or a client that has gone. */
+const faults = /^(INTERNAL_|UPSTREAM_)/;
+
+function endOperationSpan(operation: OperationInfo): void {
+  const { span, type, outcome = 'ok' } = operation;
+  if (span === undefined) return;
+  const error = outcome === 'ok' ? undefined : outcome;
+  span.end(type ?? 'GraphQL Operation', operationAttributes(operation), error, faults.test(outcome));
 }
+
+/** What a line of the log says about an operation besides its end: the program of the client, and where its trace is. */
+const loggedOf = ({ app, span }: OperationInfo) => ({
+  client: app?.name,
+  clientVersion: app?.version,
+  ...span?.logged,
+});
 
 /** For a response that no execution has set the outcome of. */
 function outcomeOfStatus(status: number): string {

@@ -13,10 +13,10 @@ const maxLines = 100;
 export function createUntrustedReport(
   log: Pick<Logger, 'warn'>,
   telemetry: Pick<Telemetry, 'untrustedDocument'>,
-): (operation: Pick<OperationInfo, 'untrusted' | 'name' | 'client'>) => void {
+): (operation: Pick<OperationInfo, 'untrusted' | 'name' | 'app'>) => void {
   const logged = new Set<string>();
   let minuteEndsAt = 0;
-  return ({ untrusted, name, client }) => {
+  return ({ untrusted, name, app }) => {
     if (untrusted === undefined) return;
     telemetry.untrustedDocument();
     const now = performance.now();
@@ -27,7 +27,7 @@ export function createUntrustedReport(
     if (logged.has(untrusted) || logged.size >= maxLines) return;
     logged.add(untrusted);
     log.warn(
-      { document: untrusted, operation: name, client },
+      { document: untrusted, operation: name, client: app?.name },
       'PERSISTED_DOCUMENTS_MODE=only would refuse this document',
     );
   };

@@ -136,6 +136,7 @@ export function createSubscriptions(
       const operation = read(operationRequest);
       if (operation instanceof RefusedOperation) throw operation;
       operationInfo.name = operationName(operation.name);
+      operationInfo.type = operation.type;
       operationInfo.untrusted = operation.untrusted;
       return operation;
     },

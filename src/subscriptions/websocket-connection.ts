@@ -7,6 +7,8 @@ import { bytesTaken } from '../http/connections.js';
 import { Bulkhead } from '../lib/bulkhead.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
+import { type ClientApp, clientAppOf } from '../observability/client-app.js';
+import type { ConnectionTelemetry } from '../observability/request-telemetry.js';
 import type { SubscriptionTimes } from './limits.js';
 import { type OperationHost, OperationResults } from './operation-results.js';
 import type { OperationRequest } from './operations.js';
@@ -56,6 +58,7 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   readonly #socket: WebSocket;
   readonly #raw: Socket;
   readonly #id: string;
+  #app: ClientApp | undefined;
   readonly #handshake: Handshake;
   readonly #deps: ConnectionDeps;
   readonly #running = new Set<OperationResults>();
@@ -80,11 +83,18 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   isDraining = false;
   resultOfMessage: EncodedResult | undefined;
 
-  /** @param id the id of the upgrade request; operations are numbered below it, such as `id/1`. */
-  constructor(socket: WebSocket, raw: Socket, id: string, handshake: Handshake, deps: ConnectionDeps) {
+  /** @param telemetry has the id of the upgrade request; operations are numbered below it, such as `id/1`. */
+  constructor(
+    socket: WebSocket,
+    raw: Socket,
+    telemetry: Pick<ConnectionTelemetry, 'id' | 'app'>,
+    handshake: Handshake,
+    deps: ConnectionDeps,
+  ) {
     this.#socket = socket;
     this.#raw = raw;
-    this.#id = id;
+    this.#id = telemetry.id;
+    this.#app = telemetry.app;
     this.#handshake = handshake;
     this.#deps = deps;
     this.#executions = new Bulkhead(deps.subscriptions.limits.executions, deps.subscriptions.limits.operations);
@@ -241,10 +251,9 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   /** Identifies the client. @throws GatewayError if the connection may not be opened. */
   async acknowledge(context: ProtocolContext): Promise<void> {
     const { subscriptions, authentication } = this.#deps;
-    const identity = await authentication.authenticate(
-      this.#handshake,
-      rawCredentialsIn(context.connectionParams ?? {}),
-    );
+    const params = context.connectionParams ?? {};
+    const identity = await authentication.authenticate(this.#handshake, rawCredentialsIn(params));
+    this.#app = clientAppOf(params) ?? this.#app;
     // The client may have disconnected in the meantime.
     if (this.#isClosed) return;
     const leave = subscriptions.enter(identity);
@@ -264,7 +273,10 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
     }
     this.#operationsStarted += 1;
     this.#idleSince = performance.now();
-    const operationInfo = subscriptions.requestTelemetry.startOperation(`${this.#id}/${this.#operationsStarted}`);
+    const operationInfo = subscriptions.requestTelemetry.startOperation(
+      `${this.#id}/${this.#operationsStarted}`,
+      this.#app,
+    );
     const read = () => subscriptions.read(request, operationInfo);
     const results = new OperationResults(id, subscriptions, this, identity, operationInfo, read);
     this.#running.add(results);

@@ -103,7 +103,7 @@ export function registerWebsocket(
 
   /** A function of its own, so that the listeners of a connection do not keep its request and response alive. */
   function open(socket: WebSocket, raw: Socket, telemetry: ConnectionTelemetry, handshake: Handshake): void {
-    const connection = new WebSocketConnection(socket, raw, telemetry.id, handshake, connectionDeps);
+    const connection = new WebSocketConnection(socket, raw, telemetry, handshake, connectionDeps);
     connections.add(connection);
     // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
     raw.prependListener('data', chunk => connection.arrived(chunk.length, mostUnfinished));

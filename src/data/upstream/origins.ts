@@ -3,7 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { carry } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
-import type { Span } from '../../observability/operation-info.js';
+import type { Attributes, Span } from '../../observability/operation-info.js';
 import { ByteBudget, type Exchange, type ReplyLimits } from './exchange.js';
 import { bodyBoundsOf } from './reply.js';
 import { type Address, type CallAuth, pathAndQuery, type UpstreamRequest } from './request.js';
@@ -26,6 +26,8 @@ export interface Origin {
   limitsOf(request: UpstreamRequest): ReplyLimits;
   /** Sends a request over one of its connections. `dispatch` rather than undici's `request`, because no stream is needed. */
   dispatch(request: UpstreamRequest, auth: CallAuth, span: Span | undefined, exchange: Exchange): void;
+  /** What a span says about a request. Its URL has no query, which may hold a credential or what a client searches for. */
+  attributesOf(request: UpstreamRequest): Attributes;
 }
 
 const waitingPerConnection = 32;
@@ -68,7 +70,7 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       if (found !== undefined) return found;
       const configured = options[address];
       if (configured === undefined) throw new NotConfigured(addressVariables[address]);
-      const { origin, pathname } = new URL(configured);
+      const { origin, pathname, hostname, port, protocol } = new URL(configured);
       const prefix = pathname.replace(/\/$/, '');
       const { dispatcher, bulkhead } = poolOf(origin);
       const opened: Origin = {
@@ -77,6 +79,13 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
         dispatch: (request, auth, span, exchange) => {
           dispatcher.dispatch(dispatchOptions(request, auth, span, { origin, prefix }), exchange);
         },
+        attributesOf: ({ method, path }) => ({
+          'http.request.method': method,
+          'url.full': `${origin}${prefix}${path}`,
+          'server.address': hostname,
+          'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+          'network.protocol.version': '1.1',
+        }),
       };
       byAddress.set(address, opened);
       return opened;
@@ -100,7 +109,7 @@ function dispatchOptions(
   // Names and values in turn.
   const headers = ['accept', 'application/json', 'x-request-id', metadata.operation.id];
   if (carried?.header !== undefined) headers.push(...carried.header);
-  if (span !== undefined) headers.push(...Object.entries(span.headers).flat());
+  if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
   if (body !== undefined) headers.push('content-type', 'application/json');
   const path = prefix + pathAndQuery(request);
   return {

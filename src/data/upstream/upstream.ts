@@ -184,7 +184,7 @@ export class Call implements Waiter, ExchangeListener {
     }
     try {
       const isTrial = breaker.enter();
-      const span = this.#deps.tracing?.call(auth.metadata.operation.span);
+      const span = (auth.metadata.operation.span ?? this.#deps.tracing)?.begin('client');
       const exchange = new Exchange(origin.limitsOf(request), this);
       this.#state = { name: 'sending', exchange, isTrial, span, startedAt: performance.now() };
       origin.dispatch(request, auth, span, exchange);
@@ -253,14 +253,20 @@ export class Call implements Waiter, ExchangeListener {
   /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
   #record({ span, startedAt }: Sending, status: number | null, failure?: BrokenExchange): void {
     const { telemetry } = this.#deps;
-    const { request, auth } = this.#target;
+    const { request, auth, origin } = this.#target;
     const { method, family } = request;
     const milliseconds = performance.now() - startedAt;
     const outcome = callOutcome(failure);
     telemetry.upstreamCall({ family, status, milliseconds, outcome });
-    const attributes = { 'http.request.method': method, 'http.response.status_code': status ?? undefined };
-    const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
-    span?.end(`${method} ${family}`, attributes, error);
+    if (span !== undefined) {
+      const attributes = {
+        ...origin.attributesOf(request),
+        'http.response.status_code': status ?? undefined,
+        'http.request.resend_count': request.safe && !this.#mayRetry ? 1 : undefined,
+      };
+      const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
+      span.end(`${method} ${family}`, attributes, error);
+    }
     auth.metadata.upstreamCalls.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
     if (outcome === 'broken' || outcome === 'timeout') {
       warnOfService(telemetry, request, failureInWords(failure?.cause, requestsFail));

@@ -186,6 +186,7 @@ export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<C
         /** Refuses an operation that is not admitted, before any upstream call is made for it. */
         async didResolveOperation({ document, operation, request, contextValue }) {
           contextValue.metadata.operation.name = operationName(operation?.name?.value);
+          if (operation !== undefined) contextValue.metadata.operation.type = operation.operation;
           try {
             admission.checkOperation(document, request.operationName, request.variables);
           } catch (error) {

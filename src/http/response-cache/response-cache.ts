@@ -110,6 +110,7 @@ export function createResponseCache({
     claimMemory(cached, scope, response);
     const operation = requestTelemetry.of(request);
     operation.name = cached.operation;
+    operation.type = 'query';
     operation.outcome = cached.outcome;
     operation.untrusted = cached.untrusted;
     return andThen(represent(cached, request.headers), ({ status, headers, body }): true => {

@@ -181,18 +181,15 @@ export function Companies({ id }: { id: string }) {
           onChange={values => change({ naics: values.length > 0 ? values : undefined })}
           onOpen={openFacets}
         />
-        <Range
-          label="Revenue"
-          min={search.minRevenue}
-          max={search.maxRevenue}
-          onChange={(minRevenue, maxRevenue) => change({ minRevenue, maxRevenue }, true)}
-        />
-        <Range
-          label="Momentum"
-          min={search.minMomentum}
-          max={search.maxMomentum}
-          onChange={(minMomentum, maxMomentum) => change({ minMomentum, maxMomentum }, true)}
-        />
+        {(['Revenue', 'Momentum'] as const).map(name => (
+          <Range
+            key={name}
+            label={name}
+            min={search[`min${name}`]}
+            max={search[`max${name}`]}
+            onChange={(min, max) => change({ [`min${name}`]: min, [`max${name}`]: max }, true)}
+          />
+        ))}
       </div>
       <div className="row">
         <h2>

@@ -1,5 +1,8 @@
 // `npm run faults` causes faults under load and counts the responses. `--only <text>` runs the faults with this text in their names.
 // Prints a table, which a whole run keeps in docs/faults.md. Ends with status 1 where an answer was wrong or lost.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -12,6 +15,8 @@ const { values } = parseArgs({ options: { only: { type: 'string', default: '' } 
 const top = new URL('../..', import.meta.url).pathname;
 /** Beside the program, since it finds its packages and the schema above itself. */
 const otherModels = `${top}dist-with-other-models/`;
+const demoKey = 'demo-key-subscribed';
+const demoHash = `sha256:${createHash('sha256').update(demoKey).digest('hex')}`;
 const quietMs = 1_000;
 const faultMs = 4_000;
 /** A breaker rests for five seconds. */
@@ -47,6 +52,19 @@ const overCluster = async () => {
   const gateway = await startGateway(sandbox, nodes.map(({ url }) => url).join(','));
   return { sandbox, nodes, gateway, url: gateway.url };
 };
+/** A fleet whose gateways read these two files. */
+const withFiles = async () => {
+  const env = { TEAMS_FILE: `${folder}/teams.json`, PERSISTED_DOCUMENTS: `${folder}/documents.json` };
+  const write = (team, ...broken) => {
+    writeFileSync(env.TEAMS_FILE, JSON.stringify([{ name: team, keys: [demoHash, ...broken] }]));
+    writeFileSync(env.PERSISTED_DOCUMENTS, broken.length > 0 ? '{' : JSON.stringify({ [team]: '{ __typename }' }));
+  };
+  write('before');
+  const options = { env: { ...env, PERSISTED_DOCUMENTS_MODE: 'log' } };
+  const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
+  const gateways = await Promise.all([1, 2, 3].map(() => startGateway(sandbox, redis.url, options)));
+  return { sandbox, redis, gateways, write, url: await startBalancer(gateways) };
+};
 const withClock = async () => {
   const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
   const gateway = await startGateway(sandbox, redis.url, { flags: ['--import', `${top}bench/faults/clock.mjs`] });
@@ -78,21 +96,22 @@ async function replaceAll(gateways, program) {
   }
 }
 
+async function ask({ url }, query) {
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': demoKey },
+    body: JSON.stringify({ query }),
+  });
+  const { data, errors } = await response.json();
+  if (errors !== undefined) throw new Error(JSON.stringify(errors));
+  return data;
+}
+
 /** The names of the endpoints for exports, with one more registered where there is a name. */
-async function endpointsOf({ url }, name) {
-  const ask = async query => {
-    const response = await fetch(`${url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': 'demo-key-subscribed' },
-      body: JSON.stringify({ query }),
-    });
-    const { data, errors } = await response.json();
-    if (errors !== undefined) throw new Error(JSON.stringify(errors));
-    return data;
-  };
+async function endpointsOf(gateway, name) {
   const endpoint = `{ name: "${name}", url: "https://crm.example/in", description: "CRM" }`;
-  if (name !== undefined) await ask(`mutation { registerExportEndpoint(input: ${endpoint}) { __typename } }`);
-  return (await ask('{ exportEndpoints { name } }')).exportEndpoints.map(each => each.name).join();
+  if (name !== undefined) await ask(gateway, `mutation { registerExportEndpoint(input: ${endpoint}) { __typename } }`);
+  return (await ask(gateway, '{ exportEndpoints { name } }')).exportEndpoints.map(each => each.name).join();
 }
 
 /** Each fault runs from its beginning to its end. `repeats` and `apart`: see `startLoad`. */
@@ -172,6 +191,38 @@ const faults = [
       for (let step = 0; step < 4; step += 1) {
         gateway.process.signal('SIGUSR2');
         await sleep(faultMs / 4);
+      }
+    },
+  },
+  {
+    name: 'teams and trusted documents of three gateways read again (SIGHUP), every other time from invalid files',
+    place: withFiles,
+    async run({ gateways, write }) {
+      const hangUp = async () => {
+        for (const gateway of gateways) gateway.process.signal('SIGHUP');
+        await sleep(faultMs / 8);
+      };
+      const teamsNow = async () =>
+        (await Promise.all(gateways.map(gateway => ask(gateway, '{ viewer { team } }')))).map(each => each.viewer.team);
+      for (const team of ['one', 'two', 'three', 'four']) {
+        write(team);
+        await hangUp();
+        write('invalid', 'no hash');
+        await hangUp();
+        const teams = await teamsNow();
+        if (teams.some(each => each !== team)) throw new Error(`The teams are ${teams}, and not ${team}`);
+      }
+    },
+  },
+  {
+    name: 'everything purged, again and again (npm run purge)',
+    place: fleet,
+    async run({ gateways: [first] }) {
+      for (const end = performance.now() + faultMs; performance.now() < end; ) {
+        const command = [`${top}dist/data/cache/purge-command.js`, '--all'];
+        const child = spawn(process.execPath, command, { env: first.env, stdio: 'ignore' });
+        const [status] = await once(child, 'exit');
+        if (status !== 0) throw new Error(`The purge ended with ${status}`);
       }
     },
   },

@@ -59,24 +59,25 @@ export async function startRedis(...args) {
 export async function startGateway(sandbox, redisUrl, { flags = [], env = {} } = {}) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
+  const environment = {
+    PORT: String(port),
+    UPSTREAM_BASE_URL: sandbox.origin,
+    UPSTREAM_API_URL: `${sandbox.origin}/api`,
+    UPSTREAM_DEV_URL: `${sandbox.origin}/stage`,
+    UPSTREAM_TIMEOUT_MS: '1000',
+    SESSION_SECRET: 'a secret of the bench with 32 characters',
+    TRUST_PROXY: '127.0.0.1',
+    ...(redisUrl && { REDIS_URL: redisUrl }),
+    ...env,
+  };
   const gateway = new Process({
     command: process.execPath,
     args: [...flags, `${top}dist/main.js`],
-    env: {
-      PORT: String(port),
-      UPSTREAM_BASE_URL: sandbox.origin,
-      UPSTREAM_API_URL: `${sandbox.origin}/api`,
-      UPSTREAM_DEV_URL: `${sandbox.origin}/stage`,
-      UPSTREAM_TIMEOUT_MS: '1000',
-      SESSION_SECRET: 'a secret of the bench with 32 characters',
-      TRUST_PROXY: '127.0.0.1',
-      ...(redisUrl && { REDIS_URL: redisUrl }),
-      ...env,
-    },
+    env: environment,
     ready: () => answers(`${url}/readyz`),
   });
   await gateway.start();
-  return { process: gateway, url };
+  return { process: gateway, url, env: environment };
 }
 
 /** The balancer of docs/operations before two or three gateways. */

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { isatty } from 'node:tty';
 import type { Gateway } from './app.js';
 
 /** How long closing may take after the notice, before the process exits anyway. */
@@ -13,7 +14,9 @@ let reloads = false;
 process.once('SIGINT', () => void end('SIGINT'));
 process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdownNoticeMs));
 process.on('SIGHUP', () => {
-  if (gateway === undefined) reloads = true;
+  // The terminal was closed: it is no terminal any more.
+  if (process.stdout.isTTY && !isatty(1)) void end('SIGHUP');
+  else if (gateway === undefined) reloads = true;
   else gateway.reload();
 });
 

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -106,6 +107,40 @@ describe('SIGHUP', () => {
     expect(await starting.ended).toMatchObject({ code: 0 });
   });
 });
+
+test('a gateway ends when its terminal is closed', async () => {
+  const { folder: built } = await buildProgram();
+  const command = `echo pid $$; exec '${process.execPath}' '${join(built, 'main.js')}'`;
+  // Makes a terminal, which is closed when it is killed.
+  const terminal = spawn('script', ['--quiet', '--flush', '--command', command, '/dev/null'], {
+    env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: join(folder, 'data') },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  let stdout = '';
+  terminal.stdout.on('data', chunk => {
+    stdout += chunk;
+  });
+  await until(() => stdout.includes('/graphql'), 50_000);
+  const [url = ''] = /http:\/\/\S+:\d+/.exec(stdout) ?? [];
+  const pid = Number(/pid (\d+)/.exec(stdout)?.[1]);
+  cleanups.push(() => isAlive(pid) && process.kill(pid, 'SIGKILL'));
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  terminal.kill('SIGKILL');
+  await until(() =>
+    fetch(`${url}/healthz`).then(
+      () => false,
+      () => true,
+    ),
+  );
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 describe('after a reload', () => {
   let sandbox: Sandbox;

@@ -177,6 +177,17 @@ describe('operations are counted', () => {
     expect(labels).toEqual(['Known', 'Other', 'other', 'unnamed', 'none']);
   });
 
+  test('under the names of the trusted documents that were read again', () => {
+    let text = 'query Kept { __typename } query Removed { __typename }';
+    const documents = new Reloadable(() => new Map([['1', text]]));
+    const forgotten: string[] = [];
+    const { labelOf } = createOperationNames(documents, name => forgotten.push(name));
+    text = 'query Kept { __typename } query Added { __typename }';
+    documents.reload();
+    const labels = ['Kept', 'Removed', 'Added'].map(name => labelOf({ ...newOperationInfo(), name, outcome: 'ok' }));
+    expect({ labels, forgotten }).toEqual({ labels: ['Kept', 'other', 'Added'], forgotten: ['Removed'] });
+  });
+
   test('never under a label that is reserved for many operations', () => {
     const { labelOf, accept } = createOperationNames(new Reloadable(() => new Map()), () => {});
     const scope = 'a' as Scope;

@@ -6,6 +6,7 @@ import * as incubating from '@opentelemetry/semantic-conventions/incubating';
 import { type CollectedSpan, type Collector, startCollector } from './support/collector.js';
 import { ask } from './support/gateway.js';
 import { buildProgram, type Program, type Running } from './support/program.js';
+import { startRedis } from './support/redis.js';
 import { overWebsocket } from './support/streams.js';
 import { reply, type StubService, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
@@ -165,6 +166,52 @@ test('what a client sends is in no span if it could be an e-mail address', async
   await askFor(++size, headers);
   await until(() => spans.length === 3);
   expect(collector.text()).not.toContain(ada);
+});
+
+test('a batch of reads is one span of Redis, and an export has a span for each attempt without its path', async () => {
+  const redis = await startRedis();
+  const endpoint = await startStubService((_, response, count) => reply(response, count === 1 ? 500 : 200));
+  const fleet = await program.start({
+    UPSTREAM_BASE_URL: service.origin,
+    UPSTREAM_DEV_URL: service.origin,
+    EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true',
+    REDIS_URL: redis.url,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  });
+  try {
+    const send = (text: string) => ask(`${fleet.url}/graphql`, text, {}, { 'x-api-key': key });
+    await send('query Two { a: events(first: 1) { totalCount } b: events(first: 2) { totalCount } }');
+    await send(`mutation Register { registerExportEndpoint(input: {
+      name: "target", url: "${endpoint.origin}/secret-path?token=secret-query", description: "D" }) { endpoint { name } } }`);
+    await send('mutation Send { testExportEndpoint(input: { endpoint: "target" }) { __typename } }');
+  } finally {
+    await fleet.stop();
+    await Promise.all([redis.stop(), endpoint.close()]);
+  }
+  const operation = (name: string) => spans.find(({ attributes }) => attributes['graphql.operation.name'] === name);
+  const below = (name: string) => spans.filter(({ parentSpanId }) => parentSpanId === operation(name)?.spanId);
+  expect(
+    below('Two')
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(['GET events', 'GET events', 'MGET', 'PIPELINE SET']);
+  expect(named('MGET')).toMatchObject({
+    kind: 'client',
+    isFault: false,
+    attributes: { 'db.system.name': 'redis', 'db.operation.name': 'MGET', 'gateway.redis.keys': 2 },
+  });
+  const attempt = {
+    'http.request.method': 'POST',
+    'url.full': `${endpoint.origin}/REDACTED`,
+    'server.address': '127.0.0.1',
+    'server.port': Number(new URL(endpoint.origin).port),
+  };
+  expect(below('Send').map(({ name, attributes }) => [name, attributes])).toEqual([
+    ['POST export', { ...attempt, 'http.response.status_code': 500, 'error.type': '500' }],
+    ['POST export', { ...attempt, 'http.response.status_code': 200, 'http.request.resend_count': 1 }],
+  ]);
+  expect(collector.text()).not.toMatch(/secret-(path|query)/);
 });
 
 test('an operation on a WebSocket begins a trace of its own, with the client that the first message names', async () => {

@@ -181,7 +181,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   async function readMany(pending: readonly PendingRead[]): Promise<unknown[]> {
     const startedAt = performance.now();
     const lookups = pending.map(({ lookup }) => lookup);
-    const found = await deps.cache.loadMany(lookups, cancellation.signal);
+    const found = await deps.cache.loadMany(lookups, cancellation.signal, metadata.operation.span);
     const milliseconds = performance.now() - startedAt;
     return pending.map((each, index) => {
       const result = found[index];

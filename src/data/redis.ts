@@ -3,6 +3,7 @@ import { BrokenCircuitError } from 'cockatiel';
 import { Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
+import type { Span } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { closed, failedCommand } from '../observability/warnings.js';
 
@@ -99,8 +100,15 @@ export async function countFaults<T>(telemetry: RedisTelemetry, command: string,
   }
 }
 
+/** What a trace says about commands: the span below which they are, their name by the semantic conventions, and how many keys they name. */
+interface TracedCommands {
+  readonly parent: Span | undefined;
+  readonly name: string;
+  readonly keys: number;
+}
+
 /** Runs one or several commands. Returns undefined if they failed, or if the guard sends none now. */
-export type RedisGuard = <T>(command: string, run: () => Promise<T>) => Promise<T | undefined>;
+export type RedisGuard = <T>(command: string, run: () => Promise<T>, traced?: TracedCommands) => Promise<T | undefined>;
 
 /**
  * A guard that counts the faults of Redis, and makes a Redis that is unavailable, slow or full cost next to nothing. Each guard judges by itself. After
@@ -112,7 +120,7 @@ export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
   const rest = () => {
     restsUntil = performance.now() + restMs;
   };
-  return async (command, run) => {
+  return async (command, run, traced) => {
     if (faults >= faultsInARow) {
       if (performance.now() < restsUntil) {
         telemetry.redisFault(command, new BrokenCircuitError());
@@ -120,16 +128,27 @@ export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
       }
       rest();
     }
+    const span = traced?.parent?.begin('client');
     try {
       const result = await countFaults(telemetry, command, run);
       faults = 0;
+      endSpan(span, traced);
       return result;
-    } catch {
+    } catch (error) {
+      endSpan(span, traced, error);
       faults += 1;
       rest();
       return undefined;
     }
   };
+}
+
+/** Ends the span of commands. The message of an error could hold a key. */
+function endSpan(span: Span | undefined, traced: TracedCommands | undefined, error?: unknown): void {
+  if (span === undefined || traced === undefined) return;
+  const { name, keys } = traced;
+  const attributes = { 'db.system.name': 'redis', 'db.operation.name': name, 'gateway.redis.keys': keys };
+  span.end(name, attributes, error instanceof Error ? error.name : undefined);
 }
 
 /**

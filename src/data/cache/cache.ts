@@ -1,5 +1,6 @@
 import { Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../../errors.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
+import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Generations } from './generations.js';
 import { inGeneration, type Keys, lastOf, type ScopedKey } from './keys.js';
@@ -47,16 +48,18 @@ export class Cache {
 
   /**
    * Looks up several things of one scope. The results are in the same order, with an Error in the place of each look-up that failed.
+   * @param span of the operation: reads and writes of Redis are below it.
    * @throws the signal's reason as soon as it aborts; loads that have no other waiter are aborted too.
    */
   async loadMany<T, Embeddings>(
     lookups: readonly Lookup<T, Embeddings>[],
     signal: AbortSignal,
+    span?: Span,
   ): Promise<(LookupResult<T, Embeddings> | Error)[]> {
     const tags = [...new Set(lookups.flatMap(({ tag }) => tag ?? []))];
     const generations = tags.length === 0 ? none : await this.#generations.current(tags);
     signal.throwIfAborted();
-    const batch = new Batch(this.#tiers);
+    const batch = new Batch(this.#tiers, span);
     const joined: InFlight<AnyResult>[] = [];
 
     const load = (lookup: Lookup<T, Embeddings>): MaybePromise<AnyResult | Error> => {
@@ -148,13 +151,15 @@ const nothing: readonly undefined[] = [undefined];
  */
 class Batch {
   readonly #tiers: Tiers;
+  readonly #span: Span | undefined;
   readonly #keys: ScopedKey[] = [];
   readonly #writes: RedisWrite[] = [];
   #entries: Promise<readonly (Entry | undefined)[]> | undefined;
   #pending = 0;
 
-  constructor(tiers: Tiers) {
+  constructor(tiers: Tiers, span: Span | undefined) {
     this.#tiers = tiers;
+    this.#span = span;
   }
 
   /** From Redis, else from the service, else from a usable older entry. All look-ups of a batch must be fetched within one tick. */
@@ -177,7 +182,7 @@ class Batch {
       return lookupResult(fresh, 'redis');
     } finally {
       this.#pending -= 1;
-      if (this.#pending === 0 && this.#writes.length > 0) void redis.setMany(this.#writes);
+      if (this.#pending === 0 && this.#writes.length > 0) void redis.setMany(this.#writes, this.#span);
     }
   }
 
@@ -211,7 +216,7 @@ class Batch {
   async #readRedis(redis: RedisTier, keys: Keys): Promise<readonly (Entry | undefined)[]> {
     const first = this.#keys.push(...keys) - keys.length;
     // The microtask runs after all look-ups of the batch have added their keys.
-    this.#entries ??= Promise.resolve().then(() => redis.getMany(this.#keys));
+    this.#entries ??= Promise.resolve().then(() => redis.getMany(this.#keys, this.#span));
     return (await this.#entries).slice(first, first + keys.length);
   }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Span } from '../../observability/operation-info.js';
 import { createRedisGuard, type RedisGuard } from '../redis.js';
 import { hashedKey, type ScopedKey, type SharedStore } from './keys.js';
 import { type Entry, entrySchema } from './lookup.js';
@@ -52,9 +53,10 @@ export class RedisTier {
   }
 
   /** Reads entries in one round trip. An entry is undefined if it is missing, malformed or not signed by this fleet, or if Redis is unavailable. */
-  async getMany(keys: readonly ScopedKey[]): Promise<readonly (Entry | undefined)[]> {
+  async getMany(keys: readonly ScopedKey[], parent?: Span): Promise<readonly (Entry | undefined)[]> {
     const names = keys.map(key => this.#nameOf(key));
-    const texts = await this.#guarded('MGET', () => this.#store.redis.mget(names));
+    const traced = { parent, name: 'MGET', keys: names.length };
+    const texts = await this.#guarded('MGET', () => this.#store.redis.mget(names), traced);
     return names.map((name, index) => {
       const text = texts?.[index];
       return text == null ? undefined : this.#json.decode(name, text, 'record');
@@ -62,8 +64,8 @@ export class RedisTier {
   }
 
   /** Writes entries in one pipeline. Removes the key of an entry that has expired. Never rejects. */
-  async setMany(writes: readonly RedisWrite[]): Promise<void> {
-    await this.#guarded('SET', async () => {
+  async setMany(writes: readonly RedisWrite[], parent?: Span): Promise<void> {
+    const run = async () => {
       const pipeline = this.#store.redis.pipeline();
       for (const { key, entry } of writes) {
         const milliseconds = Math.ceil(entry.usableUntil - Date.now());
@@ -73,7 +75,8 @@ export class RedisTier {
       }
       const failed = (await pipeline.exec())?.find(([error]) => error !== null);
       if (failed !== undefined) throw failed[0];
-    });
+    };
+    await this.#guarded('SET', run, { parent, name: 'PIPELINE SET', keys: writes.length });
   }
 
   #nameOf(key: ScopedKey): string {

@@ -1,4 +1,5 @@
 import { Client } from 'undici';
+import type { Span } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { genericFailure, meaningOf, outcomeOfResponse } from './endpoint-response.js';
 import type { ExportAttempt, ExportOutcome } from './model.js';
@@ -16,6 +17,8 @@ export interface OutboundCall {
   readonly id: string;
   /** When the first attempt starts, as it was recorded. */
   readonly startsAt: Date;
+  /** The span of the operation: each attempt is a span below it. */
+  readonly parent?: Span | undefined;
 }
 
 /** Starts a timer. @returns a function that cancels it. */
@@ -63,8 +66,10 @@ export async function deliver(
     const attempt = newAttempt(startsAt);
     if (attempts.length > 0) await record([...attempts, attempt]);
     const startedAt = performance.now();
+    const span = call.parent?.begin('client');
     const end = await attemptOnce(call, guard, startTimer);
     const milliseconds = Math.round(performance.now() - startedAt);
+    if (span !== undefined) endSpan(span, call.url, end, attempts.length);
     attempts.push({ ...attempt, status: end.status, fault: end.fault, milliseconds });
 
     if (end.fault === 'ADDRESS_REFUSED') {
@@ -75,6 +80,19 @@ export async function deliver(
     }
     if (attempts.length > mostRetries) return { attempts, outcome: { kind: 'FAILED', message: genericFailure } };
   }
+}
+
+/** Ends the span of an attempt. The path and the query of the endpoint are left out: they may hold a secret. */
+function endSpan(span: Span, { origin, hostname, port }: URL, { status, fault }: AttemptEnd, retries: number): void {
+  const attributes = {
+    'http.request.method': 'POST',
+    'http.request.resend_count': retries || undefined,
+    'http.response.status_code': status ?? undefined,
+    'url.full': `${origin}/REDACTED`,
+    'server.address': hostname,
+    'server.port': Number(port) || (origin.startsWith('https:') ? 443 : 80),
+  };
+  span.end('POST export', attributes, fault ?? (status >= 400 ? String(status) : undefined));
 }
 
 /** An attempt that has not ended. */

@@ -5,6 +5,7 @@ import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
 import type { Secret } from '../../config/secret.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
+import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { deliver, longestDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
@@ -82,14 +83,15 @@ export interface Exports {
   /**
    * Sends an export, or returns the earlier one with the same idempotency key. Goes on if the client disconnects.
    * @param prepare creates the payload; called only if something is to be sent.
+   * @param span of the operation: the attempts are below it.
    * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable that is not `retryable` if something was.
    */
-  send(team: TeamKey, request: ExportRequest, prepare: () => Promise<Payload>): Promise<ExportRecord>;
+  send(team: TeamKey, request: ExportRequest, prepare: () => Promise<Payload>, span?: Span): Promise<ExportRecord>;
   /**
    * Sends an export of no companies, so that a client can try its endpoint.
    * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable as `send`.
    */
-  test(team: TeamKey, request: Pick<ExportRequest, 'endpoint' | 'user' | 'by'>): Promise<ExportRecord>;
+  test(team: TeamKey, request: Pick<ExportRequest, 'endpoint' | 'user' | 'by'>, span?: Span): Promise<ExportRecord>;
   /**
    * Makes the call of an export that failed again, as an export of its own. An export can be retried once; after that, its retry can be.
    * @param prepare creates the payload from what the first export selected.
@@ -99,6 +101,7 @@ export interface Exports {
     team: TeamKey,
     request: Pick<ExportRequest, 'by' | 'idempotencyKey'> & { readonly exportId: string },
     prepare: (repeated: RepeatedExport) => Promise<Payload>,
+    span?: Span,
   ): Promise<ExportRecord>;
   /** The last 100 exports of a team, newest first. */
   recent(team: TeamKey): Promise<readonly ExportRecord[]>;
@@ -240,19 +243,19 @@ export function createExports(deps: ExportsDeps): Exports {
     },
     remove: (team, name) =>
       store.change(team, state => ({ state: withoutEndpoint(state, name), result: endpointNamed(state, name) })),
-    async send(team, request, prepare) {
+    async send(team, request, prepare, span) {
       const { endpoint, marketId, companies, user, by, idempotencyKey } = request;
       const inputDigest = digestOf([endpoint, marketId, companies, user.name, user.email]);
       const repeatable = repeatableOf(companies, user);
       const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest, retryOf: null, repeatable };
-      return start(team, await store.read(team), order, prepare);
+      return start(team, await store.read(team), order, prepare, span);
     },
-    async test(team, { endpoint, user, by }) {
+    async test(team, { endpoint, user, by }, span) {
       const [marketId, idempotencyKey, retryOf, repeatable] = [null, null, null, null];
       const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest: '', retryOf, repeatable };
-      return start(team, await store.read(team), order, async () => testPayload);
+      return start(team, await store.read(team), order, async () => testPayload, span);
     },
-    async retry(team, { exportId, by, idempotencyKey }, prepare) {
+    async retry(team, { exportId, by, idempotencyKey }, prepare, span) {
       const inputDigest = digestOf(['retry', exportId]);
       const state = await store.read(team);
       const earlier = earlierExport(state, { idempotencyKey, inputDigest });
@@ -263,7 +266,7 @@ export function createExports(deps: ExportsDeps): Exports {
       }
       const user = { ...repeatable.user, argument: 'input.exportId' };
       const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest, retryOf: exportId, repeatable };
-      return start(team, state, order, () => prepare({ marketId, companies: repeatable.companies }));
+      return start(team, state, order, () => prepare({ marketId, companies: repeatable.companies }), span);
     },
   };
 
@@ -273,6 +276,7 @@ export function createExports(deps: ExportsDeps): Exports {
     state: TeamState,
     order: ExportOrder,
     prepare: () => Promise<Payload>,
+    parent: Span | undefined,
   ): Promise<ExportRecord> {
     const { user, ...recorded } = order;
     const earlier = earlierExport(state, order);
@@ -309,7 +313,7 @@ export function createExports(deps: ExportsDeps): Exports {
     if (concurrent !== undefined) return concurrent;
 
     const sign = (at: Date) => signatureHeaders(secrets, { id, body }, at);
-    const delivery = run(team, record, { url, headers, sign, body, id, startsAt });
+    const delivery = run(team, record, { url, headers, sign, body, id, startsAt, parent });
     running.add(delivery);
     return delivery.finally(() => running.delete(delivery));
   }

@@ -14,6 +14,7 @@ import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { safeHtml } from './endpoint-response.js';
+import type { RepeatedExport } from './exports.js';
 import { type Endpoint, type ExportRecord, statusOf } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
 
@@ -79,20 +80,22 @@ export const exportsResolvers: Resolvers = {
         by: by(context),
         idempotencyKey: idempotencyKeyOf(input),
       };
-      return resultOf(await context.exports.send(team, request, () => payload(context, id, input.companies)));
+      const { span } = context.metadata.operation;
+      return resultOf(await context.exports.send(team, request, () => payload(context, id, input.companies), span));
     },
     async testExportEndpoint(_, { input }, context) {
       const team = teamOf(context);
       const endpoint = plainText(input.endpoint, 'input.endpoint', longestName);
-      return resultOf(await context.exports.test(team, { endpoint, user: testUser(context), by: by(context) }));
+      const request = { endpoint, user: testUser(context), by: by(context) };
+      return resultOf(await context.exports.test(team, request, context.metadata.operation.span));
     },
     async retryExport(_, { input }, context) {
       const team = teamOf(context);
       const exportId = plainText(input.exportId, 'input.exportId', longestName);
       const request = { exportId, by: by(context), idempotencyKey: idempotencyKeyOf(input) };
-      const record = await context.exports.retry(team, request, ({ marketId: id, companies }) =>
-        payload(context, id, companies as CompanySelection),
-      );
+      const repeat = ({ marketId: id, companies }: RepeatedExport) =>
+        payload(context, id, companies as CompanySelection);
+      const record = await context.exports.retry(team, request, repeat, context.metadata.operation.span);
       return resultOf(record);
     },
   },

@@ -97,7 +97,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     log,
     telemetry,
     tracing,
-    names: createOperationNames(documents, telemetry.forgetOperation),
+    names: createOperationNames(documents, telemetry.forgetOperation, telemetry.forgetClient),
     clientOf: authentication.clientOf,
     teamOf: credential => services.teams.current.teamOf(credential)?.name,
     probePaths: monitoringPaths,

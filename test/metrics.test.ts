@@ -10,6 +10,8 @@ import { counted } from './support/metrics.js';
 import { overSse, overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
 
+const ignore = () => {};
+
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({ env: { EXPLAIN: 'true', RESPONSE_CACHE: 'true' } });
@@ -168,7 +170,7 @@ describe('operations are counted', () => {
 
   test('only under the names of trusted documents if there are any', () => {
     const documents = new Map([['1', 'query Known { __typename } query Other { __typename }']]);
-    const { labelOf, accept } = createOperationNames(new Reloadable(() => documents), () => {});
+    const { labelOf, accept } = createOperationNames(new Reloadable(() => documents), ignore, ignore);
     const scope = 'a' as Scope;
     accept(scope);
     const labels = ['Known', 'Other', 'Unknown', 'unnamed', undefined].map(name =>
@@ -181,7 +183,7 @@ describe('operations are counted', () => {
     let text = 'query Kept { __typename } query Removed { __typename }';
     const documents = new Reloadable(() => new Map([['1', text]]));
     const forgotten: string[] = [];
-    const { labelOf } = createOperationNames(documents, name => forgotten.push(name));
+    const { labelOf } = createOperationNames(documents, name => forgotten.push(name), ignore);
     text = 'query Kept { __typename } query Added { __typename }';
     documents.reload();
     const labels = ['Kept', 'Removed', 'Added'].map(name => labelOf({ ...newOperationInfo(), name, outcome: 'ok' }));
@@ -189,11 +191,42 @@ describe('operations are counted', () => {
   });
 
   test('never under a label that is reserved for many operations', () => {
-    const { labelOf, accept } = createOperationNames(new Reloadable(() => new Map()), () => {});
+    const { labelOf, accept } = createOperationNames(new Reloadable(() => new Map()), ignore, ignore);
     const scope = 'a' as Scope;
     accept(scope);
     const labels = ['none', 'other'].map(name => labelOf({ ...newOperationInfo(), name, outcome: 'ok', scope }));
     expect(labels).toEqual(['other', 'other']);
+  });
+
+  test('by client, over HTTP and on WebSockets', async () => {
+    const clients = (client: string) => counted(gateway.url, 'gateway_client_requests_total', { client });
+    const ofDesk = { ...demoHeaders, 'graphql-client-name': 'desk', 'graphql-client-version': '2' };
+    await gateway.query('{ events(first: 3) { totalCount } }', {}, ofDesk);
+    await overWebsocket(gateway.url, { query: '{ events(first: 4) { totalCount } }' }, { params: ofDesk }).ended;
+    await gateway.query('{ __typename }', {}, { 'x-api-key': 'nobody', 'apollographql-client-name': 'stranger' });
+    await until(async () => (await clients('desk/2')) === 2);
+    await until(async () => (await clients('other')) === 1);
+    expect(await clients('stranger')).toBe(0);
+  });
+
+  test('under the hundred clients that succeeded last with an accepted credential', () => {
+    const forgotten: string[] = [];
+    const { clientLabelOf, accept } = createOperationNames(new Reloadable(() => new Map()), ignore, client =>
+      forgotten.push(client),
+    );
+    const scope = 'a' as Scope;
+    accept(scope);
+    const label = (name: string, version: string | undefined, scope: Scope | undefined, outcome = 'ok') =>
+      clientLabelOf({ ...newOperationInfo(undefined, undefined, { name, version }), scope, outcome });
+    const stranger = 'b' as Scope;
+    expect([stranger, undefined].map(each => label('console', '1.2', each))).toEqual(['other', 'other']);
+    expect(label('console', '1.2', scope, 'NOT_FOUND')).toBe('other');
+    expect([label('console', '1.2', scope), label('console', undefined, scope)]).toEqual(['console/1.2', 'console']);
+    expect(label('console', '1.2', stranger, 'UNAUTHENTICATED')).toBe('console/1.2');
+    expect(label('none', undefined, scope)).toBe('other');
+    expect(clientLabelOf({ ...newOperationInfo(), scope, outcome: 'ok' })).toBe('none');
+    for (let number = 0; number < 100; number += 1) label('many', String(number), scope);
+    expect(forgotten).toEqual(['console/1.2', 'console']);
   });
 
   test('and nothing else is', async () => {

@@ -32,6 +32,12 @@ export function createMetrics(): Metrics {
     buckets: [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10],
     registers,
   });
+  const clientRequests = new Counter({
+    name: 'gateway_client_requests_total',
+    help: 'Operations, by the name and version of the client: other where they are not known, none where it has no name',
+    labelNames: ['client'],
+    registers,
+  });
   const calls = new Histogram({
     name: 'gateway_upstream_call_seconds',
     help: 'Duration of calls to the service, by endpoint family, outcome and status',
@@ -115,6 +121,8 @@ export function createMetrics(): Metrics {
         if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
       },
       untrustedDocument: () => untrustedDocuments.inc(),
+      clientRequest: client => clientRequests.inc({ client }),
+      forgetClient: client => clientRequests.remove({ client }),
       forgetOperation(operation) {
         void removeOperation(requests, operation);
         requestTimes.remove({ operation });

@@ -4,10 +4,12 @@ import type { Scope } from '../auth/credentials.js';
 import type { Reloadable } from '../config/reloadable.js';
 import { type OperationInfo, operationName } from './operation-info.js';
 
-/** The names of operations in metrics, where each name costs memory for ever. Logs and spans use the names that clients send. */
+/** The names of operations and clients in metrics, where each name costs memory for ever. Logs and spans use the names that clients send. */
 export interface OperationNames {
   /** The label for an ended operation: its name, or `other` where the name is not known. */
   labelOf(operation: OperationInfo): string;
+  /** The label for the client's program: its name and version, `other` where they are not known, `none` where it has no name. */
+  clientLabelOf(operation: OperationInfo): string;
   /** The upstream has answered under this credential: from now on, the names of its successful operations become known. */
   accept(scope: Scope): void;
 }
@@ -22,10 +24,12 @@ const reserved = new Set(['none', 'other']);
  * that the upstream accepts, so that a client without one cannot add names.
  * @param documents the trusted documents by their hashes.
  * @param forget is called with a name that is no longer known.
+ * @param forgetClient is called with the label of a client that is no longer known.
  */
 export function createOperationNames(
   documents: Reloadable<ReadonlyMap<string, string>>,
   forget: (name: string) => void,
+  forgetClient: (client: string) => void,
 ): OperationNames {
   let fixed = namesOf(documents.current);
   documents.onReload(() => {
@@ -33,29 +37,44 @@ export function createOperationNames(
     fixed = namesOf(documents.current);
     for (const name of before) if (!fixed.has(name)) forget(name);
   });
-  const recent = new LRUCache<string, string>({
-    max: mostNames,
-    dispose: (_, name, reason) => reason === 'evict' && forget(name),
-  });
+  const recentNames = createRecentLabels(forget);
+  const recentClients = createRecentLabels(forgetClient);
   const accepted = new LRUCache<Scope, true>({ max: mostScopes });
+  const isAccepted = ({ scope }: OperationInfo) => scope !== undefined && accepted.has(scope);
   return {
     accept(scope) {
       if (!accepted.has(scope)) accepted.set(scope, true);
     },
-    labelOf({ name: operation, outcome, scope }) {
-      if (operation === undefined) return 'none';
-      if (operation === 'unnamed') return operation;
-      if (fixed.size > 0) return fixed.has(operation) ? operation : 'other';
-      const isSuccess = outcome === 'ok';
-      const known = isSuccess ? recent.get(operation) : recent.peek(operation);
-      if (known !== undefined) return known;
-      const mayBecomeKnown = isSuccess && scope !== undefined && accepted.has(scope) && !reserved.has(operation);
-      if (!mayBecomeKnown) return 'other';
-      // A copy, because a substring keeps the whole document in memory.
-      const name = Buffer.from(operation).toString();
-      recent.set(name, name);
-      return name;
+    labelOf(operation) {
+      const { name, outcome } = operation;
+      if (name === undefined) return 'none';
+      if (name === 'unnamed') return name;
+      if (fixed.size > 0) return fixed.has(name) ? name : 'other';
+      return recentNames(name, outcome === 'ok', isAccepted(operation));
     },
+    clientLabelOf(operation) {
+      const { app, outcome } = operation;
+      if (app === undefined) return 'none';
+      const label = app.version === undefined ? app.name : `${app.name}/${app.version}`;
+      return recentClients(label, outcome === 'ok', isAccepted(operation));
+    },
+  };
+}
+
+/** Returns a label itself if it is one of the hundred that succeeded most recently, else `other`. */
+function createRecentLabels(forget: (label: string) => void) {
+  const recent = new LRUCache<string, string>({
+    max: mostNames,
+    dispose: (_, label, reason) => reason === 'evict' && forget(label),
+  });
+  return (label: string, isSuccess: boolean, isAccepted: boolean): string => {
+    const known = isSuccess ? recent.get(label) : recent.peek(label);
+    if (known !== undefined) return known;
+    if (!isSuccess || !isAccepted || reserved.has(label)) return 'other';
+    // A copy, because a substring keeps the whole document in memory.
+    const copy = Buffer.from(label).toString();
+    recent.set(copy, copy);
+    return copy;
   };
 }
 

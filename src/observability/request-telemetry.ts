@@ -52,7 +52,7 @@ const validRequestId = /^[\w.:+/=@-]{1,128}$/;
 /** Where the telemetry of requests goes, and the names of operations in metrics. */
 interface RequestTelemetryDeps {
   readonly log: Logger;
-  readonly telemetry: Pick<Telemetry, 'request' | 'untrustedDocument'>;
+  readonly telemetry: Pick<Telemetry, 'request' | 'clientRequest' | 'untrustedDocument'>;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
   /** The client of a request, as far as it is known by now. */
@@ -126,6 +126,7 @@ export function createRequestTelemetry({
     const { id: requestId, name, outcome } = operation;
     if (transport !== undefined && (name !== undefined || outcome !== 'ok')) {
       telemetry.request(transport, names.labelOf(operation), outcome, transport === 'http' ? milliseconds : undefined);
+      telemetry.clientRequest(names.clientLabelOf(operation));
       reportUntrusted(operation);
       endOperationSpan(operation);
     }
@@ -177,6 +178,7 @@ export function createRequestTelemetry({
       endOperationSpan(operation);
       reportUntrusted(operation);
       telemetry.request('websocket', names.labelOf(operation), outcome, milliseconds);
+      telemetry.clientRequest(names.clientLabelOf(operation));
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);
       const more = { milliseconds, operation: name, outcome, ...loggedOf(operation) };

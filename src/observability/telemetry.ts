@@ -19,6 +19,10 @@ export interface Telemetry {
   request(transport: Transport, operation: string, outcome: string, milliseconds: number | undefined): void;
   /** In mode `log` of trusted documents, an operation was executed that mode `only` would refuse. */
   untrustedDocument(): void;
+  /** An operation of a client was answered. */
+  clientRequest(client: string): void;
+  /** A client is no longer known: what was counted under it is dropped. */
+  forgetClient(client: string): void;
   /** An operation's name is no longer known: what was counted under it is dropped. */
   forgetOperation(operation: string): void;
   /** A read of an endpoint family, and where its answer came from. */

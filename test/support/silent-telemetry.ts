@@ -6,6 +6,8 @@ export const silentTelemetry: Telemetry = {
   request() {},
   untrustedDocument() {},
   forgetOperation() {},
+  clientRequest() {},
+  forgetClient() {},
   lookup() {},
   responseCacheHit() {},
   drift() {},

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -17,6 +18,7 @@ import { livelyMs, type Sandbox, type SandboxOptions, startSandbox } from './san
 import { createSchema } from './schema.js';
 import { createServer, type ServerSeams } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
+import { joinWorkers, type Listening, type RunningGateway, startWorkers } from './workers.js';
 
 /** What a test may replace in a gateway. */
 export interface Seams extends WorldSeams, ServerSeams {
@@ -24,28 +26,14 @@ export interface Seams extends WorldSeams, ServerSeams {
   readonly sandbox?: SandboxOptions;
 }
 
-/** Where a gateway listens. */
-interface Listening {
-  /** The address for clients. */
-  readonly address: string;
-  /** The port of the listener for probes and metrics; undefined where it is not separate. */
-  readonly adminPort: number | undefined;
-}
-
 /** A gateway that is built but does not listen yet. */
-export interface Gateway {
+export interface Gateway extends RunningGateway {
   /** Its HTTP server. Closing it closes everything. */
   readonly app: FastifyInstance;
   /** The embedded sandbox, where no service is configured. */
   readonly sandbox: Sandbox | undefined;
   /** Listens for clients and, with `ADMIN_PORT`, for probes. @throws ConfigurationError */
   listen(): Promise<Listening>;
-  /** `SHUTDOWN_NOTICE_MS`. */
-  readonly shutdownNoticeMs: number;
-  /** Reads the teams file and the trusted documents again, and logs what changed. A file that is invalid changes nothing. */
-  reload(): void;
-  /** Closes everything. For `noticeMs` before that, it still serves, but `/readyz` says 503, so that a load balancer can choose another gateway. */
-  close(noticeMs?: number): Promise<void>;
 }
 
 /** Builds a gateway: first its services, then its server. */
@@ -54,6 +42,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel);
   const metrics = createMetrics();
+  const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry) : () => metrics.registry.metrics();
   const telemetry = telemetryOf(metrics, createWarnings(log));
   const tracing = config.traces
     ? (await import('./observability/open-telemetry.js')).startTracing(telemetry)
@@ -86,6 +75,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     schema,
     documents,
     metrics,
+    readMetrics,
     log,
     tracing,
     connections,
@@ -108,11 +98,12 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   });
   return {
     app,
+    log,
     sandbox,
     async listen() {
       const { host, port, adminPort } = config;
       const address = await orCannotListen('HOST, PORT', host, port, app.listen({ host, port }));
-      if (adminPort === undefined) return { address, adminPort };
+      if (adminPort === undefined || cluster.isWorker) return { address, adminPort: undefined };
       const report = (error: unknown) => log.error({ err: error }, 'The metrics cannot be read');
       const starting = startAdminListener({
         host,
@@ -203,12 +194,17 @@ function demoTeams({ demo }: Sandbox) {
  * Builds the gateway from the environment, listens, and prints a greeting. A configuration error is printed in one line, and the process exits with
  * status 1.
  */
-export async function start(env: Record<string, string | undefined>): Promise<Gateway> {
+export async function start(env: Record<string, string | undefined>): Promise<RunningGateway> {
   try {
     const config = readConfig(env);
+    if (config.workers > 1 && cluster.isPrimary) {
+      const workers = await startWorkers(config);
+      process.stdout.write(greeting(workers.listening, config, undefined));
+      return workers;
+    }
     const gateway = await buildApp(config, { sandbox: { newsEveryMs: livelyMs } });
     const listening = await gateway.listen();
-    process.stdout.write(greeting(listening, config, gateway));
+    if (cluster.isPrimary) process.stdout.write(greeting(listening, config, gateway.sandbox));
     return gateway;
   } catch (error) {
     const known = error instanceof ConfigurationError;
@@ -228,11 +224,16 @@ async function orCannotListen<T>(names: string, host: string, port: number, list
 /** For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed. */
 const withName = (address: string) => address.replace('//127.0.0.1:', '//localhost:');
 
-function greeting(listening: Listening, { staticDir, introspection }: Config, { sandbox }: Gateway): string {
+function greeting(
+  listening: Listening,
+  { staticDir, introspection, workers }: Config,
+  sandbox: Sandbox | undefined,
+): string {
   const address = withName(listening.address);
   const graphiql = introspection ? ' (open it in a browser for GraphiQL)' : '';
   const lines = [`Market Intelligence Gateway: ${address}/graphql${graphiql}`];
   if (staticDir !== undefined) lines.push(`Front end: ${address}/`);
+  if (workers > 1) lines.push(`Workers: ${workers}`);
   if (listening.adminPort !== undefined) {
     lines.push(`Probes and metrics: ${address.replace(/:\d+$/, `:${listening.adminPort}`)}/metrics`);
   }

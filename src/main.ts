@@ -1,24 +1,38 @@
+import cluster from 'node:cluster';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
-import type { Gateway } from './app.js';
+import type { RunningGateway, ToWorker } from './workers.js';
 
 /** How long closing may take after the notice, before the process exits anyway. */
 const longestClosingMs = 10_000;
 
+/** How long the first request of a new connection may take to arrive. */
+const requestOnTheWayMs = 500;
+
 /** Undefined while the gateway starts. */
-let gateway: Gateway | undefined;
+let gateway: RunningGateway | undefined;
 /** Whether a SIGHUP came while the gateway was starting. It may have read the old files by then. */
 let reloads = false;
 
 // Registered before everything else is loaded: the first process of a container receives only the signals that it handles.
-process.once('SIGINT', () => void end('SIGINT'));
-process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdownNoticeMs));
-process.on('SIGHUP', () => {
-  // The terminal was closed: it is no terminal any more.
-  if (process.stdout.isTTY && !isatty(1)) void end('SIGHUP');
-  else if (gateway === undefined) reloads = true;
-  else gateway.reload();
-});
+if (cluster.isWorker) {
+  // A signal may go to all processes at once: the first one passes it on in its own time.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
+  process.on('message', (message: ToWorker) => {
+    if (typeof message === 'object' && 'close' in message) void end('SIGTERM', message.close.noticeMs);
+  });
+  // There are no new connections, but one may have come a moment ago, and its request is on the way.
+  process.once('disconnect', () => void end('SIGTERM', requestOnTheWayMs));
+} else {
+  process.once('SIGINT', () => void end('SIGINT'));
+  process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdownNoticeMs));
+  process.on('SIGHUP', () => {
+    // The terminal was closed: it is no terminal any more.
+    if (process.stdout.isTTY && !isatty(1)) void end('SIGHUP');
+    else if (gateway === undefined) reloads = true;
+    else gateway.reload();
+  });
+}
 
 // The last resort: these are bugs of the gateway. After an unhandled rejection the state of the process is known, after an uncaught exception it
 // is not.
@@ -45,5 +59,5 @@ async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<vo
 
 function report(error: unknown, message: string): void {
   if (gateway === undefined) process.stderr.write(`${message}: ${(error as Error | null)?.stack ?? error}\n`);
-  else gateway.app.log.error({ err: error }, message);
+  else gateway.log.error({ err: error }, message);
 }

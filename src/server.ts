@@ -49,6 +49,8 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   /** The trusted documents; empty without a manifest. */
   readonly documents: Reloadable<Manifest>;
   readonly metrics: Metrics;
+  /** The metrics of the gateway, with those of its other workers, in the format of Prometheus. */
+  readonly readMetrics: () => Promise<string>;
   readonly log: Logger;
   readonly tracing: Tracing | undefined;
   readonly connections: Connections;
@@ -158,7 +160,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     const isOverloaded = loadShedding.reason() !== undefined;
     return { isReady: !isOverloaded, status: isOverloaded ? 'overloaded' : 'ready' };
   };
-  registerMonitoring(app, { readiness, registry: config.adminPort === undefined ? metrics.registry : undefined });
+  registerMonitoring(app, { readiness, readMetrics: config.adminPort === undefined ? deps.readMetrics : undefined });
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
     registerGraphiql(app, {

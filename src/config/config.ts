@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { ConfigurationError, closestName, faultsIn, reasonOf } from './configuration-error.js';
 import { Secret } from './secret.js';
@@ -93,6 +94,12 @@ const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace']
 
 const trustModes = ['off', 'allow', 'log', 'only'] as const;
 
+/** `auto` is one for each core that this process may use. */
+const workers = z.union(
+  [z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)],
+  'must be auto, or a whole number from 1 to 256',
+);
+
 const environment = z.object({
   ...secretSettings,
   HOST: withDefault(z.string(), '127.0.0.1'),
@@ -133,6 +140,7 @@ const environment = z.object({
   MAX_REQUESTS_IN_FLIGHT: withDefault(wholeNumber(1, 1_000_000), 5_000),
   MAX_EVENT_LOOP_DELAY_MS: withDefault(wholeNumber(1, 60_000), 25),
   ADMIN_PORT: optional(wholeNumber(0, 65_535)),
+  WORKERS: withDefault(workers, 1),
   SHUTDOWN_NOTICE_MS: withDefault(wholeNumber(0, 600_000), 0),
   PERSISTED_DOCUMENTS: optional(z.string()),
   PERSISTED_DOCUMENTS_MODE: withDefault(z.enum(trustModes, `must be one of ${trustModes.join(', ')}`), 'off'),
@@ -213,6 +221,11 @@ function disagreements(env: Environment): string[] {
   if (isProduction && !isSet('SESSION_SECRET') && !isSet(fileNameOf('SESSION_SECRET'))) {
     faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
   }
+  const isOne = (env.WORKERS?.trim() || '1') === '1';
+  for (const name of ['REDIS_URL', 'SESSION_SECRET']) {
+    if (!isOne && !isSet(name) && !isSet(fileNameOf(name))) faults.push(`${name}: must be set where WORKERS is not 1`);
+  }
+  if (!isOne && !isSet('UPSTREAM_BASE_URL')) faults.push('UPSTREAM_BASE_URL: must be set where WORKERS is not 1');
   const mode = env.PERSISTED_DOCUMENTS_MODE?.trim();
   if (mode !== undefined && /^(allow|log|only)$/.test(mode) && !env.PERSISTED_DOCUMENTS?.trim()) {
     faults.push(`PERSISTED_DOCUMENTS: must be set where PERSISTED_DOCUMENTS_MODE is ${mode}`);
@@ -244,6 +257,8 @@ export interface Config {
   /** The folder of a built front end, served from `/`. */
   /** The port of the listener for probes and metrics. Undefined: the port for clients serves them. */
   readonly adminPort: number | undefined;
+  /** Processes behind one port. */
+  readonly workers: number;
   readonly staticDir: string | undefined;
   readonly exports: {
     /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */
@@ -336,6 +351,7 @@ export function readConfig(env: Environment): Config {
     rateLimits: { perCredential: values.RATE_LIMIT_PER_CREDENTIAL, perAddress: values.RATE_LIMIT_PER_ADDRESS },
     loadShedding: { requestsInFlight: values.MAX_REQUESTS_IN_FLIGHT, eventLoopDelayMs: values.MAX_EVENT_LOOP_DELAY_MS },
     adminPort: values.ADMIN_PORT,
+    workers: values.WORKERS,
     shutdownNoticeMs: values.SHUTDOWN_NOTICE_MS,
     persistedDocuments: { file: values.PERSISTED_DOCUMENTS, mode: values.PERSISTED_DOCUMENTS_MODE },
   };

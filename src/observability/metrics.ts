@@ -158,6 +158,8 @@ export function gaugeOldSeals({ registry }: Metrics, counts: Record<string, () =
     name: 'gateway_sealed_under_old_secret',
     help: 'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints in the registry, that are sealed with a SESSION_SECRET other than the first',
     labelNames: ['kind'],
+    // All workers count the same endpoints.
+    aggregator: 'max',
     registers: [registry],
     async collect() {
       for (const [kind, count] of Object.entries(counts)) {

@@ -15,6 +15,7 @@ export interface Ended {
 
 /** A run of the program, as far as it has come. */
 export interface Launched {
+  readonly pid: number | undefined;
   /** Sends it a signal. */
   signal(name: NodeJS.Signals): void;
   /** What it has written so far. */
@@ -69,6 +70,7 @@ export async function buildProgram(): Promise<Program> {
     });
     const ended = once(child, 'close').then(([exitCode]): Ended => ({ code: exitCode, ...written }));
     const launched: Launched = {
+      pid: child.pid,
       ended,
       signal: name => void child.kill(name),
       stdout: () => written.stdout,

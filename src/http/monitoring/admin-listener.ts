@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 /** Whether this process should get new requests. */
 export interface Readiness {
   readonly isReady: boolean;
-  readonly status: 'ready' | 'closing' | 'overloaded';
+  readonly status: 'ready' | 'starting' | 'closing' | 'overloaded';
 }
 
 /** What the thread gets from the gateway: its state, again and again, and its metrics when it asks for them. */

@@ -1,6 +1,8 @@
 // The thread of `ADMIN_PORT`. It has nothing of the gateway but its last words.
+import { EventEmitter, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { AdminAddress, FromAdminThread, Readiness, ToAdminThread } from './admin-listener.js';
 
@@ -15,8 +17,9 @@ const { host, port } = workerData as AdminAddress;
 let readiness: Readiness | undefined;
 let metrics = '';
 let heardAt = performance.now();
-/** Those who wait for metrics. */
-let waiting: (() => void)[] = [];
+/** The question for metrics that runs now. Scrapes at the same time share it. */
+let asking: Promise<void> | undefined;
+const hearing = new EventEmitter();
 
 const tell = (message: FromAdminThread) => parentPort?.postMessage(message);
 const silentMs = () => performance.now() - heardAt;
@@ -28,8 +31,7 @@ parentPort?.on('message', (message: ToAdminThread) => {
     return;
   }
   metrics = message.metrics;
-  for (const serve of waiting) serve();
-  waiting = [];
+  hearing.emit('metrics');
 });
 
 const server = createServer((request, response) => {
@@ -52,12 +54,17 @@ server.listen(port, host, () => tell({ port: (server.address() as AddressInfo).p
 
 /** The metrics as the gateway gives them now; if it is too busy, as it gave them last. They say for how long it was silent. */
 async function freshMetrics(): Promise<string> {
-  if (waiting.length === 0) tell('metrics');
-  await new Promise<void>(resolve => {
-    waiting.push(resolve);
-    setTimeout(resolve, metricsMs);
-  });
-  return `${metrics}# HELP gateway_silent_seconds How long the event loop of the gateway has not been heard of\n# TYPE gateway_silent_seconds gauge\ngateway_silent_seconds ${silentMs() / 1_000}\n`;
+  asking ??= askForMetrics();
+  await asking;
+  asking = undefined;
+  const name = 'gateway_silent_seconds';
+  const help = `# HELP ${name} How long the event loop of the gateway has not been heard of\n# TYPE ${name} gauge\n`;
+  return `${metrics}${help}${name} ${silentMs() / 1_000}\n`;
+}
+
+async function askForMetrics(): Promise<void> {
+  tell('metrics');
+  await Promise.race([once(hearing, 'metrics'), pause(metricsMs)]);
 }
 
 function sendStatus(response: ServerResponse, isGood: boolean, status: string): void {

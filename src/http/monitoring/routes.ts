@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { Readiness } from './admin-listener.js';
 
 /** The paths for monitoring. No limit applies to them, because they matter most when the gateway is overloaded. */
@@ -7,20 +7,20 @@ export const monitoringPaths: ReadonlySet<string> = new Set(['/healthz', '/ready
 
 interface MonitoringDeps {
   readonly readiness: () => Readiness;
-  /** Undefined: another listener serves the metrics. */
-  readonly registry: Registry | undefined;
+  /** The metrics in the format of Prometheus. Undefined: another listener serves them. */
+  readonly readMetrics: (() => Promise<string>) | undefined;
 }
 
 /**
  * `/healthz`: the process answers. `/readyz`: the process should get new work, which it should not while it is overloaded or once it has been told to close.
  * `/metrics`: the metrics in the format of Prometheus.
  */
-export function registerMonitoring(app: FastifyInstance, { readiness, registry }: MonitoringDeps): void {
+export function registerMonitoring(app: FastifyInstance, { readiness, readMetrics }: MonitoringDeps): void {
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_, reply) => {
     const { isReady, status } = readiness();
     return reply.code(isReady ? 200 : 503).send({ status });
   });
-  if (registry === undefined) return;
-  app.get('/metrics', async (_, reply) => reply.type(registry.contentType).send(await registry.metrics()));
+  if (readMetrics === undefined) return;
+  app.get('/metrics', async (_, reply) => reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await readMetrics()));
 }

@@ -10,6 +10,7 @@ import { type Manifest, readManifest } from './graphql/limits/trusted-documents.
 import { createConnections } from './http/connections.js';
 import { dropIdleConnections } from './http/fastify.js';
 import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
+import { joinWorkers, type Listening, type RunningGateway, startWorkers } from './http/workers.js';
 import { createLogger } from './observability/logger.js';
 import { createMetrics, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
@@ -18,7 +19,6 @@ import { livelyMs, type Sandbox, type SandboxOptions, startSandbox } from './san
 import { createSchema } from './schema.js';
 import { createServer, type ServerSeams } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
-import { joinWorkers, type Listening, type RunningGateway, startWorkers } from './workers.js';
 
 /** What a test may replace in a gateway. */
 export interface Seams extends WorldSeams, ServerSeams {

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
-import type { RunningGateway, ToWorker } from './workers.js';
+import type { RunningGateway, ToWorker } from './http/workers.js';
 
 /** How long closing may take after the notice, before the process exits anyway. */
 const longestClosingMs = 10_000;

@@ -9,7 +9,6 @@ type ImportGraph = Readonly<Record<string, readonly string[]>>;
 const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['main', /^main\.ts$/],
   ['app', /^app\.ts$/],
-  ['workers', /^workers\.ts$/],
   ['server', /^server\.ts$/],
   ['services', /^services\.ts$/],
   ['subscriptions', /^subscriptions\//],

@@ -1,5 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
@@ -198,12 +197,10 @@ describe('a process', () => {
     return loadShedding.reason();
   };
 
-  test('counts a response once, however often it says that it has closed', () => {
-    const response = new ServerResponse(new IncomingMessage(new Socket()));
-    const leave = loadShedding.enter(response);
+  test('counts a request once, however often it leaves', () => {
+    const leave = loadShedding.enter();
     expect(loadShedding.inFlight).toBe(1);
-    response.emit('close');
-    response.emit('close');
+    leave();
     leave();
     expect(loadShedding.inFlight).toBe(0);
   });
@@ -269,6 +266,31 @@ test('the limit follows the event loop of the process, and is in the metrics', a
     clearInterval(busy);
     abort.abort();
     await Promise.all(hanging);
+    await gateway.close();
+  }
+});
+
+test('a request whose client hangs up before or after its body has arrived counts no longer', async () => {
+  sandbox.reset();
+  sandbox.tell({ path: /topics/, delayMs: 60_000 });
+  const gateway = await startGateway({ sandbox });
+  const body = JSON.stringify({ query: slow });
+  const head = `POST /graphql HTTP/1.1\r\nhost: any\r\ncontent-type: application/json\r\nx-api-key: demo-key-subscribed\r\ncontent-length: ${body.length}\r\n`;
+  const running = async () => {
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    return Number(/^gateway_operations_running (\S+)/m.exec(metrics)?.[1]);
+  };
+  try {
+    for (const more of ['', 'x-explain: 1\r\n']) {
+      for (const sent of [body.slice(0, 5), body]) {
+        const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+        socket.write(`${head}${more}\r\n${sent}`);
+        if (sent === body) await until(async () => (await running()) > 0);
+        socket.destroy();
+        await until(async () => (await running()) === 0);
+      }
+    }
+  } finally {
     await gateway.close();
   }
 });

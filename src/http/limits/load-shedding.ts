@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { getHeapStatistics } from 'node:v8';
 import type { MemoryBudget } from '../../lib/memory-budget.js';
 
@@ -8,8 +7,8 @@ export interface LoadShedding {
   reason(): 'heap' | 'answers' | 'requests in flight' | undefined;
   /** Requests in flight. */
   readonly inFlight: number;
-  /** Counts a request as in flight until its response has been sent, its client has hung up, or the returned function is called. */
-  enter(response: ServerResponse): () => void;
+  /** Counts a request as in flight until the returned function is called. It may be called again. */
+  enter(): () => void;
   close(): void;
 }
 
@@ -39,15 +38,13 @@ export function createLoadShedding(
     get inFlight() {
       return inFlight;
     },
-    enter(response) {
+    enter() {
       inFlight += 1;
       let hasLeft = false;
-      const leave = () => {
+      return () => {
         if (!hasLeft) inFlight -= 1;
         hasLeft = true;
       };
-      response.once('close', leave);
-      return leave;
     },
     close: () => clearInterval(timer),
   };

@@ -76,8 +76,12 @@ export function createRequestLimits({
 
   const leaves = new Attached<() => void>();
   const ends = new Attached<() => void>();
-  const enter = (request: IncomingMessage, response: ServerResponse) =>
-    leaves.set(request, loadShedding.enter(response));
+  const enter = (request: IncomingMessage) => leaves.set(request, loadShedding.enter());
+  /** The response has been sent, or its client has hung up. */
+  const finish = (request: IncomingMessage) => {
+    leaves.get(request)?.();
+    ends.get(request)?.();
+  };
 
   /**
    * Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. Until the response has
@@ -85,8 +89,9 @@ export function createRequestLimits({
    */
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const isCounted = !isStream(request);
+    response.once('close', () => finish(request));
     if (!hasBody(request)) {
-      if (isCounted) enter(request, response);
+      if (isCounted) enter(request);
       return;
     }
     let claim: Claim | undefined;
@@ -108,7 +113,7 @@ export function createRequestLimits({
         if (!isCounted || response.destroyed) return;
         // Many requests may have been allowed before their bodies arrived.
         if (loadShedding.reason() === 'requests in flight') throw new Overloaded();
-        enter(request, response);
+        enter(request);
       },
     });
   }
@@ -185,10 +190,11 @@ export function createRequestLimits({
       return andThen(
         undefinedIfRefused(() => scopeOf(request)),
         scope => {
+          // The client has hung up while it sent the body: this response does not close again.
+          if (response.destroyed) return next(request, response);
           const end = concurrency.begin(clientOf(proxyHeaders.addressOf(request), scope));
           if (end === undefined) return refuseExecution(request, response, next);
           ends.set(request, end);
-          response.once('close', end);
           return next(request, response);
         },
       );
@@ -209,10 +215,7 @@ export function createRequestLimits({
       return loadShedding.reason() === undefined ? countOf(address, scope) : new Overloaded();
     },
 
-    streams(request) {
-      leaves.get(request)?.();
-      ends.get(request)?.();
-    },
+    streams: finish,
 
     beginOperation(address, scope) {
       const end = concurrency.begin(clientOf(address, scope));

@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
 import { AggregatorRegistry, type Registry } from 'prom-client';
-import type { Config } from './config/config.js';
-import { reasonOf } from './config/configuration-error.js';
-import { type AdminListener, type Readiness, startAdminListener } from './http/monitoring/admin-listener.js';
-import { createLogger } from './observability/logger.js';
+import type { Config } from '../config/config.js';
+import { reasonOf } from '../config/configuration-error.js';
+import { createLogger } from '../observability/logger.js';
+import { type AdminListener, type Readiness, startAdminListener } from './monitoring/admin-listener.js';
 
 /** What the first process and its workers say to each other. Node's cluster module and prom-client have messages of their own. */
 export type ToWorker = { readonly close: { readonly noticeMs: number } } | { readonly metrics: string };
@@ -63,7 +63,7 @@ export async function startWorkers(config: Config): Promise<Workers> {
     return lastMetrics;
   }
 
-  cluster.setupPrimary({ exec: fileURLToPath(new URL('./main.js', import.meta.url)), args: [] });
+  cluster.setupPrimary({ exec: fileURLToPath(new URL('../main.js', import.meta.url)), args: [] });
 
   /** Starts a worker, and waits until it listens. @throws Error if it ends before. */
   async function startWorker(): Promise<Worker> {

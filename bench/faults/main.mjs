@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { rightAnswers, startLoad } from './load.mjs';
 import { copyWithOtherModels } from './other-models.mjs';
-import { endAll, until } from './processes.mjs';
+import { endAll, freePort, until } from './processes.mjs';
 import { folder, startBalancer, startGateway, startRedis, startSandbox } from './servers.mjs';
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
@@ -65,6 +65,15 @@ const withFiles = async () => {
   const gateways = await Promise.all([1, 2, 3].map(() => startGateway(sandbox, redis.url, options)));
   return { sandbox, redis, gateways, write, url: await startBalancer(gateways) };
 };
+const password = 'the-password-of-redis';
+const logging = async () => {
+  const [sandbox, redis, port] = await Promise.all([startSandbox(), startRedis(), freePort()]);
+  await redis.admin.config('SET', 'requirepass', password);
+  const gateway = await startGateway(sandbox, redis.url.replace('//', `//:${password}@`), {
+    env: { LOG_LEVEL: 'info', OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` },
+  });
+  return { sandbox, redis, gateway, url: gateway.url };
+};
 const withClock = async () => {
   const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
   const gateway = await startGateway(sandbox, redis.url, { flags: ['--import', `${top}bench/faults/clock.mjs`] });
@@ -112,6 +121,14 @@ async function endpointsOf(gateway, name) {
   const endpoint = `{ name: "${name}", url: "https://crm.example/in", description: "CRM" }`;
   if (name !== undefined) await ask(gateway, `mutation { registerExportEndpoint(input: ${endpoint}) { __typename } }`);
   return (await ask(gateway, '{ exportEndpoints { name } }')).exportEndpoints.map(each => each.name).join();
+}
+
+/** Waits for a line in the gateway's log. Each warning may be there once, and no secret. */
+async function logged({ gateway }, line) {
+  const lines = () => [...gateway.process.stderr.matchAll(/"msg":"(?!Answered)(.*?)"/g)].map(([, text]) => text);
+  await until(async () => lines().some(text => text.startsWith(line)));
+  if (new Set(lines()).size < lines().length) throw new Error(`Logged twice within a minute: ${lines().join('\n')}`);
+  if (gateway.process.stderr.includes(password)) throw new Error('The log has the password of Redis');
 }
 
 /** Each fault runs from its beginning to its end. `repeats` and `apart`: see `startLoad`. */
@@ -174,6 +191,19 @@ const faults = [
     async run({ redis }) {
       for (const end = performance.now() + faultMs; performance.now() < end; await sleep(100))
         await redis.admin.flushall();
+    },
+  },
+  {
+    name: 'Redis password changed, and no trace collector (both logged once)',
+    place: logging,
+    async run({ redis, gateway }) {
+      await redis.admin.config('SET', 'requirepass', 'another');
+      await redis.admin.client('KILL', 'TYPE', 'normal');
+      await sleep(faultMs);
+      await logged({ gateway }, 'REDIS_URL: the user or the password is wrong (WRONGPASS)');
+      await logged({ gateway }, 'OTEL_EXPORTER_OTLP_ENDPOINT: connections are refused (ECONNREFUSED)');
+      await redis.admin.config('SET', 'requirepass', password);
+      await logged({ gateway }, 'REDIS_URL: back to normal');
     },
   },
   {

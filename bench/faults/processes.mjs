@@ -15,6 +15,8 @@ export class Process {
   #env;
   #ready;
   child;
+  /** What it has written to its standard error, over all its starts. */
+  stderr = '';
 
   /** @param {{ command: string, args: string[], env?: Record<string, string>, ready: () => Promise<boolean> }} plan */
   constructor({ command, args, env = {}, ready }) {
@@ -29,7 +31,10 @@ export class Process {
     this.#args = args;
     this.child = spawn(this.#command, this.#args, {
       env: { PATH: `${process.env.PATH}:/usr/sbin`, ...this.#env },
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.child.stderr.on('data', chunk => {
+      this.stderr += chunk;
     });
     running.add(this);
     await until(async () => {

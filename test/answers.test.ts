@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { request } from 'undici';
+import { type CachedResponse, represent } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { launchChromium } from './support/chromium.js';
 import { type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
@@ -65,8 +66,21 @@ let size = 5;
 /** A query that no one has asked yet. */
 const fresh = () => `{ events(first: ${++size}) { totalCount nodes { title summary } } }`;
 
+const freshEmbeddings = () => `{ events(first: ${++size}) { nodes { vectorIndex { embeddings } } } }`;
+
 /** A gateway by the number of its place. */
 const over = (index: number): TestGateway => gateways[index] ?? alone;
+
+test.each(['gzip', 'br'])('a response is compressed with %s once for all clients', async encoding => {
+  const body = [Buffer.alloc(100_000, 'text')];
+  const head = { headers: [], etag: '"e"', operation: undefined, outcome: 'ok', keepUntil: 0, generations: [] };
+  const response: CachedResponse = { ...head, body, length: 100_000, compressed: undefined };
+  const sent = () => represent(response, { 'accept-encoding': encoding });
+  const together = await Promise.all([sent(), sent()]);
+  const later = await sent();
+  expect(later.headers).toContain(encoding);
+  for (const one of together) expect(one.body[0]).toBe(later.body[0]);
+});
 
 describe.each([
   ['in memory', () => alone],
@@ -94,17 +108,30 @@ describe.each([
     expect(other.status).toBe(200);
   });
 
-  test('who takes gzip is given it, who refuses it is not', async () => {
-    const query = fresh();
+  test.each([
+    ['short', fresh, 'gzip'],
+    ['long', freshEmbeddings, 'br'],
+  ])('a %s one is compressed as the client accepts it', async (_, newQuery, preferred) => {
+    const query = newQuery();
     const plain = await post(at(), query);
     for (const [accepts, encoding] of [
+      ['gzip;q=0, br;q=0.0', undefined],
+      ['gzip, deflate, br', preferred],
+      ['br, gzip;q=0', 'br'],
+      ['gzip;q=0.5', 'gzip'],
+      // From now on it is kept so.
       ['gzip, br', 'gzip'],
-      ['gzip;q=0', undefined],
-      ['br', undefined],
+      ['bread, gzip2', undefined],
     ] as const) {
       const { headers, body } = await post(at(), query, { ...key, 'accept-encoding': accepts });
       expect(headers['content-encoding']).toBe(encoding);
-      expect(encoding === 'gzip' ? gunzipSync(body) : body).toEqual(plain.body);
+      expect(headers['content-length']).toBe(String(body.length));
+      const decode: Record<string, (bytes: Buffer) => Buffer> = {
+        br: brotliDecompressSync,
+        gzip: gunzipSync,
+        none: (bytes: Buffer) => bytes,
+      };
+      expect(decode[encoding ?? 'none']?.(body).equals(plain.body)).toBe(true);
     }
   });
 

@@ -208,7 +208,7 @@ export function createResponseCache({
         headers: headersToStore(reply),
         body: bytes.parts,
         length: bytes.length,
-        gzipped: undefined,
+        compressed: undefined,
         etag: `"${bytes.digest}"`,
         operation: metadata.operation.name,
         outcome: metadata.operation.outcome,

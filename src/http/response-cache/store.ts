@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } fro
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { createGzip, gzip } from 'node:zlib';
+import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Generations } from '../../data/cache/generations.js';
@@ -154,7 +154,7 @@ const head = z.strictObject({
 });
 
 /** The signature, one line of JSON, then the body. */
-function pack({ body, gzipped: _, length: __, ...rest }: CachedResponse, signer: Signer, name: string): Buffer {
+function pack({ body, compressed: _, length: __, ...rest }: CachedResponse, signer: Signer, name: string): Buffer {
   const line = `${JSON.stringify(rest)}\n`;
   return Buffer.concat([Buffer.from(signer.sign(name, line, ...body) + line), ...body]);
 }
@@ -164,7 +164,7 @@ function unpack(bytes: Buffer): CachedResponse {
   const end = bytes.indexOf('\n');
   const body = bytes.subarray(end + 1);
   const { operation, outcome, untrusted, ...rest } = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
-  return { ...rest, operation, outcome, untrusted, body: [body], length: body.length, gzipped: undefined };
+  return { ...rest, operation, outcome, untrusted, body: [body], length: body.length, compressed: undefined };
 }
 
 /** A whole response of status 200, as it is sent. */
@@ -174,8 +174,8 @@ export interface CachedResponse {
   readonly body: readonly Buffer[];
   /** In bytes. */
   readonly length: number;
-  /** The compressed body, after a client has accepted it for the first time. */
-  gzipped: Buffer | undefined;
+  /** The compressed body, after a client has accepted one for the first time. */
+  compressed: Compressed | undefined;
   readonly etag: string;
   /** For the metrics: the operation's name and its outcome. */
   readonly operation: string | undefined;
@@ -195,31 +195,71 @@ interface Representation {
   readonly body: readonly Buffer[];
 }
 
-const gzipped = promisify(gzip);
-
-async function compress(body: readonly Buffer[]): Promise<Buffer> {
-  const [only] = body;
-  if (body.length === 1 && only !== undefined) return gzipped(only);
-  return buffer(Readable.from(body, { objectMode: false }).pipe(createGzip()));
+/** A body in one encoding. A promise until it is compressed, so that clients that ask at the same time share the work. */
+interface Compressed {
+  readonly encoding: Encoding;
+  bytes: MaybePromise<Buffer>;
 }
+
+type Encoding = 'br' | 'gzip';
+
 const worthCompressing = 1_024;
+/** In bytes. Below it, gzip costs less than Brotli (docs/decisions/0013-response-cache.md). */
+const worthBrotli = 64 * 1_024;
+
+const gzipped = promisify(gzip);
+const brotli = promisify(brotliCompress);
+const brotliOptions = {
+  params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 },
+};
+
+async function compress(body: readonly Buffer[], encoding: Encoding): Promise<Buffer> {
+  const [only] = body;
+  if (body.length === 1 && only !== undefined) {
+    return encoding === 'br' ? brotli(only, brotliOptions) : gzipped(only);
+  }
+  const compressor = encoding === 'br' ? createBrotliCompress(brotliOptions) : createGzip();
+  return buffer(Readable.from(body, { objectMode: false }).pipe(compressor));
+}
+
+/** The response's body, compressed once. One encoding is kept: every client with Brotli accepts gzip too, so gzip replaces it where a client needs that. */
+function compressedBody(response: CachedResponse, request: IncomingHttpHeaders): Compressed | undefined {
+  const { body, length, compressed } = response;
+  if (length < worthCompressing) return undefined;
+  if (compressed !== undefined && accepts(request, compressed.encoding)) return compressed;
+  const preferred: readonly Encoding[] = length < worthBrotli ? ['gzip', 'br'] : ['br', 'gzip'];
+  const encoding = preferred.find(each => accepts(request, each));
+  if (encoding === undefined) return undefined;
+  const compressing = compress(body, encoding);
+  const started: Compressed = { encoding, bytes: compressing };
+  response.compressed = started;
+  compressing.then(
+    bytes => {
+      started.bytes = bytes;
+    },
+    () => {
+      if (response.compressed === started) response.compressed = undefined;
+    },
+  );
+  return started;
+}
 
 /** The request headers that the response depends on. */
 const varyingHeaders = 'accept, accept-encoding, authorization, cookie, origin, x-api-key';
 
-/** The response for one client: gzip if the client accepts it (compressed once), and 304 without a body if the client has it already. */
+/** The response for one client: compressed if the client accepts that, and 304 without a body if the client has it already. */
 export function represent(response: CachedResponse, request: IncomingHttpHeaders): MaybePromise<Representation> {
   const { headers, etag, body, length } = response;
   const common = [...headers, 'vary', varyingHeaders, 'etag', etag, 'cache-control', cacheControl(response, request)];
   if (matches(request['if-none-match'], etag)) return { status: 304, headers: common, body: [] };
-  if (length < worthCompressing || !acceptsGzip(request)) {
+  const compressed = compressedBody(response, request);
+  if (compressed === undefined) {
     common.push('content-length', length);
     return { status: 200, headers: common, body };
   }
-  return andThen(response.gzipped ?? compress(body), compressed => {
-    response.gzipped = compressed;
-    common.push('content-encoding', 'gzip', 'content-length', compressed.length);
-    return { status: 200, headers: common, body: [compressed] };
+  return andThen(compressed.bytes, bytes => {
+    common.push('content-encoding', compressed.encoding, 'content-length', bytes.length);
+    return { status: 200, headers: common, body: [bytes] };
   });
 }
 
@@ -239,6 +279,11 @@ function matches(given: string | undefined, etag: string): boolean {
 }
 
 /** RFC 9110, 12.5.3. */
-function acceptsGzip(request: IncomingHttpHeaders): boolean {
-  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(String(request['accept-encoding'] ?? ''));
+function accepts(request: IncomingHttpHeaders, encoding: Encoding): boolean {
+  return accepted[encoding].test(String(request['accept-encoding'] ?? ''));
 }
+
+const accepted: Record<Encoding, RegExp> = {
+  br: /\bbr\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
+  gzip: /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
+};

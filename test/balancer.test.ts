@@ -32,8 +32,8 @@ interface Fleet {
   readonly exit: Promise<unknown[]>;
 }
 
-async function startFleet(): Promise<Fleet> {
-  const child = spawn(process.execPath, [script], {
+async function startFleet(...args: string[]): Promise<Fleet> {
+  const child = spawn(process.execPath, [script, ...args], {
     env: { PATH, PORT: '0', PROGRAM: program.folder, MAX_EVENT_LOOP_DELAY_MS: '60000' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -99,7 +99,7 @@ async function readinessAfter(url: string, before: number): Promise<number> {
 describe('the fleet', () => {
   let fleet: Fleet;
   beforeAll(async () => {
-    fleet = await startFleet();
+    fleet = await startFleet('--gateways', '3');
   });
   afterAll(async () => {
     fleet.child.kill('SIGINT');
@@ -112,13 +112,13 @@ describe('the fleet', () => {
     return counts.reduce((sum, [, count]) => sum + Number(count), 0);
   }
 
-  test('answers through the balancer, from both gateways', async () => {
-    for (let turn = 0; turn < 10; turn++) {
+  test('answers through the balancer, from all three gateways', async () => {
+    for (let turn = 0; turn < 15; turn++) {
       const { status, data } = await query(fleet.balancer);
       expect([status, data]).toEqual([200, { events: { totalCount: 0 } }]);
     }
     const lookups = await Promise.all(fleet.gateways.map(({ url }) => lookupsOf(url)));
-    expect(lookups).toHaveLength(2);
+    expect(lookups).toHaveLength(3);
     for (const count of lookups) expect(count).toBeGreaterThan(0);
   });
 
@@ -151,7 +151,7 @@ describe('the fleet', () => {
   test('loses no request after a gateway is killed', async () => {
     const [first] = fleet.gateways;
     if (first === undefined) throw new Error('There is no gateway');
-    // So that connections stand that lead to both.
+    // So that connections stand that lead to all.
     await Promise.all(Array.from({ length: clients }, () => query(fleet.balancer)));
     process.kill(first.pid, 'SIGKILL');
     await until(() => !isAlive(first.pid));

@@ -8,14 +8,22 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 // The fleet of docker-compose.yml (without Prometheus and Grafana) as plain processes of this machine: `npm run fleet`. PORT is the
-// balancer's (4000; 0 picks one), PROGRAM the folder of the built gateway (dist). Everything listens on loopback alone.
+// balancer's (4000; 0 picks one), PROGRAM the folder of the built gateway (dist). `--gateways 3` starts a third one. Everything listens on loopback
+// alone.
 const here = fileURLToPath(new URL('.', import.meta.url));
 const program = process.env.PROGRAM ?? fileURLToPath(new URL('../../dist', import.meta.url));
 /** Debian keeps servers where only root looks. */
 const path = `${process.env.PATH ?? ''}${delimiter}/usr/sbin`;
 const longestStopMs = 15_000;
+const { values } = parseArgs({ options: { gateways: { type: 'string', default: '2' } } });
+if (!['2', '3'].includes(values.gateways)) {
+  process.stderr.write('--gateways must be 2 or 3: haproxy.cfg names three servers\n');
+  process.exit(1);
+}
+const names = ['gateway-1', 'gateway-2', 'gateway-3'].slice(0, Number(values.gateways));
 
 /** Of `{ name, child, exit }`, in the order of their start. */
 const members = [];
@@ -53,7 +61,7 @@ async function start() {
     // For a machine whose other processes delay the event loop.
     ...(process.env.MAX_EVENT_LOOP_DELAY_MS && { MAX_EVENT_LOOP_DELAY_MS: process.env.MAX_EVENT_LOOP_DELAY_MS }),
   };
-  const gateways = await Promise.all(['gateway-1', 'gateway-2'].map(name => startGateway(name, env)));
+  const gateways = await Promise.all(names.map(name => startGateway(name, env)));
   const balancer = await startBalancer(gateways);
   if (stopping) return;
   process.stdout.write(
@@ -101,12 +109,13 @@ async function startGateway(name, env) {
   return { ...gateway, url: `http://127.0.0.1:${port}` };
 }
 
-async function startBalancer([one, two]) {
+async function startBalancer([one, two, three]) {
   const port = Number(process.env.PORT ?? 4000) || (await freePort());
   const { child } = run('balancer', 'haproxy', ['-db', '-f', `${here}haproxy.cfg`], {
     BALANCER: `127.0.0.1:${port}`,
     GATEWAY_ONE: new URL(one.url).host,
     GATEWAY_TWO: new URL(two.url).host,
+    ...(three && { GATEWAY_THREE: new URL(three.url).host }),
   });
   const url = `http://127.0.0.1:${port}`;
   while (!(await answers(`${url}/readyz`))) {

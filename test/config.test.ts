@@ -48,6 +48,8 @@ test('an empty environment starts the sandbox on loopback with a random secret',
     queryCallLimit: 2_000,
     rateLimits: { perCredential: 600_000, perAddress: 1_200_000 },
     loadShedding: { requestsInFlight: 5_000, eventLoopDelayMs: 25 },
+    adminPort: undefined,
+    workers: 1,
     shutdownNoticeMs: 0,
     persistedDocuments: { file: undefined, mode: 'off' },
   });
@@ -72,6 +74,8 @@ test.each([
 test('reads every variable', () => {
   const config = readConfig({
     HOST: '0.0.0.0',
+    ADMIN_PORT: '0',
+    WORKERS: '4',
     PORT: '0',
     UPSTREAM_BASE_URL: 'https://service.test/v1/',
     UPSTREAM_API_URL: 'https://api.service.test',

@@ -6,6 +6,12 @@ import type { ClientApp } from './client-app.js';
 /** The attributes of a span, by OpenTelemetry's names. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
+/** What a span says about the server that the gateway calls. */
+export const serverAttributes = ({ hostname, port, protocol }: URL): Attributes => ({
+  'server.address': hostname,
+  'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+});
+
 /** A span is of the server where it answers a client, and of the client where the gateway calls another system. */
 type SpanKind = 'server' | 'client';
 

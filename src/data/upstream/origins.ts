@@ -3,7 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { carry } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
-import type { Attributes, Span } from '../../observability/operation-info.js';
+import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
 import { ByteBudget, type Exchange, type ReplyLimits } from './exchange.js';
 import { bodyBoundsOf } from './reply.js';
 import { type Address, type CallAuth, pathAndQuery, type UpstreamRequest } from './request.js';
@@ -70,7 +70,8 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       if (found !== undefined) return found;
       const configured = options[address];
       if (configured === undefined) throw new NotConfigured(addressVariables[address]);
-      const { origin, pathname, hostname, port, protocol } = new URL(configured);
+      const url = new URL(configured);
+      const { origin, pathname } = url;
       const prefix = pathname.replace(/\/$/, '');
       const { dispatcher, bulkhead } = poolOf(origin);
       const opened: Origin = {
@@ -82,8 +83,7 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
         attributesOf: ({ method, path }) => ({
           'http.request.method': method,
           'url.full': `${origin}${prefix}${path}`,
-          'server.address': hostname,
-          'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+          ...serverAttributes(url),
           'network.protocol.version': '1.1',
         }),
       };

@@ -1,5 +1,5 @@
 import { Client } from 'undici';
-import type { Span } from '../../observability/operation-info.js';
+import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { genericFailure, meaningOf, outcomeOfResponse } from './endpoint-response.js';
 import type { ExportAttempt, ExportOutcome } from './model.js';
@@ -83,14 +83,13 @@ export async function deliver(
 }
 
 /** Ends the span of an attempt. The path and the query of the endpoint are left out: they may hold a secret. */
-function endSpan(span: Span, { origin, hostname, port }: URL, { status, fault }: AttemptEnd, retries: number): void {
+function endSpan(span: Span, url: URL, { status, fault }: AttemptEnd, retries: number): void {
   const attributes = {
     'http.request.method': 'POST',
     'http.request.resend_count': retries || undefined,
     'http.response.status_code': status ?? undefined,
-    'url.full': `${origin}/REDACTED`,
-    'server.address': hostname,
-    'server.port': Number(port) || (origin.startsWith('https:') ? 443 : 80),
+    'url.full': `${url.origin}/REDACTED`,
+    ...serverAttributes(url),
   };
   span.end('POST export', attributes, fault ?? (status >= 400 ? String(status) : undefined));
 }

@@ -207,6 +207,8 @@ const addressNames = ['UPSTREAM_BASE_URL', 'UPSTREAM_API_URL', 'UPSTREAM_DEV_URL
 function disagreements(env: Environment): string[] {
   const faults: string[] = [];
   const isSet = (name: string) => blankIsAbsent(env[name]) !== undefined;
+  /** A secret may be set by its file, too. */
+  const isSecretSet = (name: keyof typeof secretSettings) => isSet(name) || isSet(fileNameOf(name));
   const isProduction = env.NODE_ENV === 'production';
   const addresses = addressNames.filter(isSet);
   for (const name of addresses) {
@@ -218,12 +220,12 @@ function disagreements(env: Environment): string[] {
       "UPSTREAM_BASE_URL: must be set where NODE_ENV is production, or set SANDBOX=true to serve the sandbox's invented data",
     );
   }
-  if (isProduction && !isSet('SESSION_SECRET') && !isSet(fileNameOf('SESSION_SECRET'))) {
+  if (isProduction && !isSecretSet('SESSION_SECRET')) {
     faults.push('SESSION_SECRET: must be set where NODE_ENV is production');
   }
   const isOne = (env.WORKERS?.trim() || '1') === '1';
-  for (const name of ['REDIS_URL', 'SESSION_SECRET']) {
-    if (!isOne && !isSet(name) && !isSet(fileNameOf(name))) faults.push(`${name}: must be set where WORKERS is not 1`);
+  for (const name of ['REDIS_URL', 'SESSION_SECRET'] as const) {
+    if (!isOne && !isSecretSet(name)) faults.push(`${name}: must be set where WORKERS is not 1`);
   }
   if (!isOne && !isSet('UPSTREAM_BASE_URL')) faults.push('UPSTREAM_BASE_URL: must be set where WORKERS is not 1');
   const mode = env.PERSISTED_DOCUMENTS_MODE?.trim();
@@ -254,11 +256,11 @@ export interface Config {
   readonly teamsFile: string | undefined;
   /** The folder of the export registry where there is no Redis. */
   readonly dataDir: string;
-  /** The folder of a built front end, served from `/`. */
   /** The port of the listener for probes and metrics. Undefined: the port for clients serves them. */
   readonly adminPort: number | undefined;
   /** Processes behind one port. */
   readonly workers: number;
+  /** The folder of a built front end, served from `/`. */
   readonly staticDir: string | undefined;
   readonly exports: {
     /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */

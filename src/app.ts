@@ -104,14 +104,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
       const { host, port, adminPort } = config;
       const address = await orCannotListen('HOST, PORT', host, port, app.listen({ host, port }));
       if (adminPort === undefined || cluster.isWorker) return { address, adminPort: undefined };
-      const report = (error: unknown) => log.error({ err: error }, 'The metrics cannot be read');
-      const starting = startAdminListener({
-        host,
-        port: adminPort,
-        readiness,
-        metrics: () => metrics.registry.metrics(),
-        report,
-      });
+      const starting = startAdminListener({ host, port: adminPort, readiness, metrics: readMetrics, log });
       admin = await orCannotListen('ADMIN_PORT', host, adminPort, starting);
       return { address, adminPort: admin.port };
     },

@@ -14,7 +14,7 @@ import { createPipeline, type Handler, type Stage } from '../lib/pipeline.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Connections } from './connections.js';
 import { parseReadBodies } from './request-body.js';
-import { errorBody, refuseUnreadable, safeHeaders } from './web-safety.js';
+import { errorBody, gatewayErrorBody, refuseUnreadable, safeHeaders } from './web-safety.js';
 
 /** The largest body of a request, in bytes. */
 export const largestBody = 1024 * 1024;
@@ -58,7 +58,7 @@ export async function createHttpApp({
       requestTelemetry.of(request.raw).outcome = error.code;
       const isBusy = error instanceof Overloaded || error instanceof RateLimited;
       if (isBusy && !reply.raw.hasHeader('retry-after')) reply.header('retry-after', 1);
-      return reply.code(error.httpStatus).send({ errors: [{ message: error.message, extensions: error.extensions }] });
+      return reply.code(error.httpStatus).send(gatewayErrorBody(error));
     }
     const status = error.statusCode ?? 500;
     const hasGone = request.raw.socket.destroyed;

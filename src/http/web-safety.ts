@@ -2,7 +2,7 @@ import { type IncomingMessage, type OutgoingHttpHeaders, STATUS_CODES } from 'no
 import type { Duplex } from 'node:stream';
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
-import { Overloaded } from '../errors.js';
+import { type GatewayError, Overloaded } from '../errors.js';
 
 /** Headers of every response: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
 export const safeHeaders: OutgoingHttpHeaders = {
@@ -14,6 +14,9 @@ export const safeHeaders: OutgoingHttpHeaders = {
 
 /** The body of a response that refuses a whole request. */
 export const errorBody = (message: string, code: string) => ({ errors: [{ message, extensions: { code } }] });
+
+/** The same for an error of the gateway. */
+export const gatewayErrorBody = ({ message, extensions }: GatewayError) => ({ errors: [{ message, extensions }] });
 
 /** Status and message for errors of Node's parser. Every other error of the parser is a 400. */
 const parserErrors: Readonly<Record<string, readonly [status: number, message: string]>> = {

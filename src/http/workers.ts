@@ -161,8 +161,7 @@ export async function startWorkers(config: Config): Promise<Workers> {
     const { host, adminPort } = config;
     const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
     if (adminPort !== undefined) {
-      const report = (error: unknown) => log.error({ err: error }, 'The metrics cannot be read');
-      admin = await startAdminListener({ host, port: adminPort, readiness, metrics, report });
+      admin = await startAdminListener({ host, port: adminPort, readiness, metrics, log });
     }
     return {
       listening: { address, adminPort: admin?.port },

@@ -13,7 +13,7 @@ import type { RequestTelemetry } from '../../observability/request-telemetry.js'
 import type { Connections } from '../connections.js';
 import { monitoringPaths } from '../monitoring/routes.js';
 import { watchBody } from '../request-body.js';
-import { opensPage, safeHeaders } from '../web-safety.js';
+import { gatewayErrorBody, opensPage, safeHeaders } from '../web-safety.js';
 import type { ConcurrencyLimit } from './concurrency-limit.js';
 import type { LoadShedding } from './load-shedding.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
@@ -51,9 +51,7 @@ const isOpen = ({ url = '' }: IncomingMessage) => monitoringPaths.has(pathOf(url
 
 const retryOverloadSeconds = 1;
 const overloaded = new Overloaded();
-const overloadedBody = Buffer.from(
-  JSON.stringify({ errors: [{ message: overloaded.message, extensions: overloaded.extensions }] }),
-);
+const overloadedBody = Buffer.from(JSON.stringify(gatewayErrorBody(overloaded)));
 const overloadedHeaders: HeaderList = Object.entries({
   ...safeHeaders,
   'content-type': 'application/json; charset=utf-8',

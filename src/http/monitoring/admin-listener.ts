@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import type { FastifyBaseLogger } from 'fastify';
 
 /** Whether this process should get new requests. */
 export interface Readiness {
@@ -22,8 +23,7 @@ interface AdminDeps extends AdminAddress {
   readonly readiness: () => Readiness;
   /** The metrics in the format of Prometheus. */
   readonly metrics: () => Promise<string>;
-  /** Logs an error. */
-  readonly report: (error: unknown) => void;
+  readonly log: Pick<FastifyBaseLogger, 'error'>;
 }
 
 /** The listener for probes and metrics (`ADMIN_PORT`). */
@@ -39,19 +39,17 @@ const beatMs = 250;
  * Serves `/healthz`, `/readyz` and `/metrics` from a thread of its own, so that they are answered while the gateway's event loop is busy.
  * @throws Error if it cannot listen.
  */
-export async function startAdminListener({
-  host,
-  port,
-  readiness,
-  metrics,
-  report,
-}: AdminDeps): Promise<AdminListener> {
+export async function startAdminListener({ host, port, readiness, metrics, log }: AdminDeps): Promise<AdminListener> {
   const workerData: AdminAddress = { host, port };
   const thread = new Worker(new URL('./admin-thread.js', import.meta.url), { workerData });
   const tell = (message: ToAdminThread) => thread.postMessage(message);
   const beat = () => tell({ readiness: readiness() });
   /** If it fails, the thread serves the metrics that it got last. */
-  const tellMetrics = () => void metrics().then(text => tell({ metrics: text }), report);
+  const tellMetrics = () =>
+    void metrics().then(
+      text => tell({ metrics: text }),
+      error => log.error({ err: error }, 'The metrics cannot be read'),
+    );
   const [started] = (await once(thread, 'message')) as [FromAdminThread];
   if (typeof started !== 'object' || !('port' in started)) {
     await thread.terminate();

@@ -36,7 +36,10 @@ parentPort?.on('message', (message: ToAdminThread) => {
 
 const server = createServer((request, response) => {
   const path = request.url?.split('?', 1)[0];
-  if (path === '/healthz') return sendStatus(response, silentMs() < stuckMs, silentMs() < stuckMs ? 'ok' : 'stuck');
+  if (path === '/healthz') {
+    const isStuck = silentMs() >= stuckMs;
+    return sendStatus(response, !isStuck, isStuck ? 'stuck' : 'ok');
+  }
   if (path === '/readyz') {
     const isBusy = silentMs() >= busyMs;
     return sendStatus(

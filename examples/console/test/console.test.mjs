@@ -13,7 +13,6 @@ import { createReceiver } from '../../../dist/receiver/server.js';
 import { startNetwork } from '../../../test/support/network.mjs';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
-const axe = readFileSync(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8');
 const screenshots = join(here, 'screenshots');
 const data = mkdtempSync(join(tmpdir(), 'console-'));
 
@@ -254,7 +253,7 @@ async function look(name) {
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme });
     await page.screenshot({ path: join(screenshots, `${name}-${colorScheme}.png`) });
-    await page.evaluate(axe);
+    await page.evaluate(readFileSync(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8'));
     const violations = await page.evaluate(async () => {
       const { violations } = await globalThis.axe.run();
       return violations

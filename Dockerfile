@@ -15,6 +15,7 @@ WORKDIR /app
 COPY --from=build /app/package.json /app/start ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/schema ./schema
+COPY operations ./operations
 COPY --from=build /app/dist ./dist
 # All that is ever written, and only where there is no Redis; the rest of the file system may be read-only.
 RUN install -d -o 1000 -g 1000 data

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { createTeams, hashOfKey, readTeams, type Teams } from './auth/teams.js';
@@ -160,6 +161,9 @@ function telemetryOf(metrics: Metrics, { warn, works }: ReturnType<typeof create
   };
 }
 
+/** The operations that agents can call where the sandbox runs. */
+const sandboxOperations = fileURLToPath(new URL('../operations/', import.meta.url));
+
 /** The configuration with the addresses of the sandbox, and with its defaults for everything that is not set. */
 function withSandbox(config: Config, sandbox: Sandbox): Config {
   return {
@@ -168,6 +172,7 @@ function withSandbox(config: Config, sandbox: Sandbox): Config {
     eventsSearchParam: config.eventsSearchParam ?? sandbox.eventsSearchParam,
     keywordSuggestionPath: config.keywordSuggestionPath ?? sandbox.keywordSuggestionPath,
     explain: config.explain ?? true,
+    mcp: { ...config.mcp, operations: config.mcp.operations ?? sandboxOperations },
     exports: { ...config.exports, allowPrivateAddresses: config.exports.allowPrivateAddresses ?? true },
   };
 }
@@ -219,13 +224,14 @@ const withName = (address: string) => address.replace('//127.0.0.1:', '//localho
 
 function greeting(
   listening: Listening,
-  { staticDir, introspection, workers }: Config,
+  { staticDir, introspection, workers, mcp }: Config,
   sandbox: Sandbox | undefined,
 ): string {
   const address = withName(listening.address);
   const graphiql = introspection ? ' (open it in a browser for GraphiQL)' : '';
   const lines = [`Market Intelligence Gateway: ${address}/graphql${graphiql}`];
   if (staticDir !== undefined) lines.push(`Front end: ${address}/`);
+  if (mcp.operations !== undefined || sandbox !== undefined) lines.push(`Tools for agents (MCP): ${address}/mcp`);
   if (workers > 1) lines.push(`Workers: ${workers}`);
   if (listening.adminPort !== undefined) {
     lines.push(`Probes and metrics: ${address.replace(/:\d+$/, `:${listening.adminPort}`)}/metrics`);

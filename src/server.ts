@@ -19,6 +19,8 @@ import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/con
 import { createLoadShedding, type LoadShedding } from './http/limits/load-shedding.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { createRequestLimits } from './http/limits/request-limits.js';
+import { readToolOperations } from './http/mcp/operations.js';
+import { registerMcp } from './http/mcp/route.js';
 import type { Readiness } from './http/monitoring/admin-listener.js';
 import { monitoringPaths, registerMonitoring } from './http/monitoring/routes.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
@@ -180,7 +182,18 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     introspection,
   };
   const apollo = await registerGraphql(app, { ...execution, explains, responseCache, executor: config.executor });
-  registerSubscriptions(app, { ...execution, apollo, requestLimits, connections, bounds: seams.streams });
+  const subscriptions = registerSubscriptions(app, {
+    ...execution,
+    apollo,
+    requestLimits,
+    connections,
+    bounds: seams.streams,
+  });
+  const { operations, allowMutations } = config.mcp;
+  if (operations !== undefined) {
+    const tools = readToolOperations(operations, { schema, admission, allowMutations });
+    registerMcp(app, '/mcp', { tools, schema, admission, authentication, subscriptions });
+  }
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (introspection) redirectToGraphiql(app, '/graphql');
   app.addHook('onClose', async () => {

@@ -36,7 +36,12 @@ beforeAll(async () => {
   data = await mkdtemp(join(tmpdir(), 'data-'));
   gateway = await startGateway({
     sandbox,
-    env: { DATA_DIR: data, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', CORS_ORIGINS: 'https://app.example' },
+    env: {
+      DATA_DIR: data,
+      EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true',
+      CORS_ORIGINS: 'https://app.example',
+      MCP_OPERATIONS: 'operations',
+    },
   });
 });
 afterAll(async () => {
@@ -131,7 +136,7 @@ describe('docs/partners.md', () => {
     expect(curls.map(({ name }) => name)).toEqual(['graphql.sh']);
     expect(curls[0]?.text).not.toMatch(/--(json|fail-with-body|retry-all-errors|url-query|variable|expand-\w+)\b/);
     const programs = blocks.flatMap(({ name, text }) => (name !== undefined && text.includes('GATEWAY') ? [name] : []));
-    expect(programs).toEqual(['graphql.sh', 'events.mjs', 'companies.py', 'subscribe.py']);
+    expect(programs).toEqual(['graphql.sh', 'events.mjs', 'companies.py', 'subscribe.py', 'agent.mjs']);
     for (const { name, text } of blocks) if (programs.includes(name ?? '')) expect(text).toContain('errors');
     const commands = blocks.filter(({ language, name }) => language === 'sh' && name === undefined);
     for (const { text } of commands.filter(each => /\bmutation\b|\bquery\b|\bsubscription\b|GATEWAY/.test(each.text))) {

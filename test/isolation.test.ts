@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
+import { sendMcp, toolCall } from './support/mcp.js';
 import { buildProgram, type Program } from './support/program.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { eventPage, type FakeWire, fakeWire, type WireCall, type WireReply } from './support/wire.js';
@@ -60,6 +64,9 @@ const everyRead = `{
   }
 }`;
 
+/** The same as a tool for agents, which never get vectors. */
+const readTool = `# Every read there is.\nquery everyRead ${everyRead.replace('vectorIndex { embeddings }', 'vectorIndex { anchorText }').replace('textEmbedding', 'content')}`;
+
 describe('over a service that returns different data to each client', () => {
   interface Client {
     readonly name: string;
@@ -80,8 +87,11 @@ describe('over a service that returns different data to each client', () => {
   let service: FakeWire;
   let clients: readonly Client[];
   let gateways: TestGateway[] = [];
+  const operations = mkdtempSync(join(tmpdir(), 'operations-'));
+  afterAll(() => rmSync(operations, { recursive: true }));
 
   beforeAll(async () => {
+    writeFileSync(join(operations, 'everyRead.graphql'), readTool);
     service = fakeWire(answer);
     const gateway = await startGateway({ wire: service.wire, env: secretOfAll });
     // The values are the same for every kind: a key is not a token of the same letters.
@@ -162,7 +172,7 @@ describe('over a service that returns different data to each client', () => {
 
   /** A gateway whose tier is at work: before its Redis is connected it keeps nothing about markets. */
   async function start(tier: number | undefined, { wire, calls } = service): Promise<TestGateway> {
-    const gateway = await startGateway({ wire, env: secretOfAll, ...over(tier) });
+    const gateway = await startGateway({ wire, env: { ...secretOfAll, MCP_OPERATIONS: operations }, ...over(tier) });
     gateways.push(gateway);
     do {
       calls.length = 0;
@@ -177,7 +187,7 @@ describe('over a service that returns different data to each client', () => {
     ask(`${gateway.url}/graphql${search}`, everyRead, {}, { ...headers, 'x-explain': '1' });
 
   /** The answer is whole, and everything in it is the client's own. */
-  function expectOwn({ data, errors }: GraphqlAnswer, client: Client): void {
+  function expectOwn({ data, errors }: Pick<GraphqlAnswer, 'data' | 'errors'>, client: Client): void {
     expect(errors).toBeUndefined();
     const marks = JSON.stringify(data).match(/\d{11}/g) ?? [];
     expect(marks.length).toBe(18);
@@ -199,6 +209,18 @@ describe('over a service that returns different data to each client', () => {
         for (const client of order.toReversed()) expectOwn(await requestAs(gateway, client), client);
         expect(service.calls).toHaveLength(callsOfOne * clients.length);
       }
+    });
+
+    test('no client sees the response of another through a tool, in any order', async () => {
+      await forgetAll();
+      const gateway = await start(tier);
+      const order = [...clients, ...clients.toReversed()];
+      for (const client of order) {
+        const response = await sendMcp(gateway.url, toolCall('everyRead'), client.headers, client.search);
+        const { result } = JSON.parse(await response.text());
+        expectOwn(result.structuredContent, client);
+      }
+      expect(service.calls).toHaveLength(callsOfOne * clients.length);
     });
 
     test('no client joins a load of another if all send requests at once', async () => {

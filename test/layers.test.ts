@@ -11,6 +11,8 @@ const layers: readonly (readonly [name: string, path: RegExp])[] = [
   ['app', /^app\.ts$/],
   ['server', /^server\.ts$/],
   ['services', /^services\.ts$/],
+  // Its tools are executed as the operations of WebSockets are.
+  ['mcp', /^http\/mcp\//],
   ['subscriptions', /^subscriptions\//],
   ['http', /^http\//],
   ['schema', /^schema\.ts$/],

@@ -115,6 +115,8 @@ const environment = z.object({
   TEAMS_FILE: optional(z.string()),
   DATA_DIR: withDefault(z.string(), './data'),
   STATIC_DIR: optional(z.string()),
+  MCP_OPERATIONS: optional(z.string()),
+  MCP_ALLOW_MUTATIONS: withDefault(flag, false),
   EXPORT_ALLOW_PRIVATE_ADDRESSES: optional(flag),
   NODE_ENV: optional(
     z
@@ -262,6 +264,12 @@ export interface Config {
   readonly workers: number;
   /** The folder of a built front end, served from `/`. */
   readonly staticDir: string | undefined;
+  /** The operations that agents can call as tools at `/mcp`. */
+  readonly mcp: {
+    /** The folder of the operations. Undefined: only where the sandbox runs. */
+    readonly operations: string | undefined;
+    readonly allowMutations: boolean;
+  };
   readonly exports: {
     /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */
     readonly allowPrivateAddresses: boolean | undefined;
@@ -334,6 +342,7 @@ export function readConfig(env: Environment): Config {
     teamsFile: values.TEAMS_FILE,
     dataDir: values.DATA_DIR,
     staticDir: values.STATIC_DIR,
+    mcp: { operations: values.MCP_OPERATIONS, allowMutations: values.MCP_ALLOW_MUTATIONS },
     exports: {
       allowPrivateAddresses: values.EXPORT_ALLOW_PRIVATE_ADDRESSES ?? (isProduction ? false : undefined),
       httpsOnly: isProduction,

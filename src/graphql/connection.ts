@@ -73,8 +73,8 @@ export function connectionOf<T>(items: readonly (T | null)[], offset: number, to
       hasNextPage: end < totalCount,
       hasPreviousPage: offset > 0,
       // The cursors of the first and the last index, so that a client can go on from a page whose items could not be read.
-      startCursor: items.length === 0 ? null : encodeCursor(offset),
-      endCursor: items.length === 0 ? null : encodeCursor(end - 1),
+      startCursor: items.length === 0 ? null : itemCursor(offset),
+      endCursor: items.length === 0 ? null : itemCursor(end - 1),
     },
     totalCount,
   };
@@ -91,7 +91,7 @@ class Edge<T> {
   }
 
   get cursor(): string {
-    return encodeCursor(this.#index);
+    return itemCursor(this.#index);
   }
 }
 
@@ -103,12 +103,13 @@ export function offsetAfter(after: string | null | undefined, argument = 'after'
   if (after == null) return 0;
   const [, digits] = /^item:(0|[1-9]\d*)$/.exec(Buffer.from(after, 'base64url').toString()) ?? [];
   const index = Number(digits);
-  if (digits === undefined || index >= largestIndex || encodeCursor(index) !== after) {
+  if (digits === undefined || index >= largestIndex || itemCursor(index) !== after) {
     throw new BadUserInput(argument, 'is not a valid cursor for this list');
   }
   return index + 1;
 }
 
-function encodeCursor(index: number): string {
+/** The cursor of the item at an index. */
+export function itemCursor(index: number): string {
   return Buffer.from(`item:${index}`).toString('base64url');
 }

@@ -71,6 +71,7 @@ const sendable = [
   'x-explain',
   'x-request-id',
   'last-event-id',
+  'mcp-protocol-version',
   'traceparent',
   'tracestate',
 ];

@@ -42,7 +42,7 @@ export interface Tracing {
 }
 
 /** How operations arrive. */
-export type Transport = 'http' | 'websocket' | 'sse' | 'multipart';
+export type Transport = 'http' | 'websocket' | 'sse' | 'multipart' | 'mcp';
 
 /** What logs, metrics and traces say about one operation: a request, an operation on a connection, or a poll. */
 export interface OperationInfo {

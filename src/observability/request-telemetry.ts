@@ -190,6 +190,7 @@ export function createRequestTelemetry({
 const transports: ReadonlyMap<string, Transport> = new Map([
   ['/graphql', 'http'],
   ['/graphql/stream', 'sse'],
+  ['/mcp', 'mcp'],
 ]);
 
 /** Outcomes that are faults of the gateway or of the service. All others are mistakes of the client, refusals, or a client that has gone. */

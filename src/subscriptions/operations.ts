@@ -78,7 +78,7 @@ export function createOperationReader(
   function checked(query: string): Checked {
     const found = known.get(query);
     if (found !== undefined) return found;
-    const result = check(schema, query, admission);
+    const result = parseAndValidate(schema, query, admission);
     known.set(query, result);
     return result;
   }
@@ -112,7 +112,8 @@ export function createOperationReader(
   };
 }
 
-function check(
+/** The document in a text, or the errors for which it cannot be executed. */
+export function parseAndValidate(
   schema: GraphQLSchema,
   query: string,
   { parseOptions, validationRules, validationOptions }: Admission,

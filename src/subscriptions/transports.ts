@@ -7,7 +7,7 @@ import { createHttpStreams } from './http-stream.js';
 import { registerMultipart, registerSse } from './http-transports.js';
 import { defaultLimits, type SubscriptionLimits, type SubscriptionTimes } from './limits.js';
 import { createExecutor, createOperationReader, type ExecutorDeps } from './operations.js';
-import { createSubscriptions } from './subscriptions.js';
+import { createSubscriptions, type Subscriptions } from './subscriptions.js';
 import { registerWebsocket } from './websocket.js';
 
 /** What the subscription transports are made with. Tests may set other limits and timeouts. */
@@ -31,8 +31,8 @@ export type SubscriptionOptions = Pick<
 /** Connections are closed over at most this time, faster if there are few. */
 const drain = { mostMs: 5_000, eachMs: 20 };
 
-/** GraphQL over WebSocket and multipart responses at `/graphql`, and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. */
-export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): void {
+/** GraphQL over WebSocket and multipart responses at `/graphql`, and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. Returns what they share. */
+export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): Subscriptions {
   const { schema, services, authentication, admission, requestTelemetry } = options;
   const bounds = { ...defaultLimits, ...options.bounds };
   const executor = createExecutor({
@@ -59,6 +59,7 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
     const open = connectionsOf.map(list => list());
     await Promise.all(open.map(connections => drainGradually(connections, spreadMs)));
   });
+  return subscriptions;
 }
 
 const tickMs = 50;

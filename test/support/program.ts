@@ -115,7 +115,7 @@ export async function buildProgram(): Promise<Program> {
 /** Two files that build at the same time build separately; the second one discards its result. */
 async function buildInto(built: string, folder: string): Promise<void> {
   const own = await mkdtemp(join(folder, 'building-'));
-  for (const name of ['schema', 'package.json']) await symlink(resolve(name), join(own, name));
+  for (const name of ['schema', 'operations', 'package.json']) await symlink(resolve(name), join(own, name));
   const args = ['node_modules/typescript/bin/tsc', '-p', 'src', '--outDir', join(own, 'src')];
   const [code] = await once(spawn(process.execPath, args, { stdio: 'inherit' }), 'exit');
   if (code !== 0) throw new Error('The program could not be built');

@@ -185,7 +185,7 @@ function checkLines(text: string): void {
 }
 
 /** Rejects variables that are nested deeper than any input type. @throws QueryTooComplex */
-function checkVariables(value: unknown, nesting = 0): void {
+export function checkVariables(value: unknown, nesting = 0): void {
   if (typeof value !== 'object' || value === null) return;
   checkBound('nesting', nesting);
   const children = Array.isArray(value) ? value : Object.values(value);

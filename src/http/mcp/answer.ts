@@ -1,0 +1,120 @@
+import type { GraphQLFormattedError } from 'graphql';
+import { QueryTooComplex } from '../../errors.js';
+import { itemCursor, offsetAfter } from '../../graphql/connection.js';
+import type { JsonSchema, ObjectSchema } from './json-schema.js';
+import type { ToolOperation, ToolPage } from './operations.js';
+
+/** The most bytes of JSON in the data of one answer: an agent has to read all of it. */
+export const mostBytes = 60 * 1024;
+
+/** What a tool answers. */
+export interface ToolAnswer {
+  readonly data: Record<string, unknown> | null;
+  readonly errors?: readonly Omit<GraphQLFormattedError, 'locations'>[];
+  /** The arguments that, in addition to those of this call, get the following items. */
+  readonly next?: Readonly<Record<string, unknown>>;
+  /** Says that items were left out. */
+  readonly note?: string;
+  /** The last state of the jobs that the tool has started. */
+  readonly progress?: object;
+}
+
+/** The schema of a tool's answers. @param progress of the jobs that the tool starts, if it does. */
+export function answerSchema({ output, page }: ToolOperation, progress: ObjectSchema | undefined): ObjectSchema {
+  const next: JsonSchema | undefined = page && {
+    type: 'object',
+    description: 'Call the tool again with these arguments added to get the following items. Absent at the end.',
+    properties: { [page.after]: { type: 'string' } },
+    required: [page.after],
+  };
+  return {
+    type: 'object',
+    properties: {
+      data: { ...output, type: ['object', 'null'] },
+      errors: {
+        type: 'array',
+        description: 'What went wrong. The data may be there in part.',
+        items: {
+          type: 'object',
+          properties: {
+            message: { type: 'string' },
+            path: { type: 'array', items: { type: ['string', 'integer'] } },
+            extensions: { type: 'object', properties: { code: { type: 'string' } }, required: ['code'] },
+          },
+          required: ['message', 'extensions'],
+        },
+      },
+      ...(next && { next, note: { type: 'string', description: 'Says that items were left out.' } }),
+      ...(progress && { progress: { ...progress, description: 'The last known state of the jobs.' } }),
+    },
+    required: ['data'],
+  };
+}
+
+/** An answer that only says what went wrong. */
+export const failure = (errors: readonly GraphQLFormattedError[]): ToolAnswer => ({
+  data: null,
+  errors: errors.map(withoutLocations),
+});
+
+/**
+ * The answer for a result: with the arguments of the next page, and without the items that are too much.
+ * @param text the result as JSON.
+ * @throws QueryTooComplex if it is too large without a list that could be cut.
+ */
+export function answerOf(
+  { page }: ToolOperation,
+  text: string,
+  variables: Readonly<Record<string, unknown>>,
+): ToolAnswer {
+  const { data, errors }: { data: Record<string, unknown>; errors?: GraphQLFormattedError[] } = JSON.parse(text);
+  const shown = { data, ...(errors && { errors: errors.map(withoutLocations) }) };
+  const bytes = Buffer.byteLength(text);
+  const connection = page && connectionAt(data, page);
+  if (connection === undefined) {
+    if (bytes > mostBytes) throw tooLarge(bytes);
+    return shown;
+  }
+  const { after } = page as ToolPage;
+  const note = bytes > mostBytes ? cut(connection, bytes, offsetAfter(variables[after] as string)) : undefined;
+  const { hasNextPage, endCursor } = connection.pageInfo;
+  return { ...shown, ...(hasNextPage && { next: { [after]: endCursor } }), ...(note && { note }) };
+}
+
+/** A connection in parsed JSON. */
+interface Connection {
+  readonly lists: readonly unknown[][];
+  readonly pageInfo: { hasNextPage: boolean; endCursor: string | null };
+}
+
+function connectionAt(data: Record<string, unknown>, { path, lists }: ToolPage): Connection | undefined {
+  let value: unknown = data;
+  for (const key of path) value = (value as Record<string, unknown> | null | undefined)?.[key];
+  if (value == null) return undefined;
+  const connection = value as Record<string, unknown[]> & Pick<Connection, 'pageInfo'>;
+  return { lists: lists.map(name => connection[name] ?? []), pageInfo: connection.pageInfo };
+}
+
+/**
+ * Removes items from the end until the rest is small enough.
+ * @param start the index of the first item. An item that could not be read is not in the lists, so a few items may come again on the next page,
+ * but none is lost.
+ */
+function cut({ lists, pageInfo }: Connection, bytes: number, start: number): string {
+  const length = lists[0]?.length ?? 0;
+  let kept = length;
+  let left = bytes;
+  while (kept > 1 && left > mostBytes) {
+    kept -= 1;
+    for (const list of lists) left -= Buffer.byteLength(JSON.stringify(list[kept])) + 1;
+  }
+  if (left > mostBytes) throw tooLarge(bytes);
+  for (const list of lists) list.length = kept;
+  pageInfo.hasNextPage = true;
+  pageInfo.endCursor = itemCursor(start + kept - 1);
+  return `These are the first ${kept} of ${length} items, because an answer has at most ${mostBytes} bytes. To go on, call the tool again with the arguments in "next" added.`;
+}
+
+const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the answer', bytes, mostBytes);
+
+const withoutLocations = ({ locations: _, ...error }: GraphQLFormattedError) => error;

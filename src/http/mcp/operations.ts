@@ -1,0 +1,172 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type DocumentNode,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isListType,
+  Kind,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  TokenKind,
+} from 'graphql';
+import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
+import { type Admission, checkDocument } from '../../graphql/limits/admission.js';
+import { type Operation, parseAndValidate, RefusedOperation } from '../../subscriptions/operations.js';
+import { inputSchema, type ObjectSchema, outputSchema } from './json-schema.js';
+import { createSelector, type SelectedField, type Selection } from './selection.js';
+
+/** An operation that agents can call as a tool. */
+export interface ToolOperation {
+  readonly operation: Operation & { readonly name: string };
+  /** The comment above the operation. */
+  readonly description: string;
+  readonly input: ObjectSchema;
+  readonly output: ObjectSchema;
+  readonly page: ToolPage | undefined;
+}
+
+/** The list that a tool returns page by page. */
+export interface ToolPage {
+  /** Where the connection is in the data. */
+  readonly path: readonly string[];
+  /** The variable for its argument `after`. */
+  readonly after: string;
+  /** Which of `nodes` and `edges` are selected. */
+  readonly lists: readonly string[];
+}
+
+interface OperationsDeps {
+  readonly schema: GraphQLSchema;
+  readonly admission: Admission;
+  readonly allowMutations: boolean;
+}
+
+/** Reads the operations of a folder, one of each file, without mutations unless they are allowed. @throws ConfigurationError that names every invalid file. */
+export function readToolOperations(folder: string, deps: OperationsDeps): readonly ToolOperation[] {
+  const faults: string[] = [];
+  const tools = new Map<string, ToolOperation>();
+  for (const file of filesIn(folder)) {
+    try {
+      const tool = readToolOperation(readFileSync(join(folder, file), 'utf8'), deps);
+      const { name, type } = tool.operation;
+      if (tools.has(name)) throw new Error(`another file has an operation ${name}`);
+      if (type === OperationTypeNode.QUERY || deps.allowMutations) tools.set(name, tool);
+    } catch (error) {
+      faults.push(`MCP_OPERATIONS: ${join(folder, file)}: ${reasonOf(error)}`);
+    }
+  }
+  if (faults.length > 0) throw new ConfigurationError(...faults);
+  return [...tools.values()];
+}
+
+function filesIn(folder: string): readonly string[] {
+  try {
+    const files = readdirSync(folder).filter(file => file.endsWith('.graphql'));
+    if (files.length > 0) return files.sort();
+  } catch (error) {
+    throw new ConfigurationError(`MCP_OPERATIONS: ${folder} cannot be read: ${reasonOf(error)}`);
+  }
+  throw new ConfigurationError(`MCP_OPERATIONS: ${folder} has no .graphql files`);
+}
+
+/** @throws Error whose message says what is wrong with the operation. */
+export function readToolOperation(
+  query: string,
+  { schema, admission }: Omit<OperationsDeps, 'allowMutations'>,
+): ToolOperation {
+  const document = parseAndValidate(schema, query, admission);
+  if (document instanceof RefusedOperation) throw new Error(document.errors.map(errorText).join(', '));
+  checkDocument(document);
+  const { operation, name } = onlyOperation(document);
+  const { operation: type } = operation;
+  if (type === OperationTypeNode.SUBSCRIPTION) throw new Error('a tool is a query or a mutation, not a subscription');
+  const description = commentAbove(operation);
+  if (description === '') throw new Error('a comment above the operation must describe the tool');
+  const fragments = document.definitions.filter(definition => definition.kind === Kind.FRAGMENT_DEFINITION);
+  const fieldsOf = createSelector(schema, new Map(fragments.map(each => [each.name.value, each])));
+  const parent = schema.getRootType(type);
+  const root: readonly Selection[] = parent ? [{ parent, set: operation.selectionSet, isAlways: true }] : [];
+  return {
+    operation: { query, document, name, operationName: name, type, untrusted: undefined },
+    description,
+    input: inputSchema(schema, document, operation),
+    output: outputSchema(schema, fieldsOf, root),
+    page: pageIn(fieldsOf, root),
+  };
+}
+
+const errorText = ({ message, locations }: { message: string; locations?: readonly { line: number }[] | undefined }) =>
+  locations?.[0] === undefined ? message : `line ${locations[0].line}: ${message}`;
+
+function onlyOperation({ definitions }: DocumentNode): { operation: OperationDefinitionNode; name: string } {
+  const operations = definitions.filter(definition => definition.kind === Kind.OPERATION_DEFINITION);
+  const [operation] = operations;
+  const name = operation?.name?.value;
+  if (operation === undefined || operations.length > 1 || name === undefined) {
+    throw new Error('the file must have exactly one operation, and it must have a name');
+  }
+  return { operation, name };
+}
+
+/** The text of the comment that ends in the line above an operation. */
+function commentAbove({ loc }: OperationDefinitionNode): string {
+  const lines: string[] = [];
+  let line = loc?.startToken.line ?? 0;
+  for (let token = loc?.startToken.prev; token?.kind === TokenKind.COMMENT; token = token.prev) {
+    line -= 1;
+    if (token.line !== line) break;
+    lines.unshift(token.value.trim());
+  }
+  return lines.join(' ').trim();
+}
+
+/** The list whose argument `after` is a variable. @throws Error for a vector, and for a list that an agent could not page through. */
+function pageIn(fieldsOf: ReturnType<typeof createSelector>, root: readonly Selection[]): ToolPage | undefined {
+  const pages: ToolPage[] = [];
+
+  function visit(selections: readonly Selection[], path: readonly string[], isInList: boolean): void {
+    for (const [key, field] of fieldsOf(selections)) {
+      const at = [...path, key];
+      if (getNamedType(field.type).name === 'Vector')
+        throw new Error(`${at.join('.')}: vectors are not sent to agents`);
+      const after = variableAfter(field);
+      if (after !== undefined) pages.push(pageAt(field, after, at, isInList));
+      visit(field.selections, at, isInList || isListType(getNullableType(field.type)));
+    }
+  }
+
+  function pageAt(
+    { nodes, selections }: SelectedField,
+    after: string,
+    path: readonly string[],
+    isInList: boolean,
+  ): ToolPage {
+    const fields = fieldsOf(selections);
+    const lists = ['nodes', 'edges'].filter(name => fields.has(name));
+    const position = fieldsOf(fields.get('pageInfo')?.selections ?? []);
+    const isForward = nodes.every(({ arguments: given = [] }) =>
+      given.every(({ name }) => !['last', 'before', 'page'].includes(name.value)),
+    );
+    if (isInList || !isForward || lists.length === 0 || !position.has('hasNextPage') || !position.has('endCursor')) {
+      throw new Error(
+        `${path.join('.')}: a list with a variable for "after" must be in no other list, select nodes or edges, and pageInfo { hasNextPage endCursor }, and have no last, before or page`,
+      );
+    }
+    return { path, after, lists };
+  }
+
+  visit(root, [], false);
+  if (pages.length > 1) throw new Error('only one list can have a variable for "after"');
+  return pages[0];
+}
+
+function variableAfter({ nodes }: SelectedField): string | undefined {
+  for (const { arguments: given = [] } of nodes) {
+    for (const { name, value } of given) {
+      if (name.value === 'after' && value.kind === Kind.VARIABLE) return value.name.value;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,140 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { GraphQLSchema } from 'graphql';
+import { Abandoned, BadUserInput, Forbidden } from '../../errors.js';
+import { type Admission, checkVariables } from '../../graphql/limits/admission.js';
+import { responseText } from '../../graphql/response-text.js';
+import { operationName } from '../../observability/operation-info.js';
+import type { Subscriptions } from '../../subscriptions/subscriptions.js';
+import type { Authentication, Identity } from '../authentication.js';
+import { answerOf, answerSchema, failure, mostBytes, type ToolAnswer } from './answer.js';
+import type { ToolOperation } from './operations.js';
+import { createJobWatch, type JobState } from './progress.js';
+import type { Tool, ToolCall } from './protocol.js';
+
+/** What the route is made of. */
+interface McpDeps {
+  readonly tools: readonly ToolOperation[];
+  readonly schema: GraphQLSchema;
+  readonly admission: Admission;
+  readonly authentication: Authentication;
+  /** Executes the operations, as those of WebSockets. */
+  readonly subscriptions: Subscriptions;
+}
+
+/** Loaded with the first request: few gateways have agents, and loading it takes longer than the rest of the start. */
+const protocol = () => import('./protocol.js');
+
+/**
+ * The Model Context Protocol at `path` (Streamable HTTP), with a tool for each operation. No request depends on an earlier one, so that any
+ * gateway of a fleet can answer it.
+ */
+export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): void {
+  const { authentication, subscriptions } = deps;
+  const progress = createJobWatch(deps.schema, deps.admission, subscriptions);
+  const tools = new Map(deps.tools.map(tool => [tool.operation.name, tool]));
+  const listed = deps.tools.map(tool => describe(tool, progress.starts(tool) ? progress.schema : undefined));
+  /** The streams that wait for jobs. */
+  const waiting = new Set<() => void>();
+  app.addHook('preClose', async () => {
+    for (const end of waiting) end();
+  });
+
+  app.post(path, async (request, reply) => {
+    const handshake = authentication.handshakeOf(request);
+    if (!handshake.trusted) throw new Forbidden('Pages of this origin may not call tools');
+    const identity = await authentication.authenticate(handshake);
+    // One request could call a hundred tools otherwise, and count once against the rate limit.
+    if (Array.isArray(request.body)) throw new BadUserInput('body', 'must be one message, not a list');
+    const leaving = new AbortController();
+    reply.raw.once('close', () => leaving.abort(new Abandoned('The client has gone')));
+    const { answerMessage } = await protocol();
+    const response = await answerMessage(request, leaving.signal, {
+      tools: listed,
+      call: toolCall => callTool(toolCall, request, identity, leaving.signal),
+    });
+    return reply.send(response);
+  });
+
+  async function callTool(
+    { name, arguments: variables, onProgress }: ToolCall,
+    request: FastifyRequest,
+    identity: Identity,
+    signal: AbortSignal,
+  ): Promise<ToolAnswer | undefined> {
+    const tool = tools.get(name);
+    if (tool === undefined) return undefined;
+    const answer = await execute(tool, variables, request, identity, signal);
+    const jobs = answer.errors === undefined ? progress.startedBy(tool, variables) : undefined;
+    if (jobs === undefined || onProgress === undefined) return answer;
+    const disconnect = subscriptions.enter(identity);
+    if (disconnect === undefined) return answer;
+    // From now on it is limited as a stream.
+    subscriptions.requestLimits.streams(request.raw);
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    signal.addEventListener('abort', end);
+    waiting.add(end);
+    let last: JobState | undefined;
+    try {
+      for await (const state of progress.states(jobs, identity, ending.signal)) {
+        last = state;
+        await onProgress(state.finished ? 1 : (state.overallProgress ?? 0), messageOf(state));
+      }
+    } finally {
+      waiting.delete(end);
+      signal.removeEventListener('abort', end);
+      disconnect();
+    }
+    return { ...answer, ...(last && { progress: last }) };
+  }
+
+  async function execute(
+    tool: ToolOperation,
+    variables: Readonly<Record<string, unknown>>,
+    request: FastifyRequest,
+    identity: Identity,
+    signal: AbortSignal,
+  ): Promise<ToolAnswer> {
+    const info = subscriptions.requestTelemetry.of(request.raw);
+    info.name = operationName(tool.operation.name);
+    info.type = tool.operation.type;
+    const claim = subscriptions.claim(identity);
+    try {
+      checkNames(tool, variables);
+      checkVariables(variables);
+      const outcome = await subscriptions.single({ ...tool.operation, variables }, identity, signal, info, claim);
+      if ('errors' in outcome) return failure(outcome.errors);
+      const { data, errors } = outcome.answer;
+      return answerOf(tool, responseText({ data, ...(errors && { errors }) }, claim), variables);
+    } catch (error) {
+      return failure(JSON.parse(subscriptions.formatErrors(error, info)));
+    } finally {
+      claim.release();
+    }
+  }
+}
+
+/** @throws BadUserInput for an argument that the tool does not have: GraphQL would ignore it. */
+function checkNames({ input }: ToolOperation, variables: Readonly<Record<string, unknown>>): void {
+  const known = Object.keys(input.properties as object);
+  const unknown = Object.keys(variables).find(name => !known.includes(name));
+  if (unknown !== undefined)
+    throw new BadUserInput(unknown, `is not an argument; there are ${known.join(', ') || 'none'}`);
+}
+
+const messageOf = ({ jobs }: JobState) =>
+  jobs.map(({ workflowName, status }) => `${workflowName ?? 'job'}: ${status ?? 'unknown'}`).join(', ');
+
+function describe(tool: ToolOperation, progress: Parameters<typeof answerSchema>[1]): Tool {
+  const { operation, page } = tool;
+  const paging =
+    page &&
+    `Returns one page, of at most ${mostBytes} bytes. For more, call it again with the arguments in \`next\` added.`;
+  return {
+    name: operation.name,
+    description: [tool.description, ...(paging ? [paging] : [])].join('\n\n'),
+    inputSchema: tool.input,
+    outputSchema: answerSchema(tool, progress),
+    annotations: { readOnlyHint: operation.type === 'query', openWorldHint: false },
+  };
+}

@@ -13,7 +13,7 @@ import { dropIdleConnections } from './http/fastify.js';
 import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
 import { joinWorkers, type Listening, type RunningGateway, startWorkers } from './http/workers.js';
 import { createLogger } from './observability/logger.js';
-import { createMetrics, gaugeOldSeals, type Metrics } from './observability/metrics.js';
+import { createMetrics, gaugeBreakers, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnings, redisWarning } from './observability/warnings.js';
 import { livelyMs, type Sandbox, type SandboxOptions, startSandbox } from './sandbox/server.js';
@@ -64,7 +64,8 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     seams,
     report: (error, message) => log.error({ err: error }, message),
   });
-  const { sessions, exports } = built.services;
+  const { sessions, exports, upstream } = built.services;
+  gaugeBreakers(metrics, upstream.openBreakers);
   gaugeOldSeals(metrics, { session: sessions.outdated, endpoint: exports.outdated });
   const demoKey = sandbox && demoKeyOf(sandbox);
   const connections = createConnections();

@@ -82,7 +82,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
   const sdl = printSchemaWithDirectives(schema);
 
-  const budget = new MemoryBudget(seams.memory);
+  const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
   const loadShedding = createLoadShedding(config.loadShedding.requestsInFlight, undefined, budget);
   const concurrency = createConcurrencyLimit({
     targetDelayMs: config.loadShedding.eventLoopDelayMs,
@@ -120,6 +120,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     loadShedding,
     concurrency,
     requestTelemetry,
+    telemetry,
     budget,
     limits: createRateLimits(config.rateLimits, deps.shared?.redis, telemetry),
     proxyHeaders,
@@ -162,6 +163,12 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     const isOverloaded = loadShedding.reason() !== undefined;
     return { isReady: !isOverloaded, status: isOverloaded ? 'overloaded' : 'ready' };
   };
+  metrics.gauge(
+    'gateway_ready',
+    'Whether the gateway accepts new requests: 1 or 0. With several workers, whether all of them do',
+    () => (readiness().isReady ? 1 : 0),
+    'min',
+  );
   registerMonitoring(app, { readiness, readMetrics: config.adminPort === undefined ? deps.readMetrics : undefined });
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));

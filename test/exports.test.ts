@@ -1273,6 +1273,7 @@ describe('the record of exports', () => {
       admin,
     );
     expect(data.export).toEqual({ outcome: 'DELIVERED', result: { __typename: 'ExportDelivered' } });
+    expect(await counted(gateway.url, 'gateway_exports_total', { outcome: 'UNKNOWN' })).toBe(1);
   });
 
   test('lists client, user, endpoint, market, times and outcome, newest first, in pages', async () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -17,6 +18,33 @@ beforeAll(async () => {
   gateway = await startGateway({ env: { EXPLAIN: 'true', RESPONSE_CACHE: 'true' } });
 });
 afterAll(() => gateway.close());
+
+test('what can happen is counted as 0 before it happens, so that a rate sees its first time', async () => {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const zero = (name: string) =>
+    [...text.matchAll(new RegExp(`^${name}\\{\\w+="(\\w+)"\\} 0$`, 'gm'))].map(([, label]) => label);
+  expect({
+    shed: zero('gateway_shed_total'),
+    exports: zero('gateway_exports_total'),
+    cached: zero('gateway_kept_answers_total'),
+    malformed: zero('gateway_redis_malformed_total'),
+    leases: zero('gateway_live_lease_changes_total'),
+    listeners: zero('gateway_live_listeners'),
+  }).toEqual({
+    shed: ['concurrency', 'requests_in_flight', 'memory', 'connection'],
+    exports: ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'],
+    cached: ['memory', 'redis', 'flight'],
+    malformed: ['record', 'answer', 'message', 'state', 'generation'],
+    leases: ['taken', 'lost', 'released'],
+    listeners: ['websocket', 'sse', 'multipart'],
+  });
+});
+
+test('the metrics say that the gateway is ready, and which version it is', async () => {
+  expect(await counted(gateway.url, 'gateway_ready')).toBe(1);
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect(await counted(gateway.url, 'gateway_build_info', { version, node: process.version })).toBe(1);
+});
 
 test('reads are counted by endpoint family and source', async () => {
   const reads = (family: string, source: string) => counted(gateway.url, 'gateway_lookups_total', { family, source });

@@ -4,6 +4,8 @@ import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limit
 import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { counted } from './support/metrics.js';
+import { overWebsocket } from './support/streams.js';
 import { until } from './support/until.js';
 
 let sandbox: Sandbox;
@@ -61,6 +63,12 @@ describe('with as many requests in flight as there may be', () => {
         extensions: { code: 'RATE_LIMITED', retryable: true },
       },
     ]);
+    expect(await counted(gateway.url, 'gateway_ready')).toBe(0);
+    expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'requests_in_flight' })).toBe(1);
+    await overWebsocket(gateway.url, { query: quick }).ended;
+    const refused = (transport: string) =>
+      counted(gateway.url, 'gateway_requests_total', { transport, outcome: 'OVERLOADED' });
+    await until(async () => (await refused('http')) === 1 && (await refused('websocket')) === 1);
     const page = await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } });
     expect(page.status).toBe(503);
   });
@@ -207,7 +215,7 @@ describe('a process', () => {
 
   test('is overloaded while its heap stays full', () => {
     expect(afterSample(0.93)).toBeUndefined();
-    expect(afterSample(0.93)).toBe('heap');
+    expect(afterSample(0.93)).toBe('memory');
     expect(afterSample(0.5)).toBeUndefined();
   });
 });
@@ -229,6 +237,11 @@ test('a client that has all operations that may run gets 503, another client is 
     expect(other.status).toBe(200);
     expect(await statusOf(`${gateway.url}/graphql/assets/missing.js`)).toBe(404);
     const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    const refused = statuses.filter(status => status === 503).length;
+    expect(await counted(gateway.url, 'gateway_shed_total', { reason: 'concurrency' })).toBe(refused);
+    await until(
+      async () => (await counted(gateway.url, 'gateway_requests_total', { outcome: 'OVERLOADED' })) === refused,
+    );
     expect(new Set(statuses)).toEqual(new Set([200, 503]));
     expect(statuses.filter(status => status === 200).length).toBeGreaterThanOrEqual(256);
     expect((await ask('again')).status).toBe(200);

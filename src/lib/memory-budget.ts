@@ -32,10 +32,13 @@ function memoryBounds(heapLimit: number = getHeapStatistics().heap_size_limit): 
 export class MemoryBudget {
   readonly bounds: MemoryBounds;
   readonly #owners = new Map<string, number>();
+  readonly #onFull: () => void;
   #held = 0;
 
-  constructor(bounds: MemoryBounds = memoryBounds()) {
+  /** @param onFull called whenever something is refused because this process has no room. */
+  constructor(bounds: MemoryBounds = memoryBounds(), onFull = () => {}) {
     this.bounds = bounds;
+    this.#onFull = onFull;
   }
 
   /** In bytes, of all claims. */
@@ -51,7 +54,7 @@ export class MemoryBudget {
   /** The error if an owner must not start anything new; undefined if it may. */
   refusalFor(owner: string): Overloaded | RateLimited | undefined {
     if (this.#held === 0) return undefined;
-    if (this.isNearlyFull) return new Overloaded();
+    if (this.isNearlyFull) return this.#full();
     return (this.#owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull ? tooMuch() : undefined;
   }
 
@@ -62,8 +65,13 @@ export class MemoryBudget {
 
   /** @throws Overloaded, RateLimited if there is no room for so many more bytes. */
   check(owner: string, growth: number): void {
-    if (this.#held + growth > this.bounds.total) throw new Overloaded();
+    if (this.#held + growth > this.bounds.total) throw this.#full();
     if ((this.#owners.get(owner) ?? 0) + growth > this.bounds.perOwner) throw tooMuch();
+  }
+
+  #full(): Overloaded {
+    this.#onFull();
+    return new Overloaded();
   }
 
   /** Counts bytes without checking whether there is room. */

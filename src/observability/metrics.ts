@@ -1,12 +1,16 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Telemetry } from './telemetry.js';
+import { exportOutcomes, malformedKinds, shedReasons, type Telemetry } from './telemetry.js';
+import { version } from './version.js';
 
 /** The registry behind `/metrics`, and the functions that count events in it. */
 export interface Metrics {
   readonly registry: Registry;
   readonly telemetry: Omit<Telemetry, 'warn' | 'works' | 'redisWorks'>;
-  /** Adds a gauge whose value is read at each scrape. */
-  gauge(name: string, help: string, read: () => number): void;
+  /**
+   * Adds a gauge whose value is read at each scrape.
+   * @param aggregator makes one value of those of several workers: their sum, or the least.
+   */
+  gauge(name: string, help: string, read: () => number, aggregator?: 'sum' | 'min'): void;
 }
 
 /** Creates the metrics of one gateway, with the metrics of its Node process. */
@@ -14,9 +18,17 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'gateway_build_info',
+    help: 'Always 1; the labels have the versions of the gateway and of Node',
+    labelNames: ['version', 'node'],
+    // Replaced one by one, workers may have different versions: each has a series, whose value is 1.
+    aggregator: 'first',
+    registers,
+  }).set({ version, node: process.version }, 1);
   const requests = new Counter({
     name: 'gateway_requests_total',
-    help: 'Operations, by transport, name and outcome: ok, the code of the first error, or ABANDONED',
+    help: 'Operations, by transport, name and outcome: ok, the code of the first error, OVERLOADED for a refusal with 503, or ABANDONED',
     labelNames: ['transport', 'operation', 'outcome'],
     registers,
   });
@@ -80,6 +92,12 @@ export function createMetrics(): Metrics {
     labelNames: ['what'],
     registers,
   });
+  const shed = new Counter({
+    name: 'gateway_shed_total',
+    help: 'What was refused with 503, because the gateway has too much to do: requests, operations and fields, by reason',
+    labelNames: ['reason'],
+    registers,
+  });
   const pollers = new Gauge({
     name: 'gateway_live_pollers',
     help: 'Pollers in this process that read from the service for subscriptions',
@@ -99,16 +117,24 @@ export function createMetrics(): Metrics {
   });
   const exports = new Counter({
     name: 'gateway_exports_total',
-    help: 'Finished exports, by outcome',
+    help: 'Finished exports, by outcome; UNKNOWN: it could not be recorded',
     labelNames: ['outcome'],
     registers,
   });
+  // A rate does not see the step from no count to the first one.
+  for (const tier of ['memory', 'redis', 'flight'] as const) cachedResponses.inc({ tier }, 0);
+  for (const what of malformedKinds) malformed.inc({ what }, 0);
+  for (const reason of shedReasons) shed.inc({ reason }, 0);
+  for (const change of ['taken', 'lost', 'released']) leases.inc({ change }, 0);
+  for (const transport of ['websocket', 'sse', 'multipart']) listeners.set({ transport }, 0);
+  for (const outcome of exportOutcomes) exports.inc({ outcome }, 0);
   return {
     registry,
-    gauge(name, help, read) {
+    gauge(name, help, read, aggregator = 'sum') {
       new Gauge({
         name,
         help,
+        aggregator,
         registers,
         collect() {
           this.set(read());
@@ -135,6 +161,7 @@ export function createMetrics(): Metrics {
       redisFault: command => redisFaults.inc({ command }),
       rateLimitUnenforced: () => rateLimitUnenforced.inc(),
       malformed: what => malformed.inc({ what }),
+      shed: reason => shed.inc({ reason }),
       pollers: change => pollers.inc(change),
       leaseChange: change => leases.inc({ change }),
       listeners: (transport, change) => listeners.inc({ transport }, change),
@@ -147,6 +174,33 @@ export function createMetrics(): Metrics {
 async function removeOperation(counter: Counter<'operation'>, operation: string): Promise<void> {
   const { values } = await counter.get();
   for (const { labels } of values) if (labels.operation === operation) counter.remove(labels);
+}
+
+/** Adds a gauge of the circuit breakers. @param openBreakers those of each endpoint family that was called; called at each scrape. */
+export function gaugeBreakers({ registry }: Metrics, openBreakers: () => Iterable<OpenBreakers>): void {
+  new Gauge({
+    name: 'gateway_breaker_open',
+    help: 'Open circuit breakers, by endpoint family that was called: 1 or 0 for all credentials, and for how many single credentials',
+    labelNames: ['family', 'for'],
+    // The workers have breakers of their own.
+    aggregator: 'max',
+    registers: [registry],
+    collect() {
+      for (const { family, forAll, credentials } of openBreakers()) {
+        this.set({ family, for: 'all' }, forAll ? 1 : 0);
+        this.set({ family, for: 'credential' }, credentials);
+      }
+    },
+  });
+}
+
+/** The open circuit breakers of an endpoint family. */
+export interface OpenBreakers {
+  readonly family: string;
+  /** Whether it is open for all credentials. */
+  readonly forAll: boolean;
+  /** For how many credentials it is open. */
+  readonly credentials: number;
 }
 
 /**

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Context,
@@ -16,12 +15,10 @@ import {
 import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
 import type { Span, Tracing } from './operation-info.js';
 import type { Telemetry } from './telemetry.js';
+import { version } from './version.js';
 import { failureInWords } from './warnings.js';
 
 const serviceName = 'market-intelligence-gateway';
-const { version }: { readonly version: string } = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-);
 /** The subject of the warning that traces are lost. */
 const collector = 'OTEL_EXPORTER_OTLP_ENDPOINT';
 /** A span whose export fails has failed by then, in milliseconds. OpenTelemetry does not say when an export succeeds. */

@@ -7,7 +7,14 @@ import type { ProxyHeaders } from '../lib/network.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
 import type { Stage } from '../lib/pipeline.js';
 import { type ClientApp, clientAppOf } from './client-app.js';
-import { newOperationInfo, type OperationInfo, type Span, type Tracing, type Transport } from './operation-info.js';
+import {
+  newOperationInfo,
+  type OperationInfo,
+  overloadedOutcome,
+  type Span,
+  type Tracing,
+  type Transport,
+} from './operation-info.js';
 import type { OperationNames } from './operation-names.js';
 import { operationAttributes, requestAttributes } from './request-attributes.js';
 import type { Telemetry } from './telemetry.js';
@@ -122,7 +129,7 @@ export function createRequestTelemetry({
     const isStream = transport === 'sse' || transport === 'multipart';
     const isAnswered = isStream ? response.headersSent : response.writableFinished;
     if (transport !== undefined && !isAnswered) operation.outcome = 'ABANDONED';
-    operation.outcome ??= outcomeOfStatus(status);
+    else operation.outcome = outcomeOf(operation, status);
     const { id: requestId, name, outcome } = operation;
     if (transport !== undefined && (name !== undefined || outcome !== 'ok')) {
       telemetry.request(transport, names.labelOf(operation), outcome, transport === 'http' ? milliseconds : undefined);
@@ -163,7 +170,7 @@ export function createRequestTelemetry({
         id: operation.id,
         app: operation.app,
         refused(status) {
-          const outcome = status === undefined ? 'ABANDONED' : (operation.outcome ?? outcomeOfStatus(status));
+          const outcome = status === undefined ? 'ABANDONED' : outcomeOf(operation, status);
           if (isTransport) telemetry.request('websocket', 'none', outcome, undefined);
           logEnd(status, { outcome }, 'Answered');
         },
@@ -194,7 +201,7 @@ const transports: ReadonlyMap<string, Transport> = new Map([
 ]);
 
 /** Outcomes that are faults of the gateway or of the service. All others are mistakes of the client, refusals, or a client that has gone. */
-const faults = /^(INTERNAL_|UPSTREAM_)/;
+const faults = /^(INTERNAL_|UPSTREAM_|OVERLOADED)/;
 
 function endOperationSpan(operation: OperationInfo): void {
   const { span, type, outcome = 'ok' } = operation;
@@ -210,8 +217,10 @@ const loggedOf = ({ app, span }: OperationInfo) => ({
   ...span?.logged,
 });
 
-/** For a response that no execution has set the outcome of. */
-function outcomeOfStatus(status: number): string {
+/** The status tells the outcome where no execution has set it, and a gateway with too much to do from a client with too many requests. */
+function outcomeOf({ outcome }: OperationInfo, status: number): string {
+  if (outcome === 'RATE_LIMITED' && status === 503) return overloadedOutcome;
+  if (outcome !== undefined) return outcome;
   if (status < 400) return 'ok';
   return status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR';
 }

@@ -4,17 +4,23 @@ import type { Source } from './response-metadata.js';
 /** How an upstream call ended: a reply of any status, or none. */
 export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 
-/** How an export can end. */
-type ExportOutcome = 'DELIVERED' | 'REJECTED' | 'FAILED';
+/** How an export can end. `UNKNOWN`: the outcome could not be recorded. */
+export const exportOutcomes = ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'] as const;
+type ExportOutcome = (typeof exportOutcomes)[number];
 
 /** What can be malformed in Redis: a record, a whole response, a message on a channel, the state of a subscription, the generation of a tag. */
-export type Malformed = 'record' | 'answer' | 'message' | 'state' | 'generation';
+export const malformedKinds = ['record', 'answer', 'message', 'state', 'generation'] as const;
+export type Malformed = (typeof malformedKinds)[number];
+
+/** Why an overloaded gateway refuses: too many operations at once or requests in flight, no memory, or too many requests on one connection. */
+export const shedReasons = ['concurrency', 'requests_in_flight', 'memory', 'connection'] as const;
+export type ShedReason = (typeof shedReasons)[number];
 
 /** Counts what happens below the server. A function is called once for each event, and must not throw. */
 export interface Telemetry {
   upstreamCall(call: { family: string; outcome: CallOutcome; status: number | null; milliseconds: number }): void;
   /**
-   * A request or operation was answered. `outcome` is `ok`, the code of its first error, or `ABANDONED`. A subscription has no duration.
+   * A request or operation was answered. `outcome` is `ok`, the code of its first error, `OVERLOADED`, or `ABANDONED`. A subscription has no duration.
    */
   request(transport: Transport, operation: string, outcome: string, milliseconds: number | undefined): void;
   /** In mode `log` of trusted documents, an operation was executed that mode `only` would refuse. */
@@ -48,6 +54,8 @@ export interface Telemetry {
   works(subject: string, part?: string, afterMs?: number): void;
   /** Something in Redis was ignored, because it was changed or not written by a gateway of this fleet. */
   malformed(what: Malformed): void;
+  /** Something was refused, because the gateway has too much to do. */
+  shed(reason: ShedReason): void;
   /** A poller started, or ended. */
   pollers(change: 1 | -1): void;
   /** This process acquired a lease, lost it to the clock or to another process, or released it. */

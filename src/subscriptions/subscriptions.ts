@@ -1,11 +1,17 @@
 import type { Credential, Scope } from '../auth/credentials.js';
 import type { RequestIdentity } from '../context.js';
-import { Forbidden } from '../errors.js';
+import { Forbidden, Overloaded } from '../errors.js';
 import { responseText } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestLimits } from '../http/limits/request-limits.js';
+import { causeOf } from '../http/mask-error.js';
 import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
-import { type OperationInfo, operationName, outcomeOfErrors } from '../observability/operation-info.js';
+import {
+  type OperationInfo,
+  operationName,
+  outcomeOfErrors,
+  overloadedOutcome,
+} from '../observability/operation-info.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { ConnectionCounts, type SubscriptionLimits } from './limits.js';
@@ -165,7 +171,7 @@ export function createSubscriptions(
     },
     formatErrors(error, operationInfo) {
       const errors = executor.masked(error);
-      operationInfo.outcome = outcomeOfErrors(errors);
+      operationInfo.outcome = causeOf(error) instanceof Overloaded ? overloadedOutcome : outcomeOfErrors(errors);
       return JSON.stringify(errors);
     },
   };

@@ -20,5 +20,6 @@ export const silentTelemetry: Telemetry = {
   pollers() {},
   leaseChange() {},
   listeners() {},
+  shed() {},
   exported() {},
 };

@@ -46,6 +46,11 @@ export class Breaker {
     return performance.now() < this.#openUntil;
   }
 
+  /** For how many scopes it is open. */
+  get openScopes(): number {
+    return [...this.#opened].filter(scope => scope.isOpen).length;
+  }
+
   /** A scope's breaker opened. */
   openedFor(scope: ScopeBreaker): void {
     this.#opened.add(scope);

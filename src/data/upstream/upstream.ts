@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { Abandoned, UpstreamFailure, UpstreamTimeout } from '../../errors.js';
 import type { Waiter } from '../../lib/bulkhead.js';
+import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
@@ -29,6 +30,8 @@ export interface Upstream {
    * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; Abandoned if the signal aborted.
    */
   send(request: UpstreamRequest, auth: CallAuth, signal?: AbortSignal): Promise<Reply>;
+  /** The open circuit breakers of each endpoint family that was called. */
+  openBreakers(): OpenBreakers[];
   close(): Promise<void>;
 }
 
@@ -62,6 +65,8 @@ export function createUpstream(
         new Call(deps, { request, auth, origin, breaker, signal }, resolve, reject).begin();
       });
     },
+    openBreakers: () =>
+      [...breakers].map(([family, { isOpen, openScopes }]) => ({ family, forAll: isOpen, credentials: openScopes })),
     close: origins.close,
   };
 }

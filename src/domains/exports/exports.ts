@@ -196,11 +196,17 @@ export function createExports(deps: ExportsDeps): Exports {
           false,
         );
       });
-    const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);
-    telemetry.exported(outcome.kind);
-    const end = { attempts, outcome, finishedAt: new Date().toISOString() };
-    await recordProgress({ ...end, outcome: storedOutcome(outcome) }).catch(report);
-    return { ...record, ...end };
+    let known: ExportOutcome['kind'] | 'UNKNOWN' = 'UNKNOWN';
+    try {
+      const { attempts, outcome } = await deliver(call, { guard, startTimer }, recordAttempts);
+      const end = { attempts, outcome, finishedAt: new Date().toISOString() };
+      await recordProgress({ ...end, outcome: storedOutcome(outcome) }).then(() => {
+        known = outcome.kind;
+      }, report);
+      return { ...record, ...end };
+    } finally {
+      telemetry.exported(known);
+    }
   }
 
   return {

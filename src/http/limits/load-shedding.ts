@@ -1,10 +1,11 @@
 import { getHeapStatistics } from 'node:v8';
 import type { MemoryBudget } from '../../lib/memory-budget.js';
+import type { ShedReason } from '../../observability/telemetry.js';
 
 /** Decides whether this process has memory for new work. How much work runs at once is the matter of `ConcurrencyLimit`. */
 export interface LoadShedding {
   /** Why new work is refused now; undefined: it is accepted. */
-  reason(): 'heap' | 'answers' | 'requests in flight' | undefined;
+  reason(): Extract<ShedReason, 'memory' | 'requests_in_flight'> | undefined;
   /** Requests in flight. */
   readonly inFlight: number;
   /** Counts a request as in flight until the returned function is called. It may be called again. */
@@ -31,9 +32,8 @@ export function createLoadShedding(
   const timer = setInterval(sample, sampleMs).unref();
   return {
     reason() {
-      if (full >= samplesInARow) return 'heap';
-      if (budget?.isNearlyFull) return 'answers';
-      return inFlight >= mostInFlight ? 'requests in flight' : undefined;
+      if (full >= samplesInARow || budget?.isNearlyFull) return 'memory';
+      return inFlight >= mostInFlight ? 'requests_in_flight' : undefined;
     },
     get inFlight() {
       return inFlight;

@@ -10,6 +10,7 @@ import { networkOf, type ProxyHeaders } from '../../lib/network.js';
 import { pathOf } from '../../lib/path.js';
 import type { Handler, Stage } from '../../lib/pipeline.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
+import type { ShedReason, Telemetry } from '../../observability/telemetry.js';
 import type { Connections } from '../connections.js';
 import { monitoringPaths } from '../monitoring/routes.js';
 import { watchBody } from '../request-body.js';
@@ -39,6 +40,7 @@ interface RequestLimitsDeps {
   readonly loadShedding: LoadShedding;
   readonly concurrency: ConcurrencyLimit;
   readonly requestTelemetry: Pick<RequestTelemetry, 'of'>;
+  readonly telemetry: Pick<Telemetry, 'shed'>;
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
@@ -63,6 +65,7 @@ export function createRequestLimits({
   loadShedding,
   concurrency,
   requestTelemetry,
+  telemetry,
   connections,
   budget,
   limits,
@@ -71,6 +74,12 @@ export function createRequestLimits({
 }: RequestLimitsDeps): RequestLimits {
   /** The error that refuses a request; null where the request is allowed. */
   const verdicts = new Attached<GatewayError | null>();
+
+  /** The error that refuses what is too much, which is counted. */
+  function shed(reason: ShedReason): Overloaded {
+    telemetry.shed(reason);
+    return new Overloaded();
+  }
 
   const leaves = new Attached<() => void>();
   const ends = new Attached<() => void>();
@@ -110,7 +119,7 @@ export function createRequestLimits({
       ended() {
         if (!isCounted || response.destroyed) return;
         // Many requests may have been allowed before their bodies arrived.
-        if (loadShedding.reason() === 'requests in flight') throw new Overloaded();
+        if (loadShedding.reason() === 'requests_in_flight') throw shed('requests_in_flight');
         enter(request);
       },
     });
@@ -145,7 +154,7 @@ export function createRequestLimits({
     const reason = loadShedding.reason();
     if (reason !== undefined) {
       addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
-      return new Overloaded();
+      return shed(reason);
     }
     if (response !== undefined) receive(request, response);
     return andThen(
@@ -159,6 +168,7 @@ export function createRequestLimits({
    * headers for pages of other origins.
    */
   function refuseExecution(request: IncomingMessage, response: ServerResponse, fastify: Handler): MaybePromise<void> {
+    telemetry.shed('concurrency');
     if (request.headers.origin !== undefined) {
       addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
       verdicts.set(request, overloaded);
@@ -173,7 +183,7 @@ export function createRequestLimits({
     stage: (next, fastify) => (request, response) => {
       if (connections.isOverBound(request)) {
         addEarlyHeader(request, 'connection', 'close');
-        verdicts.set(request, new Overloaded());
+        verdicts.set(request, shed('connection'));
         return fastify(request, response);
       }
       if (isOpen(request)) return next(request, response);
@@ -210,14 +220,15 @@ export function createRequestLimits({
     },
 
     async countOperation(address, scope) {
-      return loadShedding.reason() === undefined ? countOf(address, scope) : new Overloaded();
+      const reason = loadShedding.reason();
+      return reason === undefined ? countOf(address, scope) : shed(reason);
     },
 
     streams: finish,
 
     beginOperation(address, scope) {
       const end = concurrency.begin(clientOf(address, scope));
-      if (end === undefined) throw new Overloaded();
+      if (end === undefined) throw shed('concurrency');
       return end;
     },
   };

@@ -27,6 +27,7 @@ import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
 import { registerWebSafety } from './http/web-safety.js';
+import { cacheBytes } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
 import type { Metrics } from './observability/metrics.js';
@@ -62,8 +63,6 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   readonly seams: ServerSeams;
 }
 
-/** The memory for cached responses. */
-const responseCacheBytes = 32 * 1024 * 1024;
 /** A request may need this many upstream calls in sequence, each of which may take the whole `UPSTREAM_TIMEOUT_MS`. */
 export const callsInARow = 3;
 
@@ -128,7 +127,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   });
   const { shared, generations } = deps;
   const store = config.responseCache
-    ? createResponseCacheStore({ bytes: responseCacheBytes, shared, generations, telemetry })
+    ? createResponseCacheStore({ bytes: cacheBytes, shared, generations, telemetry })
     : undefined;
   const responseCache =
     store &&

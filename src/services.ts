@@ -28,6 +28,7 @@ import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
 import { lifetimesOf } from './graphql/lifetimes.js';
+import { cacheBytes } from './lib/heap.js';
 import type { Tracing } from './observability/operation-info.js';
 import type { Telemetry } from './observability/telemetry.js';
 
@@ -63,9 +64,6 @@ export interface BuiltServices {
   close(): Promise<void>;
 }
 
-/** The memory for cached reads. */
-const memoryBytes = 32 * 1024 * 1024;
-
 /** Builds everything that lives as long as the process, below the server, in the order of dependence. */
 export async function createServices(config: Config, deps: ServicesDeps): Promise<BuiltServices> {
   const { schema, teams, telemetry, tracing, seams } = deps;
@@ -82,7 +80,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
   };
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
   const purges = redis === undefined ? noPurges : sharedPurges(redis, fleet, telemetry);
-  const tiers = { memory: new MemoryTier(memoryBytes), redis: shared && new RedisTier(shared) };
+  const tiers = { memory: new MemoryTier(cacheBytes), redis: shared && new RedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
   const times = timesFor(config.pollIntervalMs);
   const leases = shared === undefined ? localLeaseStore(times) : redisLeaseStore(shared, times);

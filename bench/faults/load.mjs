@@ -4,12 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Agent, request } from 'undici';
 
-const lanes = 8;
-const pauseMs = 20;
 /** Longer than the gateway takes at most. */
 const patienceMs = 15_000;
 const codes = new Set(['UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE', 'UPSTREAM_INVALID_RESPONSE', 'RATE_LIMITED']);
-const key = { 'x-api-key': 'demo-key-subscribed' };
 
 /** Each read has a unique time long before all events, so the cache answers none of them and all have the same response. */
 const cold = number =>
@@ -19,29 +16,35 @@ const warm = '{ market(id: 1) { name } }';
 const write =
   'mutation { reviewCompanies(input: { marketId: 4, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }';
 
-let asked = 0;
-const kinds = [() => cold(asked), () => warm, () => cold(asked), () => warm, () => write];
+/** @typedef {{ query: string, key?: string, extensions?: object }} Request */
 
-/** @param {string} origin @param {string} query @param {Agent} dispatcher */
-async function post(origin, query, dispatcher) {
-  const { statusCode, body } = await request(`${origin}/graphql`, {
+let asked = 0;
+/** @type {((number: number) => Request)[]} */
+const everyday = [cold, () => warm, cold, () => warm, () => write].map(queryOf => number => ({
+  query: queryOf(number),
+}));
+
+/** @param {string} origin @param {Request} sent @param {Agent} dispatcher */
+async function post(origin, { key = 'demo-key-subscribed', ...sent }, dispatcher) {
+  const { statusCode, headers, body } = await request(`${origin}/graphql`, {
     dispatcher,
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...key },
-    body: JSON.stringify({ query }),
+    headers: { 'content-type': 'application/json', 'x-api-key': key },
+    body: JSON.stringify(sent),
   });
-  return { status: statusCode, json: JSON.parse(await body.text()) };
+  return { status: statusCode, retryAfter: headers['retry-after'], text: await body.text() };
 }
 
 /** The right answers, from a system that is well. @param {string} origin */
-export async function rightAnswers(origin) {
+export async function rightAnswers(origin, kinds = everyday) {
   const dispatcher = new Agent();
   const right = [];
   for (const kind of kinds) {
     asked += 1;
-    const { json } = await post(origin, kind(), dispatcher);
-    if (json.errors !== undefined) throw new Error(`A well system answers ${JSON.stringify(json.errors)}`);
-    right.push(json.data);
+    const { text } = await post(origin, kind(asked), dispatcher);
+    const { data, errors } = JSON.parse(text);
+    if (errors !== undefined) throw new Error(`A well system answers ${JSON.stringify(errors)}`);
+    right.push({ text, data });
   }
   await dispatcher.close();
   return right;
@@ -49,11 +52,16 @@ export async function rightAnswers(origin) {
 
 /**
  * Load until `stop`.
- * @param {string} origin @param {unknown[]} right
- * @param {{ repeats?: boolean, apart?: boolean }} [how] `repeats`: what broke is asked once more, as clients do; `apart`: no two requests are
- * equal, so that each is executed and none answered with a whole answer that was kept
+ * @param {string} origin @param {{ text: string, data: unknown }[]} right
+ * @param {{ repeats?: boolean, apart?: boolean, kinds?: ((number: number) => Request)[], lanes?: number, pauseMs?: number }} [how] `repeats`:
+ * what broke is asked once more, as clients do; `apart`: no two requests are equal, so that each is executed and none answered with a whole
+ * answer that was kept; `lanes`: clients, each of which rests for `pauseMs` after an answer
  */
-export function startLoad(origin, right, { repeats = false, apart = false } = {}) {
+export function startLoad(
+  origin,
+  right,
+  { repeats = false, apart = false, kinds = everyday, lanes = 8, pauseMs = 20 } = {},
+) {
   const dispatcher = new Agent({ headersTimeout: patienceMs, bodyTimeout: patienceMs });
   const totals = { sent: 0, right: 0, typed: 0, lost: 0, repeated: 0 };
   /** What the first lost ones came to. @type {string[]} */
@@ -61,33 +69,46 @@ export function startLoad(origin, right, { repeats = false, apart = false } = {}
   let lastBadAt = 0;
   let stopped = false;
 
-  async function outcomeOf(origin, which, query, mayRepeat) {
+  async function outcomeOf(origin, which, sent, mayRepeat) {
     try {
-      const { status, json } = await post(origin, query, dispatcher);
+      const { status, retryAfter, text } = await post(origin, sent, dispatcher);
+      if (text === right[which].text) return 'right';
+      const json = JSON.parse(text);
       if (json.errors?.length > 0) {
-        if (json.errors.every(({ extensions }) => codes.has(extensions?.code))) return 'typed';
+        const tellsWhen = status !== 503 || retryAfter !== undefined;
+        if (tellsWhen && json.errors.every(({ extensions }) => codes.has(extensions?.code))) return 'typed';
         losses.push(`${status} ${JSON.stringify(json.errors)}`);
         return 'lost';
       }
-      if (isDeepStrictEqual(json.data, right[which])) return 'right';
-      losses.push(`${status} ${JSON.stringify(json)}`);
+      if (isDeepStrictEqual(json.data, right[which].data)) return 'right';
+      losses.push(`${status} ${text.slice(0, 500)}`);
     } catch (error) {
       if (mayRepeat) {
         totals.repeated += 1;
-        return outcomeOf(origin, which, query, false);
+        return outcomeOf(origin, which, sent, false);
       }
-      losses.push(`${query.split(' ')[0]}: ${error.code ?? ''} ${error.message}`);
+      losses.push(`${sent.query.split(' ')[0]}: ${error.code ?? ''} ${error.message}`);
     }
     return 'lost';
   }
 
+  // All connections first: Node accepts one in each turn of its event loop, and the turns of a busy gateway are long.
+  const connected = Promise.all(
+    Array.from({ length: lanes }, async () => (await request(`${origin}/healthz`, { dispatcher })).body.dump()),
+  );
   const all = Array.from({ length: lanes }, async () => {
+    await connected;
     while (!stopped) {
       asked += 1;
       const which = asked % kinds.length;
-      const query = `${kinds[which]?.() ?? ''}${apart ? ` # ${asked}` : ''}`;
+      const sent = kinds[which](asked);
       totals.sent += 1;
-      const outcome = await outcomeOf(origin, which, query, repeats);
+      const outcome = await outcomeOf(
+        origin,
+        which,
+        apart ? { ...sent, query: `${sent.query} # ${asked}` } : sent,
+        repeats,
+      );
       totals[outcome] += 1;
       if (outcome !== 'right') lastBadAt = performance.now();
       await sleep(pauseMs);

@@ -6,7 +6,10 @@ import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { embeddings, flagship } from '../lib/answer.mjs';
+import { start } from '../lib/processes.mjs';
 import { rightAnswers, startLoad } from './load.mjs';
+import { canLimitMemory, createMemoryGroup } from './memory-group.mjs';
 import { copyWithOtherModels } from './other-models.mjs';
 import { endAll, freePort, until } from './processes.mjs';
 import { folder, startBalancer, startGateway, startRedis, startSandbox } from './servers.mjs';
@@ -19,6 +22,8 @@ const demoKey = 'demo-key-subscribed';
 const demoHash = `sha256:${createHash('sha256').update(demoKey).digest('hex')}`;
 const quietMs = 1_000;
 const faultMs = 4_000;
+/** Memory fills up slowly. */
+const crowdMs = 20_000;
 /** A breaker rests for five seconds. */
 const afterMs = 9_000;
 
@@ -74,10 +79,36 @@ const logging = async () => {
   });
   return { sandbox, redis, gateway, url: gateway.url };
 };
+const workers = async () => {
+  const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
+  const gateway = await startGateway(sandbox, redis.url, { env: { WORKERS: '2' } });
+  return { sandbox, redis, gateway, url: gateway.url };
+};
 const withClock = async () => {
   const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
   const gateway = await startGateway(sandbox, redis.url, { flags: ['--import', `${top}bench/faults/clock.mjs`] });
   return { sandbox, redis, gateway, url: gateway.url };
+};
+
+const memoryMiB = 256;
+/** Of ten requests: repeated ones, known documents over cached records, cold ones, and big ones. */
+const mixed = [
+  ...Array(5).fill(number => ({ query: flagship, key: `client-${(number * 7) % 200}` })),
+  ...Array(2).fill(number => ({ query: flagship, key: `client-${number % 200}`, extensions: { number } })),
+  ...Array(2).fill(number => ({ query: flagship, key: `new-${number}` })),
+  number => ({ query: embeddings, key: `client-${number % 200}`, extensions: { number } }),
+];
+/** A gateway in a container of 256 MB, started by npm start. Its service has big bodies. */
+const withLittleMemory = async () => {
+  const group = createMemoryGroup(memoryMiB * 1024 * 1024);
+  const [stub, adminPort] = await Promise.all([start({ args: ['lib/stub.mjs'], cwd: `${top}bench` }), freePort()]);
+  const options = { env: { ADMIN_PORT: String(adminPort) }, within: group.enter };
+  const gateway = await startGateway({ origin: `${stub.origin}/full` }, undefined, options);
+  const end = async () => {
+    await stub.stop();
+    group.remove();
+  };
+  return { group, gateway, url: gateway.url, load: { kinds: mixed }, end };
 };
 
 /** How many commands failed, by the gateway's own count: whether a fault of Redis was felt at all. */
@@ -86,6 +117,9 @@ async function redisFaultsOf({ url }) {
   const counts = text.matchAll(/^gateway_redis_faults_total\{.*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
+
+const workersOf = ({ process: { child } }) =>
+  readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 
 const told =
   rule =>
@@ -131,7 +165,7 @@ async function logged({ gateway }, line) {
   if (gateway.process.stderr.includes(password)) throw new Error('The log has the password of Redis');
 }
 
-/** Each fault runs from its beginning to its end. `repeats` and `apart`: see `startLoad`. */
+/** Each fault runs from its beginning to its end. `repeats` and `apart`: see `startLoad`. What `run` returns is added to the load's counts. */
 const faults = [
   { name: 'service slow (800 ms)', place: one, run: told({ delayMs: 800 }) },
   { name: 'service silent', place: one, run: told({ hang: true }) },
@@ -279,6 +313,19 @@ const faults = [
     run: ({ gateways }) => replaceAll(gateways, `${top}dist/`),
   },
   {
+    name: 'one of two workers killed with SIGKILL, twice (repeated by the client)',
+    place: workers,
+    repeats: true,
+    async run({ gateway }) {
+      for (let round = 1; round <= 2; round += 1) {
+        process.kill(workersOf(gateway)[0], 'SIGKILL');
+        await until(async () => workersOf(gateway).length === 1);
+        await until(async () => workersOf(gateway).length === 2);
+        await sleep(faultMs / 2);
+      }
+    },
+  },
+  {
     name: 'rolling upgrade of three gateways to other models, and rollback',
     place: fleet,
     apart: true,
@@ -291,22 +338,42 @@ const faults = [
       if (after !== before) throw new Error(`The registry held ${before}, and holds ${after}`);
     },
   },
+  {
+    name: `400 more clients with mixed traffic for ${crowdMs / 1_000} s, in a container of ${memoryMiB} MB`,
+    needs: canLimitMemory,
+    place: withLittleMemory,
+    async run({ gateway, group, url, load, right }) {
+      const { pid } = gateway.process.child;
+      const crowd = startLoad(url, right, { ...load, lanes: 400, pauseMs: 0 });
+      await sleep(crowdMs);
+      const result = await crowd.stop(performance.now());
+      if (group.kills() > 0 || gateway.process.child.pid !== pid) throw new Error('The gateway was killed');
+      const [, kibibytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+      process.stderr.write(`Resident: ${(kibibytes / 1024).toFixed()} MiB at most\n`);
+      if (!(kibibytes < memoryMiB * 1024)) throw new Error(`The gateway took ${kibibytes} KiB`);
+      return result;
+    },
+  },
 ];
 
 const rows = [];
+const chosen = faults.filter(({ name }) => name.includes(values.only));
+const possible = chosen.filter(({ needs }) => needs?.() ?? true);
 try {
-  for (const { name, place, run, repeats, apart } of faults.filter(each => each.name.includes(values.only))) {
+  for (const { name, place, run, repeats, apart } of possible) {
     const made = await place();
-    const right = await rightAnswers(made.url);
-    const load = startLoad(made.url, right, { repeats, apart });
+    const right = await rightAnswers(made.url, made.load?.kinds);
+    const load = startLoad(made.url, right, { repeats, apart, ...made.load });
     await sleep(quietMs);
-    await run(made);
+    const more = (await run({ ...made, right })) ?? {};
     const liftedAt = performance.now();
     await sleep(afterMs);
     const result = await load.stop(liftedAt);
+    for (const count of ['sent', 'right', 'typed', 'lost', 'repeated']) result[count] += more[count] ?? 0;
     const redisFaults = made.gateway && (await redisFaultsOf(made.gateway));
     for (const { admin } of [made.redis ?? [], made.nodes ?? []].flat()) admin.disconnect();
     await endAll();
+    await made.end?.();
     rows.push({ name, ...result });
     process.stderr.write(`${name}: ${JSON.stringify({ ...result, redisFaults })}\n`);
   }
@@ -325,7 +392,10 @@ const table = [
   ),
 ].join('\n');
 process.stdout.write(`${table}\n`);
-if (values.only === '') {
+for (const { name } of chosen) {
+  if (!rows.some(row => row.name === name)) process.stderr.write(`Not run, because only root can: ${name}\n`);
+}
+if (rows.length === faults.length) {
   const file = `${top}docs/faults.md`;
   const intro = readFileSync(file, 'utf8').split('\n|')[0]?.trimEnd();
   writeFileSync(file, `${intro}\n\n${table}\n`);

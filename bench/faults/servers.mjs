@@ -1,11 +1,12 @@
 // The servers of a fleet, as processes.
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { answers, freePort, Process } from './processes.mjs';
 
 const top = new URL('../..', import.meta.url).pathname;
+const startScript = JSON.parse(readFileSync(`${top}package.json`, 'utf8')).scripts.start;
 /** Where the servers keep their files. Who starts them removes it. */
 export const folder = mkdtempSync(join(tmpdir(), 'faults-'));
 
@@ -55,8 +56,11 @@ export async function startRedis(...args) {
   return { process: server, url, port, admin };
 }
 
-/** @param {{ flags?: string[], env?: Record<string, string> }} [options] */
-export async function startGateway(sandbox, redisUrl, { flags = [], env = {} } = {}) {
+/**
+ * @param {{ flags?: string[], env?: Record<string, string>, within?: string }} [options] `within`: what a shell does first, before it starts the
+ * gateway as `npm start` does
+ */
+export async function startGateway(sandbox, redisUrl, { flags = [], env = {}, within } = {}) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const environment = {
@@ -71,8 +75,9 @@ export async function startGateway(sandbox, redisUrl, { flags = [], env = {} } =
     ...env,
   };
   const gateway = new Process({
-    command: process.execPath,
-    args: [...flags, `${top}dist/main.js`],
+    ...(within === undefined
+      ? { command: process.execPath, args: [...flags, `${top}dist/main.js`] }
+      : { command: 'sh', args: ['-c', `cd ${top} && ${within} && ${startScript}`] }),
     env: environment,
     ready: () => answers(`${url}/readyz`),
   });

@@ -6,6 +6,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Config } from '../config/config.js';
 import { reasonOf } from '../config/configuration-error.js';
+import { heapFlags } from '../lib/heap.js';
 import { createLogger } from '../observability/logger.js';
 import { type AdminListener, type Readiness, startAdminListener } from './monitoring/admin-listener.js';
 
@@ -63,7 +64,9 @@ export async function startWorkers(config: Config): Promise<Workers> {
     return lastMetrics;
   }
 
-  cluster.setupPrimary({ exec: fileURLToPath(new URL('../main.js', import.meta.url)), args: [] });
+  // The workers share the memory. Of two flags for the same, the last one counts.
+  const execArgv = [...process.execArgv, ...heapFlags(config.workers)];
+  cluster.setupPrimary({ exec: fileURLToPath(new URL('../main.js', import.meta.url)), args: [], execArgv });
 
   /** Starts a worker, and waits until it listens. @throws Error if it ends before. */
   async function startWorker(): Promise<Worker> {

@@ -1,5 +1,5 @@
-import { getHeapStatistics } from 'node:v8';
 import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
+import { heapLimit } from './heap.js';
 
 /** How many bytes may be held at a time: by the whole process, by one owner, and by one response. */
 export interface MemoryBounds {
@@ -18,8 +18,7 @@ const worthMeasuring = 256 * 1024;
 /** In bytes. A smaller response is not counted: the number of requests in flight bounds how many there are. */
 export const worthCounting = 16 * 1024;
 
-/** @param heapLimit the most that V8 lets the heap grow to, in bytes. */
-function memoryBounds(heapLimit: number = getHeapStatistics().heap_size_limit): MemoryBounds {
+function memoryBounds(): MemoryBounds {
   const total = Math.floor(Math.min(heapLimit / 4, 512 * mebibyte));
   return { total, perOwner: total / 2, perResponse: Math.min(total / 4, 64 * mebibyte) };
 }

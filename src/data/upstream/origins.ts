@@ -1,8 +1,8 @@
-import { getHeapStatistics } from 'node:v8';
 import { type Dispatcher, Pool } from 'undici';
 import { carry } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
+import { heapLimit } from '../../lib/heap.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
 import { ByteBudget, type Exchange, type ReplyLimits } from './exchange.js';
 import { bodyBoundsOf } from './reply.js';
@@ -32,7 +32,7 @@ export interface Origin {
 
 const waitingPerConnection = 32;
 /** In bytes, for the bodies of all replies that are being received, from all origins. A small heap allows fewer: the bodies are parsed there. */
-const receiveBudgetBytes = Math.min(getHeapStatistics().heap_size_limit / 8, 256 * 1024 * 1024);
+const receiveBudgetBytes = Math.min(heapLimit / 8, 256 * 1024 * 1024);
 
 /** The environment variable that sets an address. */
 export const addressVariables: Record<Address, string> = {

@@ -1,4 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
+import { heapLimit } from '../../lib/heap.js';
 import type { MemoryBudget } from '../../lib/memory-budget.js';
 import type { ShedReason } from '../../observability/telemetry.js';
 
@@ -52,6 +53,5 @@ export function createLoadShedding(
 
 /** The used part of the largest heap, 0 to 1. */
 function usedShareOfHeap(): number {
-  const { used_heap_size, heap_size_limit } = getHeapStatistics();
-  return used_heap_size / heap_size_limit;
+  return getHeapStatistics().used_heap_size / heapLimit;
 }

@@ -1,0 +1,35 @@
+import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
+
+const mebibyte = 1024 * 1024;
+/** What a process takes outside its heap before it serves anything: programs, libraries, the thread for probes. */
+const programBytes = 96 * mebibyte;
+/** The heap's part of the rest. Bodies and sockets are outside the heap. */
+const heapPart = 0.6;
+/** A smaller heap would hardly hold the program. */
+const smallestHeap = 96 * mebibyte;
+/** What the first process of several takes. */
+const firstProcessBytes = 128 * mebibyte;
+
+/** The most that V8 lets the heap of this process grow to, in bytes. The bounds of what a gateway holds are shares of it. */
+export const heapLimit = getHeapStatistics().heap_size_limit;
+
+/** The most for one of the caches of this process, in bytes. */
+export const cacheBytes = Math.min(heapLimit / 16, 32 * mebibyte);
+
+/**
+ * The flag with which Node's heap fits into the memory that the gateways of a container or machine share. V8 takes 256 MB for the heap of a small
+ * container, which is too much below 530 MB. Empty where the heap that V8 chooses fits.
+ * @param workers 0: there is only one process.
+ * @param memory in bytes.
+ */
+export function heapFlags(workers = 0, memory = memoryOfAll(), chosen = heapLimit): string[] {
+  const share = workers === 0 ? memory : (memory - firstProcessBytes) / workers;
+  const most = Math.max((share - programBytes) * heapPart, smallestHeap);
+  return most < chosen ? [`--max-heap-size=${Math.floor(most / mebibyte)}`] : [];
+}
+
+/** In bytes. Without a limit, `constrainedMemory` says 0 or more than the machine has. */
+function memoryOfAll(): number {
+  return Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem());
+}

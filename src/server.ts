@@ -142,6 +142,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
       documentText: admission.documentText,
     });
 
+  let isRefusing = false;
   const app = await createHttpApp({
     log,
     requestTelemetry,
@@ -150,12 +151,17 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     stages: fastify => [
       requestTelemetry.stage,
       connections.stage,
+      // A gateway that closes refuses everything, also what the response cache could answer: otherwise the connection would end without a word.
+      next => (request, response) => (isRefusing ? fastify : next)(request, response),
       next => requestLimits.stage(next, fastify),
       ...(responseCache === undefined ? [] : [responseCache.stage]),
       requestLimits.executionStage,
     ],
   });
-  await registerWebSafety(app, config.corsOrigins);
+  app.addHook('preClose', async () => {
+    isRefusing = true;
+  });
+  await registerWebSafety(app, config.corsOrigins, () => isRefusing);
   requestLimits.refuseIn(app);
   const readiness = (): Readiness => {
     if (isClosing()) return { isReady: false, status: 'closing' };

@@ -64,7 +64,7 @@ defineIntegrationTestSuite(async (config, options) => {
     stages: () => [requestTelemetry.stage],
   });
   const documents = createTrustedDocuments('off', { current: new Map() });
-  await registerWebSafety(app, []);
+  await registerWebSafety(app, [], () => false);
   serveApollo(app, '/', {
     apollo,
     admission: createAdmission({ schema, documents, introspection: true, callLimit: 1, statisticsLimit: 2_000 }),

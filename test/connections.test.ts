@@ -278,3 +278,54 @@ test('a pipelined request whose connection breaks is counted once, as abandoned'
   expect((await gateway.query(quick)).status).toBe(200);
   expect(await abandoned()).toBe(4);
 });
+
+test('while the gateway closes, it refuses what comes on a connection that waits for a response, and ends the connection', async () => {
+  const mcp = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+  const requests = {
+    query: post('{ viewer { team } }'),
+    cached: post('{ events(first: 2) { totalCount } }'),
+    'of a page of another origin': post(quick, ['origin: https://pages.example']),
+    stream: post(quick).replace('/graphql', '/graphql/stream'),
+    websocket: get('/graphql', toWebSocket('graphql-transport-ws')),
+    agent: `POST /mcp HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json\r\ncontent-length: ${mcp.length}\r\n\r\n${mcp}`,
+    page: get('/graphql', ['accept: text/html']),
+    unknown: get('/nowhere'),
+  };
+  const closing = await startGateway({ sandbox, env: { RESPONSE_CACHE: 'true' } });
+  const first = rawConnection(closing.url, requests.cached);
+  await until(() => first.statuses().length === 1);
+  first.socket.destroy();
+  holdTopics(1_500);
+  const all = Object.entries(requests).map(([name, bytes], index) => ({
+    name,
+    bytes,
+    raw: rawConnection(closing.url, post(slow(`waits${index}`))),
+  }));
+  await until(async () => (await counted(closing.url, 'gateway_requests_in_flight')) === all.length);
+  const closed = closing.close();
+  for (const { raw, bytes } of all) raw.socket.write(bytes);
+  for (const { name, raw } of all) {
+    await raw.ended;
+    raw.socket.end();
+    const last = raw.received().slice(raw.received().lastIndexOf('HTTP/1.1'));
+    const [head = '', body = ''] = last.split('\r\n\r\n');
+    const lines = head.toLowerCase().split('\r\n');
+    expect({ name, statuses: raw.statuses(), retry: lines.includes('retry-after: 1'), body: JSON.parse(body) }).toEqual(
+      {
+        name,
+        statuses: [200, 503],
+        retry: true,
+        body: {
+          errors: [
+            {
+              message: 'The gateway is closing; try again in a moment',
+              extensions: { code: 'RATE_LIMITED', retryable: true },
+            },
+          ],
+        },
+      },
+    );
+    expect(lines).toContain('connection: close');
+  }
+  await closed;
+});

@@ -92,15 +92,15 @@ class HostMissing extends Error {
  * Sets the headers for browsers on every response, and the origins that may read responses and send cookies. GraphiQL's page has a policy of its
  * own. A request that is refused before any route sees it is refused here, after the headers are set.
  */
-export async function registerWebSafety(app: FastifyInstance, origins: readonly string[]): Promise<void> {
+export async function registerWebSafety(
+  app: FastifyInstance,
+  origins: readonly string[],
+  isClosing: () => boolean,
+): Promise<void> {
   const overTls = { ...safeHeaders, 'strict-transport-security': `max-age=${yearSeconds}; includeSubDomains` };
-  let isClosing = false;
-  app.addHook('preClose', async () => {
-    isClosing = true;
-  });
   app.addHook('onRequest', async ({ protocol, raw }, reply) => {
     reply.headers(protocol === 'https' ? overTls : safeHeaders);
-    if (isClosing) throw new Overloaded('The gateway is closing; try again in a moment');
+    if (isClosing()) throw new Overloaded('The gateway is closing; try again in a moment');
     if (raw.headers.host === undefined && raw.httpVersion !== '1.0') throw new HostMissing();
   });
   if (origins.length === 0) return;

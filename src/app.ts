@@ -119,6 +119,10 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     },
     async close(noticeMs = 0) {
       isClosing = true;
+      // Each response is the last one of its connection, so that clients go elsewhere before requests are refused.
+      app.server.prependListener('request', (_request, response) => {
+        response.shouldKeepAlive = false;
+      });
       await pause(noticeMs);
       await app.close();
     },

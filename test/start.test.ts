@@ -66,6 +66,7 @@ test('after SIGTERM the gateway serves for SHUTDOWN_NOTICE_MS, while it is no lo
     headers: { 'apollo-require-preflight': 'true' },
   });
   expect(answer.status).toBe(200);
+  expect(answer.headers.get('connection')).toBe('close');
   expect(await ended).toMatchObject({ code: 0 });
   expect(performance.now() - at).toBeGreaterThan(noticeMs);
 });

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type IncomingMessage, request } from 'node:http';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -50,10 +50,10 @@ const workersOf = ({ pid }: Running) =>
     .split(/\s+/)
     .map(Number);
 
-/** Whether the gateway answers a query, on a new connection. */
-async function isAnswered(url: string): Promise<boolean> {
+/** Whether the gateway answers a query, on a new connection or one of the agent's. */
+async function isAnswered(url: string, agent: Agent | false = false): Promise<boolean> {
   const sent = request(`${url}/graphql?query={viewer{authentication}}`, {
-    agent: false,
+    agent,
     headers: { 'x-api-key': 'demo-key-subscribed', 'apollo-require-preflight': 'true' },
   });
   try {
@@ -64,18 +64,20 @@ async function isAnswered(url: string): Promise<boolean> {
   }
 }
 
-/** Sends queries until `stop`, and counts them. */
+/** Sends queries until `stop`, on new connections and on one that stays open, and counts them. */
 function startQueries(url: string) {
+  const agent = new Agent({ keepAlive: true });
   const counts = { answered: 0, failed: 0 };
   let isOver = false;
-  const lanes = [1, 2].map(async () => {
-    while (!isOver) counts[(await isAnswered(url)) ? 'answered' : 'failed'] += 1;
+  const lanes = [false as const, agent].map(async connections => {
+    while (!isOver) counts[(await isAnswered(url, connections)) ? 'answered' : 'failed'] += 1;
   });
   return {
     counts,
     async stop() {
       isOver = true;
       await Promise.all(lanes);
+      agent.destroy();
       return counts;
     },
   };

@@ -82,6 +82,8 @@ const logging = async () => {
 const workers = async () => {
   const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
   const gateway = await startGateway(sandbox, redis.url, { env: { WORKERS: '2' } });
+  // The port is open as soon as one of them listens. Each that serves has a limit of 256.
+  await until(async () => Number(await metricOf(gateway, 'gateway_operations_limit')) === 512);
   return { sandbox, redis, gateway, url: gateway.url };
 };
 const withClock = async () => {
@@ -118,6 +120,8 @@ async function redisFaultsOf({ url }) {
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
+const metricOf = async ({ url }, name) =>
+  new RegExp(`^${name} (.*)$`, 'm').exec(await (await fetch(`${url}/metrics`)).text())?.[1];
 const workersOf = ({ process: { child } }) =>
   readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 
@@ -313,16 +317,25 @@ const faults = [
     run: ({ gateways }) => replaceAll(gateways, `${top}dist/`),
   },
   {
-    name: 'one of two workers killed with SIGKILL, twice (repeated by the client)',
+    name: 'one of two workers killed with SIGKILL (repeated by the client)',
     place: workers,
     repeats: true,
     async run({ gateway }) {
-      for (let round = 1; round <= 2; round += 1) {
-        process.kill(workersOf(gateway)[0], 'SIGKILL');
-        await until(async () => workersOf(gateway).length === 1);
-        await until(async () => workersOf(gateway).length === 2);
-        await sleep(faultMs / 2);
-      }
+      const [killed, other] = workersOf(gateway);
+      process.kill(killed, 'SIGKILL');
+      await sleep(faultMs);
+      const after = workersOf(gateway);
+      if (after.length !== 2 || !after.includes(other)) throw new Error('The worker was not replaced');
+    },
+  },
+  {
+    name: 'both workers replaced one by one (SIGHUP)',
+    place: workers,
+    async run({ gateway }) {
+      const before = workersOf(gateway);
+      gateway.process.signal('SIGHUP');
+      await until(async () => gateway.process.stderr.includes('Every worker was replaced'));
+      if (workersOf(gateway).some(pid => before.includes(pid))) throw new Error('A worker stayed');
     },
   },
   {

@@ -45,6 +45,8 @@ const stuckMs = 30_000;
 const pauses = { firstMs: 500, mostMs: 30_000 };
 /** A worker that has lived so long was well, in milliseconds. */
 const wellMs = 60_000;
+/** How long a worker that was replaced still gets connections, and then still serves, in milliseconds. It closes each connection after a response. */
+const retiring = { acceptsMs: 2_000, noticeMs: 3_000 };
 
 /**
  * Starts the workers, and replaces each that dies. `reload` replaces one after the other: a new one serves before an old one closes, and if a new one does not
@@ -116,13 +118,19 @@ export async function startWorkers(config: Config): Promise<Workers> {
     if (worker.isConnected()) worker.send(message);
   }
 
-  /** @param noticeMs undefined: the worker gets no more connections from now on. */
-  async function closeWorker(worker: Worker, noticeMs?: number): Promise<void> {
+  async function closeWorker(worker: Worker, noticeMs: number): Promise<void> {
     serving.delete(worker);
     if (worker.isDead()) return;
     const ended = once(worker, 'exit');
-    if (noticeMs === undefined) worker.disconnect();
-    else if (worker.isConnected()) worker.send({ close: { noticeMs } } satisfies ToWorker);
+    if (worker.isConnected()) worker.send({ close: { noticeMs } } satisfies ToWorker);
+    await ended;
+  }
+
+  /** Closes a worker that another has replaced. Its clients open new connections, and the last of these do not come to it. */
+  async function retire(worker: Worker): Promise<void> {
+    const ended = closeWorker(worker, retiring.noticeMs);
+    await pause(retiring.acceptsMs);
+    if (worker.isConnected()) worker.disconnect();
     await ended;
   }
 
@@ -135,7 +143,7 @@ export async function startWorkers(config: Config): Promise<Workers> {
         return;
       }
       // It may have died meanwhile.
-      if (serving.has(old)) await closeWorker(old);
+      if (serving.has(old)) await retire(old);
     }
     log.warn('Every worker was replaced');
   }

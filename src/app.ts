@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { createTeams, hashOfKey, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
-import { ConfigurationError, reasonOf } from './config/configuration-error.js';
+import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
 import { describeChange, Reloadable } from './config/reloadable.js';
 import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
 import { createConnections } from './http/connections.js';
@@ -213,14 +213,6 @@ export async function start(env: Record<string, string | undefined>): Promise<Ru
     const known = error instanceof ConfigurationError;
     process.stderr.write(`${known ? error.message : (error as Error).stack}\n`);
     process.exit(1);
-  }
-}
-
-async function orCannotListen<T>(names: string, host: string, port: number, listening: Promise<T>): Promise<T> {
-  try {
-    return await listening;
-  } catch (error) {
-    throw new ConfigurationError(`${names}: cannot listen at ${host}, port ${port}: ${reasonOf(error)}`);
   }
 }
 

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, type IncomingMessage, request } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -82,6 +83,17 @@ function startQueries(url: string) {
     },
   };
 }
+
+test('an ADMIN_PORT that is taken is one clear line', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const { code, stderr } = await program.run({ ...environment(), PORT: '0', ADMIN_PORT: String(port) });
+  other.close();
+  expect(code).toBe(1);
+  expect(stderr).toContain(`Invalid configuration: ADMIN_PORT: cannot listen at 127.0.0.1, port ${port}: `);
+  expect(stderr).not.toMatch(/^ +at /m);
+});
 
 test('the workers of one port count together, one that is killed is replaced, and SIGTERM ends all', async () => {
   const gateway = await start({ ADMIN_PORT: '0' });

@@ -16,6 +16,15 @@ export function reasonOf(error: unknown): string {
   return (error as Error).message.replace(/\s+/g, ' ');
 }
 
+/** @param names the variables that say where to listen. @throws ConfigurationError where it cannot listen. */
+export async function orCannotListen<T>(names: string, host: string, port: number, listening: Promise<T>): Promise<T> {
+  try {
+    return await listening;
+  } catch (error) {
+    throw new ConfigurationError(`${names}: cannot listen at ${host}, port ${port}: ${reasonOf(error)}`);
+  }
+}
+
 /** The faults of a value, each with its path: `[0].name: must be text`. */
 export function faultsIn({ issues }: z.ZodError): readonly string[] {
   return issues.map(({ path, message }) => (path.length === 0 ? message : `${z.core.toDotPath(path)}: ${message}`));

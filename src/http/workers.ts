@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Config } from '../config/config.js';
-import { reasonOf } from '../config/configuration-error.js';
+import { orCannotListen, reasonOf } from '../config/configuration-error.js';
 import { heapFlags } from '../lib/heap.js';
 import { createLogger } from '../observability/logger.js';
 import { type AdminListener, type Readiness, startAdminListener } from './monitoring/admin-listener.js';
@@ -172,7 +172,8 @@ export async function startWorkers(config: Config): Promise<Workers> {
     const { host, adminPort } = config;
     const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
     if (adminPort !== undefined) {
-      admin = await startAdminListener({ host, port: adminPort, readiness, metrics, log });
+      const starting = startAdminListener({ host, port: adminPort, readiness, metrics, log });
+      admin = await orCannotListen('ADMIN_PORT', host, adminPort, starting);
     }
     return {
       listening: { address, adminPort: admin?.port },

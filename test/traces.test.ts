@@ -199,7 +199,13 @@ test('a batch of reads is one span of Redis, and an export has a span for each a
   expect(named('MGET')).toMatchObject({
     kind: 'client',
     isFault: false,
-    attributes: { 'db.system.name': 'redis', 'db.operation.name': 'MGET', 'gateway.redis.keys': 2 },
+    attributes: {
+      'db.system.name': 'redis',
+      'db.operation.name': 'MGET',
+      'gateway.redis.keys': 2,
+      'server.address': '127.0.0.1',
+      'server.port': redis.port,
+    },
   });
   const attempt = {
     'http.request.method': 'POST',

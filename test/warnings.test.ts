@@ -347,20 +347,27 @@ test('warns once for each cause of failure of the service, and counts bodies tha
 });
 
 test.each([
-  ['is not there', 0, 'connections are refused (ECONNREFUSED)', 'Check host and port, and that the server runs'],
+  [
+    'is not there',
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    0,
+    'connections are refused (ECONNREFUSED)',
+    'Check host and port, and that the server runs',
+  ],
   [
     'refuses the credentials',
+    'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     401,
     'the credentials are not accepted (HTTP 401)',
     'Check the headers that are configured for it',
   ],
-])('a collector that %s is one warning, without its headers', async (_, status, words, advice) => {
+])('a collector that %s is one warning, without its headers', async (_, variable, status, words, advice) => {
   const service = await startStubService((_, response) => reply(response, 200, {}));
   const collector = await startStubService((_, response) => reply(response, status, {}));
   cleanups.push(() => Promise.all([service.close(), collector.close()]));
   const gateway = await started({
     UPSTREAM_BASE_URL: service.origin,
-    OTEL_EXPORTER_OTLP_ENDPOINT: status === 0 ? 'http://127.0.0.1:1' : collector.origin,
+    [variable]: status === 0 ? 'http://127.0.0.1:1' : `${collector.origin}/v1/traces`,
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=the-secret',
     OTEL_EXPORTER_OTLP_TIMEOUT: '500',
     OTEL_BSP_SCHEDULE_DELAY: '20',
@@ -372,7 +379,7 @@ test.each([
   }
   const warnings = gateway.warnings();
   expect(warnings.filter(line => line.startsWith('OTEL_'))).toEqual([
-    `OTEL_EXPORTER_OTLP_ENDPOINT: ${words}; traces are lost. ${advice}`,
+    `${variable}: ${words}; traces are lost. ${advice}`,
   ]);
   expect(warnings).toContain('OpenTelemetry: unknown OTEL_TRACES_SAMPLER value');
   expect(gateway.stderr()).not.toContain('the-secret');

@@ -3,7 +3,7 @@ import { BrokenCircuitError } from 'cockatiel';
 import { Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
-import type { Span } from '../observability/operation-info.js';
+import type { Attributes, Span } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { closed, failedCommand } from '../observability/warnings.js';
 
@@ -100,11 +100,19 @@ export async function countFaults<T>(telemetry: RedisTelemetry, command: string,
   }
 }
 
-/** What a trace says about commands: the span below which they are, their name by the semantic conventions, and how many keys they name. */
+/** What a span says about the server of a client. A Cluster has several. */
+export function redisAttributes(client: RedisClient): Attributes {
+  if (client instanceof Cluster) return {};
+  const { host, port } = client.options;
+  return { 'server.address': host, 'server.port': port };
+}
+
+/** What a trace says about commands: the span below which they are, their name by the semantic conventions, how many keys they name, and the server. */
 interface TracedCommands {
   readonly parent: Span | undefined;
   readonly name: string;
   readonly keys: number;
+  readonly server: Attributes;
 }
 
 /** Runs one or several commands. Returns undefined if they failed, or if the guard sends none now. */
@@ -146,8 +154,8 @@ export function createRedisGuard(telemetry: RedisTelemetry): RedisGuard {
 /** Ends the span of commands. The message of an error could hold a key. */
 function endSpan(span: Span | undefined, traced: TracedCommands | undefined, error?: unknown): void {
   if (span === undefined || traced === undefined) return;
-  const { name, keys } = traced;
-  const attributes = { 'db.system.name': 'redis', 'db.operation.name': name, 'gateway.redis.keys': keys };
+  const { name, keys, server } = traced;
+  const attributes = { 'db.system.name': 'redis', 'db.operation.name': name, 'gateway.redis.keys': keys, ...server };
   span.end(name, attributes, error instanceof Error ? error.name : undefined);
 }
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Span } from '../../observability/operation-info.js';
-import { createRedisGuard, type RedisGuard } from '../redis.js';
+import type { Attributes, Span } from '../../observability/operation-info.js';
+import { createRedisGuard, type RedisGuard, redisAttributes } from '../redis.js';
 import { hashedKey, type ScopedKey, type SharedStore } from './keys.js';
 import { type Entry, entrySchema } from './lookup.js';
 import { createSignedJson, type SignedJson } from './signer.js';
@@ -44,18 +44,20 @@ const longestKey = 250;
 export class RedisTier {
   readonly #store: SharedStore;
   readonly #guarded: RedisGuard;
+  readonly #server: Attributes;
   readonly #json: SignedJson<Entry>;
 
   constructor(store: SharedStore) {
     this.#store = store;
     this.#guarded = createRedisGuard(store.telemetry);
+    this.#server = redisAttributes(store.redis);
     this.#json = createSignedJson(store.signer, store.telemetry, entrySchema);
   }
 
   /** Reads entries in one round trip. An entry is undefined if it is missing, malformed or not signed by this fleet, or if Redis is unavailable. */
   async getMany(keys: readonly ScopedKey[], parent?: Span): Promise<readonly (Entry | undefined)[]> {
     const names = keys.map(key => this.#nameOf(key));
-    const traced = { parent, name: 'MGET', keys: names.length };
+    const traced = { parent, name: 'MGET', keys: names.length, server: this.#server };
     const texts = await this.#guarded('MGET', () => this.#store.redis.mget(names), traced);
     return names.map((name, index) => {
       const text = texts?.[index];
@@ -76,7 +78,7 @@ export class RedisTier {
       const failed = (await pipeline.exec())?.find(([error]) => error !== null);
       if (failed !== undefined) throw failed[0];
     };
-    await this.#guarded('SET', run, { parent, name: 'PIPELINE SET', keys: writes.length });
+    await this.#guarded('SET', run, { parent, name: 'PIPELINE SET', keys: writes.length, server: this.#server });
   }
 
   #nameOf(key: ScopedKey): string {

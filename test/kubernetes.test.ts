@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from '@jest/globals';
@@ -19,12 +20,21 @@ const deployment = manifest('Deployment');
 const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
 const environment = parseEnv(read('configuration.env')) as Record<string, string>;
-const production = {
-  NODE_ENV: 'production',
-  SESSION_SECRET: 's'.repeat(32),
-  REDIS_URL: 'redis://redis:6379',
-  ...environment,
-};
+const production = { NODE_ENV: 'production', ...environment };
+
+/** The configuration in a pod, with the secrets in a folder of this machine. */
+function productionConfig() {
+  const secrets = mkdtempSync(join(tmpdir(), 'secrets-'));
+  try {
+    writeFileSync(join(secrets, 'SESSION_SECRET'), 's'.repeat(32));
+    writeFileSync(join(secrets, 'REDIS_URL'), 'redis://redis:6379');
+    const { mountPath } = container.volumeMounts.find(({ name }: { name: string }) => name === 'secrets');
+    const entries = Object.entries(production).map(([name, value]) => [name, value.replace(mountPath, secrets)]);
+    return readConfig(Object.fromEntries(entries));
+  } finally {
+    rmSync(secrets, { recursive: true });
+  }
+}
 
 /** The module of `kubernetes-types` that has the type of a manifest. A ServiceMonitor is no part of Kubernetes: a test below checks it. */
 const moduleOf = (apiVersion: string) => {
@@ -76,10 +86,11 @@ test('the manifests have the types of Kubernetes', () => {
 });
 
 test('a gateway starts with the variables, which are those of the documentation', () => {
-  expect(readConfig(production)).toMatchObject({ trustProxy: [environment.TRUST_PROXY] });
+  expect(productionConfig()).toMatchObject({ trustProxy: [environment.TRUST_PROXY] });
   const documented = readFileSync('docs/configuration.md', 'utf8');
   expect(Object.keys(production).filter(name => !documented.includes(`| \`${name}\` |`))).toEqual([]);
-  expect(container.envFrom).toEqual([{ configMapRef: { name: 'gateway' } }, { secretRef: { name: 'gateway' } }]);
+  expect(container.envFrom).toEqual([{ configMapRef: { name: 'gateway' } }]);
+  expect(pod.volumes).toContainEqual({ name: 'secrets', secret: { secretName: 'gateway' } });
   expect(pod.enableServiceLinks).toBe(false);
 });
 
@@ -131,7 +142,7 @@ test('Prometheus finds the gateways, also those that are not ready, as the job o
 });
 
 test('a gateway has the time to finish, and no privileges', () => {
-  const { shutdownNoticeMs } = readConfig(production);
+  const { shutdownNoticeMs } = productionConfig();
   expect(shutdownNoticeMs).toBeGreaterThan(0);
   expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(shutdownNoticeMs + 10_000);
   const [user, group] = /^USER (\d+):(\d+)$/m.exec(readFileSync('Dockerfile', 'utf8'))?.slice(1).map(Number) ?? [];

@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
+import { hashOfKey } from '../src/auth/teams.js';
 import { freeAddress } from './support/free-address.js';
 import { ask, demoHeaders, startGateway } from './support/gateway.js';
 import { buildProgram, type Program } from './support/program.js';
@@ -32,9 +33,15 @@ interface Fleet {
   readonly exit: Promise<unknown[]>;
 }
 
-async function startFleet(...args: string[]): Promise<Fleet> {
+async function startFleet(args: readonly string[] = [], teamsFile?: string): Promise<Fleet> {
   const child = spawn(process.execPath, [script, ...args], {
-    env: { PATH, PORT: '0', PROGRAM: program.folder, MAX_EVENT_LOOP_DELAY_MS: '60000' },
+    env: {
+      PATH,
+      PORT: '0',
+      PROGRAM: program.folder,
+      MAX_EVENT_LOOP_DELAY_MS: '60000',
+      ...(teamsFile && { TEAMS_FILE: teamsFile }),
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exit = once(child, 'exit');
@@ -97,14 +104,23 @@ async function readinessAfter(url: string, before: number): Promise<number> {
 }
 
 describe('the fleet', () => {
+  let folder: string;
   let fleet: Fleet;
   beforeAll(async () => {
-    fleet = await startFleet('--gateways', '3');
+    folder = await mkdtemp(join(tmpdir(), 'teams-'));
+    await writeTeam('Before');
+    fleet = await startFleet(['--gateways', '3'], join(folder, 'teams.json'));
   });
   afterAll(async () => {
     fleet.child.kill('SIGINT');
     await fleet.exit;
+    await rm(folder, { recursive: true });
   });
+
+  const writeTeam = (name: string) => {
+    const keys = [hashOfKey(demoHeaders['x-api-key'])];
+    return writeFile(join(folder, 'teams.json'), JSON.stringify([{ name, keys, admins: keys }]));
+  };
 
   async function lookupsOf(url: string) {
     const text = await (await fetch(`${url}/metrics`)).text();
@@ -120,6 +136,16 @@ describe('the fleet', () => {
     const lookups = await Promise.all(fleet.gateways.map(({ url }) => lookupsOf(url)));
     expect(lookups).toHaveLength(3);
     for (const count of lookups) expect(count).toBeGreaterThan(0);
+  });
+
+  test('passes SIGHUP on to its gateways, and goes on', async () => {
+    const teams = () =>
+      Promise.all(fleet.gateways.map(async ({ url }) => (await ask(`${url}/graphql`, '{ viewer { team } }')).data));
+    expect(await teams()).toEqual(Array(3).fill({ viewer: { team: 'Before' } }));
+    await writeTeam('After');
+    fleet.child.kill('SIGHUP');
+    await until(async () => (await teams()).every(({ viewer }) => viewer.team === 'After'));
+    expect(fleet.child.exitCode).toBeNull();
   });
 
   test('forwards a subscription', async () => {

@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -31,6 +32,11 @@ let folder;
 let stopping = false;
 
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => void stop(0));
+process.on('SIGHUP', () => {
+  // The terminal was closed: it is no terminal any more.
+  if (process.stdout.isTTY && !isatty(1)) void stop(0);
+  else for (const { name, child } of members) if (names.includes(name)) child.kill('SIGHUP');
+});
 try {
   await start();
 } catch (error) {
@@ -58,6 +64,8 @@ async function start() {
     TRUST_PROXY: '127.0.0.1',
     // The balancer checks every second.
     SHUTDOWN_NOTICE_MS: '1500',
+    // What SIGHUP reads again.
+    ...(process.env.TEAMS_FILE && { TEAMS_FILE: process.env.TEAMS_FILE }),
     // For a machine whose other processes delay the event loop.
     ...(process.env.MAX_EVENT_LOOP_DELAY_MS && { MAX_EVENT_LOOP_DELAY_MS: process.env.MAX_EVENT_LOOP_DELAY_MS }),
   };

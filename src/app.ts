@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
@@ -119,14 +120,18 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     },
     async close(noticeMs = 0) {
       isClosing = true;
-      // Each response is the last one of its connection, so that clients go elsewhere before requests are refused.
-      app.server.prependListener('request', (_request, response) => {
-        response.shouldKeepAlive = false;
-      });
+      // Each response is the last one of its connection, so that clients go elsewhere before requests are refused. A refusal itself leaves the connection open
+      // until its body was read: otherwise the client would see a broken connection.
+      app.server.prependListener('request', closeAfterResponse);
       await pause(noticeMs);
+      app.server.off('request', closeAfterResponse);
       await app.close();
     },
   };
+}
+
+function closeAfterResponse(_request: IncomingMessage, response: ServerResponse): void {
+  response.shouldKeepAlive = false;
 }
 
 /** Reads a file again, and logs how many entries it has now. If it is invalid, the value from before stays. */

@@ -122,7 +122,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
       isClosing = true;
       // Each response is the last one of its connection, so that clients go elsewhere before requests are refused. A refusal itself leaves the connection open
       // until its body was read: otherwise the client would see a broken connection.
-      app.server.prependListener('request', closeAfterResponse);
+      if (noticeMs > 0) app.server.prependListener('request', closeAfterResponse);
       await pause(noticeMs);
       app.server.off('request', closeAfterResponse);
       await app.close();

@@ -186,6 +186,22 @@ describe('the limit of operations at once', () => {
   });
 });
 
+test('the limit shrinks while each turn of the event loop takes longer than a sample', async () => {
+  const limit = createConcurrencyLimit({ targetDelayMs: 20, most: 5_000 });
+  try {
+    for (let operation = 0; operation < 100; operation += 1) limit.begin('a');
+    const startedAt = performance.now();
+    while (limit.limit > 20 && performance.now() - startedAt < 10_000) {
+      const until = performance.now() + 150;
+      while (performance.now() < until);
+      await new Promise(resolve => setTimeout(resolve, 0));
+    }
+    expect(limit.limit).toBeLessThanOrEqual(20);
+  } finally {
+    limit.close();
+  }
+});
+
 describe('a process', () => {
   let heap: number;
   let loadShedding: LoadShedding;

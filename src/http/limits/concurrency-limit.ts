@@ -120,12 +120,15 @@ export function createConcurrencyLimit(
 function eventLoopDelay(): DelayProbe {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
+  let [count, total] = [0, 0];
   return {
     delayMs() {
-      const late = delay.mean / 1_000_000 - resolutionMs;
-      delay.reset();
-      // Without a measurement, the mean is not a number.
-      return Number.isNaN(late) ? 0 : late;
+      // Not with `reset`: the first turn after it is not measured, and an overloaded event loop has no other before the next sample.
+      const [countBefore, totalBefore] = [count, total];
+      count = delay.count;
+      total = count === 0 ? 0 : delay.mean * count;
+      if (count === countBefore) return 0;
+      return (total - totalBefore) / (count - countBefore) / 1_000_000 - resolutionMs;
     },
     close: () => void delay.disable(),
   };

@@ -178,12 +178,16 @@ describe('no file hides a path of the gateway', () => {
     expect(await textOf(path, { accept, 'apollo-require-preflight': '1' })).toMatch(expected);
   });
 
-  test.each(['/graphql/', '/graphql/nothing', '/mcp', '/mcp/', '/mcp/index.html', '/metrics/index.html', '/healthz/a'])(
+  test.each(['/graphql/', '/graphql/nothing', '/mcp/', '/mcp/index.html', '/metrics/index.html', '/healthz/a'])(
     '%s is 404, not a file',
     async path => {
       expect((await get(path, { accept: browserAccept })).status).toBe(404);
     },
   );
+
+  test('/mcp is for POST only', async () => {
+    expect((await get('/mcp', { accept: browserAccept })).status).toBe(405);
+  });
 
   test('/graphql/stream still wants to send events', async () => {
     expect((await get('/graphql/stream?query={capabilities{exports}}', { accept: browserAccept })).status).toBe(406);

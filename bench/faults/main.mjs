@@ -47,9 +47,11 @@ const one = async () => {
   const gateway = await startGateway(sandbox, redis.url);
   return { sandbox, redis, gateway, url: gateway.url };
 };
+/** As docs/operators.md has it: a gateway serves until the balancer, which looks once a second, has noticed that it closes. */
 const fleet = async () => {
+  const options = { env: { SHUTDOWN_NOTICE_MS: '1500' } };
   const [sandbox, redis] = await Promise.all([startSandbox(), startRedis()]);
-  const gateways = await Promise.all([1, 2, 3].map(() => startGateway(sandbox, redis.url)));
+  const gateways = await Promise.all([1, 2, 3].map(() => startGateway(sandbox, redis.url, options)));
   return { sandbox, redis, gateways, url: await startBalancer(gateways) };
 };
 const overCluster = async () => {

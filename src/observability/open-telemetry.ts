@@ -20,7 +20,7 @@ import { failureInWords } from './warnings.js';
 
 const serviceName = 'market-intelligence-gateway';
 /** The subject of the warning that traces are lost: the variable that OpenTelemetry takes the address of the collector from. */
-const collector = process.env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim()
+const collector = core.getStringFromEnv('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
   ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
   : 'OTEL_EXPORTER_OTLP_ENDPOINT';
 /** A span whose export fails has failed by then, in milliseconds. OpenTelemetry does not say when an export succeeds. */

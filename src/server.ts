@@ -19,10 +19,11 @@ import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/con
 import { createLoadShedding, type LoadShedding } from './http/limits/load-shedding.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { createRequestLimits } from './http/limits/request-limits.js';
+import { createTurns } from './http/limits/turns.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
 import type { Readiness } from './http/monitoring/admin-listener.js';
-import { monitoringPaths, registerMonitoring } from './http/monitoring/routes.js';
+import { isMonitoring, monitoringPaths, registerMonitoring } from './http/monitoring/routes.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
@@ -84,6 +85,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
   const loadShedding = createLoadShedding(config.loadShedding.requestsInFlight, undefined, budget);
   const concurrency = createConcurrencyLimit({
+    waitingCalls: services.upstream.waitingCalls,
     targetDelayMs: config.loadShedding.eventLoopDelayMs,
     most: config.loadShedding.requestsInFlight,
   });
@@ -151,6 +153,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     stages: fastify => [
       requestTelemetry.stage,
       connections.stage,
+      createTurns(isMonitoring),
       // A gateway that closes refuses everything, also what the response cache could answer: otherwise the connection would end without a word.
       next => (request, response) => (isRefusing ? fastify : next)(request, response),
       next => requestLimits.stage(next, fastify),

@@ -2,6 +2,8 @@ import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
+import { createTurns } from '../src/http/limits/turns.js';
+import { isMonitoring } from '../src/http/monitoring/routes.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -96,12 +98,17 @@ describe('with as many requests in flight as there may be', () => {
 
 describe('the limit of operations at once', () => {
   let delay: number;
+  let waitingCalls: number;
   let limit: ConcurrencyLimit;
 
   beforeEach(() => {
     jest.useFakeTimers();
     delay = 0;
-    limit = createConcurrencyLimit({ targetDelayMs: 20, most: 5_000 }, { delayMs: () => delay, close: () => {} });
+    waitingCalls = 0;
+    limit = createConcurrencyLimit(
+      { waitingCalls: () => waitingCalls, targetDelayMs: 20, most: 5_000 },
+      { delayMs: () => delay, close: () => {} },
+    );
   });
   afterEach(() => {
     limit.close();
@@ -124,11 +131,19 @@ describe('the limit of operations at once', () => {
     return Math.round(limit.limit);
   };
 
-  test('shrinks while work waits too long for the processor, at most by half in a sample, and never below 8', () => {
+  test('shrinks while work waits too long for the processor, at most by half in a sample, and never below 4', () => {
     expect(begin('a')).toHaveLength(256);
     expect(afterSamples(1, 25)).toBe(205);
     expect(afterSamples(1, 1_000)).toBe(102);
-    expect(afterSamples(20, 1_000)).toBe(8);
+    expect(afterSamples(20, 1_000)).toBe(4);
+  });
+
+  test('shrinks while upstream calls wait for connections, and not for the rounds that one large query needs', () => {
+    begin('a');
+    waitingCalls = 4;
+    expect(afterSamples(1, 0)).toBeGreaterThan(256);
+    waitingCalls = 8;
+    expect(afterSamples(1, 0)).toBe(128);
   });
 
   test('shrinks from what runs, and not from what might', () => {
@@ -137,7 +152,7 @@ describe('the limit of operations at once', () => {
   });
 
   test('does not shrink where little runs: another process may have the processor', () => {
-    begin('a', 8);
+    begin('a', 4);
     expect(afterSamples(10, 5_000)).toBe(256);
   });
 
@@ -187,7 +202,7 @@ describe('the limit of operations at once', () => {
 });
 
 test('the limit shrinks while each turn of the event loop takes longer than a sample', async () => {
-  const limit = createConcurrencyLimit({ targetDelayMs: 20, most: 5_000 });
+  const limit = createConcurrencyLimit({ waitingCalls: () => 0, targetDelayMs: 20, most: 5_000 });
   try {
     for (let operation = 0; operation < 100; operation += 1) limit.begin('a');
     const startedAt = performance.now();
@@ -200,6 +215,30 @@ test('the limit shrinks while each turn of the event loop takes longer than a sa
   } finally {
     limit.close();
   }
+});
+
+test('new requests have a slice of each turn of the event loop; the others wait for the next turn, but for probes', async () => {
+  const handled: number[] = [];
+  const handle = createTurns(isMonitoring)(({ headers }) => {
+    const number = Number(headers.number);
+    for (const until = performance.now() + 1; performance.now() < until; );
+    handled.push(number);
+    if (number === 7) throw new Error('It failed');
+  });
+  const send = (number: number, url: string, destroyed = false) =>
+    handle({ url, headers: { number: String(number) }, socket: { destroyed } } as never, {} as never);
+  const sent = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(async number => send(number, '/graphql', number === 5));
+  expect(handled.length).toBeGreaterThan(0);
+  expect(handled.length).toBeLessThan(5);
+  const atFirst = handled.length;
+  send(100, '/readyz');
+  expect(handled.at(-1)).toBe(100);
+  await new Promise(setImmediate);
+  expect(handled.length).toBeLessThan(9);
+  const outcomes = (await Promise.allSettled(sent)).map(({ status }) => status);
+  expect(outcomes.filter(status => status === 'rejected')).toHaveLength(1);
+  expect(outcomes[7]).toBe('rejected');
+  expect(handled.toSpliced(atFirst, 1)).toEqual([0, 1, 2, 3, 4, 6, 7, 8]);
 });
 
 describe('a process', () => {

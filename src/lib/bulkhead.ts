@@ -14,14 +14,21 @@ export interface Waiter {
  * that gives up leaves the queue.
  */
 export class Bulkhead {
+  readonly #slots: number;
   #freeSlots: number;
   readonly #maxWaiting: number;
   /** Made when the first call has to wait. */
   #waiting: Set<Waiter> | undefined;
 
   constructor(slots: number, maxWaiting: number) {
+    this.#slots = slots;
     this.#freeSlots = slots;
     this.#maxWaiting = maxWaiting;
+  }
+
+  /** How many wait, for each slot. */
+  get waitingPerSlot(): number {
+    return (this.#waiting?.size ?? 0) / this.#slots;
   }
 
   /** Starts the waiter at once if a slot is free; otherwise the waiter joins the queue. @throws BulkheadFull */

@@ -91,6 +91,9 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       return opened;
     },
 
+    /** How many calls wait for each connection, to the origin where they are most. */
+    waitingCalls: (): number => Math.max(0, ...[...pools.values()].map(({ bulkhead }) => bulkhead.waitingPerSlot)),
+
     /** Waits for the calls in progress, then closes the connections. */
     async close(): Promise<void> {
       await Promise.all([...pools.values()].map(({ dispatcher }) => dispatcher.close()));

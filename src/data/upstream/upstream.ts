@@ -32,6 +32,8 @@ export interface Upstream {
   send(request: UpstreamRequest, auth: CallAuth, signal?: AbortSignal): Promise<Reply>;
   /** The open circuit breakers of each endpoint family that was called. */
   openBreakers(): OpenBreakers[];
+  /** How many calls wait now for each connection, to the origin where they are most. */
+  waitingCalls(): number;
   close(): Promise<void>;
 }
 
@@ -67,6 +69,7 @@ export function createUpstream(
     },
     openBreakers: () =>
       [...breakers].map(([family, { isOpen, openScopes }]) => ({ family, forAll: isOpen, credentials: openScopes })),
+    waitingCalls: origins.waitingCalls,
     close: origins.close,
   };
 }

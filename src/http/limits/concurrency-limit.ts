@@ -2,7 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
- * limit follows the delay of the event loop: work that is ready waits that long for the processor. A slow service does not lower it.
+ * limit follows how long work waits that is ready: for the processor, which the delay of the event loop shows, or for a connection to the service. A slow
+ * service does not lower it by itself.
  */
 export interface ConcurrencyLimit {
   /**
@@ -26,6 +27,8 @@ export interface DelayProbe {
 }
 
 interface ConcurrencyBounds {
+  /** How many upstream calls wait now, for each connection to the service. */
+  waitingCalls(): number;
   /** The delay that the limit aims at, in milliseconds. */
   readonly targetDelayMs: number;
   /** The most operations at once, however quick they are. */
@@ -37,7 +40,9 @@ const resolutionMs = 10;
 /** Where the limit begins, and where it returns to when there is little to do: a page may send many requests at once. */
 const initial = 256;
 /** So few operations are never an overload: another process may delay them. */
-const least = 8;
+const least = 4;
+/** So many upstream calls may wait for each connection: one large query alone may need several rounds. */
+const mostWaitingCalls = 4;
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
 /** Clients with less than their share may exceed the limit up to this multiple. */
@@ -45,7 +50,7 @@ const mostOverLimit = 2;
 
 /** Starts the limit. It is adjusted ten times a second. */
 export function createConcurrencyLimit(
-  { targetDelayMs, most }: ConcurrencyBounds,
+  { waitingCalls, targetDelayMs, most }: ConcurrencyBounds,
   probe: DelayProbe = eventLoopDelay(),
 ): ConcurrencyLimit {
   const runningOf = new Map<string, number>();
@@ -55,10 +60,10 @@ export function createConcurrencyLimit(
   let peak = 0;
 
   function adjust(): void {
-    const delay = probe.delayMs();
-    if (delay > targetDelayMs) {
+    const overload = Math.max(probe.delayMs() / targetDelayMs, waitingCalls() / mostWaitingCalls);
+    if (overload > 1) {
       const used = Math.min(limit, peak);
-      if (used > least) limit = Math.max(least, used * Math.max(shrink, targetDelayMs / delay));
+      if (used > least) limit = Math.max(least, used * Math.max(shrink, 1 / overload));
     } else if (limit < initial || peak >= limit) {
       limit = Math.min(most, limit * growth);
     }

@@ -12,7 +12,7 @@ import type { Handler, Stage } from '../../lib/pipeline.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { ShedReason, Telemetry } from '../../observability/telemetry.js';
 import type { Connections } from '../connections.js';
-import { monitoringPaths } from '../monitoring/routes.js';
+import { isMonitoring } from '../monitoring/routes.js';
 import { watchBody } from '../request-body.js';
 import { gatewayErrorBody, opensPage, safeHeaders } from '../web-safety.js';
 import type { ConcurrencyLimit } from './concurrency-limit.js';
@@ -48,8 +48,6 @@ interface RequestLimitsDeps {
   /** The scope of the request's credential; undefined where it has none. @throws BadUserInput for an invalid one. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
 }
-
-const isOpen = ({ url = '' }: IncomingMessage) => monitoringPaths.has(pathOf(url));
 
 const retryOverloadSeconds = 1;
 const overloaded = new Overloaded();
@@ -186,7 +184,7 @@ export function createRequestLimits({
         verdicts.set(request, shed('connection'));
         return fastify(request, response);
       }
-      if (isOpen(request)) return next(request, response);
+      if (isMonitoring(request)) return next(request, response);
       return andThen(check(request, response), refusal => {
         verdicts.set(request, refusal ?? null);
         return (refusal === undefined ? next : fastify)(request, response);
@@ -212,7 +210,7 @@ export function createRequestLimits({
       app.addHook('onRequest', async ({ raw }, reply) => {
         const verdict = verdicts.get(raw);
         // Every request that is not an upgrade has passed the stage.
-        const isUpgrade = verdict === undefined && !isOpen(raw);
+        const isUpgrade = verdict === undefined && !isMonitoring(raw);
         const refusal = isUpgrade ? await check(raw, undefined) : verdict;
         if (isUpgrade) setEarlyHeaders(raw, reply.raw);
         if (refusal) throw refusal;

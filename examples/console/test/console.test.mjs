@@ -92,7 +92,7 @@ test('the feed loads more while it is scrolled, and no event stands twice', asyn
   await page.evaluate(() => scrollTo(0, 0));
 });
 
-test('dragging over the histogram filters the list, and so does a cell of the matrix', async () => {
+test('dragging over the histogram filters the list, and so do a cell of the matrix and a day', async () => {
   const box = await page.locator('svg[role=img]').boundingBox();
   await page.mouse.move(box.x + box.width * 0.75, box.y + 60);
   await page.mouse.down();
@@ -102,6 +102,11 @@ test('dragging over the histogram filters the list, and so does a cell of the ma
   await page.getByRole('button', { name: /^Severity 3, likelihood 3: \d+ event/ }).click();
   await page.waitForURL(/severity=3/);
   await page.getByRole('link', { name: 'Clear filters' }).click();
+  await page.waitForURL(url => url.search === '');
+  const today = new Date().toISOString().slice(0, 10);
+  await page.getByLabel('Day', { exact: true }).fill(today);
+  await page.waitForURL(url => url.searchParams.get('from')?.includes(today));
+  await page.getByLabel('Day', { exact: true }).fill('');
   await page.waitForURL(url => url.search === '');
 });
 
@@ -114,6 +119,11 @@ test('the sources of an event arrive in its details', async () => {
     .first()
     .waitFor();
   await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.waitForURL(url => url.search === '');
+  await page.goBack();
+  await dialog.waitFor({ state: 'hidden' });
+  assert.ok(!page.url().includes('event='), page.url());
+  await page.goForward();
 });
 
 test('after signing in, live updates continue', async () => {

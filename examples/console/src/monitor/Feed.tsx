@@ -1,6 +1,6 @@
 import type { FragmentType } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
 import { useNextPage } from '../graphql/useNextPage';
@@ -56,10 +56,13 @@ export function Feed({ filter, search, open }: FeedProps) {
     onGap: refetch,
   });
 
+  const heading = useRef<HTMLHeadingElement>(null);
   const showWaiting = () => {
     setArrived([...added, ...arrived]);
     setWaiting([]);
     scrollTo({ top: 0, behavior: 'smooth' });
+    // The button that had the focus is gone.
+    heading.current?.focus({ preventScroll: true });
   };
 
   const next = useNextPage(fetchMore, data?.events?.pageInfo);
@@ -70,7 +73,9 @@ export function Feed({ filter, search, open }: FeedProps) {
   return (
     <section aria-label="Events" aria-busy={loading}>
       <div className={styles.feedHead}>
-        <h2>{data?.events ? formatCount(data.events.totalCount, 'event') : 'Events'}</h2>
+        <h2 ref={heading} tabIndex={-1}>
+          {data?.events ? formatCount(data.events.totalCount, 'event') : 'Events'}
+        </h2>
         {added.length > 0 && (
           <button type="button" className="primary" onClick={showWaiting}>
             {added.length} new

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
 import { FacetMenu } from '../ui/FacetMenu';
 import { SearchBox } from '../ui/SearchBox';
-import { DEFAULT_DAYS, type EventSearch, windowFilter } from './search';
+import { DEFAULT_DAYS, dayBefore, dayOf, type EventSearch, rangeOf, windowFilter } from './search';
 
 const CapabilitiesDocument = graphql(`
   query EventCapabilities { capabilities { eventSearch } }
@@ -30,7 +30,7 @@ interface FiltersProps {
   readonly change: (patch: EventSearch) => void;
 }
 
-/** The filters that are no plot: text, number of days and the names that events have. */
+/** The filters that are no plot: text, days and the names that events have. */
 export function Filters({ search, change }: FiltersProps) {
   const { data } = useQuery(CapabilitiesDocument);
   const [readFacets, facets] = useLazyQuery(EventFacetsDocument);
@@ -51,6 +51,14 @@ export function Filters({ search, change }: FiltersProps) {
         <option value={7}>7 days</option>
         <option value={30}>30 days</option>
       </select>
+      <input
+        type="date"
+        aria-label="Day"
+        min={dayBefore((days ?? DEFAULT_DAYS) - 1)}
+        max={dayBefore(0)}
+        value={dayOf(search) ?? ''}
+        onChange={({ target }) => change(rangeOf(target.value))}
+      />
       {FACETS.map(([name, label]) => (
         <FacetMenu
           key={name}

@@ -15,7 +15,10 @@ const EventDetail = lazy(() => import('./EventDetail'));
 export function Monitor() {
   const search = useSearch({ from: '/' });
   const navigate = useNavigate({ from: '/' });
-  const change = (patch: EventSearch) => navigate({ search: last => ({ ...last, ...patch }), resetScroll: false });
+  const change = (patch: EventSearch, replace = false) =>
+    navigate({ search: last => ({ ...last, ...patch }), resetScroll: false, replace });
+  /** Takes the place of the details in the history, so that Back does not open them again. */
+  const close = () => change({ event: undefined, at: undefined }, true);
   const filter = listFilter(search);
   return (
     <div className="stack">
@@ -32,13 +35,7 @@ export function Monitor() {
       </div>
       <Feed key={JSON.stringify(filter)} filter={filter} search={search} open={(event, at) => change({ event, at })} />
       <Suspense>
-        {search.event && search.at && (
-          <EventDetail
-            id={search.event}
-            lastUpdated={search.at}
-            onClose={() => change({ event: undefined, at: undefined })}
-          />
-        )}
+        {search.event && search.at && <EventDetail id={search.event} lastUpdated={search.at} onClose={close} />}
       </Suspense>
     </div>
   );

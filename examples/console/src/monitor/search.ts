@@ -77,6 +77,17 @@ export function dayBefore(days: number): string {
   return new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
 }
 
+/** The range of one UTC day. Empty text is no range. */
+export function rangeOf(day: string): Pick<EventSearch, 'from' | 'to'> {
+  return day === '' ? { from: undefined, to: undefined } : { from: `${day}T00:00:00.000Z`, to: `${day}T23:59:59.999Z` };
+}
+
+/** The UTC day that is selected, if it is one. */
+export function dayOf({ from, to }: EventSearch): string | undefined {
+  const day = from?.slice(0, 10);
+  return day !== undefined && to === rangeOf(day).to && from === rangeOf(day).from ? day : undefined;
+}
+
 /** The window of the histogram, in milliseconds since 1970: from the start of its first day to the end of today. */
 export function windowOf(search: EventSearch): [number, number] {
   const start = Date.parse(dayBefore((search.days ?? DEFAULT_DAYS) - 1));

@@ -2,6 +2,7 @@ import { Kind, parse } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../auth/credentials.js';
 import type { Reloadable } from '../config/reloadable.js';
+import { atMost } from '../lib/lru-bounds.js';
 import { type OperationInfo, operationName } from './operation-info.js';
 
 /** The names of operations and clients in metrics, where each name costs memory for ever. Logs and spans use the names that clients send. */
@@ -39,7 +40,7 @@ export function createOperationNames(
   });
   const recentNames = createRecentLabels(forget);
   const recentClients = createRecentLabels(forgetClient);
-  const accepted = new LRUCache<Scope, true>({ max: mostScopes });
+  const accepted = new LRUCache<Scope, true>(atMost(mostScopes));
   const isAccepted = ({ scope }: OperationInfo) => scope !== undefined && accepted.has(scope);
   return {
     accept(scope) {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { atMost } from '../../lib/lru-bounds.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { countFaults, createRedisGuard, type RedisClient } from '../redis.js';
 import type { FleetNamespace } from './keys.js';
@@ -29,7 +30,7 @@ const isToken = (text: string | null): text is string => tokenSchema.safeParse(t
 
 /** The generations of a process that shares its cache with no other process. */
 export function localGenerations(): Generations {
-  const tokens = new LRUCache<string, string>({ max: mostTags });
+  const tokens = new LRUCache<string, string>(atMost(mostTags));
   const renewed = (tag: string) => {
     const token = randomUUID();
     tokens.set(tag, token);

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { RateLimited } from '../../errors.js';
+import { atMost } from '../../lib/lru-bounds.js';
 import { networkOf } from '../../lib/network.js';
 
 /** Limits how often a client may try to sign in. */
@@ -58,7 +59,7 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
 
 /** The known networks of e-mail addresses. With Redis, all instances share them; while it is unavailable, only this instance's are known. */
 function createKnownNetworks(redis: RedisClient | undefined) {
-  const local = new LRUCache<string, true>({ max: mostKnownLocally, ttl: knownSeconds * 1_000 });
+  const local = new LRUCache<string, true>({ ...atMost(mostKnownLocally), ttl: knownSeconds * 1_000 });
   const redisKey = (name: string) => `mig:sign-in:known:${name}`;
   return {
     has: async (name: string) => local.has(name) || (await redis?.exists(redisKey(name)).catch(() => 0)) === 1,

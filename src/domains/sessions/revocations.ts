@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { createRedisGuard, type RedisClient } from '../../data/redis.js';
+import { atMost } from '../../lib/lru-bounds.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** Sessions that were signed out before they expired. */
@@ -28,7 +29,7 @@ export function createRevocations(
 ): Revocations {
   const revoked = new Map<string, number>();
   const unsaved = new Map<string, number>();
-  const cached = new LRUCache<string, Promise<boolean>>({ max: mostCached, ttl: cachedMs, perf: performance });
+  const cached = new LRUCache<string, Promise<boolean>>({ ...atMost(mostCached), ttl: cachedMs, perf: performance });
   const guard = createRedisGuard(telemetry);
 
   async function save(client: RedisClient): Promise<void> {

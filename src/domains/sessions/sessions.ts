@@ -6,6 +6,7 @@ import type { Sealer } from '../../auth/seal.js';
 import { Secret } from '../../config/secret.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import { SignInFailed, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
+import { atMost } from '../../lib/lru-bounds.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { SignInAttempts } from './attempts.js';
 import { signIn } from './client.js';
@@ -66,7 +67,7 @@ const longestCookie = 4_000;
 /** The least time before a refusal, so that timing does not reveal its reason. */
 const refusalMs = 500;
 /** How long a session counts as one with an older secret, and how many sessions are counted at most. */
-const outdatedBounds = { max: 100_000, ttl: 15 * 60 * 1_000, perf: performance };
+const outdatedBounds = { ...atMost(100_000), ttl: 15 * 60 * 1_000, perf: performance };
 
 export function createSessions({ upstream, sealer, attempts, revocations, service }: SessionsDeps): Sessions {
   const outdated = new LRUCache<string, true>(outdatedBounds);

@@ -13,6 +13,7 @@ import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import { createPlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { responseBytes } from '../../graphql/response-text.js';
+import { atMost } from '../../lib/lru-bounds.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { Authentication } from '../authentication.js';
@@ -162,7 +163,7 @@ const mostSeen = 10_000;
  * memory and evict nothing.
  */
 export function createDocumentStore(): DocumentStore {
-  const seen = new LRUCache<string, true>({ max: mostSeen });
+  const seen = new LRUCache<string, true>(atMost(mostSeen));
   const kept = new LRUCache<string, DocumentNode>({ maxSize: mostDocumentText });
   const repeated = new WeakSet<DocumentNode>();
   return {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
+import { atMost } from '../../lib/lru-bounds.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { networkOf } from '../../lib/network.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -86,7 +87,7 @@ function createCounter(
   redis: RedisClient | undefined,
   telemetry: RateLimitTelemetry,
 ): Counter {
-  const shares = new LRUCache<string, Share>({ max: mostClients });
+  const shares = new LRUCache<string, Share>(atMost(mostClients));
   const taking = new Map<string, Promise<void>>();
   const shared = redis && new RedisCounter({ keyPrefix, points: limit, duration: windowSeconds, storeClient: redis });
 

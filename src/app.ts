@@ -88,7 +88,9 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
 
   if (sandbox !== undefined) {
     app.addHook('onListen', async () => {
-      log.warn('The embedded sandbox runs: all data is invented, and a request without a credential uses its demo key');
+      log.warn(
+        'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key',
+      );
     });
   }
   dropIdleConnections(app, connections);

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { request } from 'undici';
+import { WebSocket } from 'ws';
 import { ask, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
@@ -147,6 +150,33 @@ describe('a request without a credential', () => {
 
       const empty = await embedded.query(everything, {}, { 'x-api-key': '' });
       expect(empty.status).toBe(400);
+    } finally {
+      await embedded.close();
+    }
+  });
+
+  test('does not use the demo key for a page whose name resolves to 127.0.0.1 (DNS rebinding)', async () => {
+    const embedded = await startGateway();
+    const headers = { host: 'evil.example', origin: 'http://evil.example', 'content-type': 'application/json' };
+    const send = async (path: string, body: object) => {
+      const accept = 'application/json, text/event-stream';
+      const options = { method: 'POST', headers: { ...headers, accept }, body: JSON.stringify(body) } as const;
+      return (await request(`${embedded.url}${path}`, options)).body.text();
+    };
+    try {
+      expect(await send('/graphql', { query: '{ events { totalCount } }' })).toContain('UNAUTHENTICATED');
+      const subscription = { query: 'subscription { eventUpdates { event { id } } }' };
+      expect(await send('/graphql/stream', subscription)).toContain('UNAUTHENTICATED');
+      const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+      expect(await send('/mcp', list)).toContain('UNAUTHENTICATED');
+
+      const socket = new WebSocket(`${embedded.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', {
+        headers,
+      });
+      await once(socket, 'open');
+      socket.send('{"type":"connection_init"}');
+      expect((await once(socket, 'close'))[0]).toBe(4401);
+      expect(embedded.sandbox?.calls.list()).toEqual([]);
     } finally {
       await embedded.close();
     }

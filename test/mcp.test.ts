@@ -250,6 +250,18 @@ describe('an answer', () => {
     });
   });
 
+  test('stays whole if it is of a mutation, however large: the mutation has taken effect', async () => {
+    const operations = folderOf({
+      'review.graphql':
+        '# Includes all.\nmutation review { reviewCompanies(input: { marketId: "3", reviewStatus: INCLUDE, target: { all: true } }) { market { one: companies(first: 100) { ...all } two: companies(first: 100) { ...all } three: companies(first: 100) { ...all } } } } fragment all on CompanyConnection { nodes { nodeId name domain description attributes esg } }',
+    });
+    await withGateway({ ...env, MCP_OPERATIONS: operations }, async own => {
+      const { result }: Any = await (await sendMcp(own.url, toolCall('review'))).json();
+      expect(result.isError).toBe(false);
+      expect(result.content[0].text.length).toBeGreaterThan(61_440);
+    });
+  });
+
   test('has the codes of the errors, and the data that there is', async () => {
     const limited = await connectMcp(gateway.url, { 'x-api-key': 'demo-key-markets-only' });
     try {

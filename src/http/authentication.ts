@@ -47,6 +47,8 @@ export interface Identity {
 export interface Handshake {
   readonly rawCredentials: RawCredentials;
   readonly cookie: string | undefined;
+  /** The credential to use if there is no other. */
+  readonly fallback: Credential | undefined;
   readonly address: string;
   /** Whether the request comes from a page that may use the cookie, or from no page. */
   readonly trusted: boolean;
@@ -57,7 +59,7 @@ interface AuthenticationDeps {
   readonly sessions: Sessions;
   readonly scopeOf: (credential: Credential) => Scope;
   readonly proxyHeaders: ProxyHeaders;
-  /** The credential of a request that has none of its own; undefined: such a request has no credential. */
+  /** The credential of a request to a loopback host that has none of its own; undefined: such a request has no credential. */
   readonly fallback: Credential | undefined;
   /** Origins, besides the gateway's own, whose pages may use the cookie on connections. */
   readonly origins: readonly string[];
@@ -73,9 +75,11 @@ interface KnownScope {
 export function createAuthentication(deps: AuthenticationDeps): Authentication {
   const { sessions, fallback, origins } = deps;
   const { addressOf, hostOf } = deps.proxyHeaders;
-  const isSecure = (request: IncomingMessage) => !isLoopback(hostOf(request).replace(/:\d+$/, ''));
+  const isLocal = (request: IncomingMessage) => isLoopback(hostOf(request).replace(/:\d+$/, ''));
   /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
-  const cookieName = (request: IncomingMessage) => (isSecure(request) ? `__Host-${sealedCookie}` : sealedCookie);
+  const cookieName = (request: IncomingMessage) => (isLocal(request) ? sealedCookie : `__Host-${sealedCookie}`);
+  /** Not under another host name: any web page can have a name that resolves to 127.0.0.1 (DNS rebinding). */
+  const fallbackFor = (request: IncomingMessage) => (isLocal(request) ? fallback : undefined);
 
   const cookieCredentials = new Attached<MaybePromise<RequestIdentity['credential']>>();
   const scopes = new Attached<MaybePromise<Scope | undefined>>();
@@ -95,7 +99,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
 
   const setCookieText = (request: IncomingMessage, value: string, lifetime: { maxAge?: number; expires?: Date }) =>
     stringifySetCookie(cookieName(request), value, {
-      ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(request) },
+      ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: !isLocal(request) },
       ...lifetime,
     });
 
@@ -139,7 +143,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   /** An Unauthenticated in place of the credential is a session that is no longer valid. @throws BadUserInput */
   const credentialOf = (request: IncomingMessage): MaybePromise<RequestIdentity['credential']> =>
     explicitCredential(rawCredentialsOf(request)) ??
-    andThen(cookieCredentialOf(request), credential => credential ?? fallback);
+    andThen(cookieCredentialOf(request), credential => credential ?? fallbackFor(request));
 
   function scopeFor(socket: Socket, credential: Credential): Scope {
     const last = lastScopes.get(socket);
@@ -191,11 +195,12 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     handshakeOf: ({ raw, ip }) => ({
       rawCredentials: rawCredentialsOf(raw),
       cookie: cookieOf(raw),
+      fallback: fallbackFor(raw),
       address: ip,
       trusted: isTrusted(raw),
     }),
 
-    async authenticate({ rawCredentials, cookie, address, trusted }, more = {}) {
+    async authenticate({ rawCredentials, cookie, fallback, address, trusted }, more = {}) {
       const explicit = explicitCredential({ ...rawCredentials, ...more });
       if (explicit !== undefined) return { credential: explicit, address };
       if (cookie !== undefined && !trusted) throw new Forbidden('Pages of this origin may not use the session');

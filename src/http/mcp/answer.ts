@@ -1,4 +1,4 @@
-import type { GraphQLFormattedError } from 'graphql';
+import { type GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
 import { itemCursor, offsetAfter } from '../../graphql/connection.js';
 import type { JsonSchema, ObjectSchema } from './json-schema.js';
@@ -58,25 +58,27 @@ export const failure = (errors: readonly GraphQLFormattedError[]): ToolAnswer =>
 });
 
 /**
- * The answer for a result: with the arguments of the next page, and without the items that are too much.
+ * The answer for a result: with the arguments of the next page, and without the items that are too much. The result of a mutation stays whole,
+ * since it cannot be asked for again.
  * @param text the result as JSON.
- * @throws QueryTooComplex if it is too large without a list that could be cut.
+ * @throws QueryTooComplex if a query's result is too large without a list that could be cut.
  */
 export function answerOf(
-  { page }: ToolOperation,
+  { page, operation }: ToolOperation,
   text: string,
   variables: Readonly<Record<string, unknown>>,
 ): ToolAnswer {
   const { data, errors }: { data: Record<string, unknown>; errors?: GraphQLFormattedError[] } = JSON.parse(text);
   const shown = { data, ...(errors && { errors: errors.map(withoutLocations) }) };
   const bytes = Buffer.byteLength(text);
+  const isTooLarge = bytes > mostBytes && operation.type === OperationTypeNode.QUERY;
   const connection = page && connectionAt(data, page);
   if (connection === undefined) {
-    if (bytes > mostBytes) throw tooLarge(bytes);
+    if (isTooLarge) throw tooLarge(bytes);
     return shown;
   }
   const { after } = page as ToolPage;
-  const note = bytes > mostBytes ? cut(connection, bytes, offsetAfter(variables[after] as string)) : undefined;
+  const note = isTooLarge ? cut(connection, bytes, offsetAfter(variables[after] as string)) : undefined;
   const { hasNextPage, endCursor } = connection.pageInfo;
   return { ...shown, ...(hasNextPage && { next: { [after]: endCursor } }), ...(note && { note }) };
 }

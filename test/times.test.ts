@@ -22,7 +22,22 @@ describe('a time', () => {
     '',
     'soon',
     '2026-13-01',
+    '2026-13-01T08:30:00Z',
+    '2026-04-00T08:30:00Z',
   ])('%j is not sent', text => {
     expect(utcTime.safeParse(text).success).toBe(false);
+  });
+
+  test('may be on any day of the calendar, and on no other', () => {
+    const twoDigits = (number: number) => String(number).padStart(2, '0');
+    for (const year of [2023, 2024]) {
+      for (let month = 1; month <= 12; month += 1) {
+        const days = new Date(year, month, 0).getDate();
+        for (let day = 1; day <= 31; day += 1) {
+          const text = `${year}-${twoDigits(month)}-${twoDigits(day)}T08:30:00Z`;
+          expect([text, utcTime.safeParse(text).success]).toEqual([text, day <= days]);
+        }
+      }
+    }
   });
 });

@@ -9,8 +9,10 @@ export function isCalendarDay(text: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
-/** The form of nearly all times: complete, with every part in its range. Later days are not in every month. */
-const completeTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z$/;
+/** Every day of a year but February 29. */
+const monthAndDay = '(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31';
+/** The form of nearly all times: complete, with every part in its range. */
+const completeTime = new RegExp(`^\\d{4}-(?:${monthAndDay})T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?Z$`);
 
 /** A time as the service sends it, in RFC 3339. A missing time of day, second or offset is filled in, and nothing is rounded. */
 export const utcTime = z.string().transform((text, context) => {

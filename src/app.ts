@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
 import { createTeams, hashOfKey, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
@@ -26,6 +26,8 @@ import { createServices, type WorldSeams } from './services.js';
 export interface Seams extends WorldSeams, ServerSeams {
   /** How the embedded sandbox behaves. */
   readonly sandbox?: SandboxOptions;
+  /** Takes the lines of the log in place of stderr. */
+  readonly log?: DestinationStream;
 }
 
 /** A gateway that is built but does not listen yet. */
@@ -42,7 +44,7 @@ export interface Gateway extends RunningGateway {
 export async function buildApp(configured: Config, seams: Seams = {}): Promise<Gateway> {
   const sandbox = configured.upstream.base === undefined ? await startSandbox(seams.sandbox) : undefined;
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
-  const log = createLogger(config.logLevel);
+  const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();
   const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry) : () => metrics.registry.metrics();
   const telemetry = telemetryOf(metrics, createWarnings(log));

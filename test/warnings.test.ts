@@ -9,7 +9,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createWarnings, failureInWords } from '../src/observability/warnings.js';
 import { expiredCertificate, privateKey, selfSignedCertificate } from './support/certificates.js';
-import { ask } from './support/gateway.js';
+import { ask, startGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { buildProgram } from './support/program.js';
 import { startRedis } from './support/redis.js';
@@ -127,20 +127,42 @@ const expired =
 const otherName =
   'the TLS certificate is for another name (ERR_TLS_CERT_ALTNAME_INVALID); requests that need it fail. Use a host name that is in the certificate';
 
-/** Starts a gateway, and gives back its address, and the warnings and recoveries in its log. */
-async function started(env: Record<string, string>) {
-  const program = await buildProgram();
-  const running = await program.start(env);
-  cleanups.push(() => running.stop());
-  const lines = (level: number) =>
-    running
-      .stderr()
+/** The messages of a log: all of it, its warnings, and its recoveries. */
+function messagesOf(log: () => string) {
+  const messages = (level: number) =>
+    log()
       .split('\n')
       .filter(line => line.endsWith('}'))
       .map(line => JSON.parse(line))
       .filter(line => line.level === level)
       .map(({ msg }): string => msg);
-  return { ...running, warnings: () => lines(40), recoveries: () => lines(30).filter(line => /normal$/.test(line)) };
+  return {
+    log,
+    warnings: () => messages(40),
+    recoveries: () => messages(30).filter(line => /normal$/.test(line)),
+  };
+}
+
+/** Starts a gateway in this process, and gives back its address and its log. */
+async function started(env: Record<string, string>) {
+  let written = '';
+  const write = (line: string) => {
+    written += line;
+  };
+  const gateway = await startGateway({ env: { LOG_LEVEL: 'warn', ...env }, seams: { log: { write } } });
+  cleanups.push(() => gateway.close());
+  return { url: gateway.url, ...messagesOf(() => written) };
+}
+
+/**
+ * The same in a process of its own: for what Node or OpenTelemetry read once for each process, and for errors of Node, which are not of the class
+ * `Error` that Jest gives its tests.
+ */
+async function startedAlone(env: Record<string, string>) {
+  const program = await buildProgram();
+  const running = await program.start(env);
+  cleanups.push(() => running.stop());
+  return { url: running.url, ...messagesOf(running.stderr) };
 }
 
 test('warns once of a wrong Redis password, without it, and once of rate limits that are not shared', async () => {
@@ -159,7 +181,7 @@ test('warns once of a wrong Redis password, without it, and once of rate limits 
     'REDIS_URL: the user or the password is wrong (WRONGPASS); until Redis is there, nothing is shared and exports are refused. Correct them in the address',
     'Rate limits: not shared, because Redis does not answer: each gateway allows every client the whole limit',
   ]);
-  expect(gateway.stderr()).not.toContain('the-wrong-one');
+  expect(gateway.log()).not.toContain('the-wrong-one');
 });
 
 test.each([
@@ -188,12 +210,12 @@ test.each([
     'Check hosts, ports, and redis:// or rediss://',
   ],
 ])('%s that is not there is one warning', async (_, REDIS_URL, words, advice) => {
-  const gateway = await started({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL });
+  const gateway = await startedAlone({ UPSTREAM_BASE_URL: 'http://127.0.0.1:1', REDIS_URL });
   await until(async () => (await counted(gateway.url, 'gateway_redis_faults_total', { command: 'connect' })) >= 2);
   expect(gateway.warnings()).toEqual([
     `REDIS_URL: ${words}; until Redis is there, nothing is shared and exports are refused. ${advice}`,
   ]);
-  expect(gateway.stderr()).not.toContain('a-password');
+  expect(gateway.log()).not.toContain('a-password');
 });
 
 test('warns of a Redis that expects TLS', async () => {
@@ -274,7 +296,7 @@ test('warns once of a Redis that does not answer, and only the first request wai
 test('warns once for each unreachable address of the service, with the cause', async () => {
   const service = await startStubService((_, response) => reply(response, 200, {}));
   cleanups.push(() => service.close());
-  const gateway = await started({
+  const gateway = await startedAlone({
     UPSTREAM_BASE_URL: service.origin.replace('http:', 'https:'),
     UPSTREAM_API_URL: 'http://nowhere.invalid',
     UPSTREAM_DEV_URL: 'http://127.0.0.1:1',
@@ -309,7 +331,7 @@ test.each([
   const file = join(folder, 'trusted.pem');
   await writeFile(file, trusted ?? '');
   const host = words === otherName ? 'localhost' : '127.0.0.1';
-  const gateway = await started({
+  const gateway = await startedAlone({
     UPSTREAM_BASE_URL: `https://${host}:${(server.address() as AddressInfo).port}`,
     ...(trusted !== undefined && { NODE_EXTRA_CA_CERTS: file }),
   });
@@ -365,7 +387,7 @@ test.each([
   const service = await startStubService((_, response) => reply(response, 200, {}));
   const collector = await startStubService((_, response) => reply(response, status, {}));
   cleanups.push(() => Promise.all([service.close(), collector.close()]));
-  const gateway = await started({
+  const gateway = await startedAlone({
     UPSTREAM_BASE_URL: service.origin,
     [variable]: status === 0 ? 'http://127.0.0.1:1' : `${collector.origin}/v1/traces`,
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=the-secret',
@@ -382,7 +404,7 @@ test.each([
     `${variable}: ${words}; traces are lost. ${advice}`,
   ]);
   expect(warnings).toContain('OpenTelemetry: unknown OTEL_TRACES_SAMPLER value');
-  expect(gateway.stderr()).not.toContain('the-secret');
+  expect(gateway.log()).not.toContain('the-secret');
 });
 
 test('a circuit breaker, the service and Redis are logged when they fail, and when they recover', async () => {

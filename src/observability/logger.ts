@@ -1,9 +1,9 @@
-import { destination, type Logger, pino } from 'pino';
+import { type DestinationStream, destination, type Logger, pino } from 'pino';
 import type { Config } from '../config/config.js';
 import { loggedPathOf } from '../lib/path.js';
 
-/** One JSON object a line, to stderr. Of a request its id, its method and its path are logged: the query may hold a credential. */
-export function createLogger(level: Config['logLevel']): Logger {
+/** One JSON object a line, to stderr unless a test wants it elsewhere. Of a request its id, its method and its path are logged: the query may hold a credential. */
+export function createLogger(level: Config['logLevel'], stream: DestinationStream = destination(2)): Logger {
   return pino(
     {
       level,
@@ -11,6 +11,6 @@ export function createLogger(level: Config['logLevel']): Logger {
         req: ({ id, method, url }) => ({ id, method, path: loggedPathOf(String(url)) }),
       },
     },
-    destination(2),
+    stream,
   );
 }

@@ -88,13 +88,9 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     seams,
   });
 
-  if (sandbox !== undefined) {
-    app.addHook('onListen', async () => {
-      log.warn(
-        'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key',
-      );
-    });
-  }
+  app.addHook('onListen', async () => {
+    for (const warning of warningsAtStart(config, sandbox)) log.warn(warning);
+  });
   dropIdleConnections(app, connections);
   let admin: AdminListener | undefined;
   app.addHook('onClose', async () => {
@@ -136,6 +132,16 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
 
 function closeAfterResponse(_request: IncomingMessage, response: ServerResponse): void {
   response.shouldKeepAlive = false;
+}
+
+/** What an operator may not expect of a configuration that is valid. */
+function* warningsAtStart({ persistedDocuments: { file, mode } }: Config, sandbox: Sandbox | undefined) {
+  if (sandbox !== undefined) {
+    yield 'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key';
+  }
+  if (file !== undefined && mode === 'off') {
+    yield 'PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off';
+  }
 }
 
 /** Reads a file again, and logs how many entries it has now. If it is invalid, the value from before stays. */

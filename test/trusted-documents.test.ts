@@ -11,8 +11,8 @@ import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.
 import { createUntrustedReport } from '../src/observability/untrusted-report.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
+import { takeLog } from './support/log.js';
 import { counted } from './support/metrics.js';
-import { buildProgram } from './support/program.js';
 import { until } from './support/until.js';
 
 const hashOf = (text: string, algorithm = 'sha256') => createHash(algorithm).update(text).digest('hex');
@@ -202,6 +202,17 @@ describe.each(['Server-Sent Events', 'WebSocket'] as const)('over %s', transport
   });
 });
 
+describe('in mode off', () => {
+  test('a warning says at the start that the manifest has no effect', async () => {
+    const log = takeLog();
+    const env = { PERSISTED_DOCUMENTS: file, LOG_LEVEL: 'warn' };
+    await (await startGateway({ sandbox, env, seams: { log } })).close();
+    expect(log.lines.map(line => JSON.parse(line).msg)).toEqual([
+      'PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off',
+    ]);
+  });
+});
+
 describe('in mode allow', () => {
   test('other documents are executed as well', async () => {
     expect((await post(gateways.allow, { query: foreign })).data).toEqual({ market: { id: '1' } });
@@ -210,14 +221,18 @@ describe('in mode allow', () => {
 
 describe('in mode log', () => {
   test('everything is executed, and what mode only would refuse is counted and logged once a minute, without its text', async () => {
-    const env = { PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: 'log', DATA_DIR: directory };
-    const running = await (await buildProgram()).start({ ...env, UPSTREAM_BASE_URL: sandbox.origin });
+    const log = takeLog();
+    const gateway = await startGateway({
+      sandbox,
+      env: { PERSISTED_DOCUMENTS: file, PERSISTED_DOCUMENTS_MODE: 'log', LOG_LEVEL: 'warn' },
+      seams: { log },
+    });
     try {
-      const untrusted = () => counted(running.url, 'gateway_untrusted_documents_total');
+      const untrusted = () => counted(gateway.url, 'gateway_untrusted_documents_total');
       expect(await untrusted()).toBe(0);
       const client = { ...demoHeaders, 'graphql-client-name': 'console' };
       const send = async (body: object) => {
-        const response = await fetch(`${running.url}/graphql`, {
+        const response = await fetch(`${gateway.url}/graphql`, {
           method: 'POST',
           headers: { 'content-type': 'application/json', ...client },
           body: JSON.stringify(body),
@@ -230,22 +245,19 @@ describe('in mode log', () => {
       // The later ones are answered from the response cache.
       for (let times = 0; times < 3; times += 1) await send({ query: literal });
       await send({ query: trusted });
-      const gateway = { url: running.url } as TestGateway;
       for (const transport of Object.values(transports)) {
         expect(await transport(gateway, { query: foreign })).toContain('"market"');
         expect(await transport(gateway, { documentId: hashOf(trusted) })).toContain('"totalCount"');
       }
       await until(async () => (await untrusted()) === 6);
-      const { stderr } = await running.stop();
-      const lines = stderr.split('\n').filter(line => line.includes('would refuse'));
-      expect(lines.map(line => JSON.parse(line))).toMatchObject([
+      expect(log.lines.map(line => JSON.parse(line))).toMatchObject([
         { document: hashOf(literal), operation: 'Literal', client: 'console' },
         { document: hashOf(trusted), operation: 'Trusted', client: 'console' },
         { document: hashOf(foreign), operation: 'Foreign' },
       ]);
-      expect(stderr).not.toContain('confidential');
+      expect(log.lines.join('')).not.toContain('confidential');
     } finally {
-      await running.kill();
+      await gateway.close();
     }
   });
 

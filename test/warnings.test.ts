@@ -10,6 +10,7 @@ import { Redis } from 'ioredis';
 import { createWarnings, failureInWords } from '../src/observability/warnings.js';
 import { expiredCertificate, privateKey, selfSignedCertificate } from './support/certificates.js';
 import { ask, startGateway } from './support/gateway.js';
+import { takeLog } from './support/log.js';
 import { counted } from './support/metrics.js';
 import { buildProgram } from './support/program.js';
 import { startRedis } from './support/redis.js';
@@ -145,13 +146,10 @@ function messagesOf(log: () => string) {
 
 /** Starts a gateway in this process, and gives back its address and its log. */
 async function started(env: Record<string, string>) {
-  let written = '';
-  const write = (line: string) => {
-    written += line;
-  };
-  const gateway = await startGateway({ env: { LOG_LEVEL: 'warn', ...env }, seams: { log: { write } } });
+  const log = takeLog();
+  const gateway = await startGateway({ env: { LOG_LEVEL: 'warn', ...env }, seams: { log } });
   cleanups.push(() => gateway.close());
-  return { url: gateway.url, ...messagesOf(() => written) };
+  return { url: gateway.url, ...messagesOf(() => log.lines.join('')) };
 }
 
 /**

@@ -7,12 +7,11 @@ import WebSocket from 'ws';
 /**
  * What 10,000 WebSocket listeners on one market cost one gateway: memory for each, CPU for each message, and the time from the answer of
  * the poll to the first and the last delivery. The gateway, the service and the listeners are processes of their own. Listeners take their
- * messages as bytes and note when. With `--check`, exits with 1 if a target is missed.
+ * messages as bytes and note when. The program sends the figures to its parent, or prints them.
  */
 
 const intervalMs = 2_000;
 const measured = 4;
-const targets = { kilobytes: 16, microseconds: 50, lastMs: 1_000 };
 const processes = 2;
 const key = 'demo-key-subscribed';
 const query =
@@ -69,7 +68,7 @@ async function listen(url: string, count: number): Promise<void> {
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { check: { type: 'boolean' }, listeners: { type: 'string', default: '10000' } },
+    options: { listeners: { type: 'string', default: '10000' } },
   });
   const count = Math.floor(Number(values.listeners) / processes) * processes;
   const service = fork(program('sandbox/main.js'), ['--port', '0'], { silent: true });
@@ -81,7 +80,7 @@ async function main(): Promise<void> {
     // Ten thousand handshakes at once must not be refused as overload.
     MAX_EVENT_LOOP_DELAY_MS: '60000',
   };
-  const execArgv = ['--expose-gc', '--import', new URL('./usage.js', import.meta.url).href];
+  const execArgv = [...process.execArgv, '--expose-gc', '--import', new URL('./usage.ts', import.meta.url).href];
   const gateway = fork(program('main.js'), [], { env, execArgv, silent: true });
   const url = await addressOf(gateway);
   const usage = async (): Promise<Usage> => {
@@ -132,22 +131,19 @@ async function main(): Promise<void> {
 
   const kilobytes = (full.rss - empty.rss) / 1_024 / count;
   const micros = median(rounds.map(round => round.micros));
-  const lastMs = median(rounds.map(round => round.last));
-  const lines = [
-    `${count} listeners, medians of ${measured} rounds`,
-    `memory for each: ${kilobytes.toFixed(1)} KB (at most ${targets.kilobytes})`,
-    `CPU for each message, all that the process did: ${micros.toFixed(1)} us (at most ${targets.microseconds})`,
-    `from the poll to the first delivery: ${median(rounds.map(round => round.first)).toFixed(0)} ms`,
-    `from the poll to the last delivery: ${lastMs.toFixed(0)} ms (at most ${targets.lastMs})`,
-    `slowest other request meanwhile: ${median(rounds.map(round => round.otherMs)).toFixed(0)} ms`,
-    `calls of the service: ${calls} in ${seconds.toFixed(1)} s, at an interval of ${intervalMs / 1_000} s`,
-  ];
-  process.stdout.write(`${lines.join('\n')}\n`);
-  const missed = kilobytes > targets.kilobytes || micros > targets.microseconds || lastMs > targets.lastMs;
-  process.exit(values.check && missed ? 1 : 0);
+  const figures = {
+    kilobytes,
+    micros,
+    firstMs: median(rounds.map(round => round.first)),
+    lastMs: median(rounds.map(round => round.last)),
+    otherMs: median(rounds.map(round => round.otherMs)),
+    callsPerSecond: calls / seconds,
+  };
+  if (process.send === undefined) process.stdout.write(`${JSON.stringify(figures)}\n`);
+  else process.send(figures, () => process.exit());
 }
 
-const program = (path: string) => new URL(`../${path}`, import.meta.url).pathname;
+const program = (path: string) => new URL(`../dist/${path}`, import.meta.url).pathname;
 
 /** Where a program listens, from the first line that says so. */
 async function addressOf(child: ChildProcess): Promise<string> {

@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { embeddings, flagship } from './lib/answer.mjs';
-import { Connection, post } from './lib/load.mjs';
+import { Connection } from './lib/load.mjs';
+import { mixedOf, mixedTitle, request } from './lib/mixed.mjs';
 import { settle, start } from './lib/processes.mjs';
 import { variants } from './lib/variants.mjs';
 
@@ -15,28 +16,22 @@ const quietRate = 10;
 const bounds = { throughput: 0.9, slowdown: 5, probeMs: 1_000, quiet: 0.95 };
 
 const get = path => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
-const query = (text, key, number) =>
-  post('/graphql', JSON.stringify({ query: text, extensions: { number } }), { 'x-api-key': key });
 
 /** @type {Record<string, { title: string, world: string, requestOf(number: number): string, floodOf(number: number): string, quiet(number: number): string }>} */
 const workloads = {
   mixed: {
-    title: 'Mixed: 70 % repeated requests of 200 clients, 20 % known documents over cached records, 10 % new clients',
+    title: `Mixed: ${mixedTitle}`,
     world: 'light',
-    requestOf(number) {
-      const kind = number % 10;
-      if (kind < 7) return query(flagship, `client-${(number * 7) % 200}`);
-      return kind < 9 ? query(flagship, `client-${number % 200}`, number) : query(flagship, `new-${number}`);
-    },
-    floodOf: number => query(flagship, 'heavy', number),
-    quiet: number => query(flagship, 'quiet', number),
+    requestOf: mixedOf(variants.ours),
+    floodOf: number => request(flagship, 'heavy', number),
+    quiet: number => request(flagship, 'quiet', number),
   },
   embeddings: {
     title: 'Embeddings: 100 x 1,536 numbers for each of 200 clients, no two requests alike',
     world: 'full',
-    requestOf: number => query(embeddings, `client-${number % 200}`, number),
-    floodOf: number => query(embeddings, 'heavy', number),
-    quiet: number => query(embeddings, 'quiet', number),
+    requestOf: number => request(embeddings, `client-${number % 200}`, number),
+    floodOf: number => request(embeddings, 'heavy', number),
+    quiet: number => request(embeddings, 'quiet', number),
   },
 };
 

@@ -24,7 +24,7 @@ const oldTerms: readonly (readonly [RegExp, string])[] = [
   [/\bdoom|\bSlot\b/, 'PendingValue, fail'],
   [/\bheed|\bculprits?\b/, 'onErrors, requestIdByError'],
   [/\b[A-Z][A-Za-z]*Parts\b/, 'Deps or Options'],
-  [/\bgates?\b|(?<!under-|back)\bpressure\b|most-?calls/i, 'rate-limit, load-shedding, cost'],
+  [/(?<!--|\.)\bgates?\b(?!:)|(?<!under-|back)\bpressure\b|most-?calls/i, 'rate-limit, load-shedding, cost'],
   [/\b(anew|whoever)\b|(?<![-'"`|=])\bnobody\b(?![-@'"])/i, 'again, the client, no one'],
   [/(?<!there )\bis none\b|\bwho asks\b/i, 'is not a valid …, the client'],
 ];

@@ -21,6 +21,15 @@ export const embeddings = 'query Embeddings { events(first: 100) { nodes { id ve
 export const references =
   'query References { events(first: 100) { nodes { id references { id observation { id title } } } } }';
 
+/** A write: one upstream call, nothing of which is cached. */
+export const write = `mutation Write {
+  createSearchCriteria(input: { searchType: "marketSearch", searchInput: "castings" }) { searchCriteria { userPrompt marketName } }
+}`;
+
+/** 41 observations by their identifiers, which are cached for longer than events. @param {string[]} ids */
+export const byIds = ids =>
+  `query ByIds { ${ids.map((id, at) => `o${at}: observation(id: "${id}") { id title content sourceService publishedAt url }`).join(' ')} }`;
+
 /**
  * The answer to the flagship.
  * @param {any} page a body of the event list
@@ -43,7 +52,8 @@ export function flagshipAnswer(page, observationBy) {
   return { data: { events: { nodes } } };
 }
 
-function observationFields({ _id, title, content, sourceService, publishedAt, url }) {
+/** An observation, as the flagship selects it. */
+export function observationFields({ _id, title, content, sourceService, publishedAt, url }) {
   return { id: _id, title, content, sourceService, publishedAt, url: url ?? null };
 }
 

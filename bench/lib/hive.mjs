@@ -1,11 +1,10 @@
 // Hive Gateway is started by its own command, over a supergraph that its own command composes.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openapi } from '../servers/hive/openapi.mjs';
-import { start } from './processes.mjs';
+import { freePort, start } from './processes.mjs';
 
 const bench = new URL('..', import.meta.url).pathname;
 
@@ -36,14 +35,5 @@ export async function startHive({ upstream, flags, caches }) {
     cwd: bench,
     env: caches ? { BENCH_CACHE: '1' } : {},
     origin: `http://127.0.0.1:${port}`,
-  });
-}
-
-function freePort() {
-  return new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
   });
 }

@@ -104,19 +104,22 @@ function bodyOf(bytes, chunked) {
 
 /**
  * Runs a closed loop until so many requests are answered or so many seconds are over; every request that was sent is waited for.
- * @param {{ origin: string, connections: number, requests?: number, seconds?: number, requestOf: (number: number, connection: number) => string,
- *   length?: number, pauseMs?: number, accepts?: (body: string) => boolean, onAnswer?: () => void, staysAwake?: boolean }} plan `length`: that of the right answer's
- *   body; `pauseMs`: how long a connection rests after an answer; `accepts`: whether a body is right;
+ * @param {{ origin: string, connections: number, from?: number, requests?: number, seconds?: number, requestOf: (number: number, connection: number) => string,
+ *   lengthOf?: (number: number) => number, isTimed?: (number: number) => boolean, pauseMs?: number, accepts?: (body: string) => boolean,
+ *   onAnswer?: () => void, staysAwake?: boolean }} plan `from`: the number of the first request; `lengthOf`: the length of the right body;
+ *   `isTimed`: whether the latency of a request counts; `pauseMs`: how long a connection rests after an answer; `accepts`: whether a body is right;
  *   `staysAwake`: the process never sleeps while it waits
  * @returns what was answered, in milliseconds where it is a time; `wrong` counts answers with another status or length
  */
 export async function load({
   origin,
   connections,
+  from = 0,
   requests = Number.POSITIVE_INFINITY,
   seconds,
   requestOf,
-  length,
+  lengthOf,
+  isTimed = () => true,
   pauseMs = 0,
   accepts,
   onAnswer,
@@ -130,18 +133,20 @@ export async function load({
   /** @type {number[]} */
   const latencies = [];
   let sent = 0;
+  let count = 0;
   let wrong = 0;
   const lanes = Array.from({ length: connections }, async (_, lane) => {
     const connection = new Connection(origin);
     while (sent < requests) {
       const sentAt = performance.now();
       if (sentAt >= until) break;
-      const number = sent;
+      const number = from + sent;
       sent += 1;
       const answer = await connection.ask(requestOf(number, lane));
-      latencies.push(performance.now() - sentAt);
+      count += 1;
+      if (isTimed(number)) latencies.push(performance.now() - sentAt);
       onAnswer?.();
-      const isRight = answer.status === 200 && (length === undefined || answer.length === length);
+      const isRight = answer.status === 200 && (lengthOf === undefined || answer.length === lengthOf(number));
       if (!isRight || accepts?.(answer.body()) === false) wrong += 1;
       if (pauseMs > 0) await sleep(pauseMs);
     }
@@ -153,7 +158,6 @@ export async function load({
   const milliseconds = performance.now() - startedAt;
   latencies.sort((a, b) => a - b);
   const quantile = share => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
-  const count = latencies.length;
   return {
     count,
     wrong,

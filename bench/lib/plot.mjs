@@ -8,8 +8,17 @@ const panelHead = 44;
 
 const plain = text => text.replace(/[`*]/g, '').replace(/&/g, '&amp;').replace(/</g, '&lt;');
 
-/** @param {{ title: string, results: { name: string, title: string, cpu: number }[] }[]} panels @returns the SVG's text */
-export function plot(panels) {
+const themes = {
+  light: { paper: '#ffffff', text: '#24292f', bar: '#afb8c1', ours: '#1a7f5a' },
+  dark: { paper: '#0d1117', text: '#d0d7de', bar: '#57606a', ours: '#3fb984' },
+};
+
+/**
+ * @param {{ title: string, results: { name: string, title: string, cpu: number }[] }[]} panels @param {'light' | 'dark'} theme
+ * @returns the SVG's text
+ */
+export function plot(panels, theme) {
+  const colors = themes[theme];
   const all = panels.flatMap(({ results }) => results.map(({ cpu }) => cpu));
   const least = 10 ** Math.floor(Math.log10(Math.min(...all)));
   const most = Math.max(...all);
@@ -20,12 +29,13 @@ export function plot(panels) {
   for (const { title, results } of panels) {
     parts.push(`<text class="title" x="12" y="${y + 26}">${plain(title)}</text>`);
     y += panelHead;
-    for (const { name, title: who, cpu } of results) {
+    for (const { name, title: server, cpu } of results) {
       const bar = Math.max(2, scale(cpu)).toFixed(1);
+      const className = name.startsWith('ours') ? ' class="ours"' : '';
       const label = cpu < 1_000 ? `${cpu.toFixed(cpu < 100 ? 1 : 0)} us` : `${(cpu / 1_000).toFixed(2)} ms`;
       parts.push(
-        `<text x="${left - 8}" y="${y + 15}" text-anchor="end"${name === 'ours' ? ' class="ours"' : ''}>${plain(who)}</text>`,
-        `<rect x="${left}" y="${y + 3}" width="${bar}" height="${rowHeight - 6}"${name === 'ours' ? ' class="ours"' : ''}/>`,
+        `<text x="${left - 8}" y="${y + 15}" text-anchor="end"${className}>${plain(server)}</text>`,
+        `<rect x="${left}" y="${y + 3}" width="${bar}" height="${rowHeight - 6}"${className}/>`,
         `<text x="${left + Number(bar) + 6}" y="${y + 15}">${label}</text>`,
       );
       y += rowHeight;
@@ -34,8 +44,8 @@ export function plot(panels) {
   const height = y + 30;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="CPU per request, by workload">
 <style>
-svg { background: #fff; font: 13px system-ui, sans-serif; fill: #333 }
-rect { fill: #b8c0cc } rect.ours { fill: #1a7f5a }
+svg { background: ${colors.paper}; font: 13px system-ui, sans-serif; fill: ${colors.text} }
+rect { fill: ${colors.bar} } rect.ours { fill: ${colors.ours} }
 text.title { font-weight: 600; font-size: 14px } text.ours { font-weight: 600 }
 </style>
 ${parts.join('\n')}

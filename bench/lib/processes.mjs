@@ -1,7 +1,8 @@
 // Server processes on one core, the stub beside the load on the other, and what the system says about them.
 import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { createServer } from 'node:net';
+import { availableParallelism, cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const serverCore = 0;
@@ -13,6 +14,11 @@ export function settle() {
   execFileSync('taskset', ['-acp', String(loadCore), String(process.pid)], { stdio: 'ignore' });
 }
 
+/** Lets another process, and those that it starts later, use every core. @param {number} pid */
+export function onEveryCore(pid) {
+  execFileSync('taskset', ['-acp', `0-${cpus().length - 1}`, String(pid)], { stdio: 'ignore' });
+}
+
 /**
  * @typedef {object} Server
  * @property {string} origin
@@ -21,33 +27,45 @@ export function settle() {
  * @property {(message: object) => Promise<any>} tell over IPC; resolves with the next message
  */
 
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /**
- * Starts a Node process and waits until it says where it listens: over IPC as `{origin}`, or in what it prints.
- * @param {{ args: string[], env?: Record<string, string>, core?: 'server' | 'load', cwd?: string, origin?: string }} plan `origin` is where it
- *   will listen, if it cannot say so itself
+ * Starts a process and waits until it says where it listens: over IPC as `{origin}`, or in what it prints.
+ * @param {{ command?: string, args: string[], env?: Record<string, string>, core?: 'server' | 'load', cwd?: string, origin?: string, ready?: RegExp }} plan
+ *   `command` is Node if it is left out; `origin` is where it will listen, if it cannot say so itself; `ready` is what it prints then
  * @returns {Promise<Server>}
  */
-export async function start({ args, env = {}, core = 'server', cwd, origin }) {
+export async function start({ command = process.execPath, args, env = {}, core = 'server', cwd, origin, ready }) {
   const cpu = core === 'server' ? serverCore : loadCore;
-  const child = spawn('taskset', ['-c', String(cpu), process.execPath, ...args], {
+  const child = spawn('taskset', ['-c', String(cpu), command, ...args], {
     cwd,
     env: { ...process.env, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
+  running.add(child);
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', text => {
       printed = (printed + text).slice(-20_000);
     });
   }
-  const ended = new Promise(resolve => child.once('exit', resolve));
+  const ended = new Promise(resolve => child.once('exit', resolve)).finally(() => running.delete(child));
   const dead = ended.then(code => {
     throw new Error(`${args.join(' ')} ended with ${code}:\n${printed}`);
   });
   dead.catch(() => {});
   const told = new Promise(resolve => child.once('message', message => resolve(message.origin)));
+  async function listening() {
+    if (origin !== undefined && ready === undefined) return reachable(origin);
+    const [, port] = await found(ready ?? /http:\/\/(?:127\.0\.0\.1|localhost):([1-9]\d*)/, () => printed);
+    return origin ?? `http://127.0.0.1:${port}`;
+  }
   const server = {
-    origin: await Promise.race([dead, told, origin === undefined ? printedOrigin(() => printed) : reachable(origin)]),
+    origin: await Promise.race([dead, told, listening()]),
     pid: child.pid ?? 0,
     async stop() {
       child.kill('SIGKILL');
@@ -64,10 +82,11 @@ export async function start({ args, env = {}, core = 'server', cwd, origin }) {
 
 const startMs = 60_000;
 
-async function printedOrigin(printed) {
+/** @param {RegExp} pattern @param {() => string} printed */
+async function found(pattern, printed) {
   for (let waited = 0; waited < startMs; waited += 20) {
-    const found = /http:\/\/(?:127\.0\.0\.1|localhost):([1-9]\d*)/.exec(printed());
-    if (found) return `http://127.0.0.1:${found[1]}`;
+    const match = pattern.exec(printed());
+    if (match) return match;
     await sleep(20);
   }
   throw new Error(`Not started within ${startMs} ms:\n${printed()}`);
@@ -83,6 +102,16 @@ async function reachable(origin) {
     await sleep(100);
   }
   throw new Error(`${origin} could not be reached within ${startMs} ms`);
+}
+
+/** @returns {Promise<number>} */
+export function freePort() {
+  return new Promise(resolve => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
 }
 
 /** CPU time that a process has used, in microseconds, with that of its children. @param {number} pid */

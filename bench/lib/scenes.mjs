@@ -1,15 +1,14 @@
 // What cannot be said as CPU per request of a busy server.
-import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { normalised, references } from './answer.mjs';
 import { Connection, load, post } from './load.mjs';
-import { memoryOf } from './processes.mjs';
+import { kindOf, mixedOf, request } from './mixed.mjs';
+import { memoryOf, onEveryCore } from './processes.mjs';
 import { median } from './ratios.mjs';
 import { startFlags, variants } from './variants.mjs';
-import { flagshipIs, stranger } from './workloads.mjs';
+import { bodies, flagshipIs, trustedEnvironment } from './workloads.mjs';
 
 /**
  * @typedef {object} Bench
@@ -34,59 +33,25 @@ async function lengthOf(server, request) {
   return length;
 }
 
-/** 64 identical queries at once on a cold cache. @param {Bench} bench @returns {Promise<Scene>} */
-const stampede = bench =>
-  stampedeOf(bench, {
-    name: 'stampede',
-    title: 'Stampede: 64 identical queries at once, nothing kept',
-    servers: ['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache'],
-    bodyOf: query => ({ query }),
-  });
-
-/** The same as Apollo Client sends them, which puts its own name into each body. @param {Bench} bench @returns {Promise<Scene>} */
-const apolloClient = bench =>
-  stampedeOf(bench, {
-    name: 'apollo-client',
-    title: 'Stampede of Apollo Client: 64 identical queries with `extensions.clientLibrary`',
-    servers: ['ours', 'apollo-cache'],
-    bodyOf: query => ({ query, extensions: { clientLibrary: { name: '@apollo/client', version: '4.2.0' } } }),
-  });
-
-/** The same as trusted documents, requested by their hash. @param {Bench} bench @returns {Promise<Scene>} */
-async function trusted(bench) {
-  const { flagship } = variants.ours;
-  const hash = createHash('sha256').update(flagship).digest('hex');
-  const directory = mkdtempSync(join(tmpdir(), 'bench-'));
-  const manifest = join(directory, 'persisted-documents.json');
-  writeFileSync(manifest, JSON.stringify({ [hash]: flagship }));
-  try {
-    return await stampedeOf(bench, {
-      name: 'trusted',
-      title: 'Stampede of trusted documents: 64 identical requests by hash',
-      servers: ['ours'],
-      bodyOf: () => ({ documentId: `sha256:${hash}` }),
-      env: { PERSISTED_DOCUMENTS: manifest, PERSISTED_DOCUMENTS_MODE: 'only' },
-    });
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-}
-
 /**
- * @param {Bench} bench
- * @param {{ name: string, title: string, servers: string[], bodyOf: (query: string) => object, env?: Record<string, string> }} kind
- * @returns {Promise<Scene>}
+ * 64 identical queries at once on a cold cache; the gateway also gets them as Apollo Client sends them, and by hash.
+ * @param {Bench} bench @returns {Promise<Scene>}
  */
-async function stampedeOf(bench, { name: kind, title, servers, bodyOf, env }) {
+async function stampede(bench) {
   const connections = 64;
+  const kinds = [
+    ...['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache'].map(name => ({ name, sent: 'plain' })),
+    { name: 'ours', sent: 'apollo-client' },
+    { name: 'ours', sent: 'trusted' },
+  ];
   const rows = [];
   const ratios = [];
-  for (const name of servers) {
-    bench.say(`${kind}: ${name}`);
-    const server = await open(name, bench, 20, env);
+  for (const { name, sent } of kinds) {
+    bench.say(`stampede: ${name}, ${sent}`);
+    const server = await open(name, bench, 20, sent === 'trusted' ? trustedEnvironment() : {});
     const lanes = Array.from({ length: connections }, () => new Connection(server.origin));
     const shares = [];
-    const body = JSON.stringify(bodyOf(variants[name].flagship));
+    const body = JSON.stringify(bodies[sent]?.(variants[name].flagship));
     const requestAs = apiKey => post('/graphql', body, { 'x-api-key': apiKey });
     for (let round = 0; round < bench.rounds; round += 1) {
       await lanes[0]?.ask(requestAs(`before-${round}`));
@@ -99,16 +64,55 @@ async function stampedeOf(bench, { name: kind, title, servers, bodyOf, env }) {
     }
     for (const lane of lanes) lane.close();
     await server.stop();
-    rows.push([variants[name].title, median(shares).toFixed(2)]);
-    if (name === 'ours') {
-      ratios.push({ what: `${kind}: upstream calls / distinct urls`, value: median(shares), atMost: 1 });
-    }
+    rows.push([variants[name].title, sent, median(shares).toFixed(2)]);
+    if (name === 'ours')
+      ratios.push({ what: `stampede, ${sent}: upstream calls / distinct urls`, value: median(shares), atMost: 1 });
   }
   return {
-    title,
-    columns: ['', 'upstream calls per distinct url'],
+    title: 'Stampede: 64 identical queries at once, nothing cached',
+    columns: ['', 'body', 'upstream calls per distinct url'],
     rows,
     ratios,
+  };
+}
+
+/** How long repeated requests take while others need calls. @param {Bench} bench @returns {Promise<Scene>} */
+async function besideCold(bench) {
+  const server = await variants.ours.launch({ upstream: `${bench.stub.origin}/light`, flags: startFlags });
+  await bench.stub.tell({ delayMs: 0 });
+  const requestOf = mixedOf(variants.ours);
+  const isTimed = number => kindOf(number) === 'repeated';
+  const plan = { origin: server.origin, connections: 32 };
+  let from = 0;
+  const mixed = async seconds => {
+    const result = await load({ ...plan, from, seconds, requestOf, isTimed });
+    from += result.count;
+    return result;
+  };
+  const repeated = seconds => load({ ...plan, seconds, requestOf: number => requestOf(number - (number % 10)) });
+  await mixed(bench.quick ? 2 : 8);
+  await repeated(1);
+  const rounds = [];
+  for (let round = 0; round < bench.rounds; round += 1) {
+    bench.say(`beside-cold: round ${round + 1}`);
+    rounds.push({ alone: await repeated(bench.quick ? 1 : 2), beside: await mixed(bench.quick ? 1 : 2) });
+  }
+  await server.stop();
+  const row = (title, of) => [
+    title,
+    ...['p50', 'p99'].map(key => median(rounds.map(round => of(round)[key])).toFixed(2)),
+  ];
+  return {
+    title: 'Repeated requests beside cold ones: the mix over a light upstream, 32 connections',
+    columns: ['repeated requests', 'p50, ms', 'p99, ms'],
+    rows: [row('alone', ({ alone }) => alone), row('in the mix', ({ beside }) => beside)],
+    ratios: [
+      {
+        what: 'mixed: p99 of repeated requests in the mix / alone',
+        value: median(rounds.map(({ alone, beside }) => beside.p99 / alone.p99)),
+        atMost: 5,
+      },
+    ],
   };
 }
 
@@ -175,7 +179,7 @@ export async function manyReferences(bench) {
     for (let run = 0; run < warmUps + bench.rounds * 2; run += 1) {
       await bench.stub.tell({ reset: true });
       const startedAt = performance.now();
-      const { status, body } = await connection.ask(stranger(references, `references-${run}`));
+      const { status, body } = await connection.ask(request(references, `references-${run}`));
       const milliseconds = performance.now() - startedAt;
       const { calls } = await bench.stub.tell({});
       if (status !== 200 || body().includes('"errors"') || calls !== observations + 1) {
@@ -215,10 +219,10 @@ export async function slowdown(bench) {
     let asked = 0;
     const requestOf = () => {
       asked += 1;
-      return stranger(variants[name].flagship, `slow-${asked}`);
+      return request(variants[name].flagship, `slow-${asked}`);
     };
     const length = await lengthOf(server, requestOf());
-    const plan = { origin: server.origin, connections: 16, requestOf, length };
+    const plan = { origin: server.origin, connections: 16, requestOf, lengthOf: () => length };
     await load({ ...plan, seconds: bench.quick ? 1 : 6 });
     for (const delayMs of [0, 50, 250, 0]) {
       bench.say(`slowdown: ${name}: ${delayMs} ms`);
@@ -268,7 +272,8 @@ export async function memory(bench) {
     await sleep(2_000);
     return memoryOf(server.pid);
   };
-  const plan = { origin: server.origin, connections: 16, length: await lengthOf(server, requestOf(0)) };
+  const length = await lengthOf(server, requestOf(0));
+  const plan = { origin: server.origin, connections: 16, lengthOf: () => length };
   bench.say(`memory: ${few} distinct queries`);
   const first = await load({ ...plan, requests: many / 5, requestOf: number => requestOf(number % few) });
   const afterFew = await settled();
@@ -290,13 +295,50 @@ export async function memory(bench) {
   };
 }
 
+/** WebSocket listeners on one market, see listeners.ts. @returns {Promise<Scene>} */
+async function listeners(bench) {
+  const count = bench.quick ? 1_000 : 10_000;
+  bench.say(`listeners: ${count}`);
+  const program = new URL('../listeners.ts', import.meta.url).pathname;
+  const child = fork(program, ['--listeners', String(count)], { execArgv: startFlags });
+  onEveryCore(child.pid ?? 0);
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`ended with ${code}`);
+  });
+  const [figures] = await Promise.race([once(child, 'message'), ended]);
+  const { kilobytes, micros, firstMs, lastMs, otherMs, callsPerSecond } = figures;
+  return {
+    title: `${count} WebSocket listeners on one market`,
+    columns: [
+      'memory of each, KB',
+      'CPU per message, us',
+      'first delivery after the poll, ms',
+      'last, ms',
+      'slowest other request, ms',
+      'upstream calls/s',
+    ],
+    rows: [
+      [
+        ...[kilobytes, micros].map(value => value.toFixed(1)),
+        ...[firstMs, lastMs, otherMs].map(Math.round),
+        callsPerSecond.toFixed(1),
+      ],
+    ],
+    ratios: [
+      { what: 'listeners: KB of each', value: kilobytes, atMost: 16 },
+      { what: 'listeners: us per message', value: micros, atMost: 50 },
+      { what: 'listeners: s from the poll to the last delivery', value: lastMs / 1_000, atMost: 1 },
+    ],
+  };
+}
+
 /** @type {Record<string, (bench: Bench) => Promise<Scene>>} */
 export const scenes = {
+  'beside-cold': besideCold,
   stampede,
-  'apollo-client': apolloClient,
-  trusted,
   deferred,
   references: manyReferences,
   slowdown,
   memory,
+  listeners,
 };

@@ -1,10 +1,10 @@
-// The CPU that a request costs a server that is busy: one process for each variant, warmed up, then measured in turns, so that what disturbs
+// The CPU that a request costs a server that is busy: one process for each server, warmed up, then measured in turns, so that what disturbs
 // the machine disturbs everyone.
 import { normalised } from './answer.mjs';
 import { Connection, load } from './load.mjs';
 import { cpuOf, memoryOf } from './processes.mjs';
 import { median } from './ratios.mjs';
-import { speedFlags, startFlags, variants } from './variants.mjs';
+import { startFlags, variants } from './variants.mjs';
 
 /**
  * @typedef {object} Pace
@@ -22,29 +22,35 @@ import { speedFlags, startFlags, variants } from './variants.mjs';
  * @property {string} title
  * @property {'full' | 'light'} world
  * @property {string[]} variants
+ * @property {string} [ours] the variant that the ratios are about; left out: `ours`
  * @property {number} connections
- * @property {(variant: { flagship: string }) => (number: number, lane: number) => string} requests never the same `number` twice in a process
- * @property {string} answer the normalised answer that everyone must give
+ * @property {(variant: { flagship: string, write: string }, name: string) => (number: number, lane: number) => string} requests never the same `number` twice in a process
+ * @property {(number: number) => string} [kindOf] where requests have several answers
+ * @property {string} [answer] the normalised answer that everyone must give
+ * @property {Record<string, string>} [answers] by kind
  * @property {boolean} [awake] whether the load never sleeps: waking it costs the sender, and a slow sender most. Not for workloads whose stub needs the core.
- * @property {boolean} [defaults] whether the peers run once with Node's defaults too, if the gateway's start script has others
+ * @property {() => Record<string, string>} [environment] for the gateway
+ * @property {(number: number) => string} [fill] see `Plan`
  */
 
-/**
- * Measures everyone whom the workload names; `absent` says which peers could not take part, and why.
+/** The flags that a server may run with. */
+const flagSets = { 'npm start': startFlags, "Node's": [] };
+
+/** Measures everyone whom the workload names; `absent` says which peers could not take part, and why.
  * @param {Steady} workload @param {{ stub: import('./processes.mjs').Server, pace: Pace, say: (line: string) => void }} bench
  */
 export async function runSteady(workload, { stub, pace, say }) {
   await stub.tell({ delayMs: 0 });
-  const upstream = `${stub.origin}/${workload.world}`;
+  const plan = { upstream: `${stub.origin}/${workload.world}`, env: workload.environment?.(), fill: workload.fill };
   const entrants = [];
   const absent = [];
   try {
     for (const name of workload.variants) {
       say(`${workload.name}: ${name}: starting, warming up`);
       try {
-        entrants.push(await enter(name, workload, pace, { upstream, flags: startFlags }));
+        entrants.push(await enterWithBestFlags(name, workload, pace, plan, stub));
       } catch (error) {
-        if (name === 'ours') throw error;
+        if (name.startsWith('ours')) throw error;
         absent.push(`${workload.name}: ${name}: ${error.message}`);
       }
     }
@@ -58,33 +64,45 @@ export async function runSteady(workload, { stub, pace, say }) {
   } finally {
     await Promise.all(entrants.map(({ server }) => server.stop()));
   }
-  const withDefaults = new Map();
-  if (workload.defaults && speedFlags.length > 0) {
-    for (const name of workload.variants.filter(name => name !== 'ours')) {
-      say(`${workload.name}: ${name} with Node's defaults`);
-      try {
-        const entrant = await enter(name, workload, pace, { upstream, flags: [] });
-        withDefaults.set(name, (await measure(entrant, workload, pace, stub)).cpu);
-        await entrant.server.stop();
-      } catch (error) {
-        absent.push(`${workload.name}: ${name} with Node's defaults: ${error.message}`);
-      }
-    }
-  }
-  const results = entrants
-    .filter(({ windows }) => windows.length > 0)
-    .map(({ name, windows }) => summary(name, windows, withDefaults.get(name)));
+  const results = entrants.map(summary);
+  for (const { name, wrong, requests } of results)
+    if (wrong > 0) absent.push(`${workload.name}: ${name}: ${wrong} of ${requests} responses are wrong`);
   return { results, absent };
 }
 
-/** Starts a variant, has it prove that it answers right, and warms it up. */
-async function enter(name, workload, pace, plan) {
-  const variant = variants[name];
-  const server = await variant.launch(plan);
+/** The gateway has the flags of its start script. Every other server has those with which it needs less CPU in two windows by turns. */
+async function enterWithBestFlags(name, workload, pace, plan, stub) {
+  if (name.startsWith('ours')) return enter(name, workload, pace, plan, 'npm start');
+  const candidates = [];
   try {
-    const requestOf = workload.requests(variant);
-    const length = await prove(server, requestOf(0, 0), workload.answer);
-    const entrant = { name, server, requestOf, asked: 1, length, windows: [] };
+    for (const flags of Object.keys(flagSets)) candidates.push(await enter(name, workload, pace, plan, flags));
+    for (const candidate of [...candidates, ...candidates.toReversed()])
+      candidate.trial += (await measure(candidate, workload, pace, stub)).cpu;
+    candidates.sort((a, b) => b.trial - a.trial);
+    return candidates.pop();
+  } finally {
+    await Promise.all(candidates.map(({ server }) => server.stop()));
+  }
+}
+
+/** Starts a variant, has it prove that it answers right, and warms it up. */
+async function enter(name, workload, pace, plan, flags) {
+  const variant = variants[name];
+  const server = await variant.launch({ ...plan, flags: flagSets[flags] });
+  try {
+    const requestOf = workload.requests(variant, name);
+    const lengths = {};
+    const kindOf = workload.kindOf ?? (() => 'only');
+    const answers = workload.answers ?? { only: workload.answer };
+    let asked = 0;
+    // The first numbers prove; they are not used again.
+    for (; Object.keys(lengths).length < Object.keys(answers).length; asked += 1) {
+      const kind = kindOf(asked);
+      lengths[kind] ??= await prove(server, requestOf(asked, 0), answers[kind]);
+    }
+    const confuses = await givesAnothersData(server, requestOf(0, 0));
+    const lengthOf = number => lengths[kindOf(number)];
+    const entrant = { name, server, flags, confuses, requestOf, lengthOf, asked, windows: [], trial: 0 };
     await warmUp(entrant, workload, pace);
     return entrant;
   } catch (error) {
@@ -93,31 +111,38 @@ async function enter(name, workload, pace, plan) {
   }
 }
 
-/** @returns the length of the right answer's body, in this server's words */
-async function prove(server, request, expected) {
+async function responseOf(server, request) {
   const connection = new Connection(server.origin);
   const { status, body, length } = await connection.ask(request);
   const answer = body();
   connection.close();
+  return { status, answer, length };
+}
+
+/** @returns the length of the right answer's body, in this server's words */
+async function prove(server, request, expected) {
+  const { status, answer, length } = await responseOf(server, request);
   if (status !== 200 || normalised(answer) !== expected) {
     throw new Error(`not the right answer (${status}): ${answer.slice(0, 1_000)}`);
   }
   return length;
 }
 
-function ask(entrant, workload, bounds) {
-  const { server, requestOf, length } = entrant;
-  return load({
-    origin: server.origin,
-    connections: workload.connections,
-    staysAwake: workload.awake,
-    length,
-    requestOf(_, lane) {
-      entrant.asked += 1;
-      return requestOf(entrant.asked, lane);
-    },
-    ...bounds,
-  });
+/** Whether a credential to which the service gives other data gets the data of the one before it, or the other way round. */
+async function givesAnothersData(server, request) {
+  const own = (await responseOf(server, request)).answer;
+  const others = await responseOf(server, request.replace(/(x-api-key: )[^\r]*/, '$1other'));
+  const again = (await responseOf(server, request)).answer;
+  return own === others.answer || own !== again;
+}
+
+async function ask(entrant, workload, bounds) {
+  const { server, requestOf, lengthOf, asked } = entrant;
+  const from = asked;
+  const { connections, awake: staysAwake } = workload;
+  const result = await load({ origin: server.origin, connections, staysAwake, from, lengthOf, requestOf, ...bounds });
+  entrant.asked += result.count;
+  return result;
 }
 
 async function warmUp(entrant, workload, pace) {
@@ -137,14 +162,15 @@ async function measure(entrant, workload, pace, stub) {
   return { cpu, count, wrong, perSecond, p50, p99, memory: memoryOf(entrant.server.pid), calls: calls / count };
 }
 
-function summary(name, windows, cpuWithDefaults) {
+function summary({ name, flags, confuses, windows }) {
   const of = key => median(windows.map(window => window[key]));
   return {
     name,
     title: variants[name].title,
+    flags,
+    confuses,
     cpus: windows.map(({ cpu }) => cpu),
     cpu: of('cpu'),
-    cpuWithDefaults,
     perSecond: of('perSecond'),
     p50: of('p50'),
     p99: of('p99'),

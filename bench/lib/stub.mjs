@@ -3,9 +3,11 @@
 //   /full/...        bodies with embeddings
 //   /light/...       bodies without
 //
+// The API key `other` gets events with other identifiers and titles. A POST is answered as a request for search criteria.
+//
 // IPC: {delayMs} sets the delay of every answer, {reset: true} forgets the calls, {report: true} answers {calls, urls}.
 import { createServer } from 'node:http';
-import { eventPageOf, observationId, observationOf } from './world.mjs';
+import { eventPageOf, observationId, observationOf, otherOf, writtenIs } from './world.mjs';
 
 const observations = 400;
 
@@ -24,6 +26,7 @@ const worlds = { full: bodiesOf(true), light: bodiesOf(false) };
 let delayMs = 0;
 let calls = 0;
 const urls = new Set();
+const written = Buffer.from(JSON.stringify(writtenIs));
 
 const server = createServer((request, response) => {
   calls += 1;
@@ -31,7 +34,9 @@ const server = createServer((request, response) => {
   urls.add(url);
   const [, name = '', path = '', query = ''] = /^\/(full|light)([^?]*)\??(.*)$/.exec(url) ?? [];
   const isList = path === '/v2/events-monitor/events';
-  const body = worlds[name]?.get(isList ? Number(new URLSearchParams(query).get('pageSize') ?? 10) : path);
+  const found = worlds[name]?.get(isList ? Number(new URLSearchParams(query).get('pageSize') ?? 10) : path);
+  const own = request.headers['x-api-key'] === 'other' && found ? Buffer.from(otherOf(found.toString())) : found;
+  const body = request.method === 'POST' ? written : own;
   const send = () => {
     response.writeHead(body ? 200 : 404, {
       'content-type': 'application/json',
@@ -41,6 +46,7 @@ const server = createServer((request, response) => {
   };
   if (delayMs === 0) send();
   else setTimeout(send, delayMs);
+  if (request.method === 'POST') request.resume();
 });
 server.keepAliveTimeout = 0;
 

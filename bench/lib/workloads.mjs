@@ -1,67 +1,124 @@
 // What is asked of the servers that are kept busy.
-import { embeddings, flagshipAnswer, normalised } from './answer.mjs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { byIds, embeddings, flagship, flagshipAnswer, normalised, observationFields } from './answer.mjs';
 import { post } from './load.mjs';
-import { eventPageOf, observationId, observationOf } from './world.mjs';
+import { kindOf, mixedOf, mixedTitle, request } from './mixed.mjs';
+import { inRedis } from './variants.mjs';
+import { eventPageOf, observationId, observationOf, writtenIs } from './world.mjs';
 
 const key = 'bench-key';
 const observations = new Map(
   Array.from({ length: 41 }, (_, number) => [observationId(number), observationOf(number, false)]),
 );
+const answerIs = data => normalised(JSON.stringify({ data }));
 /** What everyone must answer to the flagship, normalised. */
 export const flagshipIs = normalised(
   JSON.stringify(flagshipAnswer(eventPageOf(10, false), id => observations.get(id))),
 );
-const embeddingsAre = () => {
-  const nodes = eventPageOf(100, true).data.map(({ _id, vectorIndex: { embeddings: vector } }) => ({
-    id: _id,
-    vectorIndex: { embeddings: vector },
-  }));
-  return normalised(JSON.stringify({ data: { events: { nodes } } }));
-};
+const { userPrompt, marketName } = writtenIs.searchCriteria;
+const writeIs = answerIs({ createSearchCriteria: { searchCriteria: { userPrompt, marketName } } });
+const byIdsAre = answerIs(
+  Object.fromEntries([...observations.values()].map((body, at) => [`o${at}`, observationFields(body)])),
+);
+const embeddingsAre = () =>
+  answerIs({
+    events: {
+      nodes: eventPageOf(100, true).data.map(({ _id, vectorIndex: { embeddings: vector } }) => ({
+        id: _id,
+        vectorIndex: { embeddings: vector },
+      })),
+    },
+  });
 
-const bodyOf = (query, more = {}) => JSON.stringify({ query, ...more });
-
-/** The same request each time: the whole answer may be kept. */
-const always = ({ flagship: query }) => {
-  const request = post('/graphql', bodyOf(query), { 'x-api-key': key });
-  return () => request;
-};
+/** The same request each time: the whole answer may be kept. @param {object} [more] members of each body, beside or instead of the query */
+const always =
+  (more = {}) =>
+  ({ flagship: query }) => {
+    const same = post('/graphql', JSON.stringify({ query, ...more }), { 'x-api-key': key });
+    return () => same;
+  };
 
 /** No two bodies alike, by a number among the request's `extensions`: no answer can be kept whole, every resource and parsed document can. */
 const numbered =
   query =>
   ({ flagship: its }) =>
   number =>
-    post('/graphql', bodyOf(query ?? its, { extensions: { number } }), { 'x-api-key': key });
+    request(query ?? its, key, number);
 
 /** Each request has a new API key, so no cached data serves it. */
-const strangers = ({ flagship: query }) => {
-  const body = bodyOf(query);
-  return number => post('/graphql', body, { 'x-api-key': `bench-key-${number}` });
+const strangers =
+  ({ flagship: query }) =>
+  number =>
+    request(query, `bench-key-${number}`);
+
+/** What the second gateway reads from Redis in the order in which the first one wrote it, so that its own memory never has the next. */
+const fill = number => request(byIds([...observations.keys()]), `bench-key-${number % inRedis}`);
+const hash = createHash('sha256').update(flagship).digest('hex');
+/** What Apollo Client adds to each body. */
+const apolloClient = { extensions: { clientLibrary: { name: '@apollo/client', version: '4.3.8' } } };
+/** A request by hash. */
+const trusted = { query: undefined, documentId: `sha256:${hash}` };
+/** Bodies of the flagship by the client that sends them. @type {Record<string, (query: string) => object>} */
+export const bodies = {
+  plain: query => ({ query }),
+  'apollo-client': query => ({ query, ...apolloClient }),
+  trusted: () => trusted,
 };
 
-/** Each connection has its own API key, and always sends the same request. */
-const callers = ({ flagship: query }) => {
-  const body = bodyOf(query);
-  const requests = new Map();
-  return (_, lane) => {
-    if (!requests.has(lane)) requests.set(lane, post('/graphql', body, { 'x-api-key': `bench-key-${lane}` }));
-    return requests.get(lane);
-  };
-};
+/** The environment of a gateway that has the flagship as a trusted document. */
+export function trustedEnvironment() {
+  const manifest = join(mkdtempSync(join(tmpdir(), 'bench-')), 'persisted-documents.json');
+  writeFileSync(manifest, JSON.stringify({ [hash]: flagship }));
+  return { PERSISTED_DOCUMENTS: manifest, PERSISTED_DOCUMENTS_MODE: 'only' };
+}
+
+const cached = ['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache'];
+
+/** The mix: the same requests for every server. @param {'full' | 'light'} world */
+const mixed = world => ({
+  world,
+  variants: cached,
+  connections: 32,
+  requests: mixedOf,
+  kindOf,
+  answers: { repeated: flagshipIs, known: flagshipIs, new: flagshipIs, write: writeIs },
+});
 
 /** @type {import('./steady.mjs').Steady[]} */
 export const steady = [
   {
     name: 'hot',
-    title: 'Hot: the same request again, everything kept',
+    title: 'Hot: the same request again, everything cached',
     world: 'full',
-    variants: ['bare', 'ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache'],
+    variants: ['bare', ...cached],
     awake: true,
     connections: 32,
-    requests: always,
+    requests: always(),
     answer: flagshipIs,
-    defaults: true,
+  },
+  {
+    name: 'apollo-client',
+    title: 'Hot, as Apollo Client sends it: `extensions.clientLibrary` in each body',
+    world: 'full',
+    variants: ['bare', 'ours'],
+    awake: true,
+    connections: 32,
+    requests: always(apolloClient),
+    answer: flagshipIs,
+  },
+  {
+    name: 'trusted',
+    title: 'Hot, as a trusted document: the request has its hash instead of a query',
+    world: 'full',
+    variants: ['bare', 'ours'],
+    awake: true,
+    connections: 32,
+    requests: always(trusted),
+    answer: flagshipIs,
+    environment: trustedEnvironment,
   },
   {
     name: 'warm',
@@ -81,7 +138,6 @@ export const steady = [
     connections: 16,
     requests: strangers,
     answer: flagshipIs,
-    defaults: true,
   },
   {
     name: 'light',
@@ -94,7 +150,7 @@ export const steady = [
   },
   {
     name: 'embeddings',
-    title: 'Embeddings asked for: 100 x 1,536 numbers, resources in memory, no two requests alike',
+    title: 'Embeddings selected: 100 x 1,536 numbers, resources in memory, no two requests alike',
     world: 'full',
     variants: ['ours', 'graphql-js'],
     awake: true,
@@ -104,17 +160,24 @@ export const steady = [
       return embeddingsAre();
     },
   },
+  { name: 'mixed-light', title: `Mixed over a light upstream: ${mixedTitle}`, ...mixed('light') },
+  { name: 'mixed', title: 'Mixed over bodies with embeddings: the same requests', ...mixed('full') },
   {
-    name: 'callers',
-    title: 'An API key for each connection, everything cached',
-    world: 'full',
-    variants: ['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache'],
-    awake: true,
-    connections: 64,
-    requests: callers,
-    answer: flagshipIs,
+    name: 'redis',
+    title: 'Redis: a second gateway reads what the first one cached, 41 observations in each response',
+    world: 'light',
+    variants: ['ours', 'ours-second'],
+    ours: 'ours-second',
+    connections: 32,
+    requests: (_, name) => (name === 'ours' ? () => fill(0) : fill),
+    fill,
+    answer: byIdsAre,
+  },
+  {
+    name: 'fleet',
+    title: 'Fleet: the mix over a light upstream, with one gateway and with two that share Redis',
+    ...mixed('light'),
+    variants: ['ours', 'ours-two'],
+    ours: 'ours-two',
   },
 ];
-
-/** A request with an API key that no request had before. */
-export const stranger = (query, name) => post('/graphql', bodyOf(query), { 'x-api-key': name });

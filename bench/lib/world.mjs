@@ -99,3 +99,20 @@ export function eventPageOf(pageSize, heavy) {
   const totalItems = 4_200;
   return { meta: { totalItems, totalPages: totalItems / pageSize, currentPage: 1, pageSize }, data };
 }
+
+/** The same JSON as another credential gets it: other identifiers of events, and other titles. @param {string} json */
+export const otherOf = json => json.replaceAll('"75a0', '"85a0').replaceAll('castings', 'bearings');
+
+/** What the service answers to a request for search criteria (docs/upstream-api.md: POST search-criteria). */
+export const writtenIs = {
+  searchCriteria: {
+    userPrompt: 'castings',
+    marketName: 'Castings',
+    marketType: 'service',
+    marketRole: 'serviceProvider',
+    keywords: { features: [], user: [], synonyms: [], irrelevant: [] },
+    seedDomains: [],
+    projectKind: 'first_pass',
+    locations: [],
+  },
+};

@@ -32,6 +32,10 @@ class Service extends RESTDataSource {
     return connection(await this.get('v2/events-monitor/events', { params: { pageSize: String(first), page: '1' } }));
   }
 
+  createSearchCriteria(input) {
+    return this.post('v2/discovery/search-criteria', { body: input });
+  }
+
   async observation(id) {
     return observation(await this.get(`v2/events-monitor/observation/${encodeURIComponent(id)}`));
   }

@@ -4,14 +4,21 @@ import { Pool } from 'undici';
 const base = new URL(process.env.UPSTREAM_BASE_URL ?? '');
 const pool = new Pool(base.origin, { connections: 128 });
 
-/** @param {string} path @param {string} key the caller's API key @returns {Promise<Buffer>} */
-export function bytesOf(path, key) {
+/**
+ * @param {string} path @param {string} key the caller's API key
+ * @param {object} [input] to be sent, in a POST
+ * @returns {Promise<Buffer>}
+ */
+export function bytesOf(path, key, input) {
   return new Promise((resolve, reject) => {
     /** @type {Buffer[]} */
     const chunks = [];
     const headers = { accept: 'application/json', 'x-api-key': key };
+    const request = input
+      ? { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(input) }
+      : { method: 'GET', headers };
     pool.dispatch(
-      { method: 'GET', path: base.pathname + path, headers },
+      { ...request, path: base.pathname + path },
       {
         onRequestStart() {},
         onResponseStart(_, status) {
@@ -29,6 +36,7 @@ export function bytesOf(path, key) {
 export const eventsPath = first => `/v2/events-monitor/events?pageSize=${first}&page=1`;
 /** @param {string} id */
 export const observationPath = id => `/v2/events-monitor/observation/${id}`;
+export const criteriaPath = '/v2/discovery/search-criteria';
 
 /** The service for one request: each address is asked for once. @param {string} key */
 export function createClient(key) {
@@ -43,6 +51,7 @@ export function createClient(key) {
   return {
     events: async first => connection(await read(eventsPath(first))),
     observation: async id => observation(await read(observationPath(id))),
+    createSearchCriteria: async input => JSON.parse((await bytesOf(criteriaPath, key, input)).toString()),
   };
 }
 

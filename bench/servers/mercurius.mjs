@@ -17,11 +17,14 @@ app.register(mercurius, {
   },
 });
 if (process.argv.includes('--cache')) {
-  const perCaller = { ttl: 30, extendKey: (_source, _args, { key }) => key };
+  const extendKey = (_source, _args, { key }) => key;
+  // As long as the gateway keeps them.
+  const events = { ttl: 30, extendKey };
+  const observation = { ttl: 300, extendKey };
   app.register(cache, {
     // Its own bound of 1,024 would not hold 64 callers.
     storage: { type: 'memory', options: { size: 100_000 } },
-    policy: { Query: { events: perCaller, observation: perCaller }, EventReference: { observation: perCaller } },
+    policy: { Query: { events, observation }, EventReference: { observation } },
   });
 }
 await app.listen({ port: 0, host: '127.0.0.1' });

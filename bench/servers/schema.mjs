@@ -2,6 +2,10 @@
 
 export const typeDefs = `
   type Query { events(first: Int = 10): EventConnection observation(id: ID!): Observation }
+  type Mutation { createSearchCriteria(input: SearchInput!): SearchCriteriaPayload }
+  input SearchInput { searchType: String searchInput: String! }
+  type SearchCriteriaPayload { searchCriteria: SearchCriteria! }
+  type SearchCriteria { userPrompt: String marketName: String }
   type EventConnection { nodes: [Event!]! totalCount: Int! }
   type Event {
     id: ID!
@@ -26,11 +30,14 @@ export const typeDefs = `
   }
 `;
 
-/** Resolvers over whatever the context calls the service with: `{ client: { events(first), observation(id) } }`. */
+/** Resolvers over whatever the context calls the service with: `{ client: { events(first), observation(id), createSearchCriteria(input) } }`. */
 export const resolvers = {
   Query: {
     events: (_, { first }, { client }) => client.events(first),
     observation: (_, { id }, { client }) => client.observation(id),
+  },
+  Mutation: {
+    createSearchCriteria: (_, { input }, { client }) => client.createSearchCriteria(input),
   },
   EventReference: {
     observation: ({ id }, _, { client }) => client.observation(id),

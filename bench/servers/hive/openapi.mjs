@@ -25,6 +25,13 @@ export const openapi = {
         responses: answer('Observation'),
       },
     },
+    '/v2/discovery/search-criteria': {
+      post: {
+        operationId: 'createSearchCriteria',
+        requestBody: { content: { 'application/json': { schema: named('SearchInput') } } },
+        responses: answer('SearchCriteriaPayload'),
+      },
+    },
   },
   components: {
     schemas: {
@@ -43,6 +50,9 @@ export const openapi = {
       ),
       VectorIndex: object({ anchorText: text, embeddings: list(number), embeddingsModelName: text }),
       EventReference: object({ _id: text, title: text, url: text }, ['_id', 'title']),
+      SearchInput: object({ searchType: text, searchInput: text }, ['searchInput']),
+      SearchCriteriaPayload: object({ searchCriteria: named('SearchCriteria') }, ['searchCriteria']),
+      SearchCriteria: object({ userPrompt: text, marketName: text }),
       Observation: object(
         {
           _id: text,

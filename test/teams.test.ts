@@ -158,8 +158,8 @@ test.each(['{"version":1,', '{"version":1,"teams":[7,8]}', '{\n\n'])(
   async content => {
     const data = await mkdtemp(join(folder, 'data-'));
     await writeFile(join(data, 'exports.json'), content);
-    const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', DATA_DIR: data });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^Invalid configuration: DATA_DIR: [^\n]*exports\.json cannot be read[^\n]+\n$/);
+    await expect(startGateway({ env: { DATA_DIR: data } })).rejects.toThrow(
+      /^Invalid configuration: DATA_DIR: .*exports\.json cannot be read.+$/,
+    );
   },
 );

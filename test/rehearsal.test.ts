@@ -26,7 +26,13 @@ rehearse(
         // The machine of a test is busy with other tests.
         env: { MAX_EVENT_LOOP_DELAY_MS: '60000', PATH: `${process.env.PATH}:/usr/sbin` },
         stands: Object.fromEntries(free),
-        links: { dist, docs: resolve('docs'), schema: resolve('schema'), rehearsal: folder },
+        links: {
+          dist,
+          docs: resolve('docs'),
+          'package.json': resolve('package.json'),
+          rehearsal: folder,
+          schema: resolve('schema'),
+        },
         onStep(step) {
           steps.push(step);
           const { command, code, stdout, stderr, promised } = step;

@@ -47,7 +47,7 @@ const say = line => process.stderr.write(`${new Date().toISOString().slice(11, 1
 /** @type {import('./lib/steady.mjs').Pace} */
 const pace = values.quick
   ? { rounds, warmSeconds: 2, warmRequests: 0, warmMostSeconds: 2, againSeconds: 0.3, windowSeconds: 1 }
-  : { rounds, warmSeconds: 6, warmRequests: 1_000, warmMostSeconds: 15, againSeconds: 0.5, windowSeconds: 2 };
+  : { rounds, warmSeconds: 6, warmRequests: 1_000, warmMostSeconds: 12, againSeconds: 0.5, windowSeconds: 2 };
 
 const [busy = 0] = loadavg();
 if (busy > cpus().length / 2)

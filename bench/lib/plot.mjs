@@ -27,7 +27,7 @@ export function plot(panels, theme) {
   let y = 10;
   const parts = [];
   for (const { title, results } of panels) {
-    parts.push(`<text class="title" x="12" y="${y + 26}">${plain(title)}</text>`);
+    parts.push(`<text class="title" x="12" y="${y + 26}">${plain(title.split(':')[0])}</text>`);
     y += panelHead;
     for (const { name, title: server, cpu } of results) {
       const bar = Math.max(2, scale(cpu)).toFixed(1);

@@ -114,7 +114,7 @@ ${ratioTable(targets)}
 
 Ratios without a target:
 
-${ratioTable(others)}
+${table([['ours / theirs', 'measured'], ...others.map(({ what, value }) => [what, number(value)])])}
 
 ## What the figures do not say
 
@@ -129,6 +129,7 @@ ${ratioTable(others)}
 - **The mix is kind to the peers.** Their caches ignore the number in \`extensions\` that makes a known document a new request for the gateway, so 90 % of the requests are hits for them, and 70 % for the gateway.
   "The best of the others" may be another server in each round.
 - **Requests per second and latencies** come from a closed loop on the core of the service, so they are less exact than CPU. They say nothing about overload: see [docs/overload.md](../docs/overload.md).
+- **The p99 in the mix** is compared with that of a gateway that answers only repeated requests, also as many as it can. Where repeated requests are rare, they are faster alone, and the ratio is larger.
 - **Redis** costs CPU of its own, on the other core, which is not counted.
 - **"another's data"** is measured: a credential gets a response, then another to which the service gives other data, then the first again. It shows whether a server, configured as here, mixes up these two. It is no proof.
 - **Tailcall** is not measured: the binary that npm has (1.6.14) needs glibc 2.39.

@@ -227,7 +227,7 @@ export async function slowdown(bench) {
     for (const delayMs of [0, 50, 250, 0]) {
       bench.say(`slowdown: ${name}: ${delayMs} ms`);
       await bench.stub.tell({ delayMs });
-      const seconds = bench.quick ? 1 : 4;
+      const seconds = bench.quick ? 1 : 2;
       const { count, perSecond, p50, p99, wrong } = await load({ ...plan, seconds });
       const memory = memoryOf(server.pid).toFixed(0);
       rows.push([

@@ -8,12 +8,12 @@ import fastifyApollo, { fastifyApolloDrainPlugin } from '@as-integrations/fastif
 import DataLoader from 'dataloader';
 import Fastify from 'fastify';
 import { connection, observation } from './client.mjs';
-import { announce } from './listen.mjs';
+import { announce, cacheSeconds } from './listen.mjs';
 import { resolvers, typeDefs } from './schema.mjs';
 
 const caches = process.argv.includes('--cache');
 const remembers = process.argv.includes('--memory');
-const maxAge = 30;
+const maxAge = cacheSeconds;
 
 class Service extends RESTDataSource {
   baseURL = `${process.env.UPSTREAM_BASE_URL}/`;

@@ -1,4 +1,7 @@
-// How a server that the bench starts says where it listens.
+// What the servers that the bench starts have in common: how they say where they listen, and how long they keep responses.
+
+/** How long the other servers keep responses: longer than their turns in `mixed` are apart. The gateway keeps events for 30 s. */
+export const cacheSeconds = 300;
 
 /** @param {import('node:net').AddressInfo | string | null} address */
 export function announce(address) {

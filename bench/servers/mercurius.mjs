@@ -3,7 +3,7 @@ import Fastify from 'fastify';
 import mercurius from 'mercurius';
 import cache from 'mercurius-cache';
 import { createClient } from './client.mjs';
-import { announce } from './listen.mjs';
+import { announce, cacheSeconds } from './listen.mjs';
 import { resolvers, typeDefs } from './schema.mjs';
 
 const app = Fastify();
@@ -17,14 +17,14 @@ app.register(mercurius, {
   },
 });
 if (process.argv.includes('--cache')) {
-  const extendKey = (_source, _args, { key }) => key;
-  // As long as the gateway keeps them.
-  const events = { ttl: 30, extendKey };
-  const observation = { ttl: 300, extendKey };
+  const perCredential = { ttl: cacheSeconds, extendKey: (_source, _args, { key }) => key };
   app.register(cache, {
     // Its own bound of 1,024 would not hold 64 callers.
     storage: { type: 'memory', options: { size: 100_000 } },
-    policy: { Query: { events, observation }, EventReference: { observation } },
+    policy: {
+      Query: { events: perCredential, observation: perCredential },
+      EventReference: { observation: perCredential },
+    },
   });
 }
 await app.listen({ port: 0, host: '127.0.0.1' });

@@ -105,8 +105,8 @@ function bodyOf(bytes, chunked) {
 /**
  * Runs a closed loop until so many requests are answered or so many seconds are over; every request that was sent is waited for.
  * @param {{ origin: string, connections: number, from?: number, requests?: number, seconds?: number, requestOf: (number: number, connection: number) => string,
- *   lengthOf?: (number: number) => number, isTimed?: (number: number) => boolean, pauseMs?: number, accepts?: (body: string) => boolean,
- *   onAnswer?: () => void, staysAwake?: boolean }} plan `from`: the number of the first request; `lengthOf`: the length of the right body;
+ *   lengthOf?: (number: number) => number | undefined, isTimed?: (number: number) => boolean, pauseMs?: number, accepts?: (body: string) => boolean,
+ *   onAnswer?: () => void, staysAwake?: boolean }} plan `from`: the number of the first request; `lengthOf`: the length of the right body, if it is known;
  *   `isTimed`: whether the latency of a request counts; `pauseMs`: how long a connection rests after an answer; `accepts`: whether a body is right;
  *   `staysAwake`: the process never sleeps while it waits
  * @returns what was answered, in milliseconds where it is a time; `wrong` counts answers with another status or length
@@ -146,7 +146,7 @@ export async function load({
       count += 1;
       if (isTimed(number)) latencies.push(performance.now() - sentAt);
       onAnswer?.();
-      const isRight = answer.status === 200 && (lengthOf === undefined || answer.length === lengthOf(number));
+      const isRight = answer.status === 200 && answer.length === (lengthOf?.(number) ?? answer.length);
       if (!isRight || accepts?.(answer.body()) === false) wrong += 1;
       if (pauseMs > 0) await sleep(pauseMs);
     }

@@ -126,8 +126,8 @@ ${table([['ours / theirs', 'measured'], ...others.map(({ what, value }) => [what
 - **We configured the peers.** Each has a cache of 300 s for each credential, so that it is not empty after the turns of the others; the gateway keeps events for 30 s. Somebody who knows one of them better may find faster settings.
 - **The flags are chosen.** A peer has the flags of \`npm start\` or none, with which it needed less CPU in two windows before the rounds; if both are as fast, chance decides. The gateway
   always has the flags of \`npm start\`.
-- **The mix is kind to the peers.** Their caches ignore the number in \`extensions\` that makes a known document a new request for the gateway, so 90 % of the requests are hits for them, and 70 % for the gateway.
-  "The best of the others" may be another server in each round.
+- **Known documents in the mix** have variables that decide which of ten fields they include, so that a cache of whole responses rarely has them. Where clients send the same variables
+  again and again, the other caches do better: see \`hot\`. "The best of the others" may be another server in each round.
 - **Requests per second and latencies** come from a closed loop on the core of the service, so they are less exact than CPU. They say nothing about overload: see [docs/overload.md](../docs/overload.md).
 - **The p99 in the mix** is compared with that of a gateway that answers only repeated requests, also as many as it can. Where repeated requests are rare, they are faster alone, and the ratio is larger.
 - **Redis** costs CPU of its own, on the other core, which is not counted.

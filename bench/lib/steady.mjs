@@ -101,7 +101,8 @@ async function enter(name, workload, pace, plan, flags) {
       lengths[kind] ??= await prove(server, requestOf(asked, 0), answers[kind]);
     }
     const confuses = await givesAnothersData(server, requestOf(0, 0));
-    const lengthOf = number => lengths[kindOf(number)];
+    // The variables of known documents decide how long their responses are.
+    const lengthOf = number => (kindOf(number) === 'known' ? undefined : lengths[kindOf(number)]);
     const entrant = { name, server, flags, confuses, requestOf, lengthOf, asked, windows: [], trial: 0 };
     await warmUp(entrant, workload, pace);
     return entrant;

@@ -71,10 +71,11 @@ const calls = async (from = client): Promise<Record<string, object>> => {
     countEvents: { interval: 'WEEK', from: '2020-01-01' },
     createSearchCriteria: { question: 'Who recycles batteries?' },
     describeCompany: { marketId, domain: companies.data.market.companies.nodes[0].domain },
-    describeMarket: { marketId },
+    describeMarket: { marketId: markets.draft },
     discoveryProgress: { marketId },
     explainEvents: { minSeverity: 0, minLikelihood: 0, from: '2020-01-01' },
     findCompanies: { marketId, orderBy: { field: 'SCORE', direction: 'DESC' }, actualRevenue: { min: 1 } },
+    marketTopics: { marketId },
     readObservation: { id: sandbox.data.events[0]?.references[0]?._id },
     searchCriteria: { marketId },
     searchEvents: { minSeverity: 3, from: '2020-01-01' },
@@ -147,20 +148,23 @@ describe('the tools of the sandbox', () => {
     const { properties, required } = input('findCompanies');
     expect(required).toEqual(['marketId']);
     expect(properties).toMatchObject({
-      first: { type: ['integer', 'null'], minimum: 1, maximum: 100, default: 20 },
-      naics: { type: ['array', 'null'], maxItems: 1_000, items: { type: 'string', maxLength: 10 } },
+      first: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+      naics: { type: 'array', maxItems: 1_000, items: { type: 'string', maxLength: 10 } },
       orderBy: {
-        type: ['object', 'null'],
+        type: 'object',
         required: ['field'],
         properties: { direction: { type: 'string', enum: ['ASC', 'DESC'], default: 'ASC' } },
       },
       search: { maxLength: 1_000, description: expect.stringContaining('Text that must occur') },
+      after: { type: 'string', description: expect.stringMatching(/^`after` of `next` in the previous answer\./) },
     });
     expect(input('countEvents').properties.interval).toMatchObject({
       enum: ['HOUR', 'DAY', 'WEEK', 'MONTH'],
       default: 'DAY',
       description: expect.stringContaining('`WEEK`: A week, from Monday.'),
     });
+    expect(input('countEvents').properties.from.description).toContain('a day (`2026-01-31`');
+    expect(JSON.stringify(tools)).not.toContain('Upstream:');
     expect(input('startDiscovery').required).toEqual(['marketId', 'searchCriteria']);
   });
 
@@ -260,6 +264,15 @@ describe('an answer', () => {
       expect(result.isError).toBe(false);
       expect(result.content[0].text.length).toBeGreaterThan(61_440);
     });
+  });
+
+  test('has what the next tool needs', async () => {
+    const every = { minSeverity: 0, minLikelihood: 0, from: '2020-01-01', first: 1 };
+    const [event] = (await call('searchEvents', every)).structuredContent.data.events.nodes;
+    const { data } = (await call('readObservation', { id: event.references[0].id })).structuredContent;
+    expect(data.observation.title).toBe(event.references[0].title);
+    const explained = await call('explainEvents', { ...every, search: event.title });
+    expect(explained.structuredContent.data.events.nodes).toEqual([expect.objectContaining({ id: event.id })]);
   });
 
   test('has the codes of the errors, and the data that there is', async () => {

@@ -17,9 +17,11 @@ import {
   isNonNullType,
   Kind,
   type OperationDefinitionNode,
+  TokenKind,
   TypeInfo,
   TypeNameMetaFieldDef,
   typeFromAST,
+  type VariableDefinitionNode,
   valueFromAST,
   valueFromASTUntyped,
   visit,
@@ -56,19 +58,24 @@ const nullable = ({ type, ...schema }: JsonSchema): JsonSchema => ({
   ...(Array.isArray(schema.enum) && { enum: [...schema.enum, null] }),
 });
 
-/** The arguments of a tool, from the variables of its operation. What the schema says about where a variable is used, the tool says about its argument. */
+/**
+ * The arguments of a tool, from the variables of its operation. An argument has the bounds of the place where its variable is used, and the
+ * description of that place, unless a comment stands above the variable.
+ */
 export function inputSchema(
   schema: GraphQLSchema,
   document: DocumentNode,
   { variableDefinitions = [] }: OperationDefinitionNode,
 ): ObjectSchema {
   const places = placesOf(schema, document);
-  const properties = variableDefinitions.map(({ variable, type: node, defaultValue }) => {
+  const properties = variableDefinitions.map(definition => {
+    const { variable, type: node, defaultValue } = definition;
     const name = variable.name.value;
     // The document is valid, so that its types exist.
     const type = typeFromAST(schema, node as never) as GraphQLInputType;
     const place = places.get(name);
-    const described = inputOf(type, place);
+    // An optional argument is left out. Null would do too, but many clients understand only a single type.
+    const described = { ...schemaOf(type, place), ...commentOf(type, place, commentAbove(definition)) };
     const fallback = defaultValue && valueFromAST(defaultValue, type);
     return {
       name,
@@ -77,6 +84,18 @@ export function inputSchema(
     };
   });
   return objectOf(properties, { additionalProperties: false });
+}
+
+/** The text of the comment that ends in the line above an operation or a variable. */
+export function commentAbove({ loc }: OperationDefinitionNode | VariableDefinitionNode): string {
+  const lines: string[] = [];
+  let line = loc?.startToken.line ?? 0;
+  for (let token = loc?.startToken.prev; token?.kind === TokenKind.COMMENT; token = token.prev) {
+    line -= 1;
+    if (token.line !== line) break;
+    lines.unshift(token.value.trim());
+  }
+  return lines.join(' ').trim();
 }
 
 interface Property {
@@ -151,9 +170,9 @@ function schemaOf(type: GraphQLInputType, place: Place | undefined): JsonSchema 
 }
 
 /** The description of a value and its default, from its place; the values of an enum, from its type. */
-function commentOf(type: GraphQLInputType, place: Place | undefined): JsonSchema {
+function commentOf(type: GraphQLInputType, place: Place | undefined, comment = ''): JsonSchema {
   const named = getNamedType(type);
-  const texts = [place?.definition.description, ...(isEnumType(named) ? [valuesText(named)] : [])];
+  const texts = [comment || place?.definition.description, ...(isEnumType(named) ? [valuesText(named)] : [])];
   const description = texts.filter(Boolean).join(' ');
   const { defaultValue, type: typeThere } = place?.definition ?? {};
   const literal = typeThere && defaultValue !== undefined ? astFromValue(defaultValue, typeThere) : undefined;
@@ -191,8 +210,8 @@ function boundsIn(type: string, description: string | null | undefined): JsonSch
   return { ...(minLength !== undefined && { minLength }), ...(maxLength !== undefined && { maxLength }) };
 }
 
-/** A description without the calls of the gateway, which agents do not need. */
-const forAgents = (description: string) => description.replace(/\s*Upstream: .*$/s, '');
+/** A description in one line, without the calls of the gateway, which agents do not need. */
+const forAgents = (description: string) => description.replace(/\s*Upstream:.*$/s, '').replaceAll('\n', ' ');
 
 /** What an operation selects, as JSON Schema. */
 export function outputSchema(

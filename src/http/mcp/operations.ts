@@ -9,12 +9,11 @@ import {
   Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
-  TokenKind,
 } from 'graphql';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import { type Admission, checkDocument } from '../../graphql/limits/admission.js';
 import { type Operation, parseAndValidate, RefusedOperation } from '../../subscriptions/operations.js';
-import { inputSchema, type ObjectSchema, outputSchema } from './json-schema.js';
+import { commentAbove, inputSchema, type ObjectSchema, outputSchema } from './json-schema.js';
 import { createSelector, type SelectedField, type Selection } from './selection.js';
 
 /** An operation that agents can call as a tool. */
@@ -108,18 +107,6 @@ function onlyOperation({ definitions }: DocumentNode): { operation: OperationDef
     throw new Error('the file must have exactly one operation, and it must have a name');
   }
   return { operation, name };
-}
-
-/** The text of the comment that ends in the line above an operation. */
-function commentAbove({ loc }: OperationDefinitionNode): string {
-  const lines: string[] = [];
-  let line = loc?.startToken.line ?? 0;
-  for (let token = loc?.startToken.prev; token?.kind === TokenKind.COMMENT; token = token.prev) {
-    line -= 1;
-    if (token.line !== line) break;
-    lines.unshift(token.value.trim());
-  }
-  return lines.join(' ').trim();
 }
 
 /** The list whose argument `after` is a variable. @throws Error for a vector, and for a list that an agent could not page through. */

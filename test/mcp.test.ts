@@ -275,7 +275,7 @@ describe('an answer', () => {
     expect(explained.structuredContent.data.events.nodes).toEqual([expect.objectContaining({ id: event.id })]);
   });
 
-  test('has the codes of the errors, and the data that there is', async () => {
+  test('has the codes of the errors, each once, and the data that there is', async () => {
     const limited = await connectMcp(gateway.url, { 'x-api-key': 'demo-key-markets-only' });
     try {
       const refused = await call('searchEvents', {}, limited);
@@ -286,6 +286,8 @@ describe('an answer', () => {
     const unpublished = await call('findCompanies', { marketId: markets.draft });
     expect([unpublished.isError, codesOf(unpublished)]).toEqual([true, ['NOT_FOUND']]);
     expect(unpublished.structuredContent.data.market.name).toEqual(expect.any(String));
+    const hidden = await call('describeMarket', { marketId: '999' });
+    expect([hidden.isError, codesOf(hidden)]).toEqual([true, ['NOT_FOUND']]);
     expect(codesOf(await call('describeMarket'))).toEqual(['BAD_USER_INPUT']);
     const misspelled = await call('describeMarket', { marketId: '3', market: '3' });
     expect(misspelled.structuredContent.errors[0].extensions).toEqual({ code: 'BAD_USER_INPUT', argument: 'market' });
@@ -372,8 +374,8 @@ describe('a request', () => {
   });
 
   test('from a page of the own origin is answered', async () => {
-    const { status } = await sendMcp(gateway.url, list, { ...demoHeaders, origin: gateway.url });
-    expect(status).toBe(200);
+    const { status, headers } = await sendMcp(gateway.url, list, { ...demoHeaders, origin: gateway.url });
+    expect([status, headers.get('x-accel-buffering')]).toEqual([200, 'no']);
   });
 
   test('has one message, and is a POST of at most 1 MiB', async () => {

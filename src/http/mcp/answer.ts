@@ -33,7 +33,7 @@ export function answerSchema({ output, page }: ToolOperation, progress: ObjectSc
       data: { ...output, type: ['object', 'null'] },
       errors: {
         type: 'array',
-        description: 'What went wrong. The data may be there in part.',
+        description: 'What went wrong, each cause once. The data may be there in part.',
         items: {
           type: 'object',
           properties: {
@@ -54,7 +54,7 @@ export function answerSchema({ output, page }: ToolOperation, progress: ObjectSc
 /** An answer that only says what went wrong. */
 export const failure = (errors: readonly GraphQLFormattedError[]): ToolAnswer => ({
   data: null,
-  errors: errors.map(withoutLocations),
+  errors: distinct(errors),
 });
 
 /**
@@ -69,7 +69,7 @@ export function answerOf(
   variables: Readonly<Record<string, unknown>>,
 ): ToolAnswer {
   const { data, errors }: { data: Record<string, unknown>; errors?: GraphQLFormattedError[] } = JSON.parse(text);
-  const shown = { data, ...(errors && { errors: errors.map(withoutLocations) }) };
+  const shown = { data, ...(errors && { errors: distinct(errors) }) };
   const bytes = Buffer.byteLength(text);
   const isTooLarge = bytes > mostBytes && operation.type === OperationTypeNode.QUERY;
   const connection = page && connectionAt(data, page);
@@ -119,4 +119,9 @@ function cut({ lists, pageInfo }: Connection, bytes: number, start: number): str
 
 const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the answer', bytes, mostBytes);
 
-const withoutLocations = ({ locations: _, ...error }: GraphQLFormattedError) => error;
+/** One error of each kind: a single cause often fails many fields. */
+const distinct = (errors: readonly GraphQLFormattedError[]) => [
+  ...new Map(
+    errors.map(({ locations: _, ...error }) => [JSON.stringify([error.message, error.extensions]), error]),
+  ).values(),
+];

@@ -36,9 +36,9 @@ interface ToolHost {
 }
 
 const instructions =
-  'Each tool is a query or a mutation of the GraphQL schema of the Market Intelligence Gateway. `data` has the result. If there are `errors`, each has a ' +
-  'stable `extensions.code`; `retryable` says whether the same call can succeed later. If there is `next`, more items follow: call the tool again with the ' +
-  'same arguments and those of `next`.';
+  'Market research and event intelligence. Most tools need the identifier of a market, a whole number that the user has to know. Times are in UTC. Likelihood and ' +
+  'severity are 0 to 3, the highest. `data` has the result. Each of the `errors` has a stable `extensions.code`; `retryable` says whether the same call can ' +
+  'succeed later. If there is `next`, more items follow: call the tool again with the same arguments and those of `next`.';
 
 /** Made once, because making one takes long. It would check what servers ask of clients, and this one asks nothing. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator();

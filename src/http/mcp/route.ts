@@ -52,6 +52,8 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
       tools: listed,
       call: toolCall => callTool(toolCall, request, identity, leaving.signal),
     });
+    // Proxies such as nginx would buffer a stream otherwise.
+    reply.header('x-accel-buffering', 'no');
     return reply.send(response);
   });
 

@@ -55,7 +55,12 @@ const messagesIn = (stderr: string): string[] =>
 
 describe('SIGHUP', () => {
   const viewer = '{ viewer { team } }';
-  const env = () => ({ TEAMS_FILE: teamsFile, PERSISTED_DOCUMENTS: documentsFile, DATA_DIR: join(folder, 'data') });
+  const env = () => ({
+    TEAMS_FILE: teamsFile,
+    PERSISTED_DOCUMENTS: documentsFile,
+    PERSISTED_DOCUMENTS_MODE: 'allow',
+    DATA_DIR: join(folder, 'data'),
+  });
 
   test('reads the teams file and the trusted documents again; an invalid file changes nothing, and one line says why', async () => {
     await write(teamsFile, [team('Buyers', demoKey), team('Sellers', otherKey)]);

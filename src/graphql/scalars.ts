@@ -26,5 +26,15 @@ function asText(value: unknown): string {
   return value;
 }
 
+/** How a scalar reads and writes values. Its description and its `specifiedByURL`, even undefined ones, would replace those of the schema. */
+function behaviorOf({ serialize, parseValue, parseLiteral }: GraphQLScalarType) {
+  return { serialize, parseValue, parseLiteral };
+}
+
 /** The scalars of `schema/base.graphql`. */
-export const scalars = { DateTime, DateOrDateTime, Vector: vectorScalar, JSONObject: GraphQLJSONObject };
+export const scalars = {
+  DateTime: behaviorOf(DateTime),
+  DateOrDateTime: behaviorOf(DateOrDateTime),
+  Vector: behaviorOf(vectorScalar),
+  JSONObject: behaviorOf(GraphQLJSONObject),
+};

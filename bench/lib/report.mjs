@@ -99,11 +99,11 @@ export function results({ parts, ratios, missing, rounds, busy, minutes }) {
 | \`npm start\` | \`node ${startFlags.join(' ')}\` |
 
 Each figure is the median of ${rounds} rounds, in which the servers took turns; a ratio is the median of the ratios within the rounds. CPU is the time of the
-server's process per request.
+server's process per request. The plot has a logarithmic scale: a bar of twice the length is far more than twice as much.
 
 <picture>
 <source media="(prefers-color-scheme: dark)" srcset="results-dark.svg">
-<img alt="CPU per request, by workload" src="results-light.svg">
+<img alt="CPU per request, by workload, on a logarithmic scale" src="results-light.svg">
 </picture>
 
 ## Targets

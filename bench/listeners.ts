@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import WebSocket from 'ws';
+import searchCriteria from './lib/search-criteria.json' with { type: 'json' };
 
 /**
  * What 10,000 WebSocket listeners on one market cost one gateway: memory for each, CPU for each message, and the time from the answer of
@@ -104,7 +105,10 @@ async function main(): Promise<void> {
   await fetch(`${origin}/v2/discovery/5/start`, {
     method: 'POST',
     headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: JSON.stringify({ searchCriteria: criteria, pipelineChoices: { skipDiscoveryReview: true } }),
+    body: JSON.stringify({
+      searchCriteria: { ...searchCriteria, count: 5, performSearch: true },
+      pipelineChoices: { skipDiscoveryReview: true },
+    }),
   });
   await nextRound(clients);
   const startedAt = Date.now();
@@ -180,19 +184,6 @@ const nextRound = (clients: readonly ChildProcess[]) =>
   Promise.all(clients.map(async client => ((await once(client, 'message')) as [Round])[0]));
 
 const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
-
-const criteria = {
-  userPrompt: 'Steel',
-  marketName: 'Steel',
-  marketType: 'service',
-  marketRole: 'serviceProvider',
-  keywords: { features: [], user: [], synonyms: [], irrelevant: [] },
-  seedDomains: [],
-  projectKind: 'first_pass',
-  locations: [],
-  count: 5,
-  performSearch: true,
-};
 
 const [, , role = '', url = '', count = ''] = process.argv;
 if (role === 'listen') await listen(url, Number(count));

@@ -7,11 +7,11 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { embeddings, flagship } from '../lib/answer.mjs';
-import { start } from '../lib/processes.mjs';
+import { freePort, start } from '../lib/processes.mjs';
 import { rightAnswers, startLoad } from './load.mjs';
 import { canLimitMemory, createMemoryGroup } from './memory-group.mjs';
 import { copyWithOtherModels } from './other-models.mjs';
-import { endAll, freePort, until } from './processes.mjs';
+import { endAll, until } from './processes.mjs';
 import { folder, startBalancer, startGateway, startRedis, startSandbox } from './servers.mjs';
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });

@@ -1,7 +1,6 @@
 // The processes that faults happen to. Each has a port of its own, so that it can come back where it was.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** @type {Set<Process>} */
@@ -83,19 +82,3 @@ export const answers = url =>
     response => response.arrayBuffer().then(() => response.ok),
     () => false,
   );
-
-export async function freePort() {
-  // Below the ports that outgoing connections take, and with room for a Cluster's bus 10,000 above.
-  for (;;) {
-    const port = 12_000 + Math.floor(Math.random() * 8_000);
-    const server = createServer().listen(port, '127.0.0.1');
-    const free = await Promise.race([
-      once(server, 'listening').then(() => true),
-      once(server, 'error').then(() => false),
-    ]);
-    if (!free) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
-}

@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { answers, freePort, Process } from './processes.mjs';
+import { freePort } from '../lib/processes.mjs';
+import { answers, Process } from './processes.mjs';
 
 const top = new URL('../..', import.meta.url).pathname;
 const startScript = JSON.parse(readFileSync(`${top}package.json`, 'utf8')).scripts.start;

@@ -73,6 +73,15 @@ export class Connection {
   }
 }
 
+/** Asks one thing on a connection of its own. @param {string} origin @param {string} request */
+export async function askOnce(origin, request) {
+  const connection = new Connection(origin);
+  const { status, body, length } = await connection.ask(request);
+  const text = body();
+  connection.close();
+  return { status, length, text };
+}
+
 /** @param {Buffer} bytes */
 function headOf(bytes) {
   const at = bytes.indexOf(headEnd);

@@ -1,5 +1,6 @@
 // Server processes on one core, the stub beside the load on the other, and what the system says about them.
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { availableParallelism, cpus } from 'node:os';
@@ -104,14 +105,20 @@ async function reachable(origin) {
   throw new Error(`${origin} could not be reached within ${startMs} ms`);
 }
 
-/** @returns {Promise<number>} */
-export function freePort() {
-  return new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
+/** A port below those that outgoing connections take, and with room for a Cluster's bus 10,000 above. */
+export async function freePort() {
+  for (;;) {
+    const port = 12_000 + Math.floor(Math.random() * 8_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await Promise.race([
+      once(server, 'listening').then(() => true),
+      once(server, 'error').then(() => false),
+    ]);
+    if (!free) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 /** CPU time that a process has used, in microseconds, with that of its children. @param {number} pid */

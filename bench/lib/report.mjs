@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
+import { cacheSeconds } from '../servers/listen.mjs';
 import { meets } from './ratios.mjs';
 import { startFlags } from './variants.mjs';
 
@@ -123,7 +124,7 @@ ${table([['ours / theirs', 'measured'], ...others.map(({ what, value }) => [what
 - **The service is a stub** on the same machine that answers at once. A real one takes milliseconds to seconds, and then no client notices the CPU time of any of these servers.
 - **The peers do less.** The gateway checks credentials, counts against rate limits, bounds memory and calls, and writes metrics in every figure. The hand-written handler and the bare
   server do nothing of that. Yoga, Mercurius and the hand-written handler use a thin client of ours, which has no timeouts, retries or bounds.
-- **We configured the peers.** Each has a cache of 300 s for each credential, so that it is not empty after the turns of the others; the gateway keeps events for 30 s. Somebody who knows one of them better may find faster settings.
+- **We configured the peers.** Each has a cache of ${cacheSeconds} s for each credential, so that it is not empty after the turns of the others; the gateway keeps events for 30 s. Somebody who knows one of them better may find faster settings.
 - **The flags are chosen.** A peer has the flags of \`npm start\` or none, with which it needed less CPU in two windows before the rounds; if both are as fast, chance decides. The gateway
   always has the flags of \`npm start\`.
 - **Known documents in the mix** have variables that decide which of ten fields they include, so that a cache of whole responses rarely has them. Where clients send the same variables

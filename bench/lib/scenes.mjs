@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { normalised, references } from './answer.mjs';
-import { Connection, load, post } from './load.mjs';
+import { askOnce, Connection, load, post } from './load.mjs';
 import { kindOf, mixedOf, request } from './mixed.mjs';
 import { memoryOf, onEveryCore } from './processes.mjs';
 import { median } from './ratios.mjs';
@@ -25,11 +25,9 @@ async function open(name, { stub }, delayMs, env = {}) {
 }
 
 /** The length of a body that has no errors. */
-async function lengthOf(server, request) {
-  const connection = new Connection(server.origin);
-  const { body, length } = await connection.ask(request);
-  normalised(body());
-  connection.close();
+async function rightLength({ origin }, request) {
+  const { text, length } = await askOnce(origin, request);
+  normalised(text);
   return length;
 }
 
@@ -221,7 +219,7 @@ export async function slowdown(bench) {
       asked += 1;
       return request(variants[name].flagship, `slow-${asked}`);
     };
-    const length = await lengthOf(server, requestOf());
+    const length = await rightLength(server, requestOf());
     const plan = { origin: server.origin, connections: 16, requestOf, lengthOf: () => length };
     await load({ ...plan, seconds: bench.quick ? 1 : 6 });
     for (const delayMs of [0, 50, 250, 0]) {
@@ -261,18 +259,12 @@ export async function memory(bench) {
   const many = bench.quick ? 10_000 : 100_000;
   const server = await open('ours', bench, 0);
   const requestOf = number =>
-    post(
-      '/graphql',
-      JSON.stringify({ query: `query Q${number} { events(first: 1) { totalCount nodes { id title } } }` }),
-      {
-        'x-api-key': 'bench-key',
-      },
-    );
+    request(`query Q${number} { events(first: 1) { totalCount nodes { id title } } }`, 'bench-key');
   const settled = async () => {
     await sleep(2_000);
     return memoryOf(server.pid);
   };
-  const length = await lengthOf(server, requestOf(0));
+  const length = await rightLength(server, requestOf(0));
   const plan = { origin: server.origin, connections: 16, lengthOf: () => length };
   bench.say(`memory: ${few} distinct queries`);
   const first = await load({ ...plan, requests: many / 5, requestOf: number => requestOf(number % few) });

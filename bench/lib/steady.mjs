@@ -1,7 +1,7 @@
 // The CPU that a request costs a server that is busy: one process for each server, warmed up, then measured in turns, so that what disturbs
 // the machine disturbs everyone.
 import { normalised } from './answer.mjs';
-import { Connection, load } from './load.mjs';
+import { askOnce, load } from './load.mjs';
 import { cpuOf, memoryOf } from './processes.mjs';
 import { median } from './ratios.mjs';
 import { startFlags, variants } from './variants.mjs';
@@ -36,7 +36,8 @@ import { startFlags, variants } from './variants.mjs';
 /** The flags that a server may run with. */
 const flagSets = { 'npm start': startFlags, "Node's": [] };
 
-/** Measures everyone whom the workload names; `absent` says which peers could not take part, and why.
+/**
+ * Measures everyone whom the workload names; `absent` says which peers could not take part, and why.
  * @param {Steady} workload @param {{ stub: import('./processes.mjs').Server, pace: Pace, say: (line: string) => void }} bench
  */
 export async function runSteady(workload, { stub, pace, say }) {
@@ -112,29 +113,21 @@ async function enter(name, workload, pace, plan, flags) {
   }
 }
 
-async function responseOf(server, request) {
-  const connection = new Connection(server.origin);
-  const { status, body, length } = await connection.ask(request);
-  const answer = body();
-  connection.close();
-  return { status, answer, length };
-}
-
 /** @returns the length of the right answer's body, in this server's words */
-async function prove(server, request, expected) {
-  const { status, answer, length } = await responseOf(server, request);
-  if (status !== 200 || normalised(answer) !== expected) {
-    throw new Error(`not the right answer (${status}): ${answer.slice(0, 1_000)}`);
+async function prove({ origin }, request, expected) {
+  const { status, text, length } = await askOnce(origin, request);
+  if (status !== 200 || normalised(text) !== expected) {
+    throw new Error(`not the right answer (${status}): ${text.slice(0, 1_000)}`);
   }
   return length;
 }
 
 /** Whether a credential to which the service gives other data gets the data of the one before it, or the other way round. */
-async function givesAnothersData(server, request) {
-  const own = (await responseOf(server, request)).answer;
-  const others = await responseOf(server, request.replace(/(x-api-key: )[^\r]*/, '$1other'));
-  const again = (await responseOf(server, request)).answer;
-  return own === others.answer || own !== again;
+async function givesAnothersData({ origin }, request) {
+  const own = await askOnce(origin, request);
+  const others = await askOnce(origin, request.replace(/(x-api-key: )[^\r]*/, '$1other'));
+  const again = await askOnce(origin, request);
+  return own.text === others.text || own.text !== again.text;
 }
 
 async function ask(entrant, workload, bounds) {

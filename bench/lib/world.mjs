@@ -1,4 +1,5 @@
 // The service's answers, made once from a seed: the same bytes for every server that is measured.
+import searchCriteria from './search-criteria.json' with { type: 'json' };
 
 /** 1,536 numbers in an embedding, as the service's model has them. */
 const dimensions = 1_536;
@@ -104,15 +105,4 @@ export function eventPageOf(pageSize, heavy) {
 export const otherOf = json => json.replaceAll('"75a0', '"85a0').replaceAll('castings', 'bearings');
 
 /** What the service answers to a request for search criteria (docs/upstream-api.md: POST search-criteria). */
-export const writtenIs = {
-  searchCriteria: {
-    userPrompt: 'castings',
-    marketName: 'Castings',
-    marketType: 'service',
-    marketRole: 'serviceProvider',
-    keywords: { features: [], user: [], synonyms: [], irrelevant: [] },
-    seedDomains: [],
-    projectKind: 'first_pass',
-    locations: [],
-  },
-};
+export const writtenIs = { searchCriteria };

@@ -6,7 +6,7 @@ import { embeddings, flagship } from './lib/answer.mjs';
 import { Connection } from './lib/load.mjs';
 import { mixedOf, mixedTitle, request } from './lib/mixed.mjs';
 import { settle, start } from './lib/processes.mjs';
-import { variants } from './lib/variants.mjs';
+import { startFlags, variants } from './lib/variants.mjs';
 
 const [seconds, timesCapacity, mostConnections, serviceMs] = [15, 10, 1_000, 20];
 /** The limits adapt in the first seconds of an overload. */
@@ -44,7 +44,7 @@ const servers = await Promise.all(
   measured.map(name =>
     variants.ours.launch({
       upstream: `${stub.origin}/${workloads[name].world}`,
-      flags: [],
+      flags: startFlags,
       env: { MAX_EVENT_LOOP_DELAY_MS: '' },
     }),
   ),

@@ -41,8 +41,8 @@ const resolutionMs = 10;
 const initial = 256;
 /** So few operations are never an overload: another process may delay them. */
 const least = 4;
-/** So many upstream calls may wait for each connection: one large query alone may need several rounds. */
-const mostWaitingCalls = 4;
+/** So many upstream calls may wait for each connection in two samples in a row. A burst is over sooner. */
+const mostWaitingCalls = 2;
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
 /** Clients with less than their share may exceed the limit up to this multiple. */
@@ -58,9 +58,12 @@ export function createConcurrencyLimit(
   let running = 0;
   /** The most that ran at once since the last sample. */
   let peak = 0;
+  let waitingBefore = 0;
 
   function adjust(): void {
-    const overload = Math.max(probe.delayMs() / targetDelayMs, waitingCalls() / mostWaitingCalls);
+    const waiting = waitingCalls();
+    const overload = Math.max(probe.delayMs() / targetDelayMs, Math.min(waiting, waitingBefore) / mostWaitingCalls);
+    waitingBefore = waiting;
     if (overload > 1) {
       const used = Math.min(limit, peak);
       if (used > least) limit = Math.max(least, used * Math.max(shrink, 1 / overload));

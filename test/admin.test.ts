@@ -47,6 +47,7 @@ test('probes are answered while the event loop of the gateway is busy, and say s
   const admin = await startWithAdmin({
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(busyAtSignal)}`,
   });
+  await until(async () => (await ask(`${admin}/metrics`)).text.includes('gateway_operations_limit'));
   running?.signal('SIGUSR2');
   let slowest = 0;
   const probe = async (path: string) => {

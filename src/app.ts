@@ -17,7 +17,8 @@ import { createLogger } from './observability/logger.js';
 import { createMetrics, gaugeBreakers, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnings, redisWarning } from './observability/warnings.js';
-import { livelyMs, type Sandbox, type SandboxOptions, startSandbox } from './sandbox/server.js';
+import { livelyMs, type SandboxOptions } from './sandbox/options.js';
+import type { Sandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
 import { createServer, type ServerSeams } from './server.js';
 import { createServices, type WorldSeams } from './services.js';
@@ -42,7 +43,10 @@ export interface Gateway extends RunningGateway {
 
 /** Builds a gateway: first its services, then its server. */
 export async function buildApp(configured: Config, seams: Seams = {}): Promise<Gateway> {
-  const sandbox = configured.upstream.base === undefined ? await startSandbox(seams.sandbox) : undefined;
+  const sandbox =
+    configured.upstream.base === undefined
+      ? await (await import('./sandbox/server.js')).startSandbox(seams.sandbox)
+      : undefined;
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();

@@ -1,6 +1,5 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
-import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { opensPage } from './web-safety.js';
@@ -42,7 +41,7 @@ export async function registerStaticFiles(app: FastifyInstance, folder: string):
   }
   const realRoot = await realpath(root);
 
-  await app.register(fastifyStatic, {
+  await app.register(import('@fastify/static'), {
     root,
     serve: false,
     preCompressed: true,

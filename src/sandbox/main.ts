@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { livelyMs, startSandbox } from './server.js';
+import { livelyMs } from './options.js';
+import { startSandbox } from './server.js';
 
 const { values } = parseArgs({
   options: {

@@ -3,6 +3,7 @@ import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
 import { type Call, CallLog } from './calls.js';
 import { credentialOf, DEMO_KEYS, DEMO_TEAM, DEMO_USERS, type DemoKey, type DemoUser } from './credentials.js';
 import { EVENTS_SEARCH_PARAM } from './event-query.js';
+import type { SandboxOptions } from './options.js';
 import { errorCodeOf, Problem, problemBody } from './problem.js';
 import type { Company, EsgRecord, MarketEvent, MarketRecord, Observation, Topic } from './resources.js';
 import { authRoutes } from './routes/auth.js';
@@ -19,28 +20,6 @@ export type { CredentialKind, DemoKey, DemoUser } from './credentials.js';
 export type { EventDraft } from './event-store.js';
 export type * from './resources.js';
 export type { Rule } from './rules.js';
-
-export interface SandboxOptions {
-  /** Default: 127.0.0.1. */
-  host?: string;
-  /** Default: a free port. */
-  port?: number;
-  /** Seed of everything that is generated. Default: 1. */
-  seed?: number;
-  /** The clock for dates, time ranges, tokens and jobs. Default: the clock of the machine. */
-  now?: () => Date;
-  /** Duration of a discovery in milliseconds. Default: 20,000. */
-  discoveryMs?: number;
-  /** Duration of the slowest publication job in milliseconds. Default: 10,000. */
-  publishMs?: number;
-  /** Number of companies in the first market, at most 10,000. Default: 1,200. */
-  companies?: number;
-  /** Time between two new or updated events that the service has by itself, in milliseconds. Default: it has none. */
-  newsEveryMs?: number;
-}
-
-/** `newsEveryMs` where people look at the sandbox. */
-export const livelyMs = 20_000;
 
 /** A generated market, with every company that a discovery can find. */
 export interface SandboxMarket {

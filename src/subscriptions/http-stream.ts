@@ -63,6 +63,8 @@ export function createHttpStreams(
         'x-accel-buffering': 'no',
       });
       reply.hijack();
+      // The client has hung up meanwhile: `close` would not come again, and its subscription would never end.
+      if (reply.raw.destroyed) return disconnect();
       subscriptions.requestLimits.streams(request.raw);
       const operationInfo = subscriptions.requestTelemetry.of(request.raw);
       operationInfo.transport = format.transport;

@@ -139,12 +139,14 @@ function abortController(reply: FastifyReply, milliseconds: number, claim: Claim
     () => controller.abort(new UpstreamTimeout(`The request took longer than ${milliseconds} ms`)),
     milliseconds,
   );
-  if (reply.raw.destroyed) claim.release();
-  reply.raw.once('close', () => {
+  const close = () => {
     clearTimeout(timer);
     claim.release();
     if (!reply.raw.writableFinished) controller.abort(clientGone);
-  });
+  };
+  // A destroyed response does not emit `close` again.
+  if (reply.raw.destroyed) close();
+  else reply.raw.once('close', close);
   return controller;
 }
 

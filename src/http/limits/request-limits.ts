@@ -196,8 +196,8 @@ export function createRequestLimits({
       return andThen(
         undefinedIfRefused(() => scopeOf(request)),
         scope => {
-          // The client has hung up while it sent the body: this response does not close again.
-          if (response.destroyed) return next(request, response);
+          // The client has hung up while it sent the body: nobody waits for an answer.
+          if (response.destroyed) return undefined;
           const end = concurrency.begin(clientOf(proxyHeaders.addressOf(request), scope));
           if (end === undefined) return refuseExecution(request, response, next);
           ends.set(request, end);

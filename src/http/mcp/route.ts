@@ -42,11 +42,11 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   app.post(path, async (request, reply) => {
     const handshake = authentication.handshakeOf(request);
     if (!handshake.trusted) throw new Forbidden('Pages of this origin may not call tools');
+    const leaving = new AbortController();
+    reply.raw.once('close', () => leaving.abort(new Abandoned('The client has gone')));
     const identity = await authentication.authenticate(handshake);
     // One request could call a hundred tools otherwise, and count once against the rate limit.
     if (Array.isArray(request.body)) throw new BadUserInput('body', 'must be one message, not a list');
-    const leaving = new AbortController();
-    reply.raw.once('close', () => leaving.abort(new Abandoned('The client has gone')));
     const { answerMessage } = await protocol();
     const response = await answerMessage(request, leaving.signal, {
       tools: listed,

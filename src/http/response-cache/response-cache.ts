@@ -140,6 +140,8 @@ export function createResponseCache({
         requestTelemetry.accept(scope);
         return sendCached(cached, scope, request, response);
       }
+      // The client has hung up meanwhile: `close` would not come again, and equal requests would wait for ever.
+      if (response.destroyed) return true;
       // A client that takes parts would wait for the whole response of another, and has nothing to share.
       const shares = !acceptsParts(request.headers.accept);
       const earlier = shares ? inFlight.get(key) : undefined;
@@ -201,7 +203,10 @@ export function createResponseCache({
     async finish(request, reply, bytes, metadata) {
       const started = startedBy.get(request.raw);
       const isCacheable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
-      if (started === undefined || !isCacheable) return sendParts(reply, bytes);
+      if (started === undefined || !isCacheable) {
+        started?.settle(undefined);
+        return sendParts(reply, bytes);
+      }
       // A response that was made while the version changed belongs to neither version.
       const isOfVersion = started.version === version(started.scope);
       const cached: CachedResponse = {

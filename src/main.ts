@@ -34,6 +34,9 @@ if (cluster.isWorker) {
   });
 }
 
+// A full disk under the log, or a reader that has gone, must not end the gateway.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+
 // The last resort: these are bugs of the gateway. After an unhandled rejection the state of the process is known, after an uncaught exception it
 // is not.
 process.on('unhandledRejection', reason => report(reason, 'Unhandled promise rejection'));

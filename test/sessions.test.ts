@@ -428,10 +428,7 @@ test('while Redis is unavailable, sessions continue, and sign-outs are saved whe
     expect((await readWith(one, cookie)).errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
     for (const at of [one, other]) expect((await readWith(at, another)).errors).toBeUndefined();
     await redis.restart();
-    await until(async () => {
-      await readWith(one, another);
-      return (await readWith(other, cookie)).errors?.[0].extensions.code === 'UNAUTHENTICATED';
-    });
+    await until(async () => (await readWith(other, cookie)).errors?.[0].extensions.code === 'UNAUTHENTICATED');
   } finally {
     await Promise.all([one.close(), other.close()]);
     await redis.stop();

@@ -19,6 +19,8 @@ const redisKey = 'mig:sessions:revoked';
 /** How long a reply of Redis is cached, so that a busy session costs one round trip a second. */
 const cachedMs = 1_000;
 const mostCached = 50_000;
+/** How long after a failure the sign-outs are saved again. */
+const retryMs = 1_000;
 /** The subject of the warning. */
 const subject = 'Sign-outs';
 
@@ -31,15 +33,21 @@ export function createRevocations(
   const unsaved = new Map<string, number>();
   const cached = new LRUCache<string, Promise<boolean>>({ ...atMost(mostCached), ttl: cachedMs, perf: performance });
   const guard = createRedisGuard(telemetry);
+  let retry: NodeJS.Timeout | undefined;
 
   async function save(client: RedisClient): Promise<void> {
+    clearTimeout(retry);
     const saving = [...unsaved];
     const saved = await guard('ZADD', async () => {
       await client.zadd(redisKey, ...saving.flatMap(([session, endsAt]) => [endsAt, session]));
       await client.zremrangebyscore(redisKey, '-inf', Date.now());
       return true;
     });
-    if (!saved) return warnOfOutage();
+    if (!saved) {
+      // Not only when the next session is read: nobody may read one here, and the sign-out would be lost.
+      retry = setTimeout(save, retryMs, client).unref();
+      return warnOfOutage();
+    }
     telemetry.works(subject);
     for (const [session] of saving) unsaved.delete(session);
   }
@@ -51,7 +59,6 @@ export function createRevocations(
       return false;
     }
     telemetry.works(subject);
-    if (unsaved.size > 0) await save(client);
     return score.found !== null;
   }
 

@@ -18,6 +18,7 @@ import { createPolling } from './data/polling/polling.js';
 import { redisLeaseStore } from './data/polling/redis-lease-store.js';
 import { connectRedis, databaseOf, firstContact } from './data/redis.js';
 import { createUpstream } from './data/upstream/upstream.js';
+import { CatchUps } from './domains/events/catch-ups.js';
 import { createEventsClient } from './domains/events/client.js';
 import { createAddressGuard, type Resolve, resolveName } from './domains/exports/address-guard.js';
 import { realTimer, type StartTimer } from './domains/exports/delivery.js';
@@ -100,6 +101,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     telemetry,
     scopeOf: createScoper(config.sessionSecrets[0]),
     events: createEventsClient(config.eventsSearchParam),
+    catchUps: new CatchUps(),
     eventStatisticsLimit: config.eventStatisticsLimit,
     lifetimes: lifetimesOf(schema),
     sessions: createSessions({

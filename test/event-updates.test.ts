@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Scope } from '../src/auth/credentials.js';
+import { CatchUps } from '../src/domains/events/catch-ups.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
 import { cursorAt, type EventUpdate, type FleetTail, positionIn, updatesAfter } from '../src/domains/events/updates.js';
@@ -207,7 +209,8 @@ describe('the updates after a position', () => {
         })();
         const found: EventUpdate[] = [];
         const { signal } = new AbortController();
-        for await (const update of updatesAfter(position, states, read, 'filter', signal)) found.push(update);
+        for await (const update of updatesAfter(position, states, read, 'filter', signal, async () => () => {}))
+          found.push(update);
         return found;
       },
     };
@@ -315,4 +318,24 @@ describe('the updates after a position', () => {
     expect(positionIn(cursor, 'filter')).toMatchObject({ from: 4_519, fromHash: '000000004519' });
     expect(() => positionIn(cursor, 'another')).toThrow(BadUserInput);
   });
+});
+
+test('eight listeners of a credential catch up at a time, the next begins when one ends, and another credential does not wait', async () => {
+  const catchUps = new CatchUps();
+  const { signal } = new AbortController();
+  const [one, other] = ['one', 'other'] as Scope[] as [Scope, Scope];
+  const ends = await Promise.all(Array.from({ length: 8 }, () => catchUps.begin(one, signal)));
+  let hasBegun = false;
+  const ninth = catchUps.begin(one, signal).then(end => {
+    hasBegun = true;
+    return end;
+  });
+  const leaving = new AbortController();
+  const tenth = catchUps.begin(one, leaving.signal);
+  (await catchUps.begin(other, signal))();
+  leaving.abort(new Error('The client has gone'));
+  await expect(tenth).rejects.toThrow('The client has gone');
+  expect(hasBegun).toBe(false);
+  ends[0]?.();
+  (await ninth)();
 });

@@ -4,6 +4,7 @@ import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { largestPage } from '../../graphql/input.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
+import type { CatchUps } from './catch-ups.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { follow, reviveVectors } from './tail.js';
 import { type EventUpdate, type FleetTail, positionIn, updatesAfter } from './updates.js';
@@ -21,7 +22,11 @@ export interface EventsFeed {
 
 /** The feed for one client, until the signal of its request aborts. */
 export function createEventsFeed(
-  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'> & { readonly polling: Polling; readonly events: EventsClient },
+  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'> & {
+    readonly polling: Polling;
+    readonly events: EventsClient;
+    readonly catchUps: CatchUps;
+  },
   { credential, scope, cancellation }: RequestAuth,
 ): EventsFeed {
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
@@ -55,7 +60,9 @@ export function createEventsFeed(
         cancellation.signal,
       );
       const { signal } = cancellation;
-      const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), filter, signal);
+      const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), filter, signal, () =>
+        deps.catchUps.begin(scope, signal),
+      );
       return {
         isResumed: position !== undefined,
         startAfter: ({ cursor }) => ({ kind: null, cursor, event: null, gap: false }),

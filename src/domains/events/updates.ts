@@ -103,6 +103,7 @@ const positionAt = ({ from, seen }: Tail): Position => ({
  * The updates after a position, each once, in the order of the tails. What the tails no longer have, or another gateway found, is read from
  * the service.
  * @param after undefined to begin at the first tail.
+ * @param beginCatchUp waits until what was missed may be read, and gives the function to call once it is sent.
  * @throws the refusals of the service. Other errors are retried.
  */
 export async function* updatesAfter(
@@ -111,6 +112,7 @@ export async function* updatesAfter(
   read: ReadBetween,
   filter: string,
   signal: AbortSignal,
+  beginCatchUp: () => Promise<() => void>,
 ): AsyncGenerator<EventUpdate, undefined> {
   let position = after;
   let last: FleetTail | undefined;
@@ -119,31 +121,37 @@ export async function* updatesAfter(
       position = positionAt(tail);
       return { kind: null, cursor: cursorAt(position, filter), event: null, gap };
     };
-    const found: Found | undefined =
-      position === undefined || (last !== undefined && continues(tail, last))
-        ? { events: eventsSince(tail, last), isComplete: true }
-        : await missedSince(position, read, signal);
-    last = found?.isComplete ? tail : undefined;
-    if (position === undefined || found === undefined) {
-      last = tail;
-      yield start(position !== undefined);
-      continue;
-    }
-    const { from, fromHash, seen }: Position = position;
-    const fresh = found.events.filter(event => isAfter(position, event));
-    const current = since(from, found.seen ?? seen);
-    position = { from, fromHash, seen: current };
-    const known = new Map(tail.known);
-    for (const [index, event] of fresh.entries()) {
-      const key = updateKey(event);
-      current.set(hashOf(key), updateTime(key));
-      // Only what was read and sent completely may be skipped from now on.
-      const isLast = index === fresh.length - 1 && found.isComplete;
-      if (isLast && tail.from > from) {
-        position = { from: tail.from, fromHash: '', seen: since(tail.from, current) };
+    const isMissing = position !== undefined && (last === undefined || !continues(tail, last));
+    const end = isMissing ? await beginCatchUp() : undefined;
+    try {
+      const found: Found | undefined =
+        position === undefined || !isMissing
+          ? { events: eventsSince(tail, last), isComplete: true }
+          : await missedSince(position, read, signal);
+      last = found?.isComplete ? tail : undefined;
+      if (position === undefined || found === undefined) {
+        last = tail;
+        yield start(position !== undefined);
+        continue;
       }
-      const kind = (known.get(event.id) ?? updateTime(key)) < updateTime(key) ? 'UPDATED' : 'NEW';
-      yield { kind, cursor: cursorAt(position, filter), event, gap: false };
+      const { from, fromHash, seen }: Position = position;
+      const fresh = found.events.filter(event => isAfter(position, event));
+      const current = since(from, found.seen ?? seen);
+      position = { from, fromHash, seen: current };
+      const known = new Map(tail.known);
+      for (const [index, event] of fresh.entries()) {
+        const key = updateKey(event);
+        current.set(hashOf(key), updateTime(key));
+        // Only what was read and sent completely may be skipped from now on.
+        const isLast = index === fresh.length - 1 && found.isComplete;
+        if (isLast && tail.from > from) {
+          position = { from: tail.from, fromHash: '', seen: since(tail.from, current) };
+        }
+        const kind = (known.get(event.id) ?? updateTime(key)) < updateTime(key) ? 'UPDATED' : 'NEW';
+        yield { kind, cursor: cursorAt(position, filter), event, gap: false };
+      }
+    } finally {
+      end?.();
     }
   }
 }

@@ -386,3 +386,7 @@ describe('a configuration is invalid', () => {
     ]);
   });
 });
+
+test.each(['0.0.0.0/0', '10.0.0.1, ::/0'])('TRUST_PROXY=%s is one clear error, because true says the same', text => {
+  expect(() => readConfig({ TRUST_PROXY: text })).toThrow(/TRUST_PROXY: .*true trusts every address/);
+});

@@ -331,3 +331,20 @@ describe('when the gateway starts', () => {
     await expect(buildApp(config)).rejects.toThrow(/^Invalid configuration: PERSISTED_DOCUMENTS: /);
   });
 });
+
+test('an unknown hash is counted by the code of its error', async () => {
+  const gateway = await startGateway();
+  try {
+    const response = await fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { ...demoHeaders, 'content-type': 'application/json' },
+      body: JSON.stringify({ extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } }),
+    });
+    const { errors } = (await response.json()) as { errors: [{ extensions: { code: string } }] };
+    const outcome = errors[0].extensions.code;
+    expect(outcome).toMatch(/^PERSISTED_QUERY_/);
+    await until(async () => (await counted(gateway.url, 'gateway_requests_total', { outcome })) === 1);
+  } finally {
+    await gateway.close();
+  }
+});

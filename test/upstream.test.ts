@@ -497,7 +497,7 @@ describe('the circuit breaker', () => {
     expect(service.calls.length).toBeLessThan(300);
   });
 
-  test.each([400, 401, 403, 404, 409, 429])('does not count %d as a failure', async status => {
+  test.each([400, 401, 403, 404, 409, 413, 414, 429, 431])('does not count %d as a failure', async status => {
     const { service, read } = await tripped(answerWith(status));
     service.handle = ok;
     expect((await read()).status).toBe(200);
@@ -585,6 +585,7 @@ describe('a refusal', () => {
     [404, '[]', 'NOT_FOUND', null, false],
     [410, '"gone"', 'NOT_FOUND', null, false],
     [409, '{', 'CONFLICT', null, false],
+    [431, '', 'BAD_USER_INPUT', null, false],
     [429, '7', 'RATE_LIMITED', null, true],
     [408, html, 'UPSTREAM_TIMEOUT', null, true],
     [504, html, 'UPSTREAM_TIMEOUT', null, true],

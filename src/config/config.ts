@@ -80,8 +80,8 @@ const proxies = z
   .string()
   .transform((text): boolean | string[] => (text === 'true' ? true : text === 'false' ? false : text.split(/ *, */)))
   .refine(
-    value => typeof value === 'boolean' || value.every(each => network.safeParse(each).success),
-    'must be true, false, or addresses and networks with commas between them',
+    value => typeof value === 'boolean' || value.every(each => network.safeParse(each).success && !each.endsWith('/0')),
+    'must be true, false, or addresses and networks with commas between them (true trusts every address)',
   );
 
 const origins = list.refine(

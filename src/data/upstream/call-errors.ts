@@ -122,6 +122,10 @@ function errorByStatus(status: number, fault: UpstreamFault, request: RequestInf
   switch (status) {
     case 400:
     case 422:
+    // What the client sent makes the request too large for the service, or for a proxy in front of it.
+    case 413:
+    case 414:
+    case 431:
       return badInput(fault, request);
     case 401:
       return new Unauthenticated('The service does not accept the credential', fault);

@@ -10,7 +10,6 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { Context } from '../../context.js';
-import { GatewayError } from '../../errors.js';
 import type { PlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { hasDocumentHash } from '../../graphql/limits/trusted-documents.js';
@@ -49,8 +48,10 @@ export function serveApollo<C extends BaseContext>(
       const info = requestTelemetry.of(request.raw);
       let made: C | undefined;
       const refused = (error: unknown) => {
-        if (error instanceof GatewayError) info.outcome = error.code;
-        return toGraphqlError(error);
+        const refusal = toGraphqlError(error);
+        if (refusal instanceof GraphQLError && typeof refusal.extensions.code === 'string')
+          info.outcome = refusal.extensions.code;
+        return refusal;
       };
       let context = async () => {
         try {

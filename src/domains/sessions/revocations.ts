@@ -44,7 +44,7 @@ export function createRevocations(
       return true;
     });
     if (!saved) {
-      // Not only when the next session is read: nobody may read one here, and the sign-out would be lost.
+      // Not only when the next session is read: no one may read one here, and the sign-out would be lost.
       retry = setTimeout(save, retryMs, client).unref();
       return warnOfOutage();
     }

@@ -196,7 +196,7 @@ export function createRequestLimits({
       return andThen(
         undefinedIfRefused(() => scopeOf(request)),
         scope => {
-          // The client has hung up while it sent the body: nobody waits for an answer.
+          // The client has hung up while it sent the body: no one waits for an answer.
           if (response.destroyed) return undefined;
           const end = concurrency.begin(clientOf(proxyHeaders.addressOf(request), scope));
           if (end === undefined) return refuseExecution(request, response, next);

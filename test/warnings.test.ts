@@ -80,11 +80,26 @@ describe('a warning', () => {
     works('A');
     jest.advanceTimersByTime(10_000);
     warn('A', 'is away');
-    jest.advanceTimersByTime(40_000);
+    jest.advanceTimersByTime(35_000);
+    warn('A', 'is away');
+    jest.advanceTimersByTime(5_000);
     expect(lines).toEqual([
       ['A: is away', { times: 1 }],
       ['A: back to normal', { times: 1, seconds: 0 }],
-      ['A: is away', { times: 2 }],
+    ]);
+    warn('A', 'is away');
+    expect(lines.slice(2)).toEqual([['A: is away', { times: 4 }]]);
+  });
+
+  test('is not repeated for a cause that has ended, while its subject fails for another', () => {
+    const { lines, warn } = warnings();
+    for (let i = 0; i < 3; i += 1) warn('A', 'is away');
+    jest.advanceTimersByTime(55_000);
+    warn('A', 'is full');
+    jest.advanceTimersByTime(60_000);
+    expect(lines).toEqual([
+      ['A: is away', { times: 1 }],
+      ['A: is full', { times: 1 }],
     ]);
   });
 

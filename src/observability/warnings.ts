@@ -19,21 +19,23 @@ interface Subject {
 }
 
 /**
- * Logs what fails outside the gateway. The same line is written at most once a minute, with the number of failures since the last one (`times`).
+ * Logs what fails outside the gateway. The same line is written at most once a minute, with the number of failures since the last one (`times`), and
+ * only while its cause still fails.
  * When nothing has failed for a while, the recovery is logged once. All times are monotonic.
  */
 export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemetry, 'warn' | 'works'> {
   const subjects = new Map<string, Subject>();
-  /** The lines of the log, and how often each was suppressed since. */
-  const written = new LRUCache<string, { times: number; isMinuteOver: boolean }>({ max: maxCauses });
+  /** The lines of the log, how often each was suppressed since, and when its cause failed last. */
+  const written = new LRUCache<string, { times: number; failedAt: number; isMinuteOver: boolean }>({ max: maxCauses });
 
   function write(name: string, subject: Subject, line: string, times: number): void {
-    const since = { times: 0, isMinuteOver: false };
+    const since = { times: 0, failedAt: performance.now(), isMinuteOver: false };
     const endMinute = () => {
       since.isMinuteOver = true;
-      const current = subjects.get(name);
-      if (since.times > 0 && current !== undefined && current.recovery === undefined)
-        write(name, current, line, since.times);
+      // After a recovery the subject is another object.
+      const stillFails = subjects.get(name) === subject && subject.recovery === undefined;
+      const isRecent = performance.now() - since.failedAt <= steadyMs;
+      if (since.times > 0 && stillFails && isRecent) write(name, subject, line, since.times);
     };
     setTimeout(endMinute, quietMs).unref();
     written.set(line, since);
@@ -51,8 +53,9 @@ export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemet
       clearTimeout(subject.recovery);
       subject.recovery = undefined;
       const line = `${name}: ${words}`;
-      const same = written.get(line) ?? { times: 0, isMinuteOver: true };
+      const same = written.get(line) ?? { times: 0, failedAt: now, isMinuteOver: true };
       same.times += 1;
+      same.failedAt = now;
       if (same.isMinuteOver) write(name, subject, line, same.times);
     },
 

@@ -352,6 +352,36 @@ test.each([
   expect(gateway.warnings()).toEqual([`UPSTREAM_BASE_URL: ${words}`]);
 });
 
+test.each([
+  [401, 'The service does not accept the credential', 'If no request succeeds, check the address'],
+  [403, 'The credential has no permission for this', 'If no request succeeds, check the address'],
+  [
+    404,
+    'The service has no such record, or hides it from this credential',
+    'If no request succeeds, check the address',
+  ],
+  [
+    410,
+    'The service has no such record, or hides it from this credential',
+    'If no request succeeds, check the address',
+  ],
+  [429, 'The service limits the rate of requests', 'Check the rate limit of the service'],
+])('warns once of an address that answers %d without an error code of the service', async (status, message, advice) => {
+  const other = await startStubService((_, response) => reply(response, status, { message: 'Not here' }));
+  const service = await startStubService((_, response) => reply(response, 403, { errorCode: 'FORBIDDEN' }));
+  cleanups.push(() => Promise.all([other.close(), service.close()]));
+  const gateway = await started({ UPSTREAM_BASE_URL: other.origin, UPSTREAM_API_URL: service.origin });
+  for (const first of [1, 2]) {
+    await ask(
+      `${gateway.url}/graphql`,
+      `{ events(first: ${first}) { totalCount } market(id: ${first}) { topics { id } } }`,
+    );
+  }
+  expect(gateway.warnings()).toEqual([
+    `UPSTREAM_BASE_URL: ${message} (HTTP ${status}, without a known errorCode); requests that need it fail. ${advice}`,
+  ]);
+});
+
 test('warns once for each cause of failure of the service, and counts bodies that cannot be parsed', async () => {
   const maintenance = await startStubService((_, response) => reply(response, 503, { message: 'at https://inside' }));
   const redirecting = await startStubService((_, response) => reply(response, 302, {}));

@@ -78,6 +78,29 @@ export function warnOfService(
   warn(addressVariables[address], words, family);
 }
 
+/**
+ * Logs a refusal without one of the service's error codes, of a status that does not blame the request: it may come from another server, because the
+ * address is wrong, or from a limit in front of the service. Returns whether it did.
+ */
+export function warnOfRefusal(
+  telemetry: Pick<Telemetry, 'warn'>,
+  request: UpstreamRequest,
+  refusal: GatewayError,
+): boolean {
+  if (!(refusal instanceof UpstreamError)) return false;
+  const { status, errorCode } = refusal.upstream ?? {};
+  if (!unexplained.has(status ?? 0) || statusByErrorCode.has(errorCode ?? '')) return false;
+  const advice = status === 429 ? 'Check the rate limit of the service' : 'If no request succeeds, check the address';
+  warnOfService(
+    telemetry,
+    request,
+    `${refusal.message} (HTTP ${status}, without a known errorCode); ${requestsFail}. ${advice}`,
+  );
+  return true;
+}
+
+const unexplained = new Set([401, 403, 404, 410, 429]);
+
 /** The service answered. */
 export function serviceWorks({ works }: Pick<Telemetry, 'works'>, { address, family }: UpstreamRequest): void {
   works(addressVariables[address], family);

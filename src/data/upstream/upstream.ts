@@ -13,6 +13,7 @@ import {
   isTransient,
   requestsFail,
   serviceWorks,
+  warnOfRefusal,
   warnOfService,
 } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener } from './exchange.js';
@@ -221,7 +222,7 @@ export class Call implements Waiter, ExchangeListener {
     const refusal = errorOfReply(reply, request);
     if (refusal instanceof UpstreamFailure) {
       warnOfService(telemetry, request, `${refusal.message} (HTTP ${reply.status}); ${requestsFail}`);
-    } else {
+    } else if (!warnOfRefusal(telemetry, request, refusal)) {
       serviceWorks(telemetry, request);
     }
     this.#failAttempt(state, refusal);

@@ -352,8 +352,14 @@ describe('a configuration is invalid', () => {
     },
   );
 
+  test('says the least value of a whole number', () => {
+    expect(faultsOf({ SHUTDOWN_NOTICE_MS: '-5' })).toEqual(['SHUTDOWN_NOTICE_MS: must be a whole number, 0 or more']);
+  });
+
   test.each(['prod', 'Production', 'production '])('if NODE_ENV is nearly production: "%s"', value => {
-    expect(faultsOf({ NODE_ENV: value })).toEqual(['NODE_ENV: must be exactly "production", or not begin with it']);
+    expect(faultsOf({ NODE_ENV: value })).toEqual([
+      'NODE_ENV: is probably meant to be "production": write exactly that, or a name that does not begin with "prod"',
+    ]);
   });
 
   test('and reports all faults at once', () => {

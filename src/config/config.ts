@@ -16,7 +16,7 @@ const withDefault = <T extends z.ZodType>(schema: T, value: z.output<T>) =>
 const wholeNumber = (least: number, most: number) =>
   z
     .string()
-    .regex(/^\d+$/, 'must be a whole number')
+    .regex(/^\d+$/, `must be a whole number, ${least} or more`)
     .transform(Number)
     .refine(value => value >= least && value <= most, `must be between ${least} and ${most}`);
 
@@ -123,7 +123,7 @@ const environment = z.object({
       .string()
       .refine(
         value => value === 'production' || !/^\s*prod/i.test(value),
-        'must be exactly "production", or not begin with it',
+        'is probably meant to be "production": write exactly that, or a name that does not begin with "prod"',
       ),
   ),
   SANDBOX: withDefault(flag, false),

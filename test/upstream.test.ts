@@ -60,7 +60,7 @@ function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections 
     readAs: (name: string, path = '/thing') =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true },
-        { credential: apiKey, scope: scopeOf(name), metadata },
+        { credential: apiKey, scope: scopeOf(name), metadata: new ResponseMetadata() },
       ),
     write: (path = '/thing', signal?: AbortSignal) =>
       upstream.send(
@@ -218,6 +218,35 @@ describe('the bulkhead', () => {
     release();
     expect((await Promise.all(all)).map(({ status }) => status)).toEqual(times(33, () => 200));
     expect(service.calls).toEqual(times(33, index => `GET /${index}`));
+  });
+
+  test('lets clients take turns', async () => {
+    let release = () => {};
+    const { service, readAs } = await serviceThat(
+      (_, response, count) => {
+        if (count > 1) return reply(response, 200);
+        release = () => reply(response, 200);
+      },
+      { connections: 1 },
+    );
+    const running = readAs('one', '/running');
+    await service.arrived(1);
+    const queued = ['/one-1', '/one-2', '/one-3'].map(path => readAs('one', path));
+    queued.push(readAs('two', '/two'));
+    release();
+    await Promise.all([running, ...queued]);
+    expect(service.calls).toEqual(['GET /running', 'GET /one-1', 'GET /two', 'GET /one-2', 'GET /one-3']);
+  });
+
+  test('does not send what the service would refuse, as it has refused the credential to the same response', async () => {
+    const { service, read } = await serviceThat(({ url }, response) => reply(response, url === '/other' ? 200 : 401), {
+      connections: 1,
+    });
+    const refused = times(5, index => extensionsOf(read(`/${index}`)));
+    const other = read('/other', { family: 'others' });
+    expect((await Promise.all(refused)).map(({ code }) => code)).toEqual(times(5, () => 'UNAUTHENTICATED'));
+    expect((await other).status).toBe(200);
+    expect(service.calls).toEqual(['GET /0', 'GET /other']);
   });
 
   test('gives the place of an aborted call in the queue to another call', async () => {
@@ -445,7 +474,7 @@ describe('the circuit breaker', () => {
 
   async function tripped(fault: Handler = answerWith(500)) {
     const all = await serviceThat(fault, { connections: 64 });
-    await Promise.all(times(enough, () => failureOf(all.read())));
+    await Promise.all(times(enough, () => failureOf(all.readAs('one'))));
     expect(all.service.calls).toHaveLength(enough);
     return all;
   }
@@ -498,9 +527,9 @@ describe('the circuit breaker', () => {
   });
 
   test.each([400, 401, 403, 404, 409, 413, 414, 429, 431])('does not count %d as a failure', async status => {
-    const { service, read } = await tripped(answerWith(status));
+    const { service, readAs } = await tripped(answerWith(status));
     service.handle = ok;
-    expect((await read()).status).toBe(200);
+    expect((await readAs('one')).status).toBe(200);
   });
 
   test('opens only for one scope if the calls of that scope alone fail', async () => {

@@ -33,6 +33,8 @@ export class ResponseMetadata {
   readonly claim: Claim | undefined;
   readonly upstreamCalls: UpstreamCallRecord[] = [];
   readonly skipped: SkippedRecord[] = [];
+  /** The errors with which the service has refused the credential, by its scope and the family of endpoints. */
+  readonly refusals = new Map<string, Error>();
   /** Whether anything in the response is older than it may be, because the service failed. */
   stale = false;
   /** Until when the response may be cached, in milliseconds since 1970; Infinity while nothing has been read. */

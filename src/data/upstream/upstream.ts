@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { Abandoned, UpstreamFailure, UpstreamTimeout } from '../../errors.js';
+import { Abandoned, Unauthenticated, UpstreamFailure, UpstreamTimeout } from '../../errors.js';
 import type { Waiter } from '../../lib/bulkhead.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
@@ -136,6 +136,10 @@ export class Call implements Waiter, ExchangeListener {
     this.#mayRetry = target.request.safe;
   }
 
+  get client() {
+    return this.#target.auth.scope;
+  }
+
   begin(): void {
     const { retryBudget, timeoutMs } = this.#deps;
     const { signal } = this.#target;
@@ -192,6 +196,9 @@ export class Call implements Waiter, ExchangeListener {
       return;
     }
     try {
+      // The service has refused this credential to another call of the response: it would refuse all the others too.
+      const refusal = auth.metadata.refusals.get(this.#refusalKey);
+      if (refusal !== undefined) throw refusal;
       const isTrial = breaker.enter();
       const span = (auth.metadata.operation.span ?? this.#deps.tracing)?.begin('client');
       const exchange = new Exchange(origin.limitsOf(request), this);
@@ -207,8 +214,14 @@ export class Call implements Waiter, ExchangeListener {
     }
   }
 
+  /** A service may accept a credential for some endpoints only. */
+  get #refusalKey(): string {
+    const { auth, request } = this.#target;
+    return `${auth.scope} ${request.family}`;
+  }
+
   onReply(reply: Reply): void {
-    const [state, { request, breaker, origin }, { telemetry }] = [this.#state, this.#target, this.#deps];
+    const [state, { request, auth, breaker, origin }, { telemetry }] = [this.#state, this.#target, this.#deps];
     if (state.name !== 'sending') return;
     this.#record(state, reply.status);
     if (reply.status >= 200 && reply.status <= 299) {
@@ -220,6 +233,10 @@ export class Call implements Waiter, ExchangeListener {
       return;
     }
     const refusal = errorOfReply(reply, request);
+    // A sign-in has no scope yet: its next attempt may have the right password.
+    if (refusal instanceof Unauthenticated && auth.scope !== undefined) {
+      auth.metadata.refusals.set(this.#refusalKey, refusal);
+    }
     if (refusal instanceof UpstreamFailure) {
       warnOfService(telemetry, request, `${refusal.message} (HTTP ${reply.status}); ${requestsFail}`);
     } else if (!warnOfRefusal(telemetry, request, refusal)) {

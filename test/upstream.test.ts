@@ -77,6 +77,17 @@ async function serviceThat(handle: Handler, settings: Settings = {}) {
   return { service, ...upstreamAt(service.origin, settings) };
 }
 
+/** A service with one connection. It answers its first call on `release`, and all others at once. */
+async function serviceThatHoldsTheFirst() {
+  let release = () => {};
+  const handle: Handler = (_, response, count) => {
+    const answer = () => reply(response, 200);
+    if (count === 1) release = answer;
+    else answer();
+  };
+  return { ...(await serviceThat(handle, { connections: 1 })), release: () => release() };
+}
+
 /** What the call failed with; a call that succeeds fails the test. */
 async function failureOf(call: Promise<unknown>): Promise<GatewayError> {
   const outcome = await call.then(
@@ -205,14 +216,7 @@ describe('the bulkhead', () => {
   });
 
   test('lets all calls through in the order of arrival', async () => {
-    let release = () => {};
-    const { service, read } = await serviceThat(
-      (_, response, count) => {
-        if (count > 1) return reply(response, 200);
-        release = () => reply(response, 200);
-      },
-      { connections: 1 },
-    );
+    const { service, read, release } = await serviceThatHoldsTheFirst();
     const all = times(1 + perConnection, index => read(`/${index}`));
     await service.arrived(1);
     release();
@@ -221,14 +225,7 @@ describe('the bulkhead', () => {
   });
 
   test('lets clients take turns', async () => {
-    let release = () => {};
-    const { service, readAs } = await serviceThat(
-      (_, response, count) => {
-        if (count > 1) return reply(response, 200);
-        release = () => reply(response, 200);
-      },
-      { connections: 1 },
-    );
+    const { service, readAs, release } = await serviceThatHoldsTheFirst();
     const running = readAs('one', '/running');
     await service.arrived(1);
     const queued = ['/one-1', '/one-2', '/one-3'].map(path => readAs('one', path));
@@ -250,14 +247,7 @@ describe('the bulkhead', () => {
   });
 
   test('gives the place of an aborted call in the queue to another call', async () => {
-    let release = () => {};
-    const { service, read } = await serviceThat(
-      (_, response, count) => {
-        if (count > 1) return reply(response, 200);
-        release = () => reply(response, 200);
-      },
-      { connections: 1 },
-    );
+    const { service, read, release } = await serviceThatHoldsTheFirst();
     const running = read('/running');
     await service.arrived(1);
     const queued = times(perConnection - 1, () => read('/queued'));

@@ -79,24 +79,25 @@ export function warnOfService(
 }
 
 /**
- * Logs a refusal without one of the service's error codes, of a status that does not blame the request: it may come from another server, because the
- * address is wrong, or from a limit in front of the service. Returns whether it did.
+ * Logs what a refusal says about the service: it fails; or, where the refusal has none of the service's error codes and a status that does not blame
+ * the request, another server may have answered because the address is wrong, or a limit in front of the service. After any other refusal it works.
  */
-export function warnOfRefusal(
-  telemetry: Pick<Telemetry, 'warn'>,
+export function reportRefusal(
+  telemetry: Pick<Telemetry, 'warn' | 'works'>,
   request: UpstreamRequest,
-  refusal: GatewayError,
-): boolean {
-  if (!(refusal instanceof UpstreamError)) return false;
-  const { status, errorCode } = refusal.upstream ?? {};
-  if (!unexplained.has(status ?? 0) || statusByErrorCode.has(errorCode ?? '')) return false;
-  const advice = status === 429 ? 'Check the rate limit of the service' : 'If no request succeeds, check the address';
-  warnOfService(
-    telemetry,
-    request,
-    `${refusal.message} (HTTP ${status}, without a known errorCode); ${requestsFail}. ${advice}`,
-  );
-  return true;
+  refusal: Error,
+): void {
+  const { status, errorCode } = (refusal instanceof UpstreamError && refusal.upstream) || {};
+  const isUnexplained = unexplained.has(status ?? 0) && !statusByErrorCode.has(errorCode ?? '');
+  if (refusal instanceof UpstreamFailure) {
+    warnOfService(telemetry, request, `${refusal.message} (HTTP ${status}); ${requestsFail}`);
+  } else if (isUnexplained) {
+    const advice = status === 429 ? 'Check the rate limit of the service' : 'If no request succeeds, check the address';
+    const words = `${refusal.message} (HTTP ${status}, without a known errorCode); ${requestsFail}. ${advice}`;
+    warnOfService(telemetry, request, words);
+  } else {
+    serviceWorks(telemetry, request);
+  }
 }
 
 const unexplained = new Set([401, 403, 404, 410, 429]);

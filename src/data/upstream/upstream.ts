@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { Abandoned, Unauthenticated, UpstreamFailure, UpstreamTimeout } from '../../errors.js';
+import type { Scope } from '../../auth/credentials.js';
+import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { Waiter } from '../../lib/bulkhead.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
@@ -11,9 +12,9 @@ import {
   errorOfCall,
   errorOfReply,
   isTransient,
+  reportRefusal,
   requestsFail,
   serviceWorks,
-  warnOfRefusal,
   warnOfService,
 } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener } from './exchange.js';
@@ -136,7 +137,8 @@ export class Call implements Waiter, ExchangeListener {
     this.#mayRetry = target.request.safe;
   }
 
-  get client() {
+  /** Those who share a cache share a place in the turn. */
+  get client(): Scope | undefined {
     return this.#target.auth.scope;
   }
 
@@ -237,11 +239,7 @@ export class Call implements Waiter, ExchangeListener {
     if (refusal instanceof Unauthenticated && auth.scope !== undefined) {
       auth.metadata.refusals.set(this.#refusalKey, refusal);
     }
-    if (refusal instanceof UpstreamFailure) {
-      warnOfService(telemetry, request, `${refusal.message} (HTTP ${reply.status}); ${requestsFail}`);
-    } else if (!warnOfRefusal(telemetry, request, refusal)) {
-      serviceWorks(telemetry, request);
-    }
+    reportRefusal(telemetry, request, refusal);
     this.#failAttempt(state, refusal);
   }
 

@@ -2,6 +2,7 @@ import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
+import { AcceptedScopes } from './auth/accepted-scopes.js';
 import type { Scope } from './auth/credentials.js';
 import type { Config } from './config/config.js';
 import type { Reloadable } from './config/reloadable.js';
@@ -98,11 +99,12 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
     origins: config.corsOrigins,
   });
+  const acceptedScopes = new AcceptedScopes();
   const requestTelemetry = createRequestTelemetry({
     log,
     telemetry,
     tracing,
-    names: createOperationNames(documents, telemetry.forgetOperation, telemetry.forgetClient),
+    names: createOperationNames(documents, acceptedScopes, telemetry.forgetOperation, telemetry.forgetClient),
     clientOf: authentication.clientOf,
     teamOf: credential => services.teams.current.teamOf(credential)?.name,
     probePaths: monitoringPaths,
@@ -124,6 +126,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     telemetry,
     budget,
     limits: createRateLimits(config.rateLimits, deps.shared?.redis, telemetry),
+    acceptedScopes,
     proxyHeaders,
     scopeOf,
   });
@@ -138,6 +141,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
       version: responseVersion(deps, sdl),
       telemetry,
       requestTelemetry,
+      acceptedScopes,
       budget,
       largestBody,
       scopeOf,
@@ -193,6 +197,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     authentication,
     admission,
     requestTelemetry,
+    acceptedScopes,
     budget,
     introspection,
   };

@@ -50,7 +50,7 @@ defineIntegrationTestSuite(async (config, options) => {
     log,
     telemetry: silentTelemetry,
     tracing: undefined,
-    names: { labelOf: ({ name = 'none' }) => name, clientLabelOf: () => 'none', accept() {} },
+    names: { labelOf: ({ name = 'none' }) => name, clientLabelOf: () => 'none' },
     clientOf: () => ({ address: '', credential: undefined }),
     teamOf: () => undefined,
     probePaths: new Set(),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
 import type { Scope } from '../src/auth/credentials.js';
 import { Reloadable } from '../src/config/reloadable.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
@@ -198,9 +199,10 @@ describe('operations are counted', () => {
 
   test('only under the names of trusted documents if there are any', () => {
     const documents = new Map([['1', 'query Known { __typename } query Other { __typename }']]);
-    const { labelOf, accept } = createOperationNames(new Reloadable(() => documents), ignore, ignore);
+    const accepted = new AcceptedScopes();
+    const { labelOf } = createOperationNames(new Reloadable(() => documents), accepted, ignore, ignore);
     const scope = 'a' as Scope;
-    accept(scope);
+    accepted.add(scope);
     const labels = ['Known', 'Other', 'Unknown', 'unnamed', undefined].map(name =>
       labelOf({ ...newOperationInfo(), name, outcome: 'ok', scope }),
     );
@@ -211,7 +213,7 @@ describe('operations are counted', () => {
     let text = 'query Kept { __typename } query Removed { __typename }';
     const documents = new Reloadable(() => new Map([['1', text]]));
     const forgotten: string[] = [];
-    const { labelOf } = createOperationNames(documents, name => forgotten.push(name), ignore);
+    const { labelOf } = createOperationNames(documents, new AcceptedScopes(), name => forgotten.push(name), ignore);
     text = 'query Kept { __typename } query Added { __typename }';
     documents.reload();
     const labels = ['Kept', 'Removed', 'Added'].map(name => labelOf({ ...newOperationInfo(), name, outcome: 'ok' }));
@@ -219,9 +221,10 @@ describe('operations are counted', () => {
   });
 
   test('never under a label that is reserved for many operations', () => {
-    const { labelOf, accept } = createOperationNames(new Reloadable(() => new Map()), ignore, ignore);
+    const accepted = new AcceptedScopes();
+    const { labelOf } = createOperationNames(new Reloadable(() => new Map()), accepted, ignore, ignore);
     const scope = 'a' as Scope;
-    accept(scope);
+    accepted.add(scope);
     const labels = ['none', 'other'].map(name => labelOf({ ...newOperationInfo(), name, outcome: 'ok', scope }));
     expect(labels).toEqual(['other', 'other']);
   });
@@ -239,11 +242,12 @@ describe('operations are counted', () => {
 
   test('under the hundred clients that succeeded last with an accepted credential', () => {
     const forgotten: string[] = [];
-    const { clientLabelOf, accept } = createOperationNames(new Reloadable(() => new Map()), ignore, client =>
+    const accepted = new AcceptedScopes();
+    const { clientLabelOf } = createOperationNames(new Reloadable(() => new Map()), accepted, ignore, client =>
       forgotten.push(client),
     );
     const scope = 'a' as Scope;
-    accept(scope);
+    accepted.add(scope);
     const label = (name: string, version: string | undefined, scope: Scope | undefined, outcome = 'ok') =>
       clientLabelOf({ ...newOperationInfo(undefined, undefined, { name, version }), scope, outcome });
     const stranger = 'b' as Scope;

@@ -20,7 +20,7 @@ async function serve(stage: Stage): Promise<string> {
     log,
     telemetry: silentTelemetry,
     tracing: undefined,
-    names: { labelOf: () => 'none', clientLabelOf: () => 'none', accept() {} },
+    names: { labelOf: () => 'none', clientLabelOf: () => 'none' },
     clientOf: () => ({ address: '', credential: undefined }),
     teamOf: () => undefined,
     probePaths: new Set(),

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
@@ -18,6 +19,9 @@ afterAll(() => sandbox.close());
 
 const slow = '{ market(id: 1) { topics { id } } }';
 const quick = '{ viewer { authentication } }';
+
+/** A key has a share of its own once the service has answered under it. */
+const acceptDemoKey = (gateway: TestGateway) => gateway.query('{ events(first: 1) { totalCount } }');
 
 const statusOf = async (url: string) => (await fetch(url)).status;
 
@@ -130,6 +134,15 @@ describe('the limit of operations at once', () => {
     jest.advanceTimersByTime(samples * 100);
     return Math.round(limit.limit);
   };
+
+  test('still accepts as many operations of other clients as it allows, when it has shrunk below what one client runs', () => {
+    expect(begin('a')).toHaveLength(256);
+    expect(afterSamples(20, 1_000)).toBe(4);
+    expect(begin('a')).toHaveLength(0);
+    expect(begin('b')).toHaveLength(2);
+    expect(begin('c')).toHaveLength(2);
+    expect(begin('d')).toHaveLength(0);
+  });
 
   test('shrinks while work waits too long for the processor, at most by half in a sample, and never below 4', () => {
     expect(begin('a')).toHaveLength(256);
@@ -282,6 +295,7 @@ test('a client that has all operations that may run gets 503, another client is 
   sandbox.tell({ path: /topics/, delayMs: 2_500 });
   const gateway = await startGateway({ sandbox });
   try {
+    await acceptDemoKey(gateway);
     const ask = (name: string) => gateway.query(`query ${name} ${slow}`);
     const asked = Array.from({ length: 400 }, (_, index) => ask(`q${index}`));
     const first = await Promise.race(asked);
@@ -302,6 +316,29 @@ test('a client that has all operations that may run gets 503, another client is 
     expect(new Set(statuses)).toEqual(new Set([200, 503]));
     expect(statuses.filter(status => status === 200).length).toBeGreaterThanOrEqual(256);
     expect((await ask('again')).status).toBe(200);
+  } finally {
+    await gateway.close();
+  }
+});
+
+test('made-up keys of one address have one share together, and an accepted key is answered beside them', async () => {
+  sandbox.reset();
+  for (let told = 0; told < 600; told += 1) sandbox.tell({ path: /topics/, delayMs: 2_500 });
+  const gateway = await startGateway({ sandbox });
+  try {
+    await acceptDemoKey(gateway);
+    const asked = Array.from({ length: 600 }, (_, index) =>
+      gateway.query(`query q${index} ${slow}`, {}, { 'x-api-key': `made-up-${index}` }),
+    );
+    const first = await Promise.race(asked);
+    expect(first.status).toBe(503);
+    for (const name of ['a', 'b', 'c']) {
+      expect((await gateway.query(`query ${name} ${quick}`)).status).toBe(200);
+      await sleep(250);
+    }
+    const refused = (await Promise.all(asked)).filter(({ status }) => status === 503).length;
+    // The limit is 256, and grows a little.
+    expect(refused).toBeGreaterThan(200);
   } finally {
     await gateway.close();
   }

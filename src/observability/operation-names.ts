@@ -1,8 +1,7 @@
 import { Kind, parse } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import type { Scope } from '../auth/credentials.js';
+import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Reloadable } from '../config/reloadable.js';
-import { atMost } from '../lib/lru-bounds.js';
 import { type OperationInfo, operationName } from './operation-info.js';
 
 /** The names of operations and clients in metrics, where each name costs memory for ever. Logs and spans use the names that clients send. */
@@ -11,24 +10,23 @@ export interface OperationNames {
   labelOf(operation: OperationInfo): string;
   /** The label for the client's program: its name and version, `other` where they are not known, `none` where it has no name. */
   clientLabelOf(operation: OperationInfo): string;
-  /** The upstream has answered under this credential: from now on, the names of its successful operations become known. */
-  accept(scope: Scope): void;
 }
 
 const mostNames = 100;
-const mostScopes = 10_000;
 /** Labels that stand for many operations: no single operation may use them. */
 const reserved = new Set(['none', 'other']);
 
 /**
  * With trusted documents, only their names are known. Without them, the known names are the hundred that succeeded most recently under a credential
- * that the upstream accepts, so that a client without one cannot add names.
+ * that the service accepts, so that a client without one cannot add names.
  * @param documents the trusted documents by their hashes.
+ * @param accepted the scopes of credentials that the service accepts.
  * @param forget is called with a name that is no longer known.
  * @param forgetClient is called with the label of a client that is no longer known.
  */
 export function createOperationNames(
   documents: Reloadable<ReadonlyMap<string, string>>,
+  accepted: Pick<AcceptedScopes, 'has'>,
   forget: (name: string) => void,
   forgetClient: (client: string) => void,
 ): OperationNames {
@@ -40,12 +38,8 @@ export function createOperationNames(
   });
   const recentNames = createRecentLabels(forget);
   const recentClients = createRecentLabels(forgetClient);
-  const accepted = new LRUCache<Scope, true>(atMost(mostScopes));
   const isAccepted = ({ scope }: OperationInfo) => scope !== undefined && accepted.has(scope);
   return {
-    accept(scope) {
-      if (!accepted.has(scope)) accepted.set(scope, true);
-    },
     labelOf(operation) {
       const { name, outcome } = operation;
       if (name === undefined) return 'none';

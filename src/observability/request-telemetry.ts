@@ -25,8 +25,6 @@ export interface RequestTelemetry {
   /** Sees each request first, and its response to the end. */
   readonly stage: Stage;
   of(request: IncomingMessage): OperationInfo;
-  /** The upstream has answered under this credential. */
-  readonly accept: OperationNames['accept'];
   /** A request that opens a connection. It has a response only where it is refused. */
   startConnection(request: IncomingMessage): ConnectionTelemetry;
   /** An operation on a connection. Its id begins with the id of the connection. */
@@ -148,7 +146,6 @@ export function createRequestTelemetry({
 
   return {
     of,
-    accept: names.accept,
     stage: next => (request, response) => {
       const startedAt = performance.now();
       addEarlyHeader(request, 'x-request-id', of(request).id);

@@ -1,3 +1,4 @@
+import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Credential, Scope } from '../auth/credentials.js';
 import type { RequestIdentity } from '../context.js';
 import { Forbidden, Overloaded } from '../errors.js';
@@ -64,12 +65,13 @@ export function createSubscriptions(
     readonly telemetry: Telemetry;
     readonly requestLimits: Pick<RequestLimits, 'countOperation' | 'beginOperation' | 'streams'>;
     readonly requestTelemetry: RequestTelemetry;
+    readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
     readonly budget: MemoryBudget;
     scopeOf(credential: Credential): Scope;
   },
 ): Subscriptions {
   const executions = new Map<string, SharedExecution>();
-  const { limits, telemetry, requestLimits, requestTelemetry, budget, scopeOf } = deps;
+  const { limits, telemetry, requestLimits, requestTelemetry, acceptedScopes, budget, scopeOf } = deps;
   const connections = new ConnectionCounts(limits.connections);
   const claim = (identity: Identity) => budget.claim(scopeOf(identity.credential));
 
@@ -85,7 +87,7 @@ export function createSubscriptions(
           const rendering = claim(identity);
           try {
             const answer = await executor.event(operation, value, requestIdentity, signal, rendering);
-            if (answer.errors === undefined) requestTelemetry.accept(scope);
+            if (answer.errors === undefined) acceptedScopes.add(scope);
             const text = responseText(answer, rendering);
             newest.force(text.length);
             return text;

@@ -20,6 +20,7 @@ export type SubscriptionOptions = Pick<
   | 'admission'
   | 'introspection'
   | 'requestTelemetry'
+  | 'acceptedScopes'
   | 'budget'
 > &
   Pick<ExecutorDeps, 'apollo'> & {
@@ -44,6 +45,7 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
     telemetry: services.telemetry,
     requestLimits: options.requestLimits,
     requestTelemetry,
+    acceptedScopes: options.acceptedScopes,
     budget: options.budget,
     scopeOf: services.scopeOf,
   });

@@ -9,6 +9,7 @@ import {
 } from '@apollo/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Context } from '../../context.js';
 import type { PlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
@@ -163,7 +164,7 @@ interface ApolloPluginDeps {
   readonly executePlanned: PlanExecutor | undefined;
   /** Whether the header `x-explain: 1` is honored. */
   readonly explains: boolean;
-  readonly accept: RequestTelemetry['accept'];
+  readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
   /** Called with the errors of a request before they are formatted. */
   onErrors(errors: readonly GraphQLError[], context: Context): void;
   /** An error as the client may see it. */
@@ -172,11 +173,11 @@ interface ApolloPluginDeps {
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<Context> {
-  const { admission, executePlanned, explains, accept, onErrors, formatError } = deps;
+  const { admission, executePlanned, explains, acceptedScopes, onErrors, formatError } = deps;
   const isExplained = ({ http }: GraphQLRequest) => explains && http?.headers.get('x-explain') === '1';
   const noteAccepted = (metadata: ResponseMetadata) => {
     const { scope } = metadata.operation;
-    if (scope !== undefined && isCredentialAccepted(metadata)) accept(scope);
+    if (scope !== undefined && isCredentialAccepted(metadata)) acceptedScopes.add(scope);
   };
   return {
     async requestDidStart() {

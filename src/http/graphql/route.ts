@@ -7,6 +7,7 @@ import {
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { DocumentNode, GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Config } from '../../config/config.js';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
@@ -36,6 +37,7 @@ export interface GraphqlRouteDeps {
   readonly admission: Admission;
   readonly executor: Config['executor'];
   readonly requestTelemetry: RequestTelemetry;
+  readonly acceptedScopes: AcceptedScopes;
   readonly budget: MemoryBudget;
   /** Whether clients may introspect the schema, and errors may name parts of it. */
   readonly introspection: boolean;
@@ -82,7 +84,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
             ? createPlanExecutor(schema, { isRepeated: documentStore.isRepeated, isLarge: admission.isLarge })
             : undefined,
         explains: deps.explains,
-        accept: requestTelemetry.accept,
+        acceptedScopes: deps.acceptedScopes,
         onErrors(errors, context) {
           for (const cause of errors.map(causeOf)) {
             if (cause instanceof Error) requestIdByError.set(cause, context.metadata.operation.id);

@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
  */
 export interface ConcurrencyLimit {
   /**
-   * Begins an operation of a client: a scope, or a network where there is no credential. Once the limit is reached, a client that has less than its
+   * Begins an operation of a client: a scope, or a network where the service has not accepted the credential yet. Once the limit is reached, a client that has less than its
    * share of it is still accepted.
    * @returns the function that ends the operation, which may be called again; undefined where it is refused.
    */
@@ -35,6 +35,13 @@ interface ConcurrencyBounds {
   readonly most: number;
 }
 
+/** A running operation. */
+interface Operation {
+  readonly client: string;
+  /** Whether it began when the limit was reached. */
+  readonly isBeyond: boolean;
+}
+
 const sampleMs = 100;
 const resolutionMs = 10;
 /** Where the limit begins, and where it returns to when there is little to do: a page may send many requests at once. */
@@ -45,8 +52,6 @@ const least = 4;
 const mostWaitingCalls = 2;
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
-/** Clients with less than their share may exceed the limit up to this multiple. */
-const mostOverLimit = 2;
 
 /** Starts the limit. It is adjusted ten times a second. */
 export function createConcurrencyLimit(
@@ -56,6 +61,8 @@ export function createConcurrencyLimit(
   const runningOf = new Map<string, number>();
   let limit = Math.min(initial, most);
   let running = 0;
+  /** Those that began beyond the limit, for clients with less than their share: at most as many as the limit. */
+  let runningBeyond = 0;
   /** The most that ran at once since the last sample. */
   let peak = 0;
   let waitingBefore = 0;
@@ -74,22 +81,23 @@ export function createConcurrencyLimit(
   }
   const timer = setInterval(adjust, sampleMs).unref();
 
-  /** The clients of operations that have ended in this turn of the event loop. */
-  let ended: string[] = [];
+  /** The operations that have ended in this turn of the event loop. */
+  let ended: Operation[] = [];
 
   /**
    * An operation counts until the turn of the event loop is over. One turn answers everything that has arrived, and data in memory is answered at once:
    * a thousand such operations would run in one turn, one after the other, and never two at once.
    */
-  function end(client: string): void {
-    if (ended.push(client) === 1) setImmediate(settle);
+  function end(operation: Operation): void {
+    if (ended.push(operation) === 1) setImmediate(settle);
   }
 
   function settle(): void {
-    const clients = ended;
+    const operations = ended;
     ended = [];
-    running -= clients.length;
-    for (const client of clients) {
+    running -= operations.length;
+    for (const { client, isBeyond } of operations) {
+      if (isBeyond) runningBeyond -= 1;
       const left = (runningOf.get(client) ?? 1) - 1;
       if (left === 0) runningOf.delete(client);
       else runningOf.set(client, left);
@@ -99,16 +107,18 @@ export function createConcurrencyLimit(
   return {
     begin(client) {
       const own = runningOf.get(client) ?? 0;
-      if (running >= limit) {
+      const isBeyond = running >= limit;
+      if (isBeyond) {
         const clients = runningOf.size + (own === 0 ? 1 : 0);
-        if (own >= limit / clients || running >= limit * mostOverLimit) return undefined;
+        if (own >= limit / clients || runningBeyond >= limit) return undefined;
+        runningBeyond += 1;
       }
       running += 1;
       runningOf.set(client, own + 1);
       if (running > peak) peak = running;
       let hasEnded = false;
       return () => {
-        if (!hasEnded) end(client);
+        if (!hasEnded) end({ client, isBeyond });
         hasEnded = true;
       };
     },

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../../errors.js';
 import { Attached } from '../../lib/attached.js';
@@ -44,6 +45,7 @@ interface RequestLimitsDeps {
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
+  readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
   readonly proxyHeaders: Pick<ProxyHeaders, 'addressOf'>;
   /** The scope of the request's credential; undefined where it has none. @throws BadUserInput for an invalid one. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
@@ -67,6 +69,7 @@ export function createRequestLimits({
   connections,
   budget,
   limits,
+  acceptedScopes,
   proxyHeaders,
   scopeOf,
 }: RequestLimitsDeps): RequestLimits {
@@ -78,6 +81,10 @@ export function createRequestLimits({
     telemetry.shed(reason);
     return new Overloaded();
   }
+
+  /** Whose share an operation takes. A client that the service has not accepted yet takes the share of its network: anyone can make up keys. */
+  const clientOf = (address: string, scope: Scope | undefined) =>
+    scope !== undefined && acceptedScopes.has(scope) ? scope : networkOf(address);
 
   const leaves = new Attached<() => void>();
   const ends = new Attached<() => void>();
@@ -238,9 +245,6 @@ const hasBody = ({ headers }: IncomingMessage) =>
 /** Whether a request executes an operation that ends with its response. A browser that opens the page for people does not. */
 const isExecution = ({ method, url = '', headers }: IncomingMessage) =>
   pathOf(url) === '/graphql' && (method === 'POST' || (method === 'GET' && !opensPage({ method, headers })));
-
-/** Clients without a credential share what their network has. */
-const clientOf = (address: string, scope: Scope | undefined) => scope ?? networkOf(address);
 
 const tooMuchSent = () =>
   new RateLimited('Too many large requests are being sent from this address; try again in a moment');

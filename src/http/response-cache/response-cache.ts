@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { Admission } from '../../graphql/limits/admission.js';
@@ -44,7 +45,8 @@ interface ResponseCacheDeps {
   /** A hash of everything but the request that determines a response, such as the schema, the settings and the trusted documents. */
   version(scope: Scope): string;
   readonly telemetry: Pick<Telemetry, 'responseCacheHit'>;
-  readonly requestTelemetry: Pick<RequestTelemetry, 'of' | 'accept'>;
+  readonly requestTelemetry: Pick<RequestTelemetry, 'of'>;
+  readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
   readonly budget: MemoryBudget;
   /** The scope of a request; undefined: it is not cached. @throws anything, for a request that a later stage refuses. */
   scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
@@ -77,6 +79,7 @@ export function createResponseCache({
   version,
   telemetry,
   requestTelemetry,
+  acceptedScopes,
   budget,
   scopeOf,
   documentText,
@@ -137,7 +140,7 @@ export function createResponseCache({
       requestTelemetry.of(request).scope = scope;
       if (cached !== undefined) {
         // The service accepted this credential when the response was created.
-        requestTelemetry.accept(scope);
+        acceptedScopes.add(scope);
         return sendCached(cached, scope, request, response);
       }
       // The client has hung up meanwhile: `close` would not come again, and equal requests would wait for ever.

@@ -83,11 +83,16 @@ const tooLarge: readonly { measure: string; limit: number; query: string; variab
   },
   { measure: 'aliases', limit: bounds.aliases, query: `{ ${repeated(bounds.aliases + 1, i => `a${i}: viewer`)} }` },
   { measure: 'directives', limit: bounds.directives, query: `{ viewer ${'@a '.repeat(bounds.directives + 1)} }` },
-  { measure: 'repetitions', limit: bounds.repetitions, query: `{ ${'viewer '.repeat(bounds.repetitions + 1)} }` },
+  { measure: 'repetitions', limit: bounds.repetitions, query: `{ ${'viewer '.repeat(65)} }` },
   {
     measure: 'repetitions',
     limit: bounds.repetitions,
-    query: `{ ${'...F '.repeat(bounds.repetitions + 1)} } fragment F on Query { viewer { team } }`,
+    query: `{ ${'...F '.repeat(65)} } fragment F on Query { viewer { team } }`,
+  },
+  {
+    measure: 'repetitions',
+    limit: bounds.repetitions,
+    query: `{ ${`market(id: 1) { ${'name '.repeat(10)} } `.repeat(10)} }`,
   },
   {
     measure: 'nesting',

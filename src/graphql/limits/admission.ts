@@ -192,34 +192,47 @@ export function checkVariables(value: unknown, nesting = 0): void {
   for (const child of children) checkVariables(child, nesting + 1);
 }
 
+/** Fields by their names in the response. Those with the same name become one, with the fields of all their selection sets. */
+type MergedFields = Map<string, { times: number; readonly fields: MergedFields }>;
+
 function checkDefinition(
   root: OperationDefinitionNode | FragmentDefinitionNode,
   fragments: ReadonlyMap<string, FragmentDefinitionNode>,
 ): void {
-  const counts = { selections: 0, mutations: 0, aliases: 0, directives: 0, literals: 0, __schema: 0, __type: 0 };
+  const counts = {
+    selections: 0,
+    mutations: 0,
+    aliases: 0,
+    repetitions: 0,
+    directives: 0,
+    literals: 0,
+    __schema: 0,
+    __type: 0,
+  };
   const isMutation = root.kind === Kind.OPERATION_DEFINITION && root.operation === OperationTypeNode.MUTATION;
   const add = (measure: keyof typeof counts, more: number) => {
     counts[measure] += more;
     checkBound(measure, counts[measure]);
   };
 
-  /** @param siblings how often each name occurs in the enclosing selection set. @param spread the fragments around this set. */
-  function walk(set: SelectionSetNode, depth: number, siblings: Map<string, number>, spread: readonly string[]): void {
+  /** @param siblings the merged fields of the enclosing object. @param spread the fragments around this set. */
+  function walk(set: SelectionSetNode, depth: number, siblings: MergedFields, spread: readonly string[]): void {
     for (const selection of set.selections) {
       add('selections', 1);
       add('directives', selection.directives?.length ?? 0);
       switch (selection.kind) {
         case Kind.FIELD: {
           const name = selection.alias?.value ?? selection.name.value;
-          const times = (siblings.get(name) ?? 0) + 1;
-          siblings.set(name, times);
-          checkBound('repetitions', times);
+          const merged = siblings.get(name) ?? { times: 0, fields: new Map() };
+          siblings.set(name, merged);
+          add('repetitions', merged.times);
+          merged.times += 1;
           checkBound('depth', depth);
           if (isMutation && depth === 1) add('mutations', 1);
           if (selection.alias !== undefined) add('aliases', 1);
           if (selection.name.value === '__schema' || selection.name.value === '__type') add(selection.name.value, 1);
           for (const { value } of selection.arguments ?? []) checkLiteral(value, 0, () => add('literals', 1));
-          if (selection.selectionSet !== undefined) walk(selection.selectionSet, depth + 1, new Map(), spread);
+          if (selection.selectionSet !== undefined) walk(selection.selectionSet, depth + 1, merged.fields, spread);
           break;
         }
         case Kind.INLINE_FRAGMENT:

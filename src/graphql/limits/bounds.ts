@@ -34,8 +34,8 @@ export const bounds = {
   records: 250_000,
   /** Values that the gateway reads and writes for one operation, estimated from its fields and the length of lists. */
   values: 100_000,
-  /** How often one name may be repeated in one selection set. Validation compares such fields in pairs. */
-  repetitions: 20,
+  /** Pairs of fields in one operation that become one field of the response, such as 2,016 for a field that is written 64 times. Validation compares them. */
+  repetitions: 2_016,
   /** Values in the lists and objects of a body. It is above the limit of any single field, whose error says more. */
   items: 20_000,
   /** Members of all objects of a body. New names are what the JSON parser spends most time on. */

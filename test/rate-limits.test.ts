@@ -112,6 +112,18 @@ describe('a client past its limit', () => {
       expect(await statuses(1, from('203.0.113.10, 192.0.2.2'))).toEqual([429]);
     }));
 
+  test('is known by the address that a trusted proxy names, with or without a port; without a valid address, by that of the proxy', () =>
+    withGateway({ RATE_LIMIT_PER_ADDRESS: '1', TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' }, async gateway => {
+      const from = (forwarded: string) =>
+        statuses(1, () => gateway.query(viewer, {}, { ...demoHeaders, 'x-forwarded-for': forwarded }));
+      expect(await from('192.0.2.1:4711')).toEqual([200]);
+      expect(await from('192.0.2.1:4712, 10.0.0.1:4713')).toEqual([429]);
+      expect(await from('[2001:db8::1]:4711')).toEqual([200]);
+      expect(await from('2001:db8::1')).toEqual([429]);
+      expect(await from('unknown')).toEqual([200]);
+      expect(await from('made-up')).toEqual([429]);
+    }));
+
   test('is one client in its whole IPv6 network', async () => {
     const limits = createRateLimits({ ...none, perAddress: 2 }, undefined, telemetry);
     const isOver = async (address: string) => (await limits.count(address, undefined))?.isOver;

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 import ipaddr from 'ipaddr.js';
 
@@ -11,7 +12,7 @@ export function networkOf(address: string): string {
 
 /** Reads the client's address and the host from a request, by the headers of trusted proxies. Works as Fastify does, for requests that Fastify has not seen yet. */
 export interface ProxyHeaders {
-  /** The client's network address. */
+  /** The client's network address; that of the proxy, where the header has no valid one. */
   addressOf(request: IncomingMessage): string;
   /** The requested host, with its port where the client sent one; empty where the client sent no host. */
   hostOf(request: IncomingMessage): string;
@@ -28,13 +29,23 @@ export function createProxyHeaders(trustProxy: boolean | readonly string[]): Pro
       schemeOf: () => 'http',
     };
   }
-  const trusts = trustProxy === true ? () => true : proxyAddr.compile([...trustProxy]);
+  const trustsAddress = trustProxy === true ? () => true : proxyAddr.compile([...trustProxy]);
+  const trusts = (address: string, hop: number) => trustsAddress(withoutPort(address), hop);
   /** The trusted proxy appended the last entry. The client may have sent those before it. */
   const forwarded = ({ headers, socket }: IncomingMessage, name: string) =>
     trusts(socket.remoteAddress ?? '', 0) ? headers[name]?.toString().split(',').at(-1)?.trim() : undefined;
   return {
-    addressOf: request => proxyAddr(request, trusts),
+    addressOf(request) {
+      const address = withoutPort(proxyAddr(request, trusts));
+      return isIP(address) === 0 ? (request.socket.remoteAddress ?? '') : address;
+    },
     hostOf: request => forwarded(request, 'x-forwarded-host') || (request.headers.host ?? ''),
     schemeOf: request => (forwarded(request, 'x-forwarded-proto') === 'https' ? 'https' : 'http'),
   };
+}
+
+/** Some proxies write the port, too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(address: string): string {
+  const [, bracketed, plain] = /^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(address) ?? [];
+  return bracketed ?? plain ?? address;
 }

@@ -85,6 +85,11 @@ describe('the list of events', () => {
       { filter: { alertTypes: Array.from({ length: 100 }, (_, index) => `${index}${'ü'.repeat(200)}`) } },
       'filter',
     ],
+    [
+      'names that are too long together in a URL',
+      { filter: { impactedEntities: Array.from({ length: 10 }, (_, index) => `${index}${'市'.repeat(100)}`) } },
+      'filter',
+    ],
     ['an empty search', { filter: { search: '  ' } }, 'filter.search'],
     ['a search of 5,000 characters', { filter: { search: 'x'.repeat(5_000) } }, 'filter.search'],
     ['a member that does not exist', { filter: { page: 3 } }, 'filter.page'],

@@ -65,14 +65,19 @@ describe('an internal address', () => {
     if (!/localhost/.test(new URL(url).hostname)) expect(sockets).toEqual([]);
   });
 
-  test.each(['127.0.0.1', '::ffff:169.254.169.254', 'fd00:ec2::254', '0.0.0.0', 'not an address'])(
-    'is refused if a name resolves to %s and to an allowed address',
-    async inside => {
-      const guard = strict(async () => ['93.184.215.14', inside]);
-      await expect(guard.check(new URL('http://names.example/'))).rejects.toThrow(AddressRefused);
-      expect((await send('http://names.example/', guard)).attempts[0]?.fault).toBe('ADDRESS_REFUSED');
-    },
-  );
+  test.each([
+    '127.0.0.1',
+    '::ffff:169.254.169.254',
+    'fd00:ec2::254',
+    'fd00:ec2::23',
+    'fd20:ce::254',
+    '0.0.0.0',
+    'not an address',
+  ])('is refused if a name resolves to %s and to an allowed address', async inside => {
+    const guard = strict(async () => ['93.184.215.14', inside]);
+    await expect(guard.check(new URL('http://names.example/'))).rejects.toThrow(AddressRefused);
+    expect((await send('http://names.example/', guard)).attempts[0]?.fault).toBe('ADDRESS_REFUSED');
+  });
 
   test('gets no connection if a name resolves to it only after the check', async () => {
     const inside = await startInside();

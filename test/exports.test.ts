@@ -270,7 +270,7 @@ describe('registered endpoints', () => {
     ...['Connection', 'Keep-Alive', 'Transfer-Encoding', 'TE', 'Trailer', 'Upgrade', 'Host', 'Content-Length'].map(
       (name): [string, object] => ['input.headers.0.name', { headers: [{ name, value: 'x' }] }],
     ),
-    ...['', 'X Token', 'X-Token:', 'X-Tökén', 'X\r\nY', 'n'.repeat(256)].map((name): [string, object] => [
+    ...['', '__proto__', 'X Token', 'X-Token:', 'X-Tökén', 'X\r\nY', 'n'.repeat(256)].map((name): [string, object] => [
       'input.headers.0.name',
       { headers: [{ name, value: 'x' }] },
     ]),

@@ -29,7 +29,7 @@ export interface AddressGuard {
 const developmentRanges = new Set(['loopback', 'private', 'uniqueLocal']);
 
 /** Addresses of instance metadata in ranges that are otherwise allowed (Azure's, and AWS's over IPv6). */
-const metadataAddresses = new Set(['168.63.129.16', 'fd00:ec2::254']);
+const metadataAddresses = new Set(['168.63.129.16', 'fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']);
 
 /** Names that always mean loopback, whatever a resolver returns (RFC 6761). */
 const loopbackName = /(^|\.)localhost\.?$/;

@@ -32,6 +32,8 @@ const reservedHeaders = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   ...['proxy-authenticate', 'proxy-authorization'],
   ...['host', 'content-length', 'content-encoding', 'expect'],
+  // In JavaScript, this member of an object is no ordinary one.
+  '__proto__',
 ]);
 
 /**

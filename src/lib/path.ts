@@ -5,9 +5,9 @@ export function pathOf(url: string): string {
   return path.startsWith('/') && !path.includes('%') ? path : decoded(path);
 }
 
-/** The same for a log: an encoded question mark is treated as the beginning of a query, too. */
+/** The same for a log, up to the first character that no path of the gateway has: what comes behind it may be meant as a query. */
 export function loggedPathOf(url: string): string {
-  return pathOf(url).split('?', 1)[0] ?? '';
+  return /^[\w/.~@+-]*/.exec(pathOf(url))?.[0] ?? '';
 }
 
 function decoded(path: string): string {

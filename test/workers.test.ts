@@ -96,23 +96,39 @@ test('an ADMIN_PORT that is taken is one clear line', async () => {
   expect(stderr).not.toMatch(/^ +at /m);
 });
 
+test('a file that is invalid is one clear line of the worker that read it, and one of the first process', async () => {
+  const { code, stderr } = await program.run({ ...environment(), PORT: '0', TEAMS_FILE: '/nothing/teams.json' });
+  expect(code).toBe(1);
+  expect(stderr.trim().split('\n')).toEqual([
+    expect.stringContaining('Invalid configuration: TEAMS_FILE: '),
+    'Invalid configuration: WORKERS: a worker ended before it was ready (status 1)',
+  ]);
+});
+
 test('the workers of one port count together, one that is killed is replaced, and SIGTERM ends all', async () => {
   const gateway = await start({ ADMIN_PORT: '0' });
   await until(() => gateway.stdout().includes('/metrics'));
   const [, admin = ''] = /metrics: http:\/\/localhost(:\d+)/.exec(gateway.stdout()) ?? [];
-  const limit = async () => {
-    const metrics = await (await fetch(`http://127.0.0.1${admin}/metrics`)).text();
-    return Number(/^gateway_operations_limit (\d+)/m.exec(metrics)?.[1]);
+  const metrics = async () => (await fetch(`http://127.0.0.1${admin}/metrics`)).text();
+  const limit = async () => Number(/^gateway_operations_limit (\d+)/m.exec(await metrics())?.[1]);
+  const answered = async () => {
+    const counts = (await metrics()).matchAll(/^gateway_requests_total\{.*outcome="ok"\} (\d+)/gm);
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
   };
   expect(gateway.stdout()).toContain('Workers: 2\n');
   expect(await limit()).toBe(512);
   expect((await fetch(`http://127.0.0.1${admin}/readyz`)).status).toBe(200);
 
+  for (let sent = 0; sent < 20; sent += 1) expect(await isAnswered(gateway.url)).toBe(true);
+  await until(async () => (await answered()) === 20);
+
   const [killed = 0, other] = workersOf(gateway);
   process.kill(killed, 'SIGKILL');
   await until(() => gateway.stderr().includes(`Worker ${killed} ended (SIGKILL), and is replaced`));
+  expect(await answered()).toBe(20);
   expect(await isAnswered(gateway.url)).toBe(true);
   await until(async () => (await limit()) === 512, 60_000);
+  expect(await answered()).toBe(21);
   expect(workersOf(gateway)).toContain(other);
   expect(workersOf(gateway)).not.toContain(killed);
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
-import { AggregatorRegistry, type Registry } from 'prom-client';
+import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client';
 import type { Config } from '../config/config.js';
-import { orCannotListen, reasonOf } from '../config/configuration-error.js';
+import { ConfigurationError, orCannotListen, reasonOf } from '../config/configuration-error.js';
 import { heapFlags } from '../lib/heap.js';
 import { createLogger } from '../observability/logger.js';
 import { type AdminListener, type Readiness, startAdminListener } from './monitoring/admin-listener.js';
@@ -38,6 +38,13 @@ interface Workers extends RunningGateway {
   readonly listening: Listening;
 }
 
+/** What a worker answers where prom-client asks it for its metrics: those of each of its registries. */
+const isMetricsReply = (message: unknown): message is { readonly metrics: readonly MetricObject[][] } =>
+  typeof message === 'object' && message !== null && 'metrics' in message && Array.isArray(message.metrics);
+
+/** The types of metrics that only grow. */
+const countingTypes = new Set(['counter', 'histogram']);
+
 const aliveMs = 1_000;
 /** How long a worker may be silent, in milliseconds, before it is replaced. */
 const stuckMs = 30_000;
@@ -59,11 +66,21 @@ export async function startWorkers(config: Config): Promise<Workers> {
   let isClosing = false;
   let failures = 0;
   let admin: AdminListener | undefined;
-  let lastMetrics = '';
-  /** Those of all workers. A worker that starts gives none yet: then they are those of the last time. */
+  /** The metrics of each worker, as prom-client received them last. A worker that starts gives none yet. */
+  const metricsOf = new Map<Worker, readonly MetricObject[]>();
+  /** The counters of all workers that have ended, because a counter must not fall: Prometheus would count everything again. */
+  let ended: readonly MetricObject[] = [];
+
   async function metrics(): Promise<string> {
-    lastMetrics = await registry.clusterMetrics().catch(() => lastMetrics);
-    return lastMetrics;
+    await registry.clusterMetrics().catch(() => {});
+    return AggregatorRegistry.aggregate([ended, ...metricsOf.values()]).metrics();
+  }
+
+  async function keepCounters(worker: Worker): Promise<void> {
+    const last = metricsOf.get(worker) ?? [];
+    metricsOf.delete(worker);
+    const counters = last.filter(metric => countingTypes.has(String(metric.type)));
+    ended = await AggregatorRegistry.aggregate([ended, counters]).getMetricsAsJSON();
   }
 
   // The workers share the memory. Of two flags for the same, the last one counts.
@@ -77,6 +94,7 @@ export async function startWorkers(config: Config): Promise<Workers> {
     let silent = setTimeout(() => {}, 0);
     worker.on('message', (message: unknown) => {
       if (message === 'metrics') void tellMetrics(worker);
+      if (isMetricsReply(message)) metricsOf.set(worker, message.metrics.flat());
       if (message !== 'alive') return;
       clearTimeout(silent);
       silent = setTimeout(() => {
@@ -86,6 +104,7 @@ export async function startWorkers(config: Config): Promise<Workers> {
     });
     worker.once('exit', (code, signal) => {
       clearTimeout(silent);
+      void keepCounters(worker);
       const wasServing = serving.delete(worker);
       if (!wasServing || isClosing) return;
       if (performance.now() - startedAt > wellMs) failures = 0;
@@ -165,8 +184,10 @@ export async function startWorkers(config: Config): Promise<Workers> {
 
   try {
     const listening = once(cluster, 'listening');
-    // One first: whatever stops it from starting would stop the others, too.
-    await startWorker();
+    // One first: whatever stops it from starting would stop the others, too. It has said why.
+    await startWorker().catch(error => {
+      throw new ConfigurationError(`WORKERS: ${reasonOf(error)}`);
+    });
     const [, { port }] = (await listening) as [Worker, Address];
     await Promise.all(Array.from({ length: config.workers - 1 }, startWorker));
     const { host, adminPort } = config;

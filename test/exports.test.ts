@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';
@@ -1179,6 +1180,24 @@ describe('the record of exports', () => {
     expect(fault(await register(endpoint.url))).toBeUndefined();
     expect((await send()).data.exportMarketToEndpoint.__typename).toBe('ExportDelivered');
     expect((await listed()).nodes[0].outcome).toBe('DELIVERED');
+  });
+
+  test('is read once for all fields of an operation that ask for it, and again for the next operation', async () => {
+    const place = await startRedis();
+    cleanups.push(() => place.stop());
+    gateway = await gatewayWith({}, { redisUrl: place.url });
+    const redis = new Redis(place.url);
+    cleanups.push(() => redis.disconnect());
+    const reads = async () => Number(/^cmdstat_hmget:calls=(\d+)/m.exec(await redis.info('commandstats'))?.[1] ?? 0);
+    const aliases = Array.from(
+      { length: 50 },
+      (_, index) => `a${index}: exportEndpoints { name } b${index}: export(by: { id: "${index}" }) { id }`,
+    );
+    const before = await reads();
+    expect((await gateway.query(`{ ${aliases.join(' ')} }`, {}, member)).errors).toBeUndefined();
+    expect((await reads()) - before).toBe(1);
+    await gateway.query('{ exportEndpoints { name description } }', {}, member);
+    expect((await reads()) - before).toBe(2);
   });
 
   test('is followed by exportProgress from call to call until the end, through another gateway too', async () => {

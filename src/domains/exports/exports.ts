@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel';
+import DataLoader from 'dataloader';
 import { z } from 'zod';
 import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
@@ -209,10 +210,16 @@ export function createExports(deps: ExportsDeps): Exports {
     }
   }
 
+  /** The fields of one operation read the state of their team together. Nothing is kept: what is read later may have changed. */
+  const states: DataLoader<TeamKey, TeamState> = new DataLoader(teams => {
+    states.clearAll();
+    return Promise.all(teams.map(team => store.read(team).catch((error: Error) => error)));
+  });
+
   return {
-    endpoints: async team => (await store.read(team)).endpoints,
-    recent: async team => recentExports(await store.read(team)),
-    find: async (team, key) => exportWith(await store.read(team), key),
+    endpoints: async team => (await states.load(team)).endpoints,
+    recent: async team => recentExports(await states.load(team)),
+    find: async (team, key) => exportWith(await states.load(team), key),
     outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,
     async idle() {
       await Promise.allSettled(running);

@@ -55,7 +55,12 @@ async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<vo
     process.stderr.write(`${signal}: the gateway ended before it was ready\n`);
     process.exit(128 + constants.signals[signal]);
   }
-  setTimeout(() => process.exit(1), noticeMs + longestClosingMs).unref();
+  const { log } = gateway;
+  const cutOff = () => {
+    log.error(`Not closed within ${longestClosingMs / 1_000} seconds: what was still running is cut off`);
+    process.exit(1);
+  };
+  setTimeout(cutOff, noticeMs + longestClosingMs).unref();
   await gateway.close(noticeMs);
   process.exit(status);
 }

@@ -7,7 +7,7 @@ import type { DestinationStream, Logger } from 'pino';
 import { createTeams, hashOfKey, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
-import { describeChange, Reloadable } from './config/reloadable.js';
+import { countOf, describeChange, Reloadable } from './config/reloadable.js';
 import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
 import { createConnections } from './http/connections.js';
 import { dropIdleConnections } from './http/fastify.js';
@@ -117,9 +117,12 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     },
     shutdownNoticeMs: config.shutdownNoticeMs,
     reload() {
-      if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'teams', teams, teamsByName);
+      if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'team', teams, teamsByName);
       if (persistedDocuments.file !== undefined) {
-        reload(log, 'PERSISTED_DOCUMENTS', 'documents', documents, manifest => manifest);
+        reload(log, 'PERSISTED_DOCUMENTS', 'document', documents, manifest => manifest);
+      }
+      if (teamsFile === undefined && persistedDocuments.file === undefined) {
+        log.warn('Nothing was read again: neither TEAMS_FILE nor PERSISTED_DOCUMENTS is set');
       }
     },
     async close(noticeMs = 0) {
@@ -161,18 +164,22 @@ function reload<T>(
     value.reload();
     log.warn(`${name} was read again: ${describeChange(what, before, entriesOf(value.current))}`);
   } catch (error) {
-    log.warn(`${reasonOf(error)}; the ${before.size} ${what} from before stay in use`);
+    log.warn(`${reasonOf(error)}; ${countOf(before.size, what)} from before stay in use`);
   }
 }
 
 const teamsByName = ({ list = [] }: Teams) => new Map(list.map(team => [team.name, JSON.stringify(team)]));
 
-/** Counts in the metrics, and warns of Redis faults. */
+/** Counts in the metrics, and warns of refusals and Redis faults. */
 function telemetryOf(metrics: Metrics, { warn, works }: ReturnType<typeof createWarnings>): Telemetry {
   return {
     ...metrics.telemetry,
     warn,
     works,
+    shed(reason) {
+      metrics.telemetry.shed(reason);
+      warn('Too much at once', `requests are refused with 503 (${reason})`, reason);
+    },
     redisFault(command, error) {
       metrics.telemetry.redisFault(command, error);
       const words = redisWarning(command, error);

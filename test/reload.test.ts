@@ -76,9 +76,9 @@ describe('SIGHUP', () => {
     running.signal('SIGHUP');
     await until(() => logged().length === 2);
     expect(logged()).toEqual([
-      `Invalid configuration: TEAMS_FILE: ${teamsFile} is not a valid list of teams: [0].admins: must be among the keys and emails of the team; the 2 teams from before stay in use`,
+      `Invalid configuration: TEAMS_FILE: ${teamsFile} is not a valid list of teams: [0].admins: must be among the keys and emails of the team; 2 teams from before stay in use`,
       expect.stringMatching(
-        /^Invalid configuration: PERSISTED_DOCUMENTS: \S+ must contain an object of documents by their hash: [^\n]+; the 1 documents from before stay in use$/,
+        /^Invalid configuration: PERSISTED_DOCUMENTS: \S+ must contain an object of documents by their hash: [^\n]+; 1 document from before stay in use$/,
       ),
     ]);
     expect(await teamNow()).toBe('Buyers');

@@ -29,7 +29,10 @@ export class Reloadable<T> {
   }
 }
 
-/** How entries differ from those before, by their names: `3 teams (1 added, 0 changed, 2 removed)`. */
+/** `1 team`, `2 teams`. */
+export const countOf = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
+
+/** How entries differ from those before, by their names: `3 teams (1 added, 0 changed, 2 removed)`. @param what one of them: `team`. */
 export function describeChange(
   what: string,
   before: ReadonlyMap<string, unknown>,
@@ -39,5 +42,5 @@ export function describeChange(
   const added = names.filter(name => !before.has(name)).length;
   const changed = names.filter(name => before.has(name) && before.get(name) !== after.get(name)).length;
   const removed = [...before.keys()].filter(name => !after.has(name)).length;
-  return `${after.size} ${what} (${added} added, ${changed} changed, ${removed} removed)`;
+  return `${countOf(after.size, what)} (${added} added, ${changed} changed, ${removed} removed)`;
 }

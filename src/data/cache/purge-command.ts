@@ -40,7 +40,9 @@ async function purge(env: Record<string, string | undefined>, args: readonly str
     const entries = patterns.flatMap(rest => [`mig:cache:${fleet}.${rest}`, `mig:answer:${fleet}.${rest}`]);
     const removed = await remove(redis, entries);
     const what = all ? 'everything that was cached' : 'what was cached for this credential';
-    return `Purged ${what}: ${removed} entries in Redis, and the memory of each gateway that reaches Redis.`;
+    const check =
+      removed === 0 ? ' If there should have been some, check that the settings are those of the gateways.' : '';
+    return `Purged ${what}: ${removed} entries in Redis, and the memory of each gateway that reaches Redis.${check}`;
   } catch (error) {
     throw new Error(`REDIS_URL: ${failureInWords(error, 'the purge is not complete')}`);
   } finally {

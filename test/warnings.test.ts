@@ -192,7 +192,7 @@ test('warns once of a wrong Redis password, without it, and once of rate limits 
   expect(await counted(gateway.url, 'gateway_rate_limit_unenforced_total')).toBeGreaterThan(0);
   expect(gateway.warnings()).toEqual([
     'REDIS_URL: the user or the password is wrong (WRONGPASS); until Redis is there, nothing is shared and exports are refused. Correct them in the address',
-    'Rate limits: not shared, because Redis does not answer: each gateway allows every client the whole limit',
+    'Rate limits: not shared, because Redis fails: each gateway allows every client the whole limit',
   ]);
   expect(gateway.log()).not.toContain('the-wrong-one');
 });
@@ -302,7 +302,7 @@ test('warns once of a Redis that does not answer, and only the first request wai
   // A request that waited for Redis would take longer than this. A busy machine delays some that do not.
   expect(Math.min(...times)).toBeLessThan(200);
   expect(gateway.warnings()).toEqual([
-    'REDIS_URL: no answer in time (TIMEOUT); until commands succeed again, less is shared and exports may be refused. Check the load of the server, and the network',
+    'REDIS_URL: no answer in time (TIMEOUT); until commands succeed again, less is shared and exports may be refused. Check the load of the server, the network, and whether the server expects TLS',
   ]);
 });
 
@@ -380,6 +380,18 @@ test.each([
   expect(gateway.warnings()).toEqual([
     `UPSTREAM_BASE_URL: ${message} (HTTP ${status}, without a known errorCode); requests that need it fail. ${advice}`,
   ]);
+});
+
+test('warns once of requests that are refused because there are too many', async () => {
+  const service = await startStubService(() => {});
+  cleanups.push(() => service.close());
+  const gateway = await started({ UPSTREAM_BASE_URL: service.origin, MAX_REQUESTS_IN_FLIGHT: '1' });
+  const running = ask(`${gateway.url}/graphql`, '{ events(first: 1) { totalCount } }').catch(() => {});
+  await service.arrived(1);
+  for (let sent = 0; sent < 3; sent += 1) await ask(`${gateway.url}/graphql`, '{ viewer { team } }');
+  expect(gateway.warnings()).toEqual(['Too much at once: requests are refused with 503 (requests_in_flight)']);
+  await service.close();
+  await running;
 });
 
 test('warns once for each cause of failure of the service, and counts bodies that cannot be parsed', async () => {

@@ -102,7 +102,11 @@ const wordsByCode: readonly (readonly [code: RegExp, words: string, advice?: str
     'the connection was closed',
     'Check the log of the server, and whether it expects TLS',
   ],
-  [/TIMEDOUT$|TIMEOUT$/, 'no answer in time', 'Check the load of the server, and the network'],
+  [
+    /TIMEDOUT$|TIMEOUT$/,
+    'no answer in time',
+    'Check the load of the server, the network, and whether the server expects TLS',
+  ],
   [/^E(HOST|NET)UNREACH$/, 'there is no network route', 'Check the routes and the firewall'],
   [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, 'the TLS certificate is not valid now', 'Renew it, and check the clocks'],
   [/ALTNAME/, 'the TLS certificate is for another name', 'Use a host name that is in the certificate'],

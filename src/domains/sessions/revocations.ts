@@ -65,7 +65,7 @@ export function createRevocations(
   const warnOfOutage = () =>
     telemetry.warn(
       subject,
-      'not shared, because Redis is unavailable: until it is back, sessions that were signed out on another instance are still accepted',
+      'not shared, because Redis fails: until it works again, sessions that were signed out on another instance are still accepted',
     );
 
   return {

@@ -119,10 +119,7 @@ function createCounter(
           return shareOf(Math.max(limit - (refused.consumedPoints - points), 0), 0, refused.msBeforeNext);
         }
         telemetry.redisFault('rate limit', refused);
-        telemetry.warn(
-          subject,
-          'not shared, because Redis does not answer: each gateway allows every client the whole limit',
-        );
+        telemetry.warn(subject, 'not shared, because Redis fails: each gateway allows every client the whole limit');
         return withoutRedis(key);
       },
     );

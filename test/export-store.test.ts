@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
 import { connectRedis } from '../src/data/redis.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
@@ -77,6 +78,8 @@ async function folder(): Promise<string> {
 async function redisAt(...urls: readonly string[]) {
   const client = connectRedis(urls, () => {});
   cleanups.push(() => client.disconnect());
+  // Megabytes take long on a busy machine.
+  if (client instanceof Redis) client.options.commandTimeout = 10_000;
   if (client.status !== 'ready') await new Promise(resolve => client.once('ready', resolve));
   return client;
 }

@@ -1,5 +1,4 @@
 import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
@@ -135,12 +134,12 @@ describe('the limit of operations at once', () => {
     return Math.round(limit.limit);
   };
 
-  test('still accepts as many operations of other clients as it allows, when it has shrunk below what one client runs', () => {
+  test('still accepts operations of other clients, up to a quarter of the limit, when it has shrunk below what one client runs', () => {
     expect(begin('a')).toHaveLength(256);
-    expect(afterSamples(20, 1_000)).toBe(4);
+    expect(afterSamples(4, 1_000)).toBe(16);
     expect(begin('a')).toHaveLength(0);
-    expect(begin('b')).toHaveLength(2);
-    expect(begin('c')).toHaveLength(2);
+    expect(begin('b', 3)).toHaveLength(3);
+    expect(begin('c')).toHaveLength(1);
     expect(begin('d')).toHaveLength(0);
   });
 
@@ -194,10 +193,10 @@ describe('the limit of operations at once', () => {
     begin('heavy');
     expect(limit.begin('heavy')).toBeUndefined();
     expect(begin('quiet', 10)).toHaveLength(10);
-    expect(begin('quiet')).toHaveLength(118);
+    expect(begin('quiet')).toHaveLength(54);
     expect(limit.begin('heavy')).toBeUndefined();
     for (let client = 0; client < 1_000; client += 1) limit.begin(`client ${client}`);
-    expect(limit.running).toBe(512);
+    expect(limit.running).toBe(320);
   });
 
   test('an operation ends once', () => {
@@ -323,18 +322,17 @@ test('a client that has all operations that may run gets 503, another client is 
 
 test('made-up keys of one address have one share together, and an accepted key is answered beside them', async () => {
   sandbox.reset();
-  for (let told = 0; told < 600; told += 1) sandbox.tell({ path: /topics/, delayMs: 2_500 });
+  for (let told = 0; told < 400; told += 1) sandbox.tell({ path: /topics/, delayMs: 1_500 });
   const gateway = await startGateway({ sandbox });
   try {
     await acceptDemoKey(gateway);
-    const asked = Array.from({ length: 600 }, (_, index) =>
+    const asked = Array.from({ length: 400 }, (_, index) =>
       gateway.query(`query q${index} ${slow}`, {}, { 'x-api-key': `made-up-${index}` }),
     );
     const first = await Promise.race(asked);
     expect(first.status).toBe(503);
     for (const name of ['a', 'b', 'c']) {
       expect((await gateway.query(`query ${name} ${quick}`)).status).toBe(200);
-      await sleep(250);
     }
     await Promise.all(asked);
   } finally {

@@ -53,6 +53,9 @@ const mostWaitingCalls = 2;
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
 
+/** So many operations may run beyond the limit, as a share of it. With as many again, embeddings took twice as long under ten times the load. */
+const mostBeyond = 0.25;
+
 /** Starts the limit. It is adjusted ten times a second. */
 export function createConcurrencyLimit(
   { waitingCalls, targetDelayMs, most }: ConcurrencyBounds,
@@ -61,7 +64,7 @@ export function createConcurrencyLimit(
   const runningOf = new Map<string, number>();
   let limit = Math.min(initial, most);
   let running = 0;
-  /** Those that began beyond the limit, for clients with less than their share: at most as many as the limit. */
+  /** Those that began beyond the limit, for clients with less than their share. */
   let runningBeyond = 0;
   /** The most that ran at once since the last sample. */
   let peak = 0;
@@ -110,7 +113,7 @@ export function createConcurrencyLimit(
       const isBeyond = running >= limit;
       if (isBeyond) {
         const clients = runningOf.size + (own === 0 ? 1 : 0);
-        if (own >= limit / clients || runningBeyond >= limit) return undefined;
+        if (own >= limit / clients || runningBeyond >= limit * mostBeyond) return undefined;
         runningBeyond += 1;
       }
       running += 1;

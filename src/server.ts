@@ -86,7 +86,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
   const loadShedding = createLoadShedding(config.loadShedding.requestsInFlight, undefined, budget);
   const concurrency = createConcurrencyLimit({
-    waitingCalls: services.upstream.waitingCalls,
+    backlogs: services.upstream.backlogs,
     targetDelayMs: config.loadShedding.eventLoopDelayMs,
     most: config.loadShedding.requestsInFlight,
   });
@@ -157,7 +157,11 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     stages: fastify => [
       requestTelemetry.stage,
       connections.stage,
-      createTurns(isMonitoring),
+      createTurns({
+        isUrgent: isMonitoring,
+        clientOf: requestLimits.clientOf,
+        refuse: (request, response) => requestLimits.refuse(request, response, fastify),
+      }),
       // A gateway that closes refuses everything, also what the response cache could answer: otherwise the connection would end without a word.
       next => (request, response) => (isRefusing ? fastify : next)(request, response),
       next => requestLimits.stage(next, fastify),

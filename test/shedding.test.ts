@@ -1,9 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
 import { createTurns } from '../src/http/limits/turns.js';
 import { isMonitoring } from '../src/http/monitoring/routes.js';
+import type { Backlog } from '../src/lib/bulkhead.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -101,15 +103,15 @@ describe('with as many requests in flight as there may be', () => {
 
 describe('the limit of operations at once', () => {
   let delay: number;
-  let waitingCalls: number;
+  let backlog: Backlog;
   let limit: ConcurrencyLimit;
 
   beforeEach(() => {
     jest.useFakeTimers();
     delay = 0;
-    waitingCalls = 0;
+    backlog = { perSlot: 0, milliseconds: 0 };
     limit = createConcurrencyLimit(
-      { waitingCalls: () => waitingCalls, targetDelayMs: 20, most: 5_000 },
+      { backlogs: () => [backlog], targetDelayMs: 20, most: 5_000 },
       { delayMs: () => delay, close: () => {} },
     );
   });
@@ -150,13 +152,15 @@ describe('the limit of operations at once', () => {
     expect(afterSamples(20, 1_000)).toBe(4);
   });
 
-  test('shrinks while upstream calls wait for connections in two samples in a row, and not for a burst', () => {
+  test('shrinks while many upstream calls wait long for connections in two samples in a row, and not for a burst', () => {
     begin('a');
-    waitingCalls = 2;
+    backlog = { perSlot: 2, milliseconds: 1_000 };
     expect(afterSamples(2, 0)).toBeGreaterThan(256);
-    waitingCalls = 8;
+    backlog = { perSlot: 30, milliseconds: 150 };
+    expect(afterSamples(2, 0)).toBeGreaterThan(256);
+    backlog = { perSlot: 8, milliseconds: 600 };
     expect(afterSamples(1, 0)).toBeGreaterThan(256);
-    waitingCalls = 4;
+    backlog = { perSlot: 4, milliseconds: 600 };
     expect(afterSamples(1, 0)).toBe(128);
   });
 
@@ -216,7 +220,7 @@ describe('the limit of operations at once', () => {
 });
 
 test('the limit shrinks while each turn of the event loop takes longer than a sample', async () => {
-  const limit = createConcurrencyLimit({ waitingCalls: () => 0, targetDelayMs: 20, most: 5_000 });
+  const limit = createConcurrencyLimit({ backlogs: () => [], targetDelayMs: 20, most: 5_000 });
   try {
     for (let operation = 0; operation < 100; operation += 1) limit.begin('a');
     const startedAt = performance.now();
@@ -231,28 +235,64 @@ test('the limit shrinks while each turn of the event loop takes longer than a sa
   }
 });
 
-test('new requests have a slice of each turn of the event loop; the others wait for the next turn, but for probes', async () => {
-  const handled: number[] = [];
-  const handle = createTurns(isMonitoring)(({ headers }) => {
-    const number = Number(headers.number);
-    for (const until = performance.now() + 1; performance.now() < until; );
-    handled.push(number);
-    if (number === 7) throw new Error('It failed');
+describe('new requests', () => {
+  const handled: string[] = [];
+  const refused: string[] = [];
+  const refuse = ({ headers }: IncomingMessage) => void refused.push(String(headers.number));
+  /** Handles requests, of which each takes so many milliseconds. */
+  const handleIn = (milliseconds: number) =>
+    createTurns({ isUrgent: isMonitoring, clientOf: ({ headers }) => String(headers.client), refuse })(
+      ({ headers }) => {
+        for (const until = performance.now() + milliseconds; performance.now() < until; );
+        handled.push(String(headers.number));
+        if (headers.number === '7') throw new Error('It failed');
+      },
+    );
+  const request = (number: number | string, { url = '/graphql', client = 'one', destroyed = false } = {}) =>
+    ({ url, headers: { number: String(number), client }, socket: { destroyed } }) as never;
+
+  beforeEach(() => {
+    handled.length = 0;
+    refused.length = 0;
   });
-  const send = (number: number, url: string, destroyed = false) =>
-    handle({ url, headers: { number: String(number) }, socket: { destroyed } } as never, {} as never);
-  const sent = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(async number => send(number, '/graphql', number === 5));
-  expect(handled.length).toBeGreaterThan(0);
-  expect(handled.length).toBeLessThan(5);
-  const atFirst = handled.length;
-  send(100, '/readyz');
-  expect(handled.at(-1)).toBe(100);
-  await new Promise(setImmediate);
-  expect(handled.length).toBeLessThan(9);
-  const outcomes = (await Promise.allSettled(sent)).map(({ status }) => status);
-  expect(outcomes.filter(status => status === 'rejected')).toHaveLength(1);
-  expect(outcomes[7]).toBe('rejected');
-  expect(handled.toSpliced(atFirst, 1)).toEqual([0, 1, 2, 3, 4, 6, 7, 8]);
+
+  test('have a slice of each turn of the event loop; the others wait for the next turn, but for probes', async () => {
+    const handle = handleIn(1);
+    const sent = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(async number =>
+      handle(request(number, { destroyed: number === 5 }), {} as never),
+    );
+    expect(handled.length).toBeGreaterThan(0);
+    expect(handled.length).toBeLessThan(5);
+    const atFirst = handled.length;
+    handle(request(100, { url: '/readyz' }), {} as never);
+    expect(handled.at(-1)).toBe('100');
+    await new Promise(setImmediate);
+    expect(handled.length).toBeLessThan(9);
+    const outcomes = (await Promise.allSettled(sent)).map(({ status }) => status);
+    expect(outcomes.filter(status => status === 'rejected')).toHaveLength(1);
+    expect(outcomes[7]).toBe('rejected');
+    expect(handled.toSpliced(atFirst, 1)).toEqual(['0', '1', '2', '3', '4', '6', '7', '8']);
+    expect(refused).toEqual([]);
+  });
+
+  test('are all handled in a burst, however slow they are', async () => {
+    const handle = handleIn(3);
+    await Promise.all(Array.from({ length: 50 }, (_, number) => handle(request(100 + number), {} as never)));
+    expect([handled.length, refused.length]).toEqual([50, 0]);
+  });
+
+  test('that have waited long in an overload are refused, and those of a client with few requests are handled at once', async () => {
+    const handle = handleIn(1);
+    const flood = Array.from({ length: 400 }, (_, number) => handle(request(100 + number), {} as never));
+    while (refused.length === 0) await new Promise(setImmediate);
+    const before = handled.length;
+    await handle(request('quiet', { client: 'two' }), {} as never);
+    expect(handled.indexOf('quiet') - before).toBeLessThan(5);
+    await Promise.all(flood);
+    expect(handled.length + refused.length).toBe(401);
+    expect(refused.length).toBeGreaterThan(100);
+    expect(refused).not.toContain('quiet');
+  });
 });
 
 describe('a process', () => {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -11,6 +11,7 @@ import type { Reply } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
+import { Bulkhead } from '../src/lib/bulkhead.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
@@ -233,6 +234,23 @@ describe('the bulkhead', () => {
     release();
     await Promise.all([running, ...queued]);
     expect(service.calls).toEqual(['GET /running', 'GET /one-1', 'GET /two', 'GET /one-2', 'GET /one-3']);
+  });
+
+  test('gives a client as many slots in a row as half of them, and knows how long calls wait', async () => {
+    const bulkhead = new Bulkhead(4, 100);
+    const started: string[] = [];
+    const enter = (client: string, number: number) =>
+      bulkhead.enter({ client, start: () => void started.push(`${client}${number}`) });
+    for (const client of ['a', 'b', 'c']) for (const number of [1, 2, 3, 4, 5]) enter(client, number);
+    expect(bulkhead.backlog).toEqual({ perSlot: 11 / 4, milliseconds: 0 });
+    await sleep(20);
+    for (let left = 0; left < 10; left += 1) bulkhead.leave();
+    expect(bulkhead.backlog).toEqual({ perSlot: 1 / 4, milliseconds: expect.any(Number) });
+    expect(bulkhead.backlog.milliseconds).toBeGreaterThan(15);
+    for (let left = 0; left < 5; left += 1) bulkhead.leave();
+    expect(bulkhead.backlog).toEqual({ perSlot: 0, milliseconds: 0 });
+    await sleep(0);
+    expect(started).toEqual(['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'c1', 'c2', 'b3', 'b4', 'c3', 'c4', 'b5', 'c5']);
   });
 
   test('does not send what the service would refuse, as it has refused the credential to the same response', async () => {

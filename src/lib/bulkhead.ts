@@ -1,3 +1,5 @@
+import { FairQueue } from './fair-queue.js';
+
 /** All slots of a bulkhead are taken, and so are all places in its queue. */
 export class BulkheadFull extends Error {
   override readonly name = 'BulkheadFull';
@@ -7,31 +9,41 @@ export class BulkheadFull extends Error {
 export interface Waiter {
   /** Whose work it is: clients take turns. Undefined where all of it is for one. */
   readonly client?: string | undefined;
+  /** When it joined the queue. The bulkhead sets it. */
+  queuedAt?: number;
   /** Has a slot now, which must be given back with `leave`. */
   start(): void;
 }
 
+/** How much waits for the slots of a bulkhead. */
+export interface Backlog {
+  /** Calls that wait now, for each slot. */
+  readonly perSlot: number;
+  /** How long the call waited that got a slot last, in milliseconds; 0 if a slot is free. */
+  readonly milliseconds: number;
+}
+
 /**
- * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to a call that waits: clients take turns, and of
- * each client the call that has waited longest is next. A call that gives up leaves the queue.
+ * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to a call that waits. A client has as many slots in a row
+ * as half of them, then the others have their turn: so most operations get what they need at once, and none waits for all calls of a large one. A
+ * call that gives up leaves the queue.
  */
 export class Bulkhead {
   readonly #slots: number;
   #freeSlots: number;
   readonly #maxWaiting: number;
-  /** What waits, by client. The client whose turn it is comes first. */
-  readonly #queues = new Map<string | undefined, Set<Waiter>>();
-  #waiting = 0;
+  readonly #waiting: FairQueue<Waiter>;
+  #lastWaitMs = 0;
 
   constructor(slots: number, maxWaiting: number) {
     this.#slots = slots;
     this.#freeSlots = slots;
     this.#maxWaiting = maxWaiting;
+    this.#waiting = new FairQueue(slots / 2);
   }
 
-  /** How many wait, for each slot. */
-  get waitingPerSlot(): number {
-    return this.#waiting / this.#slots;
+  get backlog(): Backlog {
+    return { perSlot: this.#waiting.size / this.#slots, milliseconds: this.#lastWaitMs };
   }
 
   /** Starts the waiter at once if a slot is free; otherwise the waiter joins the queue. @throws BulkheadFull */
@@ -41,34 +53,26 @@ export class Bulkhead {
       waiter.start();
       return;
     }
-    if (this.#waiting >= this.#maxWaiting) throw new BulkheadFull('The queue is full');
-    this.#waiting += 1;
-    const queue = this.#queues.get(waiter.client);
-    if (queue === undefined) this.#queues.set(waiter.client, new Set([waiter]));
-    else queue.add(waiter);
+    if (this.#waiting.size >= this.#maxWaiting) throw new BulkheadFull('The queue is full');
+    waiter.queuedAt = performance.now();
+    this.#waiting.add(waiter.client, waiter);
   }
 
   /** Removes a waiter from the queue. @returns false if its slot is already on the way: `start` will still be called */
   withdraw(waiter: Waiter): boolean {
-    const queue = this.#queues.get(waiter.client);
-    if (!queue?.delete(waiter)) return false;
-    this.#waiting -= 1;
-    if (queue.size === 0) this.#queues.delete(waiter.client);
-    return true;
+    return this.#waiting.remove(waiter.client, waiter);
   }
 
   /** Gives a slot back. */
   leave(): void {
-    const [turn] = this.#queues;
-    const [next] = turn?.[1] ?? [];
-    if (turn === undefined || next === undefined) {
+    const next = this.#waiting.take();
+    if (next === undefined) {
       this.#freeSlots += 1;
+      this.#lastWaitMs = 0;
       return;
     }
-    const [client, queue] = turn;
-    this.withdraw(next);
-    // Behind the other clients.
-    if (this.#queues.delete(client)) this.#queues.set(client, queue);
+    const now = performance.now();
+    this.#lastWaitMs = now - (next.queuedAt ?? now);
     // Not now: thousands may wait, and each of them may fail at once and start the next.
     queueMicrotask(() => next.start());
   }

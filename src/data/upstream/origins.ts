@@ -1,7 +1,7 @@
 import { type Dispatcher, Pool } from 'undici';
 import { carry } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
-import { Bulkhead } from '../../lib/bulkhead.js';
+import { type Backlog, Bulkhead } from '../../lib/bulkhead.js';
 import { heapLimit } from '../../lib/heap.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
 import { ByteBudget, type Exchange, type ReplyLimits } from './exchange.js';
@@ -91,8 +91,7 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       return opened;
     },
 
-    /** How many calls wait for each connection, to the origin where they are most. */
-    waitingCalls: (): number => Math.max(0, ...[...pools.values()].map(({ bulkhead }) => bulkhead.waitingPerSlot)),
+    backlogs: (): readonly Backlog[] => [...pools.values()].map(({ bulkhead }) => bulkhead.backlog),
 
     /** Waits for the calls in progress, then closes the connections. */
     async close(): Promise<void> {

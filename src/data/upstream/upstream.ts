@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Scope } from '../../auth/credentials.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
-import type { Waiter } from '../../lib/bulkhead.js';
+import type { Backlog, Waiter } from '../../lib/bulkhead.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -34,8 +34,8 @@ export interface Upstream {
   send(request: UpstreamRequest, auth: CallAuth, signal?: AbortSignal): Promise<Reply>;
   /** The open circuit breakers of each endpoint family that was called. */
   openBreakers(): OpenBreakers[];
-  /** How many calls wait now for each connection, to the origin where they are most. */
-  waitingCalls(): number;
+  /** The calls that wait for connections, of each origin. */
+  backlogs(): readonly Backlog[];
   close(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export function createUpstream(
     },
     openBreakers: () =>
       [...breakers].map(([family, { isOpen, openScopes }]) => ({ family, forAll: isOpen, credentials: openScopes })),
-    waitingCalls: origins.waitingCalls,
+    backlogs: origins.backlogs,
     close: origins.close,
   };
 }
@@ -125,6 +125,7 @@ export class Call implements Waiter, ExchangeListener {
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: Error) => void;
   #state: State = { name: 'queued' };
+  queuedAt = 0;
   #mayRetry: boolean;
   #deadline: NodeJS.Timeout | undefined;
 

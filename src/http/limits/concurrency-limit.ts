@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Backlog } from '../../lib/bulkhead.js';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
@@ -27,8 +28,8 @@ export interface DelayProbe {
 }
 
 interface ConcurrencyBounds {
-  /** How many upstream calls wait now, for each connection to the service. */
-  waitingCalls(): number;
+  /** The upstream calls that wait for a connection, of each origin. */
+  backlogs(): readonly Backlog[];
   /** The delay that the limit aims at, in milliseconds. */
   readonly targetDelayMs: number;
   /** The most operations at once, however quick they are. */
@@ -48,8 +49,11 @@ const resolutionMs = 10;
 const initial = 256;
 /** So few operations are never an overload: another process may delay them. */
 const least = 4;
-/** So many upstream calls may wait for each connection in two samples in a row. A burst is over sooner. */
-const mostWaitingCalls = 2;
+/**
+ * In two samples in a row, so many upstream calls may wait for each connection, or they may wait so long. A burst is over sooner. Calls to a slow service
+ * wait long where few do, and many wait shortly for a quick one.
+ */
+const mostBacklog: Backlog = { perSlot: 2, milliseconds: 150 };
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
 
@@ -58,7 +62,7 @@ const mostBeyond = 0.25;
 
 /** Starts the limit. It is adjusted ten times a second. */
 export function createConcurrencyLimit(
-  { waitingCalls, targetDelayMs, most }: ConcurrencyBounds,
+  { backlogs, targetDelayMs, most }: ConcurrencyBounds,
   probe: DelayProbe = eventLoopDelay(),
 ): ConcurrencyLimit {
   const runningOf = new Map<string, number>();
@@ -68,12 +72,12 @@ export function createConcurrencyLimit(
   let runningBeyond = 0;
   /** The most that ran at once since the last sample. */
   let peak = 0;
-  let waitingBefore = 0;
+  let backlogBefore = 0;
 
   function adjust(): void {
-    const waiting = waitingCalls();
-    const overload = Math.max(probe.delayMs() / targetDelayMs, Math.min(waiting, waitingBefore) / mostWaitingCalls);
-    waitingBefore = waiting;
+    const backlog = Math.max(0, ...backlogs().map(excessOf));
+    const overload = Math.max(probe.delayMs() / targetDelayMs, Math.min(backlog, backlogBefore));
+    backlogBefore = backlog;
     if (overload > 1) {
       const used = Math.min(limit, peak);
       if (used > least) limit = Math.max(least, used * Math.max(shrink, 1 / overload));
@@ -136,6 +140,11 @@ export function createConcurrencyLimit(
       probe.close();
     },
   };
+}
+
+/** How many times as much waits as may wait. */
+function excessOf({ perSlot, milliseconds }: Backlog): number {
+  return Math.min(perSlot / mostBacklog.perSlot, milliseconds / mostBacklog.milliseconds);
 }
 
 function eventLoopDelay(): DelayProbe {

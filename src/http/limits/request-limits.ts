@@ -28,6 +28,10 @@ export interface RequestLimits {
   refuseIn(app: FastifyInstance): void;
   /** The stage behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
   readonly executionStage: Stage;
+  /** Whose share of this process a request takes, as far as it is known before the request is read. */
+  clientOf(request: IncomingMessage): string;
+  /** Refuses a request that this process has no time for. @param fastify sends what needs headers of Fastify's. */
+  refuse(request: IncomingMessage, response: ServerResponse, fastify: Handler): MaybePromise<void>;
   /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
   countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
   /** The response has become a stream: it no longer counts as a request. Streams have a limit of their own. */
@@ -168,13 +172,10 @@ export function createRequestLimits({
     );
   }
 
-  /**
-   * Refuses what cannot be executed now. Without Fastify, because an overloaded process refuses thousands of requests in a second; but only Fastify sets the
-   * headers for pages of other origins.
-   */
-  function refuseExecution(request: IncomingMessage, response: ServerResponse, fastify: Handler): MaybePromise<void> {
+  /** Without Fastify, because an overloaded process refuses thousands of requests in a second; but only Fastify sets the headers for pages of other origins. */
+  function refuse(request: IncomingMessage, response: ServerResponse, fastify: Handler): MaybePromise<void> {
     telemetry.shed('concurrency');
-    if (request.headers.origin !== undefined) {
+    if (request.headers.origin !== undefined || !isExecution(request)) {
       addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
       verdicts.set(request, overloaded);
       return fastify(request, response);
@@ -206,12 +207,20 @@ export function createRequestLimits({
           // The client has hung up while it sent the body: no one waits for an answer.
           if (response.destroyed) return undefined;
           const end = concurrency.begin(clientOf(proxyHeaders.addressOf(request), scope));
-          if (end === undefined) return refuseExecution(request, response, next);
+          if (end === undefined) return refuse(request, response, next);
           ends.set(request, end);
           return next(request, response);
         },
       );
     },
+
+    clientOf(request) {
+      // Only a cookie takes longer.
+      const scope = undefinedIfRefused(() => scopeOf(request));
+      return clientOf(proxyHeaders.addressOf(request), scope instanceof Promise ? undefined : scope);
+    },
+
+    refuse,
 
     refuseIn(app) {
       app.addHook('onRequest', async ({ raw }, reply) => {

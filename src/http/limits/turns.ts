@@ -1,20 +1,44 @@
-import type { IncomingMessage } from 'node:http';
-import type { Stage } from '../../lib/pipeline.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { FairQueue } from '../../lib/fair-queue.js';
+import type { Handler, Stage } from '../../lib/pipeline.js';
+
+/** What becomes of requests that have to wait. */
+export interface TurnsOptions {
+  /** Whether a request never waits. */
+  isUrgent(request: IncomingMessage): boolean;
+  /** Whose request it is: clients take turns. */
+  clientOf(request: IncomingMessage): string;
+  /** Refuses a request that has waited for too long. */
+  readonly refuse: Handler;
+}
 
 /** For new requests in one turn of the event loop, in milliseconds. */
 const sliceMs = 2;
+/** A line that was not empty for so many turns is an overload. In each turn at least one request leaves it, so that a burst of as many is answered. */
+const overloadTurns = 50;
+/** In an overload, a request that has waited longer is refused. */
+const mostWaitMs = 50;
+
+/** A request that waits in line. */
+interface Waiting {
+  readonly since: number;
+  leave(handler: Handler): void;
+}
 
 /**
- * A stage that gives new requests a slice of each turn of the event loop. Those that do not fit in wait for the next turn, in the order of arrival. Otherwise a
- * thousand busy connections would fill each turn, and the requests in progress would get the replies of the service only between such turns.
- * @param isUrgent whether a request never waits.
+ * A stage that gives new requests a slice of each turn of the event loop. Those that do not fit in wait in line for the next turn, in which clients take
+ * turns. Otherwise a thousand busy connections would fill each turn, and the requests in progress would get the replies of the service only between
+ * such turns. In an overload, those that have waited long are refused: the line would become as long as there are connections, and each request would
+ * wait for all of it.
  */
-export function createTurns(isUrgent: (request: IncomingMessage) => boolean): Stage {
+export function createTurns({ isUrgent, clientOf, refuse }: TurnsOptions): Stage {
   return next => {
-    let waiting: (() => void)[] = [];
+    const line = new FairQueue<Waiting>(1);
     let sliceEnd = 0;
     /** Whether a slice was begun in this turn. */
     let isBegun = false;
+    /** The turns since the line was empty. */
+    let turns = 0;
 
     function beginSlice(): void {
       isBegun = true;
@@ -24,27 +48,39 @@ export function createTurns(isUrgent: (request: IncomingMessage) => boolean): St
 
     function endTurn(): void {
       isBegun = false;
-      if (waiting.length === 0) return;
+      turns = line.size === 0 ? 0 : turns + 1;
+      if (turns === 0) return;
       beginSlice();
-      let handled = 0;
-      while (handled < waiting.length && performance.now() < sliceEnd) waiting[handled++]?.();
-      waiting = waiting.slice(handled);
+      const latest = performance.now() - mostWaitMs;
+      if (turns > overloadTurns) for (const each of line.takeWhile(({ since }) => since < latest)) each.leave(refuse);
+      do line.take()?.leave(next);
+      while (line.size > 0 && performance.now() < sliceEnd);
     }
 
     return (request, response) => {
       if (isUrgent(request)) return next(request, response);
       if (!isBegun) beginSlice();
-      if (waiting.length === 0 && performance.now() < sliceEnd) return next(request, response);
-      return new Promise((resolve, reject) => {
-        waiting.push(() => {
-          try {
-            // The client may have hung up meanwhile.
-            resolve(request.socket.destroyed ? undefined : next(request, response));
-          } catch (error) {
-            reject(error);
-          }
-        });
-      });
+      if (line.size === 0 && performance.now() < sliceEnd) return next(request, response);
+      return new Promise((resolve, reject) => line.add(clientOf(request), waiting(request, response, resolve, reject)));
     };
+  };
+}
+
+function waiting(
+  request: IncomingMessage,
+  response: ServerResponse,
+  resolve: (done: void | Promise<void>) => void,
+  reject: (error: unknown) => void,
+): Waiting {
+  return {
+    since: performance.now(),
+    leave(handler) {
+      try {
+        // The client may have hung up meanwhile.
+        resolve(request.socket.destroyed ? undefined : handler(request, response));
+      } catch (error) {
+        reject(error);
+      }
+    },
   };
 }

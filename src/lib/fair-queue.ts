@@ -1,0 +1,64 @@
+/** A queue in which clients take turns: each has so many items in a row, its oldest first. */
+export class FairQueue<T> {
+  readonly #itemsInTurn: number;
+  /** The items by client. The client whose turn it is comes first. */
+  readonly #queues = new Map<string | undefined, Set<T>>();
+  #size = 0;
+  /** Whose turn it was when an item was last taken, and how many items of this turn have been taken. */
+  #turn: string | undefined;
+  #taken = 0;
+
+  constructor(itemsInTurn: number) {
+    this.#itemsInTurn = itemsInTurn;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(client: string | undefined, item: T): void {
+    this.#size += 1;
+    const queue = this.#queues.get(client);
+    if (queue === undefined) this.#queues.set(client, new Set([item]));
+    else queue.add(item);
+  }
+
+  /** Returns whether the item was in the queue. */
+  remove(client: string | undefined, item: T): boolean {
+    const queue = this.#queues.get(client);
+    if (!queue?.delete(item)) return false;
+    this.#size -= 1;
+    if (queue.size === 0) this.#queues.delete(client);
+    return true;
+  }
+
+  /** Removes and returns the next item; undefined if the queue is empty. */
+  take(): T | undefined {
+    const [first] = this.#queues;
+    if (first === undefined) return undefined;
+    const [client, queue] = first;
+    const [item] = queue as Iterable<T> as [T];
+    this.#taken = client === this.#turn ? this.#taken + 1 : 1;
+    this.#turn = client;
+    this.remove(client, item);
+    if (this.#taken >= this.#itemsInTurn) {
+      this.#taken = 0;
+      // Behind the other clients.
+      if (this.#queues.delete(client)) this.#queues.set(client, queue);
+    }
+    return item;
+  }
+
+  /** Removes and returns the items for which `isOver` holds, of each client from its oldest item to the first for which it does not. */
+  takeWhile(isOver: (item: T) => boolean): T[] {
+    const taken: T[] = [];
+    for (const [client, queue] of this.#queues) {
+      for (const item of queue) {
+        if (!isOver(item)) break;
+        this.remove(client, item);
+        taken.push(item);
+      }
+    }
+    return taken;
+  }
+}

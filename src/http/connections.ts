@@ -36,7 +36,8 @@ export interface Connections {
 
 interface Connection {
   readonly socket: Socket;
-  readonly unanswered: Set<ServerResponse>;
+  /** In the order of their requests. Not a set: one that lives long keeps what was deleted from it until a full garbage collection. */
+  readonly unanswered: ServerResponse[];
   /** How many bytes the client had taken at the last sweep; undefined if nothing was waiting. */
   taken: number | undefined;
 }
@@ -51,7 +52,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
     const known = connectionOf.get(socket);
     // A socket starts again after an upgrade that was ignored.
     if (known !== undefined) return;
-    const connection: Connection = { socket, unanswered: new Set(), taken: undefined };
+    const connection: Connection = { socket, unanswered: [], taken: undefined };
     connectionOf.set(socket, connection);
     open.add(connection);
     socket.once('close', () => {
@@ -63,7 +64,9 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
 
   /** `this`: the response. One function for all, since every request has it. */
   function onClose(this: ServerResponse): void {
-    connectionOf.get(this.req.socket)?.unanswered.delete(this);
+    const unanswered = connectionOf.get(this.req.socket)?.unanswered ?? [];
+    const index = unanswered.indexOf(this);
+    if (index !== -1) unanswered.splice(index, 1);
   }
 
   function sweep(): void {
@@ -90,7 +93,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
           if (connection !== undefined) open.delete(connection);
           take(request, socket, head);
         };
-        const last = [...(connectionOf.get(socket)?.unanswered ?? [])].at(-1);
+        const last = connectionOf.get(socket)?.unanswered.at(-1);
         if (last === undefined) proceed();
         else last.once('close', proceed);
       });
@@ -100,15 +103,15 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
       const { socket } = request;
       const connection = connectionOf.get(socket);
       if (connection !== undefined) {
-        connection.unanswered.add(response);
+        connection.unanswered.push(response);
         response.on('close', onClose);
-        if (connection.unanswered.size > 2 * mostUnanswered) socket.destroy();
+        if (connection.unanswered.length > 2 * mostUnanswered) socket.destroy();
       }
       // Node parses a chunk to its end, even after the connection was destroyed.
       return socket.destroyed ? undefined : next(request, response);
     },
 
-    isOverBound: ({ socket }) => (connectionOf.get(socket)?.unanswered.size ?? 0) > mostUnanswered,
+    isOverBound: ({ socket }) => (connectionOf.get(socket)?.unanswered.length ?? 0) > mostUnanswered,
 
     claimUpgrades(claims, taker) {
       isClaimed = claims;
@@ -116,7 +119,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
     },
 
     closeIdle() {
-      for (const { socket, unanswered } of open) if (unanswered.size === 0) socket.destroy();
+      for (const { socket, unanswered } of open) if (unanswered.length === 0) socket.destroy();
     },
 
     close: () => clearInterval(sweeping),
@@ -128,8 +131,9 @@ function destroy(this: Socket): void {
   this.destroy();
 }
 
-function closeAll(responses: ReadonlySet<ServerResponse>): void {
-  for (const response of responses) {
+function closeAll(responses: readonly ServerResponse[]): void {
+  // A copy: each response that closes is removed from the list.
+  for (const response of [...responses]) {
     response.destroy();
     response.emit('close');
   }

@@ -14,10 +14,12 @@ export interface TurnsOptions {
 
 /** For new requests in one turn of the event loop, in milliseconds. */
 const sliceMs = 2;
-/** A line that was not empty for so many turns is an overload. In each turn at least one request leaves it, so that a burst of as many is answered. */
+/** A line that was not empty for so many turns is an overload, and not a burst. */
 const overloadTurns = 50;
-/** In an overload, a request that has waited longer is refused. */
+/** In an overload, a request that has waited longer is refused, unless the line is short. */
 const mostWaitMs = 50;
+/** A line of so many is never an overload: so many busy clients together may wait for each other. */
+const shortLine = 64;
 
 /** A request that waits in line. */
 interface Waiting {
@@ -52,7 +54,8 @@ export function createTurns({ isUrgent, clientOf, refuse }: TurnsOptions): Stage
       if (turns === 0) return;
       beginSlice();
       const latest = performance.now() - mostWaitMs;
-      if (turns > overloadTurns) for (const each of line.takeWhile(({ since }) => since < latest)) each.leave(refuse);
+      const isOver = ({ since }: Waiting) => since < latest && line.size > shortLine;
+      if (turns > overloadTurns) for (const each of line.takeWhile(isOver)) each.leave(refuse);
       do line.take()?.leave(next);
       while (line.size > 0 && performance.now() < sliceEnd);
     }

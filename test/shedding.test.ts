@@ -362,15 +362,14 @@ test('a client that has all operations that may run gets 503, another client is 
 
 test('made-up keys of one address have one share together, and an accepted key is answered beside them', async () => {
   sandbox.reset();
-  for (let told = 0; told < 400; told += 1) sandbox.tell({ path: /topics/, delayMs: 1_500 });
+  for (let told = 0; told < 400; told += 1) sandbox.tell({ path: /topics/, delayMs: 2_500 });
   const gateway = await startGateway({ sandbox });
   try {
     await acceptDemoKey(gateway);
     const asked = Array.from({ length: 400 }, (_, index) =>
       gateway.query(`query q${index} ${slow}`, {}, { 'x-api-key': `made-up-${index}` }),
     );
-    const first = await Promise.race(asked);
-    expect(first.status).toBe(503);
+    await Promise.any(asked.map(async answer => expect((await answer).status).toBe(503)));
     for (const name of ['a', 'b', 'c']) {
       expect((await gateway.query(`query ${name} ${quick}`)).status).toBe(200);
     }

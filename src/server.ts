@@ -160,7 +160,8 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
       createTurns({
         isUrgent: isMonitoring,
         clientOf: requestLimits.clientOf,
-        refuse: (request, response) => requestLimits.refuse(request, response, fastify),
+        refuse: (request, response) =>
+          isRefusing ? fastify(request, response) : requestLimits.refuse('waiting', request, response, fastify),
       }),
       // A gateway that closes refuses everything, also what the response cache could answer: otherwise the connection would end without a word.
       next => (request, response) => (isRefusing ? fastify : next)(request, response),

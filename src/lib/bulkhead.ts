@@ -19,21 +19,20 @@ export interface Waiter {
 export interface Backlog {
   /** Calls that wait now, for each slot. */
   readonly perSlot: number;
-  /** How long the call waited that got a slot last, in milliseconds; 0 if a slot is free. */
+  /** How long the oldest of them has waited. */
   readonly milliseconds: number;
 }
 
 /**
- * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to a call that waits. A client has as many slots in a row
- * as half of them, then the others have their turn: so most operations get what they need at once, and none waits for all calls of a large one. A
- * call that gives up leaves the queue.
+ * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to a call that waits. A client has up to half of all slots
+ * in a row, then the next client has its turn: so most operations get what they need at once, and none waits for all calls of a very large one. A call
+ * that gives up leaves the queue.
  */
 export class Bulkhead {
   readonly #slots: number;
   #freeSlots: number;
   readonly #maxWaiting: number;
   readonly #waiting: FairQueue<Waiter>;
-  #lastWaitMs = 0;
 
   constructor(slots: number, maxWaiting: number) {
     this.#slots = slots;
@@ -43,7 +42,10 @@ export class Bulkhead {
   }
 
   get backlog(): Backlog {
-    return { perSlot: this.#waiting.size / this.#slots, milliseconds: this.#lastWaitMs };
+    const now = performance.now();
+    let milliseconds = 0;
+    for (const { queuedAt = now } of this.#waiting.heads()) milliseconds = Math.max(milliseconds, now - queuedAt);
+    return { perSlot: this.#waiting.size / this.#slots, milliseconds };
   }
 
   /** Starts the waiter at once if a slot is free; otherwise the waiter joins the queue. @throws BulkheadFull */
@@ -66,14 +68,8 @@ export class Bulkhead {
   /** Gives a slot back. */
   leave(): void {
     const next = this.#waiting.take();
-    if (next === undefined) {
-      this.#freeSlots += 1;
-      this.#lastWaitMs = 0;
-      return;
-    }
-    const now = performance.now();
-    this.#lastWaitMs = now - (next.queuedAt ?? now);
+    if (next === undefined) this.#freeSlots += 1;
     // Not now: thousands may wait, and each of them may fail at once and start the next.
-    queueMicrotask(() => next.start());
+    else queueMicrotask(() => next.start());
   }
 }

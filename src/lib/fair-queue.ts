@@ -16,6 +16,11 @@ export class FairQueue<T> {
     return this.#size;
   }
 
+  /** How many clients have items. */
+  get clients(): number {
+    return this.#queues.size;
+  }
+
   add(client: string | undefined, item: T): void {
     this.#size += 1;
     const queue = this.#queues.get(client);
@@ -49,16 +54,22 @@ export class FairQueue<T> {
     return item;
   }
 
-  /** Removes and returns the items for which `isOver` holds, of each client from its oldest item to the first for which it does not. */
-  takeWhile(isOver: (item: T) => boolean): T[] {
-    const taken: T[] = [];
+  /** The oldest item of each client. */
+  *heads(): Generator<T> {
+    for (const [item] of this.#queues.values()) if (item !== undefined) yield item;
+  }
+
+  /**
+   * Removes items as long as it is read: of each client from its oldest item to the first for which `isOver` does not hold.
+   * @param isOver learns, too, how many items the client has.
+   */
+  *takeWhile(isOver: (item: T, ofClient: number) => boolean): Generator<T> {
     for (const [client, queue] of this.#queues) {
       for (const item of queue) {
-        if (!isOver(item)) break;
+        if (!isOver(item, queue.size)) break;
         this.remove(client, item);
-        taken.push(item);
+        yield item;
       }
     }
-    return taken;
   }
 }

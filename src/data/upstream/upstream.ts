@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { Backlog, Waiter } from '../../lib/bulkhead.js';
@@ -51,7 +52,13 @@ export function createUpstream(
 ): Upstream {
   const origins = createOrigins(options, wire);
   const breakers = new Map<string, Breaker>();
-  const deps = { retryBudget: new RetryBudget(), telemetry, tracing, timeoutMs: options.timeoutMs };
+  const deps = {
+    retryBudget: new RetryBudget(),
+    acceptedScopes: new AcceptedScopes(),
+    telemetry,
+    tracing,
+    timeoutMs: options.timeoutMs,
+  };
 
   function breakerOf(family: string): Breaker {
     const found = breakers.get(family);
@@ -79,6 +86,7 @@ export function createUpstream(
 /** What every call needs from the process. */
 interface CallDeps {
   readonly retryBudget: RetryBudget;
+  readonly acceptedScopes: AcceptedScopes;
   readonly telemetry: Telemetry;
   /** Undefined turns tracing off. */
   readonly tracing: Tracing | undefined;
@@ -125,6 +133,8 @@ export class Call implements Waiter, ExchangeListener {
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: Error) => void;
   #state: State = { name: 'queued' };
+  /** Whose turn it takes: that of its scope, or that of all scopes that the service has not accepted yet, because anyone can make up keys. */
+  readonly client: Scope | 'unknown' | undefined;
   queuedAt = 0;
   #mayRetry: boolean;
   #deadline: NodeJS.Timeout | undefined;
@@ -136,11 +146,8 @@ export class Call implements Waiter, ExchangeListener {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#mayRetry = target.request.safe;
-  }
-
-  /** Those who share a cache share a place in the turn. */
-  get client(): Scope | undefined {
-    return this.#target.auth.scope;
+    const { scope } = target.auth;
+    this.client = scope === undefined || deps.acceptedScopes.has(scope) ? scope : 'unknown';
   }
 
   begin(): void {
@@ -229,6 +236,7 @@ export class Call implements Waiter, ExchangeListener {
     this.#record(state, reply.status);
     if (reply.status >= 200 && reply.status <= 299) {
       serviceWorks(telemetry, request);
+      if (auth.scope !== undefined) this.#deps.acceptedScopes.add(auth.scope);
       breaker.leave(state.isTrial);
       origin.bulkhead.leave();
       this.#release();

@@ -50,10 +50,10 @@ const initial = 256;
 /** So few operations are never an overload: another process may delay them. */
 const least = 4;
 /**
- * In two samples in a row, so many upstream calls may wait for each connection, or they may wait so long. A burst is over sooner. Calls to a slow service
- * wait long where few do, and many wait shortly for a quick one.
+ * The limit shrinks if both are exceeded in two samples in a row. A burst is over sooner. Calls to a slow service wait long where few do, and many calls to
+ * a quick one wait for a short time.
  */
-const mostBacklog: Backlog = { perSlot: 2, milliseconds: 150 };
+const mostBacklog: Backlog = { perSlot: 2, milliseconds: 250 };
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
 

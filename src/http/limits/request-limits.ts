@@ -31,7 +31,7 @@ export interface RequestLimits {
   /** Whose share of this process a request takes, as far as it is known before the request is read. */
   clientOf(request: IncomingMessage): string;
   /** Refuses a request that this process has no time for. @param fastify sends what needs headers of Fastify's. */
-  refuse(request: IncomingMessage, response: ServerResponse, fastify: Handler): MaybePromise<void>;
+  refuse(reason: ShedReason, request: IncomingMessage, response: ServerResponse, fastify: Handler): MaybePromise<void>;
   /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
   countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
   /** The response has become a stream: it no longer counts as a request. Streams have a limit of their own. */
@@ -173,8 +173,13 @@ export function createRequestLimits({
   }
 
   /** Without Fastify, because an overloaded process refuses thousands of requests in a second; but only Fastify sets the headers for pages of other origins. */
-  function refuse(request: IncomingMessage, response: ServerResponse, fastify: Handler): MaybePromise<void> {
-    telemetry.shed('concurrency');
+  function refuse(
+    reason: ShedReason,
+    request: IncomingMessage,
+    response: ServerResponse,
+    fastify: Handler,
+  ): MaybePromise<void> {
+    telemetry.shed(reason);
     if (request.headers.origin !== undefined || !isExecution(request)) {
       addEarlyHeader(request, 'retry-after', retryOverloadSeconds);
       verdicts.set(request, overloaded);
@@ -207,7 +212,7 @@ export function createRequestLimits({
           // The client has hung up while it sent the body: no one waits for an answer.
           if (response.destroyed) return undefined;
           const end = concurrency.begin(clientOf(proxyHeaders.addressOf(request), scope));
-          if (end === undefined) return refuse(request, response, next);
+          if (end === undefined) return refuse('concurrency', request, response, next);
           ends.set(request, end);
           return next(request, response);
         },
@@ -215,8 +220,8 @@ export function createRequestLimits({
     },
 
     clientOf(request) {
-      // Only a cookie takes longer.
-      const scope = undefinedIfRefused(() => scopeOf(request));
+      // A cookie would have to be opened first, which costs more than a refusal.
+      const scope = request.headers.cookie === undefined ? undefinedIfRefused(() => scopeOf(request)) : undefined;
       return clientOf(proxyHeaders.addressOf(request), scope instanceof Promise ? undefined : scope);
     },
 

@@ -12,13 +12,13 @@ export interface TurnsOptions {
   readonly refuse: Handler;
 }
 
-/** For new requests in one turn of the event loop, in milliseconds. */
+/** For new requests in one turn of the event loop, in milliseconds; and as long again for refusals. */
 const sliceMs = 2;
 /** A line that was not empty for so many turns is an overload, and not a burst. */
 const overloadTurns = 50;
-/** In an overload, a request that has waited longer is refused, unless the line is short. */
+/** In an overload, a request that has waited longer is refused, if its client has more than its share of the line. */
 const mostWaitMs = 50;
-/** A line of so many is never an overload: so many busy clients together may wait for each other. */
+/** A line of so many is never an overload: so many busy clients together may wait for each other. Each client has its share of it. */
 const shortLine = 64;
 
 /** A request that waits in line. */
@@ -50,14 +50,23 @@ export function createTurns({ isUrgent, clientOf, refuse }: TurnsOptions): Stage
 
     function endTurn(): void {
       isBegun = false;
-      turns = line.size === 0 ? 0 : turns + 1;
-      if (turns === 0) return;
+      if (line.size === 0) return;
+      turns += 1;
+      if (turns > overloadTurns) refuseSome();
       beginSlice();
-      const latest = performance.now() - mostWaitMs;
-      const isOver = ({ since }: Waiting) => since < latest && line.size > shortLine;
-      if (turns > overloadTurns) for (const each of line.takeWhile(isOver)) each.leave(refuse);
       do line.take()?.leave(next);
       while (line.size > 0 && performance.now() < sliceEnd);
+      if (line.size === 0) turns = 0;
+    }
+
+    function refuseSome(): void {
+      const startedAt = performance.now();
+      const isOver = ({ since }: Waiting, ofClient: number) =>
+        startedAt - since > mostWaitMs && ofClient > shortLine / line.clients;
+      for (const waiting of line.takeWhile(isOver)) {
+        waiting.leave(refuse);
+        if (performance.now() - startedAt > sliceMs) return;
+      }
     }
 
     return (request, response) => {

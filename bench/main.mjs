@@ -1,18 +1,10 @@
 // npm run bench [-- --gate] [--only <workload>] [--rounds <number>] [--quick]
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { runOnBenchNode } from './lib/bench-node.mjs';
 
-const here = new URL('.', import.meta.url).pathname;
-const manifest = JSON.parse(readFileSync(`${here}package.json`, 'utf8'));
-const node = `${here}node_modules/node/bin/node`;
-if (!existsSync(node)) execFileSync('npm', ['ci', '--prefix', here], { stdio: 'inherit' });
-// Everything is measured on the Node of bench/package.json, whichever starts this program.
-if (process.versions.node !== manifest.dependencies.node) {
-  const { status } = spawnSync(node, process.argv.slice(1), { stdio: 'inherit' });
-  process.exit(status ?? 1);
-}
+runOnBenchNode();
 // Only now: these need what is installed, and Node 24.
 const { plot } = await import('./lib/plot.mjs');
 const { settle, start } = await import('./lib/processes.mjs');
@@ -22,6 +14,7 @@ const { scenes } = await import('./lib/scenes.mjs');
 const { runSteady } = await import('./lib/steady.mjs');
 const { steady } = await import('./lib/workloads.mjs');
 
+const here = new URL('.', import.meta.url).pathname;
 const { values } = parseArgs({
   options: {
     gate: { type: 'boolean', default: false },

@@ -3,11 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { embeddings, flagship } from './lib/answer.mjs';
+import { runOnBenchNode } from './lib/bench-node.mjs';
 import { Connection } from './lib/load.mjs';
 import { mixedOf, mixedTitle, request } from './lib/mixed.mjs';
 import { settle, start } from './lib/processes.mjs';
 import { startFlags, variants } from './lib/variants.mjs';
 
+runOnBenchNode();
 const [seconds, timesCapacity, mostConnections, serviceMs] = [15, 10, 1_000, 20];
 /** The limits adapt in the first seconds of an overload. */
 const adaptingSeconds = 2;

@@ -127,7 +127,8 @@ class HttpStream implements OperationHost {
       const [before, after] = this.#format.frame(undefined);
       this.#send([`${before}{"errors":${error.errors}}${after}`]);
     }
-    this.#send([this.#format.complete]);
+    // Never refused for want of memory: with the response destroyed, the client would lose the results that are still on their way.
+    this.#send([this.#format.complete], false);
     this.end();
   }
 

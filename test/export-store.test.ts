@@ -78,9 +78,10 @@ async function folder(): Promise<string> {
 async function redisAt(...urls: readonly string[]) {
   const client = connectRedis(urls, () => {});
   cleanups.push(() => client.disconnect());
-  // Megabytes take long on a busy machine. A Cluster opens its connections later, with these options.
-  const options = client instanceof Redis ? client.options : client.options.redisOptions;
-  Object.assign(options ?? {}, { commandTimeout: 10_000 });
+  // Megabytes take long on a busy machine.
+  const allowTime = (node: Redis) => Object.assign(node.options, { commandTimeout: 10_000 });
+  if (client instanceof Redis) allowTime(client);
+  else client.on('+node', allowTime);
   if (client.status !== 'ready') await new Promise(resolve => client.once('ready', resolve));
   return client;
 }

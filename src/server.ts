@@ -2,7 +2,6 @@ import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
-import { AcceptedScopes } from './auth/accepted-scopes.js';
 import type { Scope } from './auth/credentials.js';
 import type { Config } from './config/config.js';
 import type { Reloadable } from './config/reloadable.js';
@@ -48,7 +47,7 @@ export interface ServerSeams {
 }
 
 /** What the server is made of. */
-interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations'> {
+interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'generations' | 'acceptedScopes'> {
   readonly config: Config;
   readonly schema: GraphQLSchema;
   /** The trusted documents; empty without a manifest. */
@@ -77,6 +76,7 @@ export interface BuiltServer {
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. */
 export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const { config, schema, documents, services, metrics, log, tracing, connections, demoKey, isClosing, seams } = deps;
+  const { acceptedScopes } = deps;
   const { telemetry } = services;
   const { introspection } = config;
   const explains = config.explain ?? false;
@@ -99,7 +99,6 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     fallback: demoKey === undefined ? undefined : { kind: 'apiKey', secret: new Secret(demoKey) },
     origins: config.corsOrigins,
   });
-  const acceptedScopes = new AcceptedScopes();
   const requestTelemetry = createRequestTelemetry({
     log,
     telemetry,

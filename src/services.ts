@@ -1,5 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Dispatcher } from 'undici';
+import { AcceptedScopes } from './auth/accepted-scopes.js';
 import { createScoper } from './auth/scope.js';
 import { createSealer } from './auth/seal.js';
 import type { Teams } from './auth/teams.js';
@@ -61,6 +62,7 @@ export interface BuiltServices {
   /** Undefined: there is no Redis. */
   readonly shared: SharedStore | undefined;
   readonly generations: Generations;
+  readonly acceptedScopes: AcceptedScopes;
   /** Waits for running exports and polls, and closes every connection. */
   close(): Promise<void>;
 }
@@ -68,7 +70,8 @@ export interface BuiltServices {
 /** Builds everything that lives as long as the process, below the server, in the order of dependence. */
 export async function createServices(config: Config, deps: ServicesDeps): Promise<BuiltServices> {
   const { schema, teams, telemetry, tracing, seams } = deps;
-  const upstream = createUpstream(config.upstream, telemetry, seams.wire, tracing);
+  const acceptedScopes = new AcceptedScopes();
+  const upstream = createUpstream(config.upstream, telemetry, acceptedScopes, seams.wire, tracing);
   const urls = config.redis?.map(url => url.reveal());
   const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
   redis?.on('ready', () => telemetry.redisWorks('connect'));
@@ -131,6 +134,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     services,
     shared,
     generations,
+    acceptedScopes,
     async close() {
       await exports.idle();
       await polling.close();

@@ -6,6 +6,7 @@ import { localGenerations } from '../src/data/cache/generations.js';
 import { noPurges } from '../src/data/cache/purges.js';
 import { MemoryTier } from '../src/data/cache/tiers.js';
 import { createReader, type Read } from '../src/data/reader.js';
+import type { Reply } from '../src/data/upstream/reply.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
 import { placedRecords } from '../src/data/upstream/schema-drift.js';
 import type { Upstream } from '../src/data/upstream/upstream.js';
@@ -21,7 +22,8 @@ test('a value from memory is not parsed again, and still names the records that 
   let parsed = 0;
   const telemetry: Telemetry = { ...silentTelemetry, drift: field => drifted.push(field) };
   const upstream = {
-    send: async () => ({ status: 200, headers: {}, body: Buffer.from('[{"id":"t-1"},{"no":"id"}]') }),
+    send: async (_: unknown, __: unknown, read: (reply: Reply) => unknown) =>
+      read({ status: 200, headers: {}, body: Buffer.from('[{"id":"t-1"},{"no":"id"}]') }),
   } as unknown as Upstream;
   const cache = new Cache({ memory: new MemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
   const read: Read<unknown> = {

@@ -4,10 +4,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Dispatcher } from 'undici';
+import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/secret.js';
 import { ByteBudget, Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
-import type { Reply } from '../src/data/upstream/reply.js';
+import { type Reply, unread } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
@@ -45,7 +46,12 @@ function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections 
     ...silentTelemetry,
     upstreamCall: ({ outcome, status }) => outcomes.push(`${outcome} ${status}`),
   };
-  const upstream = createUpstream({ base, api, dev: undefined, timeoutMs, connections }, telemetry, wire);
+  const upstream = createUpstream(
+    { base, api, dev: undefined, timeoutMs, connections },
+    telemetry,
+    new AcceptedScopes(),
+    wire,
+  );
   cleanups.push(() => upstream.close());
   const metadata = new ResponseMetadata();
   return {
@@ -56,17 +62,20 @@ function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections 
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true, ...part },
         { credential: apiKey, scope: scopeOf('one'), metadata },
+        unread,
         signal,
       ),
     readAs: (name: string, path = '/thing') =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true },
         { credential: apiKey, scope: scopeOf(name), metadata: new ResponseMetadata() },
+        unread,
       ),
     write: (path = '/thing', signal?: AbortSignal) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'POST', path, body: { a: 1 }, safe: false },
         { credential: apiKey, scope: scopeOf('one'), metadata },
+        unread,
         signal,
       ),
   };
@@ -174,7 +183,7 @@ describe('what goes over the wire', () => {
     const { upstream, metadata } = upstreamAt(`${service.origin}/v1`);
     const query = new URLSearchParams({ a: '1' });
     const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', query, safe: true } as const;
-    await upstream.send(request, { credential, metadata });
+    await upstream.send(request, { credential, metadata }, unread);
     expect(headers).toMatchObject(expected);
     const ways = ['x-api-key', 'authorization', 'cookie'].filter(name => name in headers);
     expect(ways).toEqual(Object.keys(expected));
@@ -793,6 +802,69 @@ describe('a body', () => {
     const third = send();
     parts[2]?.();
     expect((await third).status).toBe(200);
+  });
+});
+
+describe('replies that take long to read', () => {
+  const slowly = (reply: Reply) => {
+    const until = performance.now() + 15;
+    while (performance.now() < until);
+    return reply.status;
+  };
+  /** A wire that answers all calls so far at once, in one turn of the event loop. */
+  function wireThatAnswersAtOnce() {
+    const waiting: (() => void)[] = [];
+    const wire = {
+      dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
+        const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
+        handler.onRequestStart?.(controller, {});
+        waiting.push(() => {
+          handler.onResponseStart?.(controller, 200, {});
+          handler.onResponseEnd?.(controller, {});
+        });
+        return true;
+      },
+      close: async () => {},
+    } as unknown as Dispatcher;
+    return { wire, waiting, answer: () => waiting.splice(0).forEach(end => void end()) };
+  }
+
+  test('are read one in each turn of the event loop, and hold their slots until then', async () => {
+    const { wire, waiting, answer } = wireThatAnswersAtOnce();
+    const { upstream, metadata } = upstreamAt('http://127.0.0.1:9', { wire, connections: 4 });
+    let count = 0;
+    const calls = times(5, async () => {
+      const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', safe: true } as const;
+      await upstream.send(request, { credential: apiKey, metadata }, slowly);
+      count += 1;
+    });
+    await nextTurn();
+    expect(waiting).toHaveLength(4);
+    answer();
+    const read: number[] = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      await nextTurn();
+      read.push(count);
+    }
+    // The first is read as it comes.
+    expect(read).toEqual([2, 3, 4]);
+    expect(waiting).toHaveLength(1);
+    answer();
+    await Promise.all(calls);
+  });
+
+  test('are not read once their caller has gone', async () => {
+    const { wire, answer } = wireThatAnswersAtOnce();
+    const { upstream, metadata } = upstreamAt('http://127.0.0.1:9', { wire });
+    const abort = new AbortController();
+    const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', safe: true } as const;
+    const calls = times(3, () => upstream.send(request, { credential: apiKey, metadata }, slowly, abort.signal));
+    await nextTurn();
+    answer();
+    abort.abort();
+    const results = await Promise.allSettled(calls);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+    expect(await failureOf(calls[2] as Promise<unknown>)).toBeInstanceOf(Abandoned);
   });
 });
 

@@ -9,7 +9,7 @@ import { keysOf, lastOf, marketTag, type ScopedKey } from './cache/keys.js';
 import type { Lifetime, Loaded, Lookup, LookupResult } from './cache/lookup.js';
 import type { Purges } from './cache/purges.js';
 import { reportInvalidBody } from './upstream/call-errors.js';
-import { forbidsCaching, parseReply, replyText } from './upstream/reply.js';
+import { forbidsCaching, parseReply, type Reply, replyText } from './upstream/reply.js';
 import { pathAndQuery, type RequestAuth, requestLine, type UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
@@ -94,21 +94,25 @@ async function fetchRead(
 ): Promise<Loaded<CachedValue, unknown>> {
   const { request, parse, pieces } = read;
   const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
-  try {
-    const reply = await upstream.send(request, auth, signal);
+  const readReply = (reply: Reply) => {
     const text = replyText(reply, request);
     auth.metadata.claim?.reserveForParsing(text.length);
     const body = parseReply(text);
-    const { value, embeddings } =
+    const parsed =
       pieces === undefined
         ? parseLenient(() => parse(body), schemaDrift)
-        : await parsePieces(read, pieces(body), schemaDrift);
+        : parsePieces(read, pieces(body), schemaDrift);
+    return { parsed, bytes: text.length, noStore: forbidsCaching(reply) };
+  };
+  try {
+    const { parsed, bytes, noStore } = await upstream.send(request, auth, readReply, signal);
+    const { value, embeddings } = await parsed;
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return {
       value: { value, skipped: schemaDrift.skipped },
-      bytes: text.length,
+      bytes,
       embeddings: request.vectors?.wanted ? embeddings : undefined,
-      noStore: forbidsCaching(reply),
+      noStore,
     };
   } catch (error) {
     reportInvalidBody(telemetry, request, error);

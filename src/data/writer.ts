@@ -3,7 +3,7 @@ import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { marketTag } from './cache/keys.js';
 import { reportInvalidBody } from './upstream/call-errors.js';
-import { parseReply, replyText } from './upstream/reply.js';
+import { parseReply, replyText, unread } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
@@ -44,7 +44,7 @@ export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: R
       };
       const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
       try {
-        const reply = await upstream.send(request, auth);
+        const reply = await upstream.send(request, auth, unread);
         await invalidate();
         const value = parseLenient(() => parse(() => parseReply(replyText(reply, request))), schemaDrift);
         for (const field of schemaDrift.fields) telemetry.drift(field);

@@ -5,7 +5,7 @@ const longestMs = 10;
 
 let spentMs = 0;
 let isScheduled = false;
-const waiting: (() => void)[] = [];
+const waiting: { readonly since: number; run(): void }[] = [];
 
 /**
  * Runs a short piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
@@ -14,14 +14,23 @@ const waiting: (() => void)[] = [];
 export function runYielding<T>(work: () => T): MaybePromise<T> {
   if (spentMs < longestMs && waiting.length === 0) return timed(work);
   return new Promise((resolve, reject) => {
-    waiting.push(() => {
-      try {
-        resolve(timed(work));
-      } catch (error) {
-        reject(error);
-      }
+    waiting.push({
+      since: performance.now(),
+      run() {
+        try {
+          resolve(timed(work));
+        } catch (error) {
+          reject(error);
+        }
+      },
     });
   });
+}
+
+/** How long the oldest piece of work has waited for its turn, in milliseconds; 0 where none waits. */
+export function yieldedMs(): number {
+  const [oldest] = waiting;
+  return oldest === undefined ? 0 : performance.now() - oldest.since;
 }
 
 function timed<T>(work: () => T): T {
@@ -41,6 +50,6 @@ function nextTurn(): void {
   while (spentMs < longestMs) {
     const piece = waiting.shift();
     if (piece === undefined) return;
-    piece();
+    piece.run();
   }
 }

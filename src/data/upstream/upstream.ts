@@ -1,8 +1,10 @@
 import type { Dispatcher } from 'undici';
-import { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { Backlog, Waiter } from '../../lib/bulkhead.js';
+import type { MaybePromise } from '../../lib/maybe-promise.js';
+import { runYielding } from '../../lib/run-yielding.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -28,11 +30,14 @@ export interface Upstream {
   /**
    * Makes one call: it waits in the bulkhead, has one deadline over everything, is guarded by the circuit breaker of its endpoint family,
    * and is retried once if the request is safe.
+   * @param read reads a reply of status 200-299. Replies that take long to read wait for each other, so that each turn of the event loop stays short. The
+   *   call keeps its slot of the bulkhead until its reply is read: no more bodies wait in memory than there are slots.
    * @param signal aborts when the caller no longer needs the reply. Without one the call runs to its end.
-   * @returns a reply of status 200-299.
-   * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; Abandoned if the signal aborted.
+   * @returns what `read` returns.
+   * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; Abandoned if the signal
+   *   aborted; and what `read` throws.
    */
-  send(request: UpstreamRequest, auth: CallAuth, signal?: AbortSignal): Promise<Reply>;
+  send<T>(request: UpstreamRequest, auth: CallAuth, read: (reply: Reply) => T, signal?: AbortSignal): Promise<T>;
   /** The open circuit breakers of each endpoint family that was called. */
   openBreakers(): OpenBreakers[];
   /** The calls that wait for connections, of each origin. */
@@ -41,12 +46,14 @@ export interface Upstream {
 }
 
 /**
+ * @param acceptedScopes learns under which scopes the service answers.
  * @param wire takes the place of the connection pools: the seam where a test fakes the service.
  * @param tracing undefined turns tracing off.
  */
 export function createUpstream(
   options: UpstreamOptions,
   telemetry: Telemetry,
+  acceptedScopes: AcceptedScopes,
   wire?: Dispatcher,
   tracing?: Tracing,
 ): Upstream {
@@ -54,7 +61,7 @@ export function createUpstream(
   const breakers = new Map<string, Breaker>();
   const deps = {
     retryBudget: new RetryBudget(),
-    acceptedScopes: new AcceptedScopes(),
+    acceptedScopes,
     telemetry,
     tracing,
     timeoutMs: options.timeoutMs,
@@ -69,11 +76,11 @@ export function createUpstream(
   }
 
   return {
-    async send(request, auth, signal) {
+    async send(request, auth, read, signal) {
       const origin = origins.to(request.address);
       const breaker = breakerOf(request.family).of(auth.scope);
       return new Promise((resolve, reject) => {
-        new Call(deps, { request, auth, origin, breaker, signal }, resolve, reject).begin();
+        new Call(deps, { request, auth, read, origin, breaker, signal }, resolve, reject).begin();
       });
     },
     openBreakers: () =>
@@ -94,9 +101,10 @@ interface CallDeps {
 }
 
 /** What one call is about. */
-interface CallTarget {
+interface CallTarget<T> {
   readonly request: UpstreamRequest;
   readonly auth: CallAuth;
+  readonly read: (reply: Reply) => T;
   readonly origin: Origin;
   readonly breaker: ScopeBreaker;
   /** Aborts when the caller no longer needs the reply. */
@@ -127,11 +135,11 @@ const retryPauseMs = { min: 20, max: 120 };
  * One upstream call: it waits in the bulkhead, passes the breaker, and is sent, up to two times. It is an object with callbacks because
  * hundreds of calls are in progress at a time, and promises, closures and signals for each step cost too much (docs/decisions/0055-upstream-call.md).
  */
-export class Call implements Waiter, ExchangeListener {
+export class Call<T> implements Waiter, ExchangeListener {
   readonly #deps: CallDeps;
-  readonly #target: CallTarget;
-  readonly #resolve: (reply: Reply) => void;
-  readonly #reject: (error: Error) => void;
+  readonly #target: CallTarget<T>;
+  readonly #resolve: (result: MaybePromise<T>) => void;
+  readonly #reject: (error: unknown) => void;
   #state: State = { name: 'queued' };
   /** Whose turn it takes: that of its scope, or that of all scopes that the service has not accepted yet, because anyone can make up keys. */
   readonly client: Scope | 'unknown' | undefined;
@@ -139,8 +147,13 @@ export class Call implements Waiter, ExchangeListener {
   #mayRetry: boolean;
   #deadline: NodeJS.Timeout | undefined;
 
-  /** @param resolve takes a reply of status 200-299. @param reject takes what `Upstream.send` throws. */
-  constructor(deps: CallDeps, target: CallTarget, resolve: (reply: Reply) => void, reject: (error: Error) => void) {
+  /** @param resolve takes what `read` returns. @param reject takes what `Upstream.send` throws. */
+  constructor(
+    deps: CallDeps,
+    target: CallTarget<T>,
+    resolve: (result: MaybePromise<T>) => void,
+    reject: (error: unknown) => void,
+  ) {
     this.#deps = deps;
     this.#target = target;
     this.#resolve = resolve;
@@ -162,7 +175,7 @@ export class Call implements Waiter, ExchangeListener {
 
   /** The signal has aborted. */
   handleEvent(): void {
-    this.abort(new Abandoned('The caller no longer needs the reply'));
+    this.abort(abandoned());
   }
 
   /** Ends the call early, in whatever state it is. */
@@ -231,16 +244,15 @@ export class Call implements Waiter, ExchangeListener {
   }
 
   onReply(reply: Reply): void {
-    const [state, { request, auth, breaker, origin }, { telemetry }] = [this.#state, this.#target, this.#deps];
+    const [state, { request, auth, breaker }, { telemetry }] = [this.#state, this.#target, this.#deps];
     if (state.name !== 'sending') return;
     this.#record(state, reply.status);
     if (reply.status >= 200 && reply.status <= 299) {
       serviceWorks(telemetry, request);
       if (auth.scope !== undefined) this.#deps.acceptedScopes.add(auth.scope);
       breaker.leave(state.isTrial);
-      origin.bulkhead.leave();
       this.#release();
-      this.#resolve(reply);
+      this.#read(reply);
       return;
     }
     const refusal = errorOfReply(reply, request);
@@ -250,6 +262,23 @@ export class Call implements Waiter, ExchangeListener {
     }
     reportRefusal(telemetry, request, refusal);
     this.#failAttempt(state, refusal);
+  }
+
+  #read(reply: Reply): void {
+    const { read, signal, origin } = this.#target;
+    const work = () => {
+      try {
+        if (signal?.aborted) throw abandoned();
+        return read(reply);
+      } finally {
+        origin.bulkhead.leave();
+      }
+    };
+    try {
+      this.#resolve(runYielding(work));
+    } catch (error) {
+      this.#reject(error);
+    }
   }
 
   onBroken(error: BrokenExchange): void {
@@ -307,7 +336,9 @@ export class Call implements Waiter, ExchangeListener {
   }
 }
 
-function expire(call: Call, timeoutMs: number): void {
+const abandoned = () => new Abandoned('The caller no longer needs the reply');
+
+function expire(call: Pick<Call<unknown>, 'abort'>, timeoutMs: number): void {
   call.abort(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
 }
 

@@ -1,5 +1,5 @@
 import { getSetCookies, Headers } from 'undici';
-import { parseReply, type Reply, replyText } from '../../data/upstream/reply.js';
+import { parseReply, type Reply, replyText, unread } from '../../data/upstream/reply.js';
 import type { UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
 import type { Write } from '../../data/writer.js';
@@ -46,7 +46,7 @@ export async function signIn(
     argument: 'input',
     safe: false,
   } as const;
-  const reply = await upstream.send(request, { metadata }).catch(error => {
+  const reply = await upstream.send(request, { metadata }, unread).catch(error => {
     throw refuses(error) ? new SignInFailed() : error;
   });
   const cookies = cookiesOf(reply);

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Backlog } from '../../lib/bulkhead.js';
+import { yieldedMs } from '../../lib/run-yielding.js';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
@@ -20,9 +21,9 @@ export interface ConcurrencyLimit {
   close(): void;
 }
 
-/** Measures the event loop. A test can replace it. */
+/** Measures how long work waits for the processor. A test can replace it. */
 export interface DelayProbe {
-  /** The mean delay since the last time, in milliseconds. */
+  /** In milliseconds: the mean delay of the event loop since the last time, or how long the oldest reply waits to be read, whichever is longer. */
   delayMs(): number;
   close(): void;
 }
@@ -48,7 +49,7 @@ const resolutionMs = 10;
 /** Where the limit begins, and where it returns to when there is little to do: a page may send many requests at once. */
 const initial = 256;
 /** So few operations are never an overload: another process may delay them. */
-const least = 4;
+const least = 6;
 /**
  * The limit shrinks if both are exceeded in two samples in a row. A burst is over sooner. Calls to a slow service wait long where few do, and many calls to
  * a quick one wait for a short time.
@@ -63,7 +64,7 @@ const mostBeyond = 0.25;
 /** Starts the limit. It is adjusted ten times a second. */
 export function createConcurrencyLimit(
   { backlogs, targetDelayMs, most }: ConcurrencyBounds,
-  probe: DelayProbe = eventLoopDelay(),
+  probe: DelayProbe = processorDelay(),
 ): ConcurrencyLimit {
   const runningOf = new Map<string, number>();
   let limit = Math.min(initial, most);
@@ -147,7 +148,7 @@ function excessOf({ perSlot, milliseconds }: Backlog): number {
   return Math.min(perSlot / mostBacklog.perSlot, milliseconds / mostBacklog.milliseconds);
 }
 
-function eventLoopDelay(): DelayProbe {
+function processorDelay(): DelayProbe {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
   let [count, total] = [0, 0];
@@ -157,8 +158,9 @@ function eventLoopDelay(): DelayProbe {
       const [countBefore, totalBefore] = [count, total];
       count = delay.count;
       total = count === 0 ? 0 : delay.mean * count;
-      if (count === countBefore) return 0;
-      return (total - totalBefore) / (count - countBefore) / 1_000_000 - resolutionMs;
+      const turns = count - countBefore;
+      const turnMs = turns === 0 ? 0 : (total - totalBefore) / turns / 1_000_000 - resolutionMs;
+      return Math.max(turnMs, yieldedMs());
     },
     close: () => void delay.disable(),
   };

@@ -145,11 +145,11 @@ describe('the limit of operations at once', () => {
     expect(begin('d')).toHaveLength(0);
   });
 
-  test('shrinks while work waits too long for the processor, at most by half in a sample, and never below 6', () => {
+  test('shrinks while work waits too long for the processor, at most by half in a sample, and never below 8', () => {
     expect(begin('a')).toHaveLength(256);
     expect(afterSamples(1, 25)).toBe(205);
     expect(afterSamples(1, 1_000)).toBe(102);
-    expect(afterSamples(20, 1_000)).toBe(6);
+    expect(afterSamples(20, 1_000)).toBe(8);
   });
 
   test('shrinks while many upstream calls wait long for connections in two samples in a row, and not for a burst', () => {
@@ -170,7 +170,7 @@ describe('the limit of operations at once', () => {
   });
 
   test('does not shrink where little runs: another process may have the processor', () => {
-    begin('a', 6);
+    begin('a', 8);
     expect(afterSamples(10, 5_000)).toBe(256);
   });
 

@@ -49,7 +49,7 @@ const resolutionMs = 10;
 /** Where the limit begins, and where it returns to when there is little to do: a page may send many requests at once. */
 const initial = 256;
 /** So few operations are never an overload: another process may delay them. */
-const least = 6;
+const least = 8;
 /**
  * The limit shrinks if both are exceeded in two samples in a row. A burst is over sooner. Calls to a slow service wait long where few do, and many calls to
  * a quick one wait for a short time.

@@ -57,7 +57,8 @@ interface RequestLimitsDeps {
 
 const retryOverloadSeconds = 1;
 const overloaded = new Overloaded();
-const overloadedBody = Buffer.from(JSON.stringify(gatewayErrorBody(overloaded)));
+/** ASCII. Node sends a text in one piece with the headers. */
+const overloadedBody = JSON.stringify(gatewayErrorBody(overloaded));
 const overloadedHeaders: HeaderList = Object.entries({
   ...safeHeaders,
   'content-type': 'application/json; charset=utf-8',

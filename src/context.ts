@@ -225,7 +225,7 @@ function createLoaders(services: Services, auth: RequestAuth): Loaders {
   return {
     events: createEventsLoaders(reader, events, eventStatisticsLimit, lifetimes),
     markets: createMarketsLoaders(reader, lifetimes),
-    companies: createCompaniesLoaders(reader, lifetimes),
+    companies: createCompaniesLoaders(reader, lifetimes, auth.scope),
     discovery: createDiscoveryLoaders(reader, lifetimes),
   };
 }

@@ -84,7 +84,7 @@ function plainlySorted(companies: readonly CompanyRecord[], { field, direction }
 const loadersOf = (all: readonly CompanyRecord[]) => {
   const reader = { read: () => all } as unknown as Reader;
   const lifetime = { maxAge: 0, grace: 0, absent: 0 };
-  return createCompaniesLoaders(reader, { companies: lifetime, esg: lifetime });
+  return createCompaniesLoaders(reader, { companies: lifetime, esg: lifetime }, undefined);
 };
 
 test('a prepared filter selects the companies that the schema describes', () => {

@@ -829,42 +829,89 @@ describe('replies that take long to read', () => {
     return { wire, waiting, answer: () => waiting.splice(0).forEach(end => void end()) };
   }
 
-  test('are read one in each turn of the event loop, and hold their slots until then', async () => {
+  const get = { family: 'f', address: 'base', method: 'GET', path: '/thing', safe: true } as const;
+  function upstreamThatAnswersAtOnce(connections: number) {
     const { wire, waiting, answer } = wireThatAnswersAtOnce();
-    const { upstream, metadata } = upstreamAt('http://127.0.0.1:9', { wire, connections: 4 });
+    const { upstream, metadata } = upstreamAt('http://127.0.0.1:9', { wire, connections });
+    const send = (
+      name: string,
+      read: (reply: Reply) => unknown,
+      signal?: AbortSignal,
+      request: UpstreamRequest = get,
+    ) => upstream.send(request, { credential: apiKey, scope: scopeOf(name), metadata }, read, signal);
+    return { send, waiting, answer };
+  }
+
+  test('are read one in each turn of the event loop, and hold their slots until then', async () => {
+    const { send, waiting, answer } = upstreamThatAnswersAtOnce(4);
     let count = 0;
-    const calls = times(5, async () => {
-      const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', safe: true } as const;
-      await upstream.send(request, { credential: apiKey, metadata }, slowly);
+    const calls = times(8, async () => {
+      await send('one', slowly);
       count += 1;
     });
     await nextTurn();
     expect(waiting).toHaveLength(4);
     answer();
-    const read: number[] = [];
+    const seen: number[][] = [];
     for (let turn = 0; turn < 3; turn += 1) {
       await nextTurn();
-      read.push(count);
+      seen.push([count, waiting.length]);
     }
-    // The first is read as it comes.
-    expect(read).toEqual([2, 3, 4]);
-    expect(waiting).toHaveLength(1);
+    // The first is read as it comes. Each that is read lets another call begin.
+    expect(seen).toEqual([
+      [2, 2],
+      [3, 3],
+      [4, 4],
+    ]);
     answer();
     await Promise.all(calls);
   });
 
-  test('are not read once their caller has gone', async () => {
-    const { wire, answer } = wireThatAnswersAtOnce();
-    const { upstream, metadata } = upstreamAt('http://127.0.0.1:9', { wire });
+  test('of one client do not hold up those of another, nor the outcome of a write', async () => {
+    const { send, answer } = upstreamThatAnswersAtOnce(8);
+    const order: string[] = [];
+    const ask = async (name: string, request?: UpstreamRequest) => {
+      await send(name, slowly, undefined, request);
+      order.push(name);
+    };
+    const calls = [
+      ...times(4, () => ask('heavy')),
+      ask('quiet'),
+      ask('writer', { ...get, method: 'POST', safe: false }),
+    ];
+    await nextTurn();
+    answer();
+    await Promise.all(calls);
+    expect(order).toEqual(['heavy', 'writer', 'heavy', 'quiet', 'heavy', 'heavy']);
+  });
+
+  test('end early and give their slots back when their caller has gone, and are not read', async () => {
+    const { send, waiting, answer } = upstreamThatAnswersAtOnce(3);
     const abort = new AbortController();
-    const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', safe: true } as const;
-    const calls = times(3, () => upstream.send(request, { credential: apiKey, metadata }, slowly, abort.signal));
+    const calls = times(3, () => send('one', slowly, abort.signal));
+    const next = send('one', slowly);
     await nextTurn();
     answer();
     abort.abort();
     const results = await Promise.allSettled(calls);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
     expect(await failureOf(calls[2] as Promise<unknown>)).toBeInstanceOf(Abandoned);
+    expect(waiting).toHaveLength(1);
+    answer();
+    expect(await next).toBe(200);
+  });
+
+  test('that cannot be read fail their calls, and give their slots back', async () => {
+    const { send, answer } = upstreamThatAnswersAtOnce(2);
+    const fails = () => {
+      throw new Error('It is not what the specification promises');
+    };
+    const calls = Promise.allSettled([send('one', slowly), ...times(2, () => send('one', fails))]);
+    await nextTurn();
+    answer();
+    await nextTurn();
+    answer();
+    expect((await calls).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
   });
 });
 

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
+import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
+import { runYielding } from '../lib/run-yielding.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
@@ -74,11 +76,12 @@ async function parsePieces(
   { parse }: AnyRead,
   pieces: readonly unknown[],
   schemaDrift: SchemaDrift,
+  client: Scope | undefined,
 ): Promise<Parsed<unknown, unknown>> {
   const values: unknown[] = [];
+  await nextTurn();
   for (const piece of pieces) {
-    await nextTurn();
-    const { value } = parseLenient(() => parse(piece), schemaDrift);
+    const { value } = await runYielding(client, () => parseLenient(() => parse(piece), schemaDrift));
     values.push(...(value as readonly unknown[]));
   }
   await nextTurn();
@@ -101,7 +104,7 @@ async function fetchRead(
     const parsed =
       pieces === undefined
         ? parseLenient(() => parse(body), schemaDrift)
-        : parsePieces(read, pieces(body), schemaDrift);
+        : parsePieces(read, pieces(body), schemaDrift, auth.scope);
     return { parsed, bytes: text.length, noStore: forbidsCaching(reply) };
   };
   try {

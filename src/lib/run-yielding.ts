@@ -1,20 +1,28 @@
+import { FairQueue } from './fair-queue.js';
 import type { MaybePromise } from './maybe-promise.js';
 
-/** How long `runYielding` may block one turn of the event loop, in milliseconds. */
+/** Once such work has taken so many milliseconds of a turn of the event loop, no further piece of it begins in this turn. */
 const longestMs = 10;
+
+/** A piece of work that waits. */
+interface Piece {
+  readonly since: number;
+  run(): void;
+}
 
 let spentMs = 0;
 let isScheduled = false;
-const waiting: { readonly since: number; run(): void }[] = [];
+const waiting = new FairQueue<Piece>(1);
 
 /**
- * Runs a short piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
+ * Runs a piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
  * then handled in between.
+ * @param client whose work it is: clients take turns.
  */
-export function runYielding<T>(work: () => T): MaybePromise<T> {
-  if (spentMs < longestMs && waiting.length === 0) return timed(work);
+export function runYielding<T>(client: string | undefined, work: () => T): MaybePromise<T> {
+  if (spentMs < longestMs && waiting.size === 0) return timed(work);
   return new Promise((resolve, reject) => {
-    waiting.push({
+    waiting.add(client, {
       since: performance.now(),
       run() {
         try {
@@ -27,10 +35,12 @@ export function runYielding<T>(work: () => T): MaybePromise<T> {
   });
 }
 
-/** How long the oldest piece of work has waited for its turn, in milliseconds; 0 where none waits. */
+/** How long the oldest piece of work has waited, in milliseconds; 0 where none waits. */
 export function yieldedMs(): number {
-  const [oldest] = waiting;
-  return oldest === undefined ? 0 : performance.now() - oldest.since;
+  const now = performance.now();
+  let longest = 0;
+  for (const { since } of waiting.heads()) longest = Math.max(longest, now - since);
+  return longest;
 }
 
 function timed<T>(work: () => T): T {
@@ -48,7 +58,7 @@ function nextTurn(): void {
   spentMs = 0;
   isScheduled = false;
   while (spentMs < longestMs) {
-    const piece = waiting.shift();
+    const piece = waiting.take();
     if (piece === undefined) return;
     piece.run();
   }

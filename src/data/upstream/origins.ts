@@ -22,6 +22,8 @@ export interface UpstreamOptions {
 /** One address of the service. Addresses of the same origin share connections and bulkhead. */
 export interface Origin {
   readonly bulkhead: Bulkhead;
+  /** Of the bodies that wait to be read, from all origins. */
+  readonly unreadBytes: ByteBudget;
   /** How much the reply to a request may hold. */
   limitsOf(request: UpstreamRequest): ReplyLimits;
   /** Sends a request over one of its connections. `dispatch` rather than undici's `request`, because no stream is needed. */
@@ -31,7 +33,7 @@ export interface Origin {
 }
 
 const waitingPerConnection = 32;
-/** In bytes, for the bodies of all replies that are being received, from all origins. A small heap allows fewer: the bodies are parsed there. */
+/** In bytes, for the bodies of all replies that are being received, from all origins, and as many for those that wait to be read. A small heap allows fewer: the bodies are parsed there. */
 const receiveBudgetBytes = Math.min(heapLimit / 8, 256 * 1024 * 1024);
 
 /** The environment variable that sets an address. */
@@ -49,6 +51,7 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
   const pools = new Map<string, { dispatcher: Dispatcher; bulkhead: Bulkhead }>();
   const byAddress = new Map<Address, Origin>();
   const budget = new ByteBudget(receiveBudgetBytes);
+  const unreadBytes = new ByteBudget(receiveBudgetBytes);
 
   function poolOf(origin: string) {
     const found = pools.get(origin);
@@ -76,6 +79,7 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       const { dispatcher, bulkhead } = poolOf(origin);
       const opened: Origin = {
         bulkhead,
+        unreadBytes,
         limitsOf: ({ family }) => ({ bodyBytes: bodyBoundsOf(family).bytes, budget }),
         dispatch: (request, auth, span, exchange) => {
           dispatcher.dispatch(dispatchOptions(request, auth, span, { origin, prefix }), exchange);

@@ -11,7 +11,7 @@ export interface Reply {
   readonly body: Buffer;
 }
 
-/** Leaves a reply as it is, for a caller that reads it later: it is small. */
+/** Leaves a reply as it is, for a caller that reads it later. */
 export const unread = (reply: Reply): Reply => reply;
 
 /** The bounds of a reply's body. */

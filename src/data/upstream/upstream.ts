@@ -3,7 +3,6 @@ import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { Backlog, Waiter } from '../../lib/bulkhead.js';
-import type { MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
@@ -30,8 +29,8 @@ export interface Upstream {
   /**
    * Makes one call: it waits in the bulkhead, has one deadline over everything, is guarded by the circuit breaker of its endpoint family,
    * and is retried once if the request is safe.
-   * @param read reads a reply of status 200-299. Replies that take long to read wait for each other, so that each turn of the event loop stays short. The
-   *   call keeps its slot of the bulkhead until its reply is read: no more bodies wait in memory than there are slots.
+   * @param read reads a reply of status 200-299. Replies that take long to read wait for each other, and clients take turns, so that each turn of the event
+   *   loop stays short. Meanwhile the call keeps its slot of the bulkhead.
    * @param signal aborts when the caller no longer needs the reply. Without one the call runs to its end.
    * @returns what `read` returns.
    * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; Abandoned if the signal
@@ -127,6 +126,8 @@ type State =
   | Sending
   /** Waits before its second attempt. */
   | { readonly name: 'pausing'; readonly timer: NodeJS.Timeout }
+  /** Has its reply, which waits for its turn to be read. */
+  | { readonly name: 'reading' }
   | { readonly name: 'ended' };
 
 const retryPauseMs = { min: 20, max: 120 };
@@ -138,7 +139,7 @@ const retryPauseMs = { min: 20, max: 120 };
 export class Call<T> implements Waiter, ExchangeListener {
   readonly #deps: CallDeps;
   readonly #target: CallTarget<T>;
-  readonly #resolve: (result: MaybePromise<T>) => void;
+  readonly #resolve: (result: T) => void;
   readonly #reject: (error: unknown) => void;
   #state: State = { name: 'queued' };
   /** Whose turn it takes: that of its scope, or that of all scopes that the service has not accepted yet, because anyone can make up keys. */
@@ -148,12 +149,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   #deadline: NodeJS.Timeout | undefined;
 
   /** @param resolve takes what `read` returns. @param reject takes what `Upstream.send` throws. */
-  constructor(
-    deps: CallDeps,
-    target: CallTarget<T>,
-    resolve: (result: MaybePromise<T>) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(deps: CallDeps, target: CallTarget<T>, resolve: (result: T) => void, reject: (error: unknown) => void) {
     this.#deps = deps;
     this.#target = target;
     this.#resolve = resolve;
@@ -175,7 +171,7 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   /** The signal has aborted. */
   handleEvent(): void {
-    this.abort(abandoned());
+    this.abort(new Abandoned('The caller no longer needs the reply'));
   }
 
   /** Ends the call early, in whatever state it is. */
@@ -192,6 +188,10 @@ export class Call<T> implements Waiter, ExchangeListener {
         break;
       case 'pausing':
         clearTimeout(state.timer);
+        this.#end(reason);
+        break;
+      case 'reading':
+        this.#target.origin.bulkhead.leave();
         this.#end(reason);
         break;
       case 'ended':
@@ -251,8 +251,7 @@ export class Call<T> implements Waiter, ExchangeListener {
       serviceWorks(telemetry, request);
       if (auth.scope !== undefined) this.#deps.acceptedScopes.add(auth.scope);
       breaker.leave(state.isTrial);
-      this.#release();
-      this.#read(reply);
+      this.#readSoon(reply);
       return;
     }
     const refusal = errorOfReply(reply, request);
@@ -264,18 +263,27 @@ export class Call<T> implements Waiter, ExchangeListener {
     this.#failAttempt(state, refusal);
   }
 
+  /** Reads a reply when it is its turn. The outcome of a write does not wait, and neither does a body for which there is no memory. */
+  #readSoon(reply: Reply): void {
+    const { request, auth, origin } = this.#target;
+    const bytes = reply.body.length;
+    if (!request.safe || !origin.unreadBytes.take(bytes)) {
+      this.#read(reply);
+      return;
+    }
+    this.#state = { name: 'reading' };
+    void runYielding(auth.scope, () => {
+      origin.unreadBytes.giveBack(bytes);
+      if (this.#state.name === 'reading') this.#read(reply);
+    });
+  }
+
   #read(reply: Reply): void {
-    const { read, signal, origin } = this.#target;
-    const work = () => {
-      try {
-        if (signal?.aborted) throw abandoned();
-        return read(reply);
-      } finally {
-        origin.bulkhead.leave();
-      }
-    };
+    const { read, origin } = this.#target;
+    this.#release();
+    origin.bulkhead.leave();
     try {
-      this.#resolve(runYielding(work));
+      this.#resolve(read(reply));
     } catch (error) {
       this.#reject(error);
     }
@@ -335,8 +343,6 @@ export class Call<T> implements Waiter, ExchangeListener {
     }
   }
 }
-
-const abandoned = () => new Abandoned('The caller no longer needs the reply');
 
 function expire(call: Pick<Call<unknown>, 'abort'>, timeoutMs: number): void {
   call.abort(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));

@@ -1,3 +1,4 @@
+import type { Scope } from '../../auth/credentials.js';
 import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import { BadUserInput } from '../../errors.js';
@@ -18,7 +19,12 @@ export interface Company extends CompanyRecord {
 /** The reads of the companies domain for one request. */
 export type CompaniesLoaders = ReturnType<typeof createCompaniesLoaders>;
 
-export function createCompaniesLoaders(reader: Reader, lifetimes: Readonly<Record<'companies' | 'esg', Lifetime>>) {
+/** @param client whose requests they are: clients take turns in computing lists. */
+export function createCompaniesLoaders(
+  reader: Reader,
+  lifetimes: Readonly<Record<'companies' | 'esg', Lifetime>>,
+  client: Scope | undefined,
+) {
   const all = (marketId: string) => reader.read(companiesRead(marketId), lifetimes.companies);
   const lists = new Map<string, MaybePromise<Companies>>();
 
@@ -26,7 +32,7 @@ export function createCompaniesLoaders(reader: Reader, lifetimes: Readonly<Recor
   function once(key: string, companies: MaybePromise<Companies>, compute: (companies: Companies) => Companies) {
     let list = lists.get(key);
     if (list === undefined) {
-      list = andThen(companies, found => runYielding(() => compute(found)));
+      list = andThen(companies, found => runYielding(client, () => compute(found)));
       lists.set(key, list);
     }
     return list;
@@ -83,7 +89,9 @@ export function createCompaniesLoaders(reader: Reader, lifetimes: Readonly<Recor
     },
     /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */
     facets: (marketId: string, filter: CompanyConditions | null | undefined) =>
-      andThen(matching(marketId, filter, 'filter').companies, companies => runYielding(() => facetsOf(companies))),
+      andThen(matching(marketId, filter, 'filter').companies, companies =>
+        runYielding(client, () => facetsOf(companies)),
+      ),
     /** The company with this domain. Case does not matter. */
     byDomain: (marketId: string, domain: string) =>
       andThen(all(marketId), companies => companiesByDomain(companies).get(domain.toLowerCase())),

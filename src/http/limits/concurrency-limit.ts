@@ -23,7 +23,7 @@ export interface ConcurrencyLimit {
 
 /** Measures how long work waits for the processor. A test can replace it. */
 export interface DelayProbe {
-  /** In milliseconds: the mean delay of the event loop since the last time, or how long the oldest reply waits to be read, whichever is longer. */
+  /** In milliseconds, since the last time. */
   delayMs(): number;
   close(): void;
 }
@@ -151,7 +151,7 @@ function excessOf({ perSlot, milliseconds }: Backlog): number {
 function processorDelay(): DelayProbe {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
-  let [count, total] = [0, 0];
+  let [count, total, waitedBefore] = [0, 0, 0];
   return {
     delayMs() {
       // Not with `reset`: the first turn after it is not measured, and an overloaded event loop has no other before the next sample.
@@ -160,7 +160,11 @@ function processorDelay(): DelayProbe {
       total = count === 0 ? 0 : delay.mean * count;
       const turns = count - countBefore;
       const turnMs = turns === 0 ? 0 : (total - totalBefore) / turns / 1_000_000 - resolutionMs;
-      return Math.max(turnMs, yieldedMs());
+      // A reply that waits to be read at one moment may be the end of a burst.
+      const waited = yieldedMs();
+      const longMs = Math.min(waited, waitedBefore);
+      waitedBefore = waited;
+      return Math.max(turnMs, longMs);
     },
     close: () => void delay.disable(),
   };

@@ -9,8 +9,6 @@ export class BulkheadFull extends Error {
 export interface Waiter {
   /** Whose work it is: clients take turns. Undefined where all of it is for one. */
   readonly client?: string | undefined;
-  /** When it joined the queue. The bulkhead sets it. */
-  queuedAt?: number;
   /** Has a slot now, which must be given back with `leave`. */
   start(): void;
 }
@@ -42,10 +40,7 @@ export class Bulkhead {
   }
 
   get backlog(): Backlog {
-    const now = performance.now();
-    let milliseconds = 0;
-    for (const { queuedAt = now } of this.#waiting.heads()) milliseconds = Math.max(milliseconds, now - queuedAt);
-    return { perSlot: this.#waiting.size / this.#slots, milliseconds };
+    return { perSlot: this.#waiting.size / this.#slots, milliseconds: this.#waiting.longestMs };
   }
 
   /** Starts the waiter at once if a slot is free; otherwise the waiter joins the queue. @throws BulkheadFull */
@@ -56,7 +51,6 @@ export class Bulkhead {
       return;
     }
     if (this.#waiting.size >= this.#maxWaiting) throw new BulkheadFull('The queue is full');
-    waiter.queuedAt = performance.now();
     this.#waiting.add(waiter.client, waiter);
   }
 

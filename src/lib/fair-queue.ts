@@ -1,8 +1,8 @@
-/** A queue in which clients take turns: each has so many items in a row, its oldest first. */
+/** A queue in which clients take turns: each has so many items in a row, its oldest first. It knows how long its items have waited. */
 export class FairQueue<T> {
   readonly #itemsInTurn: number;
-  /** The items by client. The client whose turn it is comes first. */
-  readonly #queues = new Map<string | undefined, Set<T>>();
+  /** The items by client, and when each was added. The client whose turn it is comes first. */
+  readonly #queues = new Map<string | undefined, Map<T, number>>();
   #size = 0;
   /** Whose turn it was when an item was last taken, and how many items of this turn have been taken. */
   #turn: string | undefined;
@@ -21,11 +21,22 @@ export class FairQueue<T> {
     return this.#queues.size;
   }
 
+  /** How long the oldest item has waited, in milliseconds; 0 if the queue is empty. */
+  get longestMs(): number {
+    const now = performance.now();
+    let longest = 0;
+    for (const queue of this.#queues.values()) {
+      const [addedAt = now] = queue.values();
+      longest = Math.max(longest, now - addedAt);
+    }
+    return longest;
+  }
+
   add(client: string | undefined, item: T): void {
     this.#size += 1;
-    const queue = this.#queues.get(client);
-    if (queue === undefined) this.#queues.set(client, new Set([item]));
-    else queue.add(item);
+    const queue = this.#queues.get(client) ?? new Map<T, number>();
+    queue.set(item, performance.now());
+    this.#queues.set(client, queue);
   }
 
   /** Returns whether the item was in the queue. */
@@ -42,7 +53,7 @@ export class FairQueue<T> {
     const [first] = this.#queues;
     if (first === undefined) return undefined;
     const [client, queue] = first;
-    const [item] = queue as Iterable<T> as [T];
+    const [item] = queue.keys() as Iterable<T> as [T];
     this.#taken = client === this.#turn ? this.#taken + 1 : 1;
     this.#turn = client;
     this.remove(client, item);
@@ -54,19 +65,15 @@ export class FairQueue<T> {
     return item;
   }
 
-  /** The oldest item of each client. */
-  *heads(): Generator<T> {
-    for (const [item] of this.#queues.values()) if (item !== undefined) yield item;
-  }
-
   /**
    * Removes items as long as it is read: of each client from its oldest item to the first for which `isOver` does not hold.
-   * @param isOver learns, too, how many items the client has.
+   * @param isOver learns how long the item has waited, in milliseconds, and how many items its client has.
    */
-  *takeWhile(isOver: (item: T, ofClient: number) => boolean): Generator<T> {
+  *takeWhile(isOver: (waitedMs: number, ofClient: number) => boolean): Generator<T> {
+    const now = performance.now();
     for (const [client, queue] of this.#queues) {
-      for (const item of queue) {
-        if (!isOver(item, queue.size)) break;
+      for (const [item, addedAt] of queue) {
+        if (!isOver(now - addedAt, queue.size)) break;
         this.remove(client, item);
         yield item;
       }

@@ -4,15 +4,9 @@ import type { MaybePromise } from './maybe-promise.js';
 /** Once such work has taken so many milliseconds of a turn of the event loop, no further piece of it begins in this turn. */
 const longestMs = 10;
 
-/** A piece of work that waits. */
-interface Piece {
-  readonly since: number;
-  run(): void;
-}
-
 let spentMs = 0;
 let isScheduled = false;
-const waiting = new FairQueue<Piece>(1);
+const waiting = new FairQueue<() => void>(1);
 
 /**
  * Runs a piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
@@ -22,26 +16,18 @@ const waiting = new FairQueue<Piece>(1);
 export function runYielding<T>(client: string | undefined, work: () => T): MaybePromise<T> {
   if (spentMs < longestMs && waiting.size === 0) return timed(work);
   return new Promise((resolve, reject) => {
-    waiting.add(client, {
-      since: performance.now(),
-      run() {
-        try {
-          resolve(timed(work));
-        } catch (error) {
-          reject(error);
-        }
-      },
+    waiting.add(client, () => {
+      try {
+        resolve(timed(work));
+      } catch (error) {
+        reject(error);
+      }
     });
   });
 }
 
 /** How long the oldest piece of work has waited, in milliseconds; 0 where none waits. */
-export function yieldedMs(): number {
-  const now = performance.now();
-  let longest = 0;
-  for (const { since } of waiting.heads()) longest = Math.max(longest, now - since);
-  return longest;
-}
+export const yieldedMs = (): number => waiting.longestMs;
 
 function timed<T>(work: () => T): T {
   if (!isScheduled) setImmediate(nextTurn);
@@ -60,6 +46,6 @@ function nextTurn(): void {
   while (spentMs < longestMs) {
     const piece = waiting.take();
     if (piece === undefined) return;
-    piece.run();
+    piece();
   }
 }

@@ -33,7 +33,10 @@ export interface Origin {
 }
 
 const waitingPerConnection = 32;
-/** In bytes, for the bodies of all replies that are being received, from all origins, and as many for those that wait to be read. A small heap allows fewer: the bodies are parsed there. */
+/**
+ * In bytes, for the bodies of all replies that are being received, from all origins, and as many again for those that wait to be read. A small heap
+ * allows fewer: the bodies are parsed there.
+ */
 const receiveBudgetBytes = Math.min(heapLimit / 8, 256 * 1024 * 1024);
 
 /** The environment variable that sets an address. */

@@ -144,7 +144,6 @@ export class Call<T> implements Waiter, ExchangeListener {
   #state: State = { name: 'queued' };
   /** Whose turn it takes: that of its scope, or that of all scopes that the service has not accepted yet, because anyone can make up keys. */
   readonly client: Scope | 'unknown' | undefined;
-  queuedAt = 0;
   #mayRetry: boolean;
   #deadline: NodeJS.Timeout | undefined;
 

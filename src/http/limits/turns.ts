@@ -21,11 +21,8 @@ const mostWaitMs = 50;
 /** A line of so many is never an overload: so many busy clients together may wait for each other. Each client has its share of it. */
 const shortLine = 64;
 
-/** A request that waits in line. */
-interface Waiting {
-  readonly since: number;
-  leave(handler: Handler): void;
-}
+/** Lets a request that waits in line leave it, for a handler. */
+type Leave = (handler: Handler) => void;
 
 /**
  * A stage that gives new requests a slice of each turn of the event loop. Those that do not fit in wait in line for the next turn, in which clients take
@@ -35,7 +32,7 @@ interface Waiting {
  */
 export function createTurns({ isUrgent, clientOf, refuse }: TurnsOptions): Stage {
   return next => {
-    const line = new FairQueue<Waiting>(1);
+    const line = new FairQueue<Leave>(1);
     let sliceEnd = 0;
     /** Whether a slice was begun in this turn. */
     let isBegun = false;
@@ -54,17 +51,17 @@ export function createTurns({ isUrgent, clientOf, refuse }: TurnsOptions): Stage
       turns += 1;
       if (turns > overloadTurns) refuseSome();
       beginSlice();
-      do line.take()?.leave(next);
+      do line.take()?.(next);
       while (line.size > 0 && performance.now() < sliceEnd);
       if (line.size === 0) turns = 0;
     }
 
     function refuseSome(): void {
       const startedAt = performance.now();
-      const isOver = ({ since }: Waiting, ofClient: number) =>
-        startedAt - since > mostWaitMs && ofClient > shortLine / line.clients;
-      for (const waiting of line.takeWhile(isOver)) {
-        waiting.leave(refuse);
+      const isOver = (waitedMs: number, ofClient: number) =>
+        waitedMs > mostWaitMs && ofClient > shortLine / line.clients;
+      for (const leave of line.takeWhile(isOver)) {
+        leave(refuse);
         if (performance.now() - startedAt > sliceMs) return;
       }
     }
@@ -73,26 +70,23 @@ export function createTurns({ isUrgent, clientOf, refuse }: TurnsOptions): Stage
       if (isUrgent(request)) return next(request, response);
       if (!isBegun) beginSlice();
       if (line.size === 0 && performance.now() < sliceEnd) return next(request, response);
-      return new Promise((resolve, reject) => line.add(clientOf(request), waiting(request, response, resolve, reject)));
+      return new Promise((resolve, reject) => line.add(clientOf(request), leaveOf(request, response, resolve, reject)));
     };
   };
 }
 
-function waiting(
+function leaveOf(
   request: IncomingMessage,
   response: ServerResponse,
   resolve: (done: void | Promise<void>) => void,
   reject: (error: unknown) => void,
-): Waiting {
-  return {
-    since: performance.now(),
-    leave(handler) {
-      try {
-        // The client may have hung up meanwhile.
-        resolve(request.socket.destroyed ? undefined : handler(request, response));
-      } catch (error) {
-        reject(error);
-      }
-    },
+): Leave {
+  return handler => {
+    try {
+      // The client may have hung up meanwhile.
+      resolve(request.socket.destroyed ? undefined : handler(request, response));
+    } catch (error) {
+      reject(error);
+    }
   };
 }

@@ -113,6 +113,9 @@ const extensionsOf = async (call: Promise<unknown>) => (await failureOf(call)).e
 const times = <T>(count: number, make: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => make(index));
 
+/** What undici gives to the handler of a request. */
+const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
+
 /** Lets the test advance deadlines and pauses, and leaves the network alone. */
 function fakeTimers(): void {
   jest.useFakeTimers({
@@ -757,7 +760,6 @@ describe('a body', () => {
     const sent = times(2_000, index => (index % 500 === 499 ? 'long'.repeat(2_000) : `${index},`));
     const wire = {
       dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
-        const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
         handler.onRequestStart?.(controller, {});
         handler.onResponseStart?.(controller, 200, {});
         for (const text of sent) {
@@ -785,7 +787,6 @@ describe('a body', () => {
     const parts: (() => void)[] = [];
     const wire = {
       dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
-        const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
         handler.onRequestStart?.(controller, {});
         handler.onResponseStart?.(controller, 200, {});
         handler.onResponseData?.(controller, Buffer.alloc(6));
@@ -811,12 +812,12 @@ describe('replies that take long to read', () => {
     while (performance.now() < until);
     return reply.status;
   };
-  /** A wire that answers all calls so far at once, in one turn of the event loop. */
-  function wireThatAnswersAtOnce() {
+  const get = { family: 'f', address: 'base', method: 'GET', path: '/thing', safe: true } as const;
+  /** An upstream whose wire answers all calls so far at once, in one turn of the event loop. */
+  function upstreamThatAnswersAtOnce(connections: number) {
     const waiting: (() => void)[] = [];
     const wire = {
       dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
-        const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController;
         handler.onRequestStart?.(controller, {});
         waiting.push(() => {
           handler.onResponseStart?.(controller, 200, {});
@@ -826,12 +827,7 @@ describe('replies that take long to read', () => {
       },
       close: async () => {},
     } as unknown as Dispatcher;
-    return { wire, waiting, answer: () => waiting.splice(0).forEach(end => void end()) };
-  }
-
-  const get = { family: 'f', address: 'base', method: 'GET', path: '/thing', safe: true } as const;
-  function upstreamThatAnswersAtOnce(connections: number) {
-    const { wire, waiting, answer } = wireThatAnswersAtOnce();
+    const answer = () => waiting.splice(0).forEach(end => void end());
     const { upstream, metadata } = upstreamAt('http://127.0.0.1:9', { wire, connections });
     const send = (
       name: string,

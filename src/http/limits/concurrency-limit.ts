@@ -21,9 +21,9 @@ export interface ConcurrencyLimit {
   close(): void;
 }
 
-/** Measures how long work waits for the processor. A test can replace it. */
+/** Measures the event loop. A test can replace it. */
 export interface DelayProbe {
-  /** In milliseconds, since the last time. */
+  /** The mean delay since the last time, in milliseconds. */
   delayMs(): number;
   close(): void;
 }
@@ -64,7 +64,7 @@ const mostBeyond = 0.25;
 /** Starts the limit. It is adjusted ten times a second. */
 export function createConcurrencyLimit(
   { backlogs, targetDelayMs, most }: ConcurrencyBounds,
-  probe: DelayProbe = processorDelay(),
+  probe: DelayProbe = eventLoopDelay(),
 ): ConcurrencyLimit {
   const runningOf = new Map<string, number>();
   let limit = Math.min(initial, most);
@@ -73,12 +73,13 @@ export function createConcurrencyLimit(
   let runningBeyond = 0;
   /** The most that ran at once since the last sample. */
   let peak = 0;
-  let backlogBefore = 0;
+  let waitingBefore = 0;
 
   function adjust(): void {
-    const backlog = Math.max(0, ...backlogs().map(excessOf));
-    const overload = Math.max(probe.delayMs() / targetDelayMs, Math.min(backlog, backlogBefore));
-    backlogBefore = backlog;
+    // What waits at one moment may be the end of a burst.
+    const waiting = Math.max(yieldedMs() / targetDelayMs, ...backlogs().map(excessOf));
+    const overload = Math.max(probe.delayMs() / targetDelayMs, Math.min(waiting, waitingBefore));
+    waitingBefore = waiting;
     if (overload > 1) {
       const used = Math.min(limit, peak);
       if (used > least) limit = Math.max(least, used * Math.max(shrink, 1 / overload));
@@ -148,23 +149,18 @@ function excessOf({ perSlot, milliseconds }: Backlog): number {
   return Math.min(perSlot / mostBacklog.perSlot, milliseconds / mostBacklog.milliseconds);
 }
 
-function processorDelay(): DelayProbe {
+function eventLoopDelay(): DelayProbe {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
-  let [count, total, waitedBefore] = [0, 0, 0];
+  let [count, total] = [0, 0];
   return {
     delayMs() {
       // Not with `reset`: the first turn after it is not measured, and an overloaded event loop has no other before the next sample.
       const [countBefore, totalBefore] = [count, total];
       count = delay.count;
       total = count === 0 ? 0 : delay.mean * count;
-      const turns = count - countBefore;
-      const turnMs = turns === 0 ? 0 : (total - totalBefore) / turns / 1_000_000 - resolutionMs;
-      // A reply that waits to be read at one moment may be the end of a burst.
-      const waited = yieldedMs();
-      const longMs = Math.min(waited, waitedBefore);
-      waitedBefore = waited;
-      return Math.max(turnMs, longMs);
+      if (count === countBefore) return 0;
+      return (total - totalBefore) / (count - countBefore) / 1_000_000 - resolutionMs;
     },
     close: () => void delay.disable(),
   };

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import {
   type DocumentNode,
@@ -27,6 +29,7 @@ import { faultyContext } from './support/faulty-context.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
 import { randomQuery, randomVariables } from './support/random-queries.js';
 import { drawFrom } from './support/seeded.js';
+import { until } from './support/until.js';
 
 /** What the resolvers of an execution were called with. */
 let resolverCalls: string[] = [];
@@ -287,6 +290,31 @@ test('answers the same over HTTP with either executor, and each time', async () 
   } finally {
     await Promise.all(gateways.map(gateway => gateway.close()));
   }
+});
+
+test('a finished execution needs no full garbage collection to be freed', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage: (options: { type: 'minor' | 'major' }) => void = runInNewContext('gc');
+  const document = parse('{ market(id: "1") { name } }');
+  repeated.add(document);
+  const executions = 100;
+  const bytes = 1024 * 1024;
+  collectGarbage({ type: 'major' });
+  const before = process.memoryUsage().arrayBuffers;
+  for (let time = 0; time < executions; time += 1) {
+    const record = async () => {
+      await nextTurn();
+      return { name: 'Solar' };
+    };
+    const context = { held: new Uint8Array(bytes), loaders: { markets: { record } } };
+    const result = await executePlanned({ document, operationName: undefined, variables: {}, context });
+    expect(result?.data).toEqual({ market: { name: 'Solar' } });
+    collectGarbage({ type: 'minor' });
+  }
+  // V8 frees the memory of collected buffers in a thread of its own.
+  const grown = () => process.memoryUsage().arrayBuffers - before;
+  await until(() => grown() < (executions / 10) * bytes, 2_000).catch(() => {});
+  expect(grown()).toBeLessThan((executions / 10) * bytes);
 });
 
 /** Every quoted string and GraphQL code block of a file, or of the files of a folder. */

@@ -1,18 +1,14 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { MemoryBounds } from '../src/lib/memory-budget.js';
+import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
 import { rawConnection } from './support/raw-http.js';
 import { overSse, overWebsocket, rawSocket } from './support/streams.js';
 import { reply, type StubService, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
 
 const mebibyte = 1024 * 1024;
 const esg = { notes: 'n'.repeat(2.5 * mebibyte) };

@@ -1,7 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Dispatcher } from 'undici';
 import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
@@ -15,6 +13,7 @@ import { Abandoned, type GatewayError } from '../src/errors.js';
 import { Bulkhead } from '../src/lib/bulkhead.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 import type { Telemetry } from '../src/observability/telemetry.js';
+import { collectGarbage } from './support/collect-garbage.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { type Handler, reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
@@ -753,8 +752,6 @@ describe('a body', () => {
   });
 
   test('in very many small chunks takes little more memory than its bytes', async () => {
-    setFlagsFromString('--expose-gc');
-    const collectGarbage: () => void = runInNewContext('gc');
     collectGarbage();
     const before = process.memoryUsage().arrayBuffers;
     const sent = times(2_000, index => (index % 500 === 499 ? 'long'.repeat(2_000) : `${index},`));

@@ -110,7 +110,7 @@ server's process per request. The plot has a logarithmic scale: a bar of twice t
 ## Targets
 
 ${targets.filter(meets).length} of ${targets.length} targets are met. A ratio is ours / theirs, of CPU per request unless it says something else. \`npm run bench -- --gate\` exits with 1 if one is missed.
-[A record](../docs/decisions/0073-missed-targets.md) says what stands in the way of the others.
+[A record](../docs/decisions/0073-missed-targets.md) says what stands in the way of those that are missed.
 
 ${ratioTable(targets)}
 

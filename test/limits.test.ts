@@ -7,6 +7,9 @@ import {
   getNamedType,
   getOperationAST,
   getVariableValues,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
   isNonNullType,
   isObjectType,
   lexicographicSortSchema,
@@ -28,7 +31,8 @@ function costOf(query: string, variables: Record<string, unknown> = {}): Operati
   const document = parse(query);
   const operation = getOperationAST(document);
   if (operation == null) throw new Error(`There is no operation in ${query}`);
-  return estimateCost(schema, document, operation, variables);
+  const { coerced = {} } = getVariableValues(schema, operation.variableDefinitions ?? [], variables);
+  return estimateCost(schema, document, operation, coerced);
 }
 
 const callsOf = (query: string, variables?: Record<string, unknown>) => costOf(query, variables).calls;
@@ -330,6 +334,27 @@ describe('the limits of a request', () => {
   });
 });
 
+test('introspection costs at least the average length of its lists', () => {
+  const types = Object.values(schema.getTypeMap());
+  const fields = types.flatMap(type =>
+    isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : [],
+  );
+  const inputFields = types.flatMap(type => (isInputObjectType(type) ? Object.keys(type.getFields()) : []));
+  const enumValues = types.flatMap(type => (isEnumType(type) ? type.getValues() : []));
+  const lengths = {
+    '__Schema.types': types.length,
+    '__Schema.directives': schema.getDirectives().length,
+    '__Type.fields': fields.length / types.length,
+    '__Field.args': fields.flatMap(({ args }) => args).length / fields.length,
+    '__Type.inputFields': inputFields.length / types.length,
+    '__Type.enumValues': enumValues.length / types.length,
+  };
+  for (const [coordinate, length] of Object.entries(lengths)) {
+    expect([coordinate, costTable[coordinate]?.objects]).toEqual([coordinate, expect.any(Number)]);
+    expect(costTable[coordinate]?.objects).toBeGreaterThanOrEqual(length);
+  }
+});
+
 test('a deferred fragment counts as 30 values for each object', () => {
   const [plain = 0, deferred = 0] = [deferring(10, '(if: false)'), deferring(10)].map(query => costOf(query).values);
   expect(deferred - plain).toBe(10 * 100 * 30);
@@ -464,7 +489,7 @@ describe('the estimated calls of a query', () => {
       const query = 'query ($n: Int) { events(first: $n) { nodes { references { observation { id } } } } }';
       expect((await other.query(query, { n: 1 })).errors?.[0].extensions).toMatchObject({ value: 11, limit: 10 });
       expect((await other.query('{ events { totalCount } }')).errors).toBeUndefined();
-      expect((await other.query(query, { n: 'no number' })).errors?.[0].extensions.value).toBe(1_001);
+      expect((await other.query(query, { n: 'no number' })).errors?.[0].extensions.code).toBe('BAD_USER_INPUT');
     } finally {
       await other.close();
     }

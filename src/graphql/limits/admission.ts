@@ -132,16 +132,16 @@ export function createAdmission({
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
       const definitions = operation.variableDefinitions ?? [];
+      // The cost of finding all errors grows with the value, so only the first is reported.
+      const { errors, coerced } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
+      if (errors?.[0] !== undefined) throw badVariable(errors[0], document, operation, variables ?? {});
       // Without variables, an operation has the same cost each time.
       const known = definitions.length === 0 ? costs.get(operation) : undefined;
-      const cost = known ?? estimateCost(schema, document, operation, variables, statisticsLimit);
+      const cost = known ?? estimateCost(schema, document, operation, coerced, statisticsLimit);
       costs.set(operation, cost);
       if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
       checkBound('records', cost.records);
       checkBound('values', cost.values);
-      // The cost of finding all errors grows with the value, so only the first is reported.
-      const { errors } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
-      if (errors?.[0] !== undefined) throw badVariable(errors[0], document, operation, variables ?? {});
     },
     isLarge: operation => (costs.get(operation)?.values ?? 0) > largeOperation,
   };

@@ -1,11 +1,12 @@
 import {
-  type ArgumentNode,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLField,
   type GraphQLNamedType,
   type GraphQLSchema,
+  getArgumentValues,
+  getDirectiveValues,
   getNamedType,
   getNullableType,
   isInterfaceType,
@@ -13,26 +14,15 @@ import {
   isListType,
   isObjectType,
   Kind,
-  type ListValueNode,
   type OperationDefinitionNode,
-  print,
   SchemaMetaFieldDef,
   type SelectionNode,
   type SelectionSetNode,
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
-  type ValueNode,
 } from 'graphql';
-import { oncePerValue } from '../../lib/once-per-value.js';
-import { defaultPage, largestPage } from '../input.js';
-import {
-  type CountedArguments,
-  costTable,
-  type FieldCost,
-  introspectionTable,
-  listLength,
-  nodeTable,
-} from './cost-table.js';
+import { defaultPage, isSkipped, largestPage } from '../input.js';
+import { type CountedArguments, costTable, type FieldCost, listLength, nodeTable } from './cost-table.js';
 
 /** The most that an operation can cost. */
 export interface OperationCost {
@@ -67,14 +57,12 @@ const deferredFragment = 30;
 const noCost: FieldCost = { calls: 0 };
 const mutationCost: FieldCost = { calls: 1 };
 
-const tableFor = oncePerValue((schema: GraphQLSchema) => ({ ...costTable, ...introspectionTable(schema) }));
-
 /**
  * Estimates the most that an operation can cost. Work that the gateway does once counts once, even if the document selects it several
  * times. What goes into the response counts as often as it occurs there. Lists count at their maximum length, and equal arguments that are written
  * differently count as different.
  * @param document valid, and within the limits of `checkDocument`.
- * @param variables as the client sent them.
+ * @param variables coerced.
  * @param statisticsLimit `EVENT_STATISTICS_LIMIT`.
  */
 export function estimateCost(
@@ -86,21 +74,23 @@ export function estimateCost(
 ): OperationCost {
   const root = schema.getRootType(operation.operation);
   if (root == null) return { calls: 0, records: 0, values: 0 };
-  const table = tableFor(schema);
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const definition of document.definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
   }
-  const read = (value: ValueNode) => plainValue(value, operation, variables);
-  const argumentsId = identifyArguments();
-  const sizeOfArguments = measureArguments(operation, variables);
+  const defer = schema.getDirective('defer');
+  const isDeferred = (selection: SelectionNode) => {
+    const given = defer && getDirectiveValues(defer, selection, variables);
+    return given != null && given.if !== false;
+  };
+  const argumentsOf = argumentReader(variables);
   const charges = new Map<string, number>();
   const filtered = new Map<string, number>();
   let values = 0;
 
   function walk(set: SelectionSetNode, type: GraphQLNamedType, group: ObjectGroup): void {
     for (const selection of set.selections) {
-      if (isSkipped(selection, read)) continue;
+      if (isSkipped(selection, variables)) continue;
       if (selection.kind === Kind.FIELD) {
         const field = fieldOf(type, selection.name.value);
         if (field !== undefined) walkField(selection, field, type, group);
@@ -108,7 +98,7 @@ export function estimateCost(
       }
       const fragment = selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments.get(selection.name.value);
       if (fragment === undefined) continue;
-      if (isDeferred(selection, read)) values += group.times * deferredFragment;
+      if (isDeferred(selection)) values += group.times * deferredFragment;
       const condition = fragment.typeCondition?.name.value;
       const narrowed = (condition !== undefined && schema.getType(condition)) || type;
       walk(fragment.selectionSet, narrowed, narrowed === type ? group : narrowTo(narrowed, group));
@@ -128,11 +118,12 @@ export function estimateCost(
     group: ObjectGroup,
   ): void {
     const isMutation = type === schema.getMutationType();
-    const cost = table[`${type.name}.${field.name}`] ?? (isMutation ? mutationCost : noCost);
-    const counted = { ...countedArguments(node, field, read), statisticsLimit };
+    const cost = costTable[`${type.name}.${field.name}`] ?? (isMutation ? mutationCost : noCost);
+    const given = argumentsOf(field, node);
+    const counted = { ...given, statisticsLimit };
     // Mutations run one after the other and share no calls.
     const parent = isMutation ? `${node.alias?.value ?? field.name}:` : group.name;
-    const path = `${parent}/${field.name}(${argumentsId(node)})`;
+    const path = `${parent}/${field.name}(${given.id})`;
 
     const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(counted);
     if (calls > 0) {
@@ -147,7 +138,7 @@ export function estimateCost(
     // The lists of a connection are as long as its page, which `objects` of the group counts already.
     const length = counted.size ?? counted.ids ?? cost.objects ?? (isList && !group.isPage ? listLength : 1);
     const value = cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1);
-    values += group.times * (value * (isList ? length : 1) + argumentValue * sizeOfArguments(node));
+    values += group.times * (value * (isList ? length : 1) + argumentValue * given.values);
 
     if (node.selectionSet === undefined) return;
     const below = getNamedType(field.type);
@@ -181,147 +172,66 @@ function fieldOf(type: GraphQLNamedType, name: string): GraphQLField<unknown, un
   return own ?? metaFields.get(name);
 }
 
-type Read = (value: ValueNode) => unknown;
+/** What the cost of a field depends on. */
+interface GivenArguments extends Omit<CountedArguments, 'statisticsLimit'> {
+  /** Equal for arguments with the same text, which have the same value within one operation. */
+  readonly id: number;
+  /** The number of values in all arguments. */
+  readonly values: number;
+}
 
-function countedArguments(
-  node: FieldNode,
-  field: GraphQLField<unknown, unknown>,
-  read: Read,
-): Omit<CountedArguments, 'statisticsLimit'> {
-  const valueFor = (name: string) => {
-    const given = node.arguments?.find(argument => argument.name.value === name);
-    return given && read(given.value);
-  };
-  const first = field.args.find(({ name }) => name === 'first');
-  const idsArgument = field.args.find(({ name }) => name === 'ids' || name === 'nodeIds');
-  return {
-    size: first && countedSize(valueFor('first') ?? valueFor('last') ?? first.defaultValue ?? defaultPage),
-    has: name => valueFor(name) != null,
-    ids: idsArgument && countedList(valueFor(idsArgument.name)),
+/** Creates a function that reads the arguments of a field. It reads each node once, since a fragment may be spread often and its texts may be long. */
+function argumentReader(variables: Readonly<Record<string, unknown>>) {
+  const byNode = new Map<FieldNode, GivenArguments>();
+  const ids = new Map<string, number>();
+  const sizes = new Map<object, number>();
+
+  /** A list of a variable is the same object wherever the variable is used. */
+  function sizeOf(value: unknown): number {
+    if (typeof value !== 'object' || value === null) return 1;
+    const size = sizes.get(value) ?? sumBy(Object.values(value), sizeOf);
+    sizes.set(value, size);
+    return size;
+  }
+
+  function read(field: GraphQLField<unknown, unknown>, node: FieldNode): GivenArguments {
+    const text = (node.arguments ?? []).map(({ loc }) => loc?.source.body.slice(loc.start, loc.end)).join();
+    const id = ids.get(text) ?? ids.size;
+    ids.set(text, id);
+    const values = valuesOf(field, node, variables);
+    const list = values.ids ?? values.nodeIds;
+    return {
+      id,
+      values: sumBy(Object.values(values), sizeOf),
+      size: field.args.some(({ name }) => name === 'first') ? countedSize(values.first ?? values.last) : undefined,
+      has: name => values[name] != null,
+      ids: Array.isArray(list) ? list.length : undefined,
+    };
+  }
+
+  return (field: GraphQLField<unknown, unknown>, node: FieldNode): GivenArguments => {
+    const given = byNode.get(node) ?? read(field, node);
+    byNode.set(node, given);
+    return given;
   };
 }
 
-/** The length of a list that a variable holds or the document contains. */
-function countedList(value: unknown): number {
-  if (Array.isArray(value)) return value.length;
-  return (value as ValueNode | undefined)?.kind === Kind.LIST ? (value as ListValueNode).values.length : 1;
+function valuesOf(
+  field: GraphQLField<unknown, unknown>,
+  node: FieldNode,
+  variables: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  try {
+    return getArgumentValues(field, node, variables);
+  } catch {
+    // A variable that is null where the argument must not be. The field itself reports it.
+    return {};
+  }
 }
 
 /** An invalid size counts as the largest; the field itself rejects it later. */
-function countedSize(value: unknown): number {
+function countedSize(value: unknown = defaultPage): number {
   return typeof value === 'number' && value >= 0 && value <= largestPage ? value : largestPage;
-}
-
-function isSkipped({ directives }: SelectionNode, read: Read): boolean {
-  return (directives ?? []).some(({ name, arguments: given }) => {
-    const condition = given?.find(argument => argument.name.value === 'if');
-    if (condition === undefined) return false;
-    return (
-      (name.value === 'skip' && read(condition.value) === true) ||
-      (name.value === 'include' && read(condition.value) === false)
-    );
-  });
-}
-
-function isDeferred({ directives }: SelectionNode, read: Read): boolean {
-  return (directives ?? []).some(({ name, arguments: given }) => {
-    const condition = given?.find(argument => argument.name.value === 'if');
-    return name.value === 'defer' && (condition === undefined || read(condition.value) !== false);
-  });
-}
-
-/** The value of a number, boolean, null or variable. For anything else only its presence matters: it is returned as a node. */
-function plainValue(
-  value: ValueNode,
-  operation: OperationDefinitionNode,
-  variables: Readonly<Record<string, unknown>>,
-): unknown {
-  switch (value.kind) {
-    case Kind.INT:
-      return Number(value.value);
-    case Kind.BOOLEAN:
-      return value.value;
-    case Kind.NULL:
-      return null;
-    case Kind.VARIABLE: {
-      const name = value.name.value;
-      if (Object.hasOwn(variables, name) && variables[name] !== undefined) return variables[name];
-      const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
-      return definition?.defaultValue && plainValue(definition.defaultValue, operation, {});
-    }
-    default:
-      return value;
-  }
-}
-
-/**
- * Creates a function that numbers the arguments of fields. Equal texts have the same number: within one request they have the same value. Each text
- * is compared only once, since it may be long.
- */
-function identifyArguments(): (node: FieldNode) => number {
-  const byNode = new Map<FieldNode, number>();
-  const byText = new Map<string, number>();
-  return node => {
-    let number = byNode.get(node);
-    if (number === undefined) {
-      const text = argumentsText(node.arguments);
-      number = byText.get(text) ?? byText.size;
-      byText.set(text, number);
-      byNode.set(node, number);
-    }
-    return number;
-  };
-}
-
-function argumentsText(given: readonly ArgumentNode[] | undefined): string {
-  return (given ?? [])
-    .map(argument => {
-      const { loc } = argument;
-      return loc === undefined ? print(argument) : loc.source.body.slice(loc.start, loc.end);
-    })
-    .join();
-}
-
-/** Creates a function that counts the values in the arguments of a field, including those in variables. */
-function measureArguments(
-  operation: OperationDefinitionNode,
-  variables: Readonly<Record<string, unknown>>,
-): (node: FieldNode) => number {
-  const byNode = new Map<FieldNode, number>();
-  const byVariable = new Map<string, number>();
-
-  function sizeOfLiteral(value: ValueNode): number {
-    switch (value.kind) {
-      case Kind.LIST:
-        return sumBy(value.values, sizeOfLiteral);
-      case Kind.OBJECT:
-        return sumBy(value.fields, field => sizeOfLiteral(field.value));
-      case Kind.VARIABLE: {
-        const name = value.name.value;
-        const size = byVariable.get(name) ?? sizeOfVariable(name);
-        byVariable.set(name, size);
-        return size;
-      }
-      default:
-        return 1;
-    }
-  }
-
-  function sizeOfVariable(name: string): number {
-    if (Object.hasOwn(variables, name)) return sizeOfValue(variables[name]);
-    const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
-    return definition?.defaultValue === undefined ? 1 : sizeOfLiteral(definition.defaultValue);
-  }
-
-  return node => {
-    const size = byNode.get(node) ?? sumBy(node.arguments ?? [], argument => sizeOfLiteral(argument.value));
-    byNode.set(node, size);
-    return size;
-  };
-}
-
-function sizeOfValue(value: unknown): number {
-  return typeof value === 'object' && value !== null ? sumBy(Object.values(value), sizeOfValue) : 1;
 }
 
 function sumBy<T>(items: readonly T[], size: (item: T) => number): number {

@@ -46,7 +46,7 @@ const sdl = `
 const defer = 'directive @defer(if: Boolean! = true, label: String) on FRAGMENT_SPREAD | INLINE_FRAGMENT';
 const schema = buildSchema(sdl + defer);
 const schema17 = buildSchema17(sdl);
-const executePlanned = createPlanExecutor(schema, { isRepeated: () => false, isLarge: () => true });
+const executePlanned = createPlanExecutor(schema);
 
 const rules = [...specifiedRules.filter(rule => rule !== NoUnusedFragmentsRule), ...deferRules];
 

@@ -14,14 +14,6 @@ describe('the document store', () => {
     expect(await store.get('a')).toBe(document);
   });
 
-  test('knows a repeated document at its second use, so that it is planned then', async () => {
-    const store = createDocumentStore();
-    const [first, second] = [parse(queryOf(1)), parse(queryOf(1))];
-    await store.set('a', first);
-    await store.set('a', second);
-    expect([first, second].map(store.isRepeated)).toEqual([false, true]);
-  });
-
   test('does not evict a document for others that are used once', async () => {
     const store = createDocumentStore();
     const document = parse(queryOf(0));

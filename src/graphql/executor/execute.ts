@@ -49,16 +49,10 @@ type OperationState =
 const unplannable: OperationState = { kind: 'unplannable' };
 
 /**
- * The compiled executor. It plans queries whose document the client has sent before, large queries at once, and those of clients that take a result
- * in parts. It leaves to graphql-js: mutations, subscriptions, small new documents, and invalid variables. graphql-js honors no `@defer`. A
- * response about the schema is computed once for each document.
- * @param options.isRepeated whether a document is sent for the second time at least: a plan pays from then on.
- * @param options.isLarge whether a plan pays for an operation even if it is executed only once.
+ * The compiled executor, which plans every query. It leaves to graphql-js: mutations, subscriptions, invalid variables, and `@skip` or `@include` by a
+ * variable that is not a boolean. A response about the schema is computed once for each document.
  */
-export function createPlanExecutor(
-  schema: GraphQLSchema,
-  options: { isRepeated(document: DocumentNode): boolean; isLarge(operation: OperationDefinitionNode): boolean },
-): PlanExecutor {
+export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
   /** By operation, which lives as long as its parsed document is cached. */
   const states = new WeakMap<OperationDefinitionNode, OperationState>();
   const plans = new LRUCache<string, OperationPlan>({ maxSize: maxCachedFields, sizeCalculation: ({ size }) => size });
@@ -80,8 +74,6 @@ export function createPlanExecutor(
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
     const schemaResponse = schemaResponses.get(operation);
     if (schemaResponse !== undefined) return schemaResponse;
-    const isRepeated = options.isRepeated(document);
-    if (!isRepeated && !defers && !options.isLarge(operation)) return undefined;
     const state = stateOf(operation, document);
     if (state.kind !== 'plannable') return undefined;
 
@@ -98,8 +90,7 @@ export function createPlanExecutor(
       states.set(operation, unplannable);
       return undefined;
     }
-    // The plan of a query that may never come again must not evict others.
-    if (isRepeated) plans.set(key, plan);
+    plans.set(key, plan);
     const input = { schema, fragments, operation, variables, context };
     return andThen(runPlan(plan.root, input), done => {
       const result = withLaterParts(done, input);

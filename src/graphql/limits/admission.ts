@@ -52,8 +52,6 @@ export interface Admission {
     operationName: string | null | undefined,
     variables: Readonly<Record<string, unknown>> | undefined,
   ): void;
-  /** Whether a checked operation takes so long to execute that preparing a plan pays even once. */
-  isLarge(operation: OperationDefinitionNode): boolean;
 }
 
 /** What an admission depends on. */
@@ -68,8 +66,6 @@ interface AdmissionDeps {
   readonly statisticsLimit: number;
 }
 
-/** In values. Above it, executing an operation takes milliseconds. */
-const largeOperation = 5_000;
 /** Total size of the texts that are known to be within the limits, in bytes. */
 const maxCheckedTexts = 4 * 1024 * 1024;
 /** Memory of a cached text besides its characters. */
@@ -143,7 +139,6 @@ export function createAdmission({
       checkBound('records', cost.records);
       checkBound('values', cost.values);
     },
-    isLarge: operation => (costs.get(operation)?.values ?? 0) > largeOperation,
   };
 }
 

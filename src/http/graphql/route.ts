@@ -79,10 +79,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       ApolloServerPluginUsageReportingDisabled(),
       createApolloPlugin({
         admission,
-        executePlanned:
-          deps.executor === 'plan'
-            ? createPlanExecutor(schema, { isRepeated: documentStore.isRepeated, isLarge: admission.isLarge })
-            : undefined,
+        executePlanned: deps.executor === 'plan' ? createPlanExecutor(schema) : undefined,
         explains: deps.explains,
         acceptedScopes: deps.acceptedScopes,
         onErrors(errors, context) {
@@ -153,10 +150,7 @@ function abortController(reply: FastifyReply, milliseconds: number, claim: Claim
 }
 
 /** Apollo's store of parsed and validated documents. */
-type DocumentStore = NonNullable<ApolloServerOptions<BaseContext>['documentStore']> & {
-  /** Whether a document was sent before. */
-  isRepeated(document: DocumentNode): boolean;
-};
+type DocumentStore = NonNullable<ApolloServerOptions<BaseContext>['documentStore']>;
 
 /** The total text, in characters, of the documents that a transport keeps parsed. A parsed document takes about a hundred times its text. */
 export const mostDocumentText = 256 * 1024;
@@ -169,15 +163,10 @@ const mostSeen = 10_000;
 export function createDocumentStore(): DocumentStore {
   const seen = new LRUCache<string, true>(atMost(mostSeen));
   const kept = new LRUCache<string, DocumentNode>({ maxSize: mostDocumentText });
-  const repeated = new WeakSet<DocumentNode>();
   return {
-    isRepeated: document => repeated.has(document),
     get: async key => kept.get(key),
     async set(key, document) {
-      if (seen.has(key)) {
-        repeated.add(document);
-        kept.set(key, document, { size: document.loc?.source.body.length ?? mostDocumentText });
-      }
+      if (seen.has(key)) kept.set(key, document, { size: document.loc?.source.body.length ?? mostDocumentText });
       seen.set(key, true);
     },
     async delete(key) {

@@ -266,7 +266,7 @@ describe('What clients send', () => {
     raw.socket.send('"}}', { fin: true });
     await until(() => raw.messages.length === 1);
     expect(await held()).toBe(0);
-    // A client may send a message of its largest size in buffers of 4 KB.
+    // A client may send a large message in buffers of 4 KB.
     const texts = [90_000, 90_000, 70_000].map(length => 'a'.repeat(length));
     const large = JSON.stringify({ type: 'ping', payload: { ...texts } });
     for (let at = 0; at < large.length; at += 4_096) {

@@ -405,6 +405,44 @@ test('a subscription as a plain request is refused, and the message names all tr
   });
 });
 
+describe('An operation that is too large', () => {
+  test.each<[string, object, string]>([
+    ['a document', { query: `{ viewer { team } } # ${'x'.repeat(100_000)}` }, 'text'],
+    ['a document of 900 KB', { query: `{ viewer { team } } # ${'x'.repeat(900_000)}` }, 'text'],
+    ['a variable', { query: '{ viewer { team } }', variables: { text: 'é'.repeat(60_000) } }, 'text'],
+    ['a list', { query: '{ viewer { team } }', variables: { list: Array(30_000).fill(1) } }, 'items'],
+    ['an object', { query: '{ viewer { team } }', variables: { ...Array(3_000).fill(1) } }, 'members'],
+  ])('is refused alone: %s', async (_, payload, measure) => {
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    raw.send({ id: 'listens', type: 'subscribe', payload: { ...progress, variables: { id: '5' } } });
+    await until(() => raw.messages.some(({ id }) => id === 'listens'));
+    raw.send({ id: 'large', type: 'subscribe', payload });
+    // Some clients write the id last.
+    raw.send({ type: 'subscribe', payload: { id: 'inner', type: 'complete', ...payload }, id: 'last' });
+    for (const id of ['large', 'last']) {
+      await until(() => raw.messages.some(message => message.id === id));
+      const { type, payload: errors } = raw.messages.find(message => message.id === id) ?? {};
+      expect(type).toBe('error');
+      expect(errors).toEqual([
+        expect.objectContaining({ extensions: expect.objectContaining({ code: 'QUERY_TOO_COMPLEX', measure }) }),
+      ]);
+    }
+    raw.send({ id: 'next', type: 'subscribe', payload: { query: '{ viewer { authentication } }' } });
+    await until(() => raw.messages.some(({ id, type }) => id === 'next' && type === 'next'));
+    expect(raw.messages.filter(({ id, type }) => id === 'listens' && type !== 'next')).toEqual([]);
+    expect(raw.socket.readyState).toBe(raw.socket.OPEN);
+    raw.socket.terminate();
+  });
+
+  test('closes the connection if it is no operation', async () => {
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    raw.send({ type: 'ping', payload: { text: 'x'.repeat(100_001) } });
+    expect((await raw.closed).code).toBe(4400);
+  });
+});
+
 describe('Limits', () => {
   let strict: TestGateway;
   beforeAll(async () => {

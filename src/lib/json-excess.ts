@@ -60,6 +60,26 @@ export function jsonExcess(json: string, bounds: JsonBounds): JsonExcess | undef
   return undefined;
 }
 
+/** Some members of a JSON object that are strings, as they are written, without parsing what the object holds. */
+export function ownStrings<Name extends string>(json: string, names: readonly Name[]): Partial<Record<Name, string>> {
+  const found: Partial<Record<Name, string>> = {};
+  let levels = 0;
+  let name: string | undefined;
+  for (let at = 0; at < json.length; at += 1) {
+    const character = json.charCodeAt(at);
+    if (character === quote) {
+      const text = json.slice(at + 1, endOfString(json, at));
+      const wanted = names.find(each => each === name);
+      if (levels === 1 && wanted !== undefined) found[wanted] = text;
+      else if (levels === 1) name ??= text;
+      at += text.length + 1;
+    } else if (character === bracket || character === brace) levels += 1;
+    else if (character === closingBracket || character === closingBrace) levels -= 1;
+    else if (character === comma && levels === 1) name = undefined;
+  }
+  return found;
+}
+
 /** Whether a text is too short, and has too few brackets, to exceed any bound. This holds for most bodies and is a much faster check. */
 function isSmall(json: string, { text, items, members, levels }: JsonBounds): boolean {
   if (json.length > Math.min(text, items, members)) return false;

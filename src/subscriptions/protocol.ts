@@ -2,8 +2,9 @@ import { buildSchema, type ExecutionArgs, type FormattedExecutionResult, parse }
 import { type Context, makeServer, type Server, type SubscribePayload, type WebSocket } from 'graphql-ws';
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
-import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
+import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, Unauthenticated } from '../errors.js';
 import { checkJson } from '../graphql/limits/bounds.js';
+import { ownStrings } from '../lib/json-excess.js';
 import type { OperationResults } from './operation-results.js';
 import { members, type OperationRequest, operationRequest } from './operations.js';
 import { type EncodedResult, FailedOperation } from './shared-execution.js';
@@ -22,7 +23,7 @@ export interface ProtocolConnection extends WebSocket {
   /** Identifies the client. @throws GatewayError if the connection may not be opened. */
   acknowledge(context: ProtocolContext): Promise<void>;
   /** Starts an operation. @throws Abandoned if the connection is closed instead. */
-  start(id: string, request: OperationRequest): OperationResults;
+  start(id: string, request: RequestHolder['request']): OperationResults;
   /** The result that belongs into the message that is sent next, in place of the `null` at its end. */
   resultOfMessage: EncodedResult | undefined;
 }
@@ -53,7 +54,8 @@ export function createProtocolServer(initMs: number): ProtocolServer {
 
 /** What graphql-ws sees as the payload of `subscribe`. It demands a `query`, which a trusted document need not have. */
 interface RequestHolder extends SubscribePayload {
-  readonly request: OperationRequest;
+  /** The error of a request that is too large to be read. */
+  readonly request: OperationRequest | QueryTooComplex;
 }
 
 /** Bounded, because it is kept while its operation runs and repeated in each of its frames. */
@@ -74,13 +76,19 @@ const message = z.discriminatedUnion('type', [
 /** A message from a client. */
 type Message = z.output<typeof message>;
 
-/** Reads one message. Undefined if no client may send it, or if it has more members or levels than any message needs. */
+/**
+ * Reads one message. Undefined if no client may send it. Where the JSON of a `subscribe` is beyond its bounds, the message has the error in place of the request:
+ * the other operations on the connection go on.
+ */
 export function messageIn(bytes: Buffer): Message | undefined {
   try {
     checkJson(bytes);
     return message.parse(JSON.parse(bytes.toString()));
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (!(error instanceof QueryTooComplex)) return undefined;
+    const { type, id: operation } = ownStrings(bytes.toString(), ['type', 'id']);
+    const { data, success } = id.safeParse(operation);
+    return type === 'subscribe' && success ? { type, id: data, payload: { query: '', request: error } } : undefined;
   }
 }
 

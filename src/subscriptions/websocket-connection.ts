@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Credential } from '../auth/credentials.js';
-import { Abandoned } from '../errors.js';
+import { Abandoned, QueryTooComplex } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import { bytesTaken } from '../http/connections.js';
 import { Bulkhead } from '../lib/bulkhead.js';
@@ -264,7 +264,7 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   }
 
   /** Starts an operation. @throws Abandoned if it closes the connection. */
-  start(id: string, request: OperationRequest): OperationResults {
+  start(id: string, request: OperationRequest | QueryTooComplex): OperationResults {
     const { subscriptions } = this.#deps;
     const identity = this.#admitted?.identity;
     if (identity === undefined || this.#running.size >= subscriptions.limits.operations) {
@@ -277,7 +277,10 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
       `${this.#id}/${this.#operationsStarted}`,
       this.#app,
     );
-    const read = () => subscriptions.read(request, operationInfo);
+    const read = () => {
+      if (request instanceof QueryTooComplex) throw request;
+      return subscriptions.read(request, operationInfo);
+    };
     const results = new OperationResults(id, subscriptions, this, identity, operationInfo, read);
     this.#running.add(results);
     return results;

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
+import { largestBody } from '../http/fastify.js';
 import { errorBody, safeHeaders } from '../http/web-safety.js';
 import { pathOf } from '../lib/path.js';
 import type { ConnectionTelemetry } from '../observability/request-telemetry.js';
@@ -20,9 +21,10 @@ interface Upgrade {
   readonly response: ServerResponse;
 }
 
-const largestMessage = 256 * 1024;
+/** In bytes. What is too much for one operation must not end the others: a message may be as large as a body over HTTP. */
+const largestMessage = largestBody;
 /** In bytes, between two complete messages: the frames of the largest one, with pings and pongs in between. */
-const mostUnfinished = 2 * largestMessage;
+const mostUnfinished = largestMessage + 128 * 1024;
 /** Per message. Each fragment keeps alive the buffer of up to 64 KB in which it arrived. */
 const mostFragments = 64;
 /** Per frame: the buffers in which it arrives, each of which costs far more than a byte. */

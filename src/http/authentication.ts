@@ -168,7 +168,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
 
     clientOf: request => ({ address: addressOf(request), credential: found.get(request) }),
 
-    async identify({ raw, ip }, reply) {
+    async identify({ raw }, reply) {
       // Set now, and not when Fastify sends: a response that sets a cookie must not be cached.
       const setCookie = (value: string, lifetime: { maxAge?: number; expires?: Date }) => {
         reply.removeHeader('set-cookie').header('set-cookie', setCookieText(raw, value, lifetime));
@@ -178,7 +178,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       if (credential instanceof Unauthenticated) clearSession();
       return {
         credential,
-        address: ip,
+        address: addressOf(raw),
         requireCookies() {
           if (isCrossSite(raw)) throw new Forbidden(crossSiteMessage);
         },
@@ -192,11 +192,11 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       };
     },
 
-    handshakeOf: ({ raw, ip }) => ({
+    handshakeOf: ({ raw }) => ({
       rawCredentials: rawCredentialsOf(raw),
       cookie: cookieOf(raw),
       fallback: fallbackFor(raw),
-      address: ip,
+      address: addressOf(raw),
       trusted: isTrusted(raw),
     }),
 

@@ -52,6 +52,8 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
     const known = connectionOf.get(socket);
     // A socket starts again after an upgrade that was ignored.
     if (known !== undefined) return;
+    // Node remembers the address once it was read. A client that has reset the connection by now has none.
+    if (socket.remoteAddress === undefined) return void socket.destroy();
     const connection: Connection = { socket, unanswered: [], taken: undefined };
     connectionOf.set(socket, connection);
     open.add(connection);

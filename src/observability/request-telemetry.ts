@@ -124,8 +124,8 @@ export function createRequestTelemetry({
     const operation = of(request);
     const milliseconds = performance.now() - startedAt;
     const transport = operation.transport ?? transports.get(pathOf(url));
-    const isStream = transport === 'sse' || transport === 'multipart';
-    const isAnswered = isStream ? response.headersSent : response.writableFinished;
+    // A subscription is answered once it has begun.
+    const isAnswered = operation.type === 'subscription' ? response.headersSent : response.writableFinished;
     if (transport !== undefined && !isAnswered) operation.outcome = 'ABANDONED';
     else operation.outcome = outcomeOf(operation, status);
     const { id: requestId, name, outcome } = operation;

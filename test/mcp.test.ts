@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { Client as UndiciClient } from 'undici';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { connectMcp, sendMcp, toolCall } from './support/mcp.js';
@@ -356,10 +357,13 @@ describe('a discovery', () => {
 
 describe('a request', () => {
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-  const codeOf = async (response: Response) => [
-    response.status,
-    ((await response.json()) as Any).errors?.[0].extensions.code,
-  ];
+  /** Every refusal is an error of JSON-RPC. */
+  const codeOf = async (response: Response) => {
+    const { jsonrpc, id, error }: Any = await response.json();
+    expect([jsonrpc, id, error.message]).toEqual(['2.0', null, expect.stringMatching(/\w/)]);
+    expect(error.code).toBe(response.status === 400 || /BAD_REQUEST/.test(error.data.code) ? -32_600 : -32_000);
+    return [response.status, error.data.code];
+  };
 
   test.each<[string, Record<string, string>, number, string]>([
     ['without a credential', {}, 401, 'UNAUTHENTICATED'],
@@ -388,6 +392,42 @@ describe('a request', () => {
       const response = await fetch(`${gateway.url}/mcp`, { method, headers: demoHeaders });
       expect(await codeOf(response)).toEqual([405, 'BAD_REQUEST']);
     }
+  });
+
+  test('that is no JSON is an error of JSON-RPC, too', async () => {
+    const headers = { 'content-type': 'application/json', ...demoHeaders };
+    const response = await fetch(`${gateway.url}/mcp`, { method: 'POST', headers, body: '{' });
+    expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_700 } });
+  });
+
+  test.each(['gzip', 'deflate', 'br', 'zstd, gzip'])('whose body is encoded is refused: %s', async encoding => {
+    const response = await sendMcp(gateway.url, list, { ...demoHeaders, 'content-encoding': encoding });
+    expect(response.headers.get('accept-encoding')).toBe('identity');
+    expect(((await response.clone().json()) as Any).error.message).toContain(encoding);
+    expect(await codeOf(response)).toEqual([415, 'BAD_REQUEST']);
+  });
+
+  test.each(['application/json', '*/*', 'application/*', 'text/html, application/json;q=0.9', undefined])(
+    'is answered for Accept: %s',
+    async accept => {
+      // Not with fetch, which adds a header Accept.
+      const client = new UndiciClient(gateway.url);
+      const headers = { 'content-type': 'application/json', ...demoHeaders, ...(accept && { accept }) };
+      const progress = toolCall('suggestMarkets', { keyword: 'battery' }, { _meta: { progressToken: 1 } });
+      for (const message of [list, progress]) {
+        const body = JSON.stringify(message);
+        const response = await client.request({ path: '/mcp', method: 'POST', headers, body });
+        expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'application/json']);
+        expect(await response.body.json()).toMatchObject({ jsonrpc: '2.0', id: 1, result: {} });
+      }
+      await client.close();
+    },
+  );
+
+  test('for another type is refused', async () => {
+    const response = await sendMcp(gateway.url, list, { ...demoHeaders, accept: 'text/html' });
+    expect(response.status).toBe(406);
+    expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_000 } });
   });
 
   test('counts against the rate limit', async () => {

@@ -42,11 +42,13 @@ beforeAll(async () => {
     'dist/assets/page-a1b2.js': script,
     'dist/assets/page-a1b2.js.gz': gzipSync(script),
     'dist/assets/page-a1b2.js.br': brotliCompressSync(script),
+    'dist/assets/linked-e5f6.css': 'body { color: white }',
+    'dist/..2026_11_25.1/mounted.txt': 'from a volume of Kubernetes',
     'dist/graphql': 'not GraphQL',
     'dist/mcp/index.html': 'not MCP',
     'dist/metrics/index.html': 'not the metrics',
   };
-  for (const name of ['dist/.git', 'dist/assets', 'dist/mcp', 'dist/metrics']) {
+  for (const name of ['dist/.git', 'dist/..2026_11_25.1', 'dist/assets', 'dist/mcp', 'dist/metrics']) {
     mkdirSync(join(folder, name), { recursive: true });
   }
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
@@ -54,6 +56,13 @@ beforeAll(async () => {
   symlinkSync('..', join(root, 'above'));
   symlinkSync('../../secret.txt', join(root, 'assets/linked-c3d4.css.gz'));
   symlinkSync('favicon.svg', join(root, 'icon.svg'));
+  symlinkSync('.env', join(root, 'env.txt'));
+  symlinkSync('../.env', join(root, 'assets/env.css'));
+  symlinkSync('.git', join(root, 'git'));
+  symlinkSync('.git/config', join(root, 'config.txt'));
+  symlinkSync('../.env', join(root, 'assets/linked-e5f6.css.gz'));
+  symlinkSync('..2026_11_25.1', join(root, '..data'));
+  symlinkSync('..data/mounted.txt', join(root, 'mounted.txt'));
   gateway = await startGateway({ env: { STATIC_DIR: root } });
   client = new Client(gateway.url);
 });
@@ -185,6 +194,13 @@ describe('no file hides a path of the gateway', () => {
     },
   );
 
+  test.each(['/%6detrics', '/%67raphql', '/graph%71l?query={capabilities{exports}}', '/%68ealthz', '/%6dcp'])(
+    '%s is no other spelling of it',
+    async path => {
+      expect((await get(path, { accept: browserAccept })).status).toBe(404);
+    },
+  );
+
   test('/mcp is for POST only', async () => {
     expect((await get('/mcp', { accept: browserAccept })).status).toBe(405);
   });
@@ -205,6 +221,12 @@ describe('a file outside of the folder, or a hidden one', () => {
     '//secret.txt',
     '/above/secret.txt',
     '/outside.txt',
+    '/env.txt',
+    '/assets/env.css',
+    '/git/config',
+    '/config.txt',
+    '/..data/mounted.txt',
+    '/..2026_11_25.1/mounted.txt',
     '/.env',
     '/%2eenv',
     '/.git/config',
@@ -214,16 +236,18 @@ describe('a file outside of the folder, or a hidden one', () => {
   ])('is never sent: %s', async path => {
     const response = await client.request({ path, method: 'GET' });
     expect([400, 404]).toContain(response.statusCode);
-    expect(await response.body.text()).not.toContain('a secret');
+    expect(await response.body.text()).not.toMatch(/a secret|volume/);
   });
 
-  test('is not sent as the compressed form of another', async () => {
-    const response = await get('/assets/linked-c3d4.css', { 'accept-encoding': 'gzip' });
+  test.each(['linked-c3d4', 'linked-e5f6'])('is not sent as the compressed form of another: %s', async name => {
+    const response = await get(`/assets/${name}.css`, { 'accept-encoding': 'gzip' });
     expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'NOT_FOUND' } }] });
   });
 
   test('a link to a file inside is that file', async () => {
     expect(await textOf('/icon.svg')).toBe(await textOf('/favicon.svg'));
+    expect(await textOf('/mounted.txt')).toBe('from a volume of Kubernetes');
   });
 });
 

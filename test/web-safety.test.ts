@@ -294,6 +294,88 @@ function expectRefused(answer: string): void {
   expect(errors[0].extensions.code).not.toBe('INTERNAL_SERVER_ERROR');
 }
 
+/** Requests that a proxy may read in another way than the gateway, with the wanted status. The body is small enough for the response cache. */
+function ambiguousRequests(): [string, number, string][] {
+  const key = `x-api-key: ${demoHeaders['x-api-key']}`;
+  const json = 'Content-Type: application/json';
+  const length = `Content-Length: ${document.length}`;
+  const sent = (...lines: string[]) =>
+    [`POST /graphql HTTP/1.1`, 'Connection: close', json, ...lines, '', document].join('\r\n');
+  const chunks = `${document.length.toString(16)}\r\n${document}\r\n0\r\n\r\n`;
+  const chunked = (...lines: string[]) =>
+    ['POST /graphql HTTP/1.1', 'Host: a', 'Connection: close', json, key, ...lines, '', chunks].join('\r\n');
+  const one = ['Host: 127.0.0.1', key, length];
+  return [
+    ['two hosts', 400, sent(...one, 'Host: evil.example')],
+    ['two equal hosts', 400, sent(...one, 'host: 127.0.0.1')],
+    ['an empty host', 400, sent('Host:', key, length)],
+    ...['a b', 'a/b', 'a,b', 'user@a', 'a:b', 'a:1:2', 'http://a', 'a?b', 'a#b', '[::1', 'a\\b', 'a%00', 'ä'].map(
+      (host): [string, number, string] => [`the host ${host}`, 400, sent(`Host: ${host}`, key, length)],
+    ),
+    ['another host in the address', 400, sent(...one).replace('/graphql', 'http://evil.example/graphql')],
+    ['the same host in the address', 200, sent(...one).replace('/graphql', 'http://127.0.0.1/graphql')],
+    ['a path in the query of an address', 404, sent(...one).replace('/graphql', 'http://127.0.0.1?x=/graphql')],
+    ['two keys', 400, sent(...one, 'x-api-key: another')],
+    ['two equal keys', 400, sent(...one, key)],
+    ['two tokens', 400, sent('Host: a', length, 'Authorization: Bearer a', 'authorization: Bearer b')],
+    ['two lengths', 400, sent(...one, 'Content-Length: 1')],
+    ['two equal lengths', 400, sent(...one, length)],
+    ['a length and chunks', 400, sent(...one, 'Transfer-Encoding: chunked')],
+    ['chunks that are compressed', 400, chunked('Transfer-Encoding: gzip, chunked')],
+    ['chunks twice', 400, chunked('Transfer-Encoding: chunked', 'Transfer-Encoding: chunked')],
+    ['chunks and a length', 400, chunked('Transfer-Encoding: chunked', 'Content-Length: 1')],
+    ['chunks', 200, chunked('Transfer-Encoding: Chunked')],
+    ...['gzip', 'GZIP', 'x-gzip', 'deflate', 'br', 'zstd', 'nonsense', 'identity, gzip'].map(
+      (encoding): [string, number, string] => [
+        `the encoding ${encoding}`,
+        415,
+        sent(...one, `Content-Encoding: ${encoding}`),
+      ],
+    ),
+    ['the encoding identity', 200, sent(...one, 'Content-Encoding: identity')],
+    ['two encodings', 415, sent(...one, 'Content-Encoding: identity', 'Content-Encoding: gzip')],
+    ['an encoding without a body', 200, request('GET /healthz', 'Content-Encoding: gzip')],
+    [
+      'an encoding at /graphql/stream',
+      415,
+      sent(...one, 'Content-Encoding: br').replace('/graphql', '/graphql/stream'),
+    ],
+    ['another spelling of a path', 404, request('GET /%6detrics')],
+    ['another spelling of /graphql', 404, sent(...one).replace('/graphql', '/%67raphql')],
+    ['two hosts for a probe', 400, request('GET /healthz', 'Host: a')],
+    [
+      'two hosts for a WebSocket',
+      400,
+      upgrade('Sec-WebSocket-Protocol: graphql-transport-ws', `Sec-WebSocket-Key: ${'A'.repeat(22)}==`, 'Host: a'),
+    ],
+  ];
+}
+
+describe('a request that could mean two things', () => {
+  test.each(ambiguousRequests())('has one meaning, or is refused: %s', async (_, status, bytes) => {
+    // What it would mean without the second thing is in the response cache.
+    await post({});
+    const answer = await raw(bytes);
+    expect(Number(answer.split(' ')[1])).toBe(status);
+    if (status !== 200) expectRefused(answer);
+    if (status === 415) expect(answer).toMatch(/^accept-encoding: identity\r$[\s\S]*Content-Encoding is \S/m);
+  });
+
+  test('for which urql asks by GET says which header helps', async () => {
+    const accept =
+      'application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed';
+    const url = `${gateway.url}/graphql?query=${encodeURIComponent('{ viewer { team } }')}`;
+    const refused = await fetch(url, { headers: { accept, ...demoHeaders } });
+    const { errors } = (await refused.json()) as { errors: { message: string }[] };
+    expect([refused.status, errors[0]?.message]).toEqual([
+      400,
+      expect.stringContaining('"apollo-require-preflight: 1"'),
+    ]);
+    const answered = await fetch(url, { headers: { accept, ...demoHeaders, 'apollo-require-preflight': '1' } });
+    expect(answered.status).toBe(200);
+  });
+});
+
 describe('a request that is refused', () => {
   test.each(refusedRequests)(
     'has the headers of every answer, a code, and nothing of its address: %s',

@@ -7,20 +7,21 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import { GatewayError, Overloaded, RateLimited } from '../errors.js';
+import { Abandoned, GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { setEarlyHeaders } from '../lib/early-headers.js';
 import { pathOf } from '../lib/path.js';
 import { createPipeline, type Handler, type Stage } from '../lib/pipeline.js';
 import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Connections } from './connections.js';
 import { parseReadBodies } from './request-body.js';
-import { errorBody, gatewayErrorBody, refuseUnreadable, safeHeaders } from './web-safety.js';
+import { invalidJson, nothingHere, Refused, refusalBody, refuseUnreadable, safeHeaders } from './web-safety.js';
 
 /** The largest body of a request, in bytes. */
 export const largestBody = 1024 * 1024;
 /** Messages for some errors of the framework, by code. */
 const messageFor: Readonly<Record<string, string>> = {
-  FST_ERR_CTP_INVALID_JSON_BODY: 'Invalid JSON in the body',
+  FST_ERR_CTP_INVALID_JSON_BODY: invalidJson,
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body must be application/json',
   // The framework's own message would repeat the URL with its query.
   FST_ERR_BAD_URL: 'The URL cannot be parsed',
 };
@@ -54,17 +55,22 @@ export async function createHttpApp({
   stages,
 }: HttpAppDeps): Promise<FastifyInstance> {
   const answerError = (error: FrameworkError, request: FastifyRequest, reply: FastifyReply) => {
+    const refuse = (status: number, message: string, extensions: Readonly<Record<string, unknown>>) =>
+      reply.code(status).send(refusalBody(pathOf(request.url), message, extensions));
     if (error instanceof GatewayError) {
       requestTelemetry.of(request.raw).outcome = error.code;
       const isBusy = error instanceof Overloaded || error instanceof RateLimited;
       if (isBusy && !reply.raw.hasHeader('retry-after')) reply.header('retry-after', 1);
-      return reply.code(error.httpStatus).send(gatewayErrorBody(error));
+      return refuse(error.httpStatus, error.message, error.extensions);
     }
     const status = error.statusCode ?? 500;
-    const hasGone = request.raw.socket.destroyed;
-    if (status >= 500 && !hasGone) request.log.error({ err: error, req: request }, 'Unexpected');
-    const message = status >= 500 ? 'Internal server error' : (messageFor[error.code ?? ''] ?? error.message);
-    return reply.code(status).send(errorBody(message, status >= 500 ? 'INTERNAL_SERVER_ERROR' : 'BAD_REQUEST'));
+    if (error instanceof Refused) reply.headers(error.headers);
+    if (status < 500) {
+      const code = status === 404 ? 'NOT_FOUND' : 'BAD_REQUEST';
+      return refuse(status, messageFor[error.code ?? ''] ?? error.message, { code });
+    }
+    if (!(error instanceof Abandoned)) request.log.error({ err: error, req: request }, 'Unexpected');
+    return refuse(status, 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' });
   };
   const answerStageError = (error: unknown, request: IncomingMessage, response: ServerResponse) => {
     log.error({ err: error, requestId: requestTelemetry.of(request).id }, 'Unexpected');
@@ -74,7 +80,8 @@ export async function createHttpApp({
     }
     setEarlyHeaders(request, response);
     response.writeHead(500, { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' });
-    response.end(JSON.stringify(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR')));
+    const code = 'INTERNAL_SERVER_ERROR';
+    response.end(JSON.stringify(refusalBody(pathOf(request.url ?? ''), 'Internal server error', { code })));
   };
   const app = fastify({
     loggerInstance: log,
@@ -87,8 +94,9 @@ export async function createHttpApp({
         handler(request, response);
       };
       const pipeline = createPipeline(stages(toFastify), toFastify, answerStageError);
-      // Otherwise Node itself would answer a request without a host.
-      const server = createHttpServer({ ...options, requireHostHeader: false }, pipeline);
+      // Otherwise Node itself would answer a request without a host, and would drop the second header of a name that a proxy may read.
+      const more = { requireHostHeader: false, joinDuplicateHeaders: true };
+      const server = createHttpServer({ ...options, ...more }, pipeline);
       connections.watch(server);
       return server;
     },
@@ -106,13 +114,10 @@ export async function createHttpApp({
   app.setErrorHandler(answerError);
   parseReadBodies(app, largestBody);
   // The framework's own response would repeat the URL with its query, and would not tell a wrong method from a wrong path.
-  app.setNotFoundHandler(({ method, url }, reply) => {
+  app.setNotFoundHandler(({ method, url }) => {
     const allowed = ['GET', 'POST'].filter(known => app.hasRoute({ method: known, url: pathOf(url) }));
-    if (allowed.length === 0 || allowed.includes(method)) {
-      return reply.code(404).send(errorBody('There is nothing at this address', 'NOT_FOUND'));
-    }
-    const message = `This address accepts ${allowed.join(' and ')} only`;
-    return reply.code(405).header('allow', allowed.join(', ')).send(errorBody(message, 'BAD_REQUEST'));
+    if (allowed.length === 0 || allowed.includes(method)) throw new Refused(404, nothingHere);
+    throw new Refused(405, `This address accepts ${allowed.join(' and ')} only`, { allow: allowed.join(', ') });
   });
   return app;
 }

@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Abandoned } from '../errors.js';
 import { checkJson } from '../graphql/limits/bounds.js';
 import { Attached } from '../lib/attached.js';
 import { Chunks, joinBytes } from '../lib/join-bytes.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
+import { Refused } from './web-safety.js';
 
 const bodies = new Attached<MaybePromise<Buffer | Error>>();
 const watches = new Attached<BodyWatch>();
@@ -21,23 +23,12 @@ export function watchBody(request: IncomingMessage, watch: BodyWatch): void {
   watches.set(request, watch);
 }
 
-/** The body is too large. */
-class BodyTooLarge extends Error {
-  override readonly name = 'BodyTooLarge';
-  readonly statusCode = 413;
-
-  /** @param limit in bytes. */
-  constructor(limit: number) {
-    super(`The body must be at most ${limit} bytes`);
-  }
-}
-
 /** A body in more chunks than this costs more to parse than its content is worth: its connection is destroyed. */
 const mostPieces = 20_000;
 
 /**
  * Reads the body of a request once; later callers get the same buffer. Returns, and does not throw, an Error if the body cannot be
- * read: BodyTooLarge above `limit` bytes, an error of its watch, or "The client hung up".
+ * read: Refused above `limit` bytes, an error of its watch, or Abandoned.
  */
 export function readBody(request: IncomingMessage, limit: number): MaybePromise<Buffer | Error> {
   const known = bodies.get(request);
@@ -61,7 +52,7 @@ function collectBody(request: IncomingMessage, limit: number, resolve: (body: Bu
     resolve(body);
   };
   if (Number(request.headers['content-length']) > limit) {
-    settle(new BodyTooLarge(limit));
+    settle(tooLarge(limit));
     return;
   }
   const unlessSettled = (work: () => void) => {
@@ -79,7 +70,7 @@ function collectBody(request: IncomingMessage, limit: number, resolve: (body: Bu
       pieces += 1;
       // A response would not stop the client: Node parses for as long as bytes arrive.
       if (pieces > mostPieces) request.destroy();
-      if (size > limit) throw new BodyTooLarge(limit);
+      if (size > limit) throw tooLarge(limit);
       watch?.grew(size);
       chunks.add(chunk);
     }),
@@ -90,11 +81,14 @@ function collectBody(request: IncomingMessage, limit: number, resolve: (body: Bu
       settle(joinBytes(chunks.parts));
     }),
   );
-  request.on('error', settle);
   request.on('close', () => {
-    if (!request.readableEnded) settle(new Error('The client hung up'));
+    if (!request.readableEnded) settle(new Abandoned('The client has gone'));
   });
+  // `close` follows.
+  request.on('error', () => {});
 }
+
+const tooLarge = (limit: number) => new Refused(413, `The body must be at most ${limit} bytes`);
 
 /** Lets Fastify parse bodies that `readBody` has read, within the bounds for JSON. */
 export function parseReadBodies(app: FastifyInstance, limit: number): void {

@@ -1,8 +1,8 @@
 import { realpath, stat } from 'node:fs/promises';
-import { basename, join, resolve, sep } from 'node:path';
+import { basename, join, relative, resolve, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ConfigurationError } from '../config/configuration-error.js';
-import { opensPage } from './web-safety.js';
+import { nothingHere, opensPage, Refused } from './web-safety.js';
 
 /** Only files of the gateway's own origin, and nothing inline. For `connect-src`, 'self' includes WebSockets. */
 const contentSecurityPolicy = [
@@ -23,12 +23,6 @@ const hashedFolder = 'assets';
 /** Paths of the gateway itself, also where this gateway does not serve them. */
 const ownPath = /^(graphql|mcp|healthz|readyz|metrics|schema\.graphql)(\/|$)/;
 
-/** A symbolic link that leads out of the folder. */
-class OutsideFolder extends Error {
-  override readonly name = 'OutsideFolder';
-  readonly statusCode = 404;
-}
-
 /**
  * Serves a built front end from `/`: the files of `folder`, and `index.html` where a browser opens any other page, because the front end routes its own paths.
  * Every route of the gateway comes first.
@@ -47,8 +41,8 @@ export async function registerStaticFiles(app: FastifyInstance, folder: string):
     preCompressed: true,
     cacheControl: false,
     async onFile(path) {
-      if (!(await realpath(path)).startsWith(realRoot + sep))
-        throw new OutsideFolder('There is nothing at this address');
+      // Where a symbolic link leads decides.
+      if (!isShown(relative(realRoot, await realpath(path)))) throw new Refused(404, nothingHere);
     },
     setHeaders(reply, path) {
       const isHashed = path.startsWith(join(root, hashedFolder) + sep);
@@ -71,6 +65,9 @@ export async function registerStaticFiles(app: FastifyInstance, folder: string):
 
 /** Whether no part of the path is empty, hidden, or leads to another folder. */
 const isPlain = (path: string) => path.split('/').every(part => part !== '' && !part.startsWith('.'));
+
+/** The same for the real path of a file. The files of a Kubernetes volume are in a folder such as `..2026_11_25`, to which links lead. */
+const isShown = (path: string) => isPlain(path.replace(/^\.\.\d[^/]*\//, ''));
 
 async function isFile(path: string): Promise<boolean> {
   try {

@@ -1,8 +1,9 @@
-import { type IncomingMessage, type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 import { type GatewayError, Overloaded } from '../errors.js';
+import { pathOf } from '../lib/path.js';
 
 /** Headers of every response: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
 export const safeHeaders: OutgoingHttpHeaders = {
@@ -13,10 +14,65 @@ export const safeHeaders: OutgoingHttpHeaders = {
 };
 
 /** The body of a response that refuses a whole request. */
-export const errorBody = (message: string, code: string) => ({ errors: [{ message, extensions: { code } }] });
+export const errorBody = (message: string, code: string) => refusalBody('', message, { code });
 
 /** The same for an error of the gateway. */
-export const gatewayErrorBody = ({ message, extensions }: GatewayError) => ({ errors: [{ message, extensions }] });
+export const gatewayErrorBody = ({ message, extensions }: GatewayError) => refusalBody('', message, extensions);
+
+/** The same in the form that clients of a path read: JSON-RPC at `/mcp`, GraphQL everywhere else. */
+export function refusalBody(path: string, message: string, extensions: Readonly<Record<string, unknown>>): object {
+  if (path !== '/mcp') return { errors: [{ message, extensions }] };
+  return { jsonrpc: '2.0', id: null, error: { code: rpcCode(message, extensions), message, data: extensions } };
+}
+
+/** The codes of JSON-RPC for a message that cannot be parsed, for one that is no valid request, and for everything else. */
+function rpcCode(message: string, { code }: Readonly<Record<string, unknown>>): number {
+  if (message === invalidJson) return -32_700;
+  return code === 'BAD_REQUEST' || code === 'BAD_USER_INPUT' ? -32_600 : -32_000;
+}
+
+export const invalidJson = 'Invalid JSON in the body';
+
+/** Refuses a request that HTTP, or a rule of the gateway for it, does not allow. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly statusCode: number;
+  readonly headers: OutgoingHttpHeaders;
+
+  constructor(statusCode: number, message: string, headers: OutgoingHttpHeaders = {}) {
+    super(message);
+    this.statusCode = statusCode;
+    this.headers = headers;
+  }
+}
+
+/** A name or an IPv4 address, or an IPv6 address in brackets, and the port where the client sent one. */
+const validHost = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+
+/**
+ * Why a request may mean something else to a proxy than to the gateway; undefined: it cannot. Node refuses two lengths, and a length with chunks. It joins other
+ * headers of one name, so that two hosts are no valid host, and two credentials no valid credential.
+ */
+export function faultOf({ url = '', headers, httpVersion }: IncomingMessage): Refused | undefined {
+  const { host, 'transfer-encoding': transfer, 'content-encoding': encoding } = headers;
+  if (host === undefined) return httpVersion === '1.0' ? undefined : new Refused(400, 'The header Host is missing');
+  if (!validHost.test(host)) return new Refused(400, 'The header Host must name one host');
+  if (/^https?:/i.test(url) && !(URL.canParse(url) && new URL(url).host === host.toLowerCase()))
+    return new Refused(400, 'The URL and the header Host must name the same host');
+  if (transfer !== undefined && transfer.toLowerCase() !== 'chunked')
+    return new Refused(400, 'The header Transfer-Encoding must be chunked');
+  if (encoding !== undefined && hasBody(headers) && !/^(?:identity)?$/i.test(encoding))
+    return new Refused(415, `The body must not be encoded, but Content-Encoding is ${encoding.slice(0, 100)}`, {
+      'accept-encoding': 'identity',
+    });
+  return undefined;
+}
+
+/** Whether a request has a body. */
+export const hasBody = (headers: IncomingHttpHeaders) =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+export const nothingHere = 'There is nothing at this address';
 
 /** Status and message for errors of Node's parser. Every other error of the parser is a 400. */
 const parserErrors: Readonly<Record<string, readonly [status: number, message: string]>> = {
@@ -78,16 +134,6 @@ const sendable = [
 const preflightSeconds = 600;
 const yearSeconds = 31_536_000;
 
-/** The request has no `Host`, which HTTP/1.1 requires (RFC 9112, 3.2). */
-class HostMissing extends Error {
-  override readonly name = 'HostMissing';
-  readonly statusCode = 400;
-
-  constructor() {
-    super('The header Host is missing');
-  }
-}
-
 /**
  * Sets the headers for browsers on every response, and the origins that may read responses and send cookies. GraphiQL's page has a policy of its
  * own. A request that is refused before any route sees it is refused here, after the headers are set.
@@ -98,10 +144,12 @@ export async function registerWebSafety(
   isClosing: () => boolean,
 ): Promise<void> {
   const overTls = { ...safeHeaders, 'strict-transport-security': `max-age=${yearSeconds}; includeSubDomains` };
-  app.addHook('onRequest', async ({ protocol, raw }, reply) => {
+  app.addHook('onRequest', async ({ protocol, raw, routeOptions }, reply) => {
     reply.headers(protocol === 'https' ? overTls : safeHeaders);
     if (isClosing()) throw new Overloaded('The gateway is closing; try again in a moment');
-    if (raw.headers.host === undefined && raw.httpVersion !== '1.0') throw new HostMissing();
+    // The router decodes a path. Nothing else does, so that what a proxy forbids has one spelling.
+    const [fixed = ''] = routeOptions.url?.split(/[:*]/, 1) ?? [];
+    if (!pathOf(raw.url ?? '').startsWith(fixed)) throw new Refused(404, nothingHere);
   });
   if (origins.length === 0) return;
   await app.register(cors, {

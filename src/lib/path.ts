@@ -1,21 +1,13 @@
-/** The path of a request's URL as the server routes it: decoded, and without the query, which may hold a credential. */
+/** The path of a request's URL as the client wrote it: without scheme and host, and without the query, which may hold a credential. */
 export function pathOf(url: string): string {
   const end = url.search(/[?#]/);
   const path = end === -1 ? url : url.slice(0, end);
-  return path.startsWith('/') && !path.includes('%') ? path : decoded(path);
+  return path.startsWith('/') ? path : path.replace(/^https?:\/\/[^/]*/i, '');
 }
 
 /** The same for a log, up to the first character that no path of the gateway has: what comes behind it may be meant as a query. */
 export function loggedPathOf(url: string): string {
   return /^[\w/.~@+-]*/.exec(pathOf(url))?.[0] ?? '';
-}
-
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(URL.canParse(path) ? new URL(path).pathname : path);
-  } catch {
-    return path;
-  }
 }
 
 /** The session ids in the query of a request's URL, decoded. Each is a credential. */

@@ -53,6 +53,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       const requestId = cause instanceof Error ? requestIdByError.get(cause) : undefined;
       app.log.error({ err: cause, requestId }, 'Unexpected');
     });
+    if (masked.message.includes('Cross-Site Request Forgery')) return { ...masked, message: forgeryMessage };
     return deps.introspection ? masked : withoutSuggestions(masked);
   };
   const documentStore = createDocumentStore();
@@ -127,6 +128,10 @@ function expireSession(errors: readonly GraphQLError[], { session }: Pick<Contex
   );
   if (isRefused) session.expire();
 }
+
+/** In place of Apollo's message, which is long and names the way out last. */
+const forgeryMessage =
+  'A page of another site could send this request (CSRF). Add the header "apollo-require-preflight: 1", or send a POST with "content-type: application/json"';
 
 /** Made once, because its stack is never shown. */
 const clientGone = new Abandoned('The client has gone');

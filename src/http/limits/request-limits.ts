@@ -15,7 +15,7 @@ import type { ShedReason, Telemetry } from '../../observability/telemetry.js';
 import type { Connections } from '../connections.js';
 import { isMonitoring } from '../monitoring/routes.js';
 import { watchBody } from '../request-body.js';
-import { gatewayErrorBody, opensPage, safeHeaders } from '../web-safety.js';
+import { faultOf, gatewayErrorBody, hasBody, opensPage, type Refused, safeHeaders } from '../web-safety.js';
 import type { ConcurrencyLimit } from './concurrency-limit.js';
 import type { LoadShedding } from './load-shedding.js';
 import type { RateLimits, Verdict } from './rate-limits.js';
@@ -79,7 +79,7 @@ export function createRequestLimits({
   scopeOf,
 }: RequestLimitsDeps): RequestLimits {
   /** The error that refuses a request; null where the request is allowed. */
-  const verdicts = new Attached<GatewayError | null>();
+  const verdicts = new Attached<GatewayError | Refused | null>();
 
   /** The error that refuses what is too much, which is counted. */
   function shed(reason: ShedReason): Overloaded {
@@ -107,7 +107,7 @@ export function createRequestLimits({
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const isCounted = !isStream(request);
     response.once('close', () => finish(request));
-    if (!hasBody(request)) {
+    if (!hasBody(request.headers)) {
       if (isCounted) enter(request);
       return;
     }
@@ -193,6 +193,11 @@ export function createRequestLimits({
 
   return {
     stage: (next, fastify) => (request, response) => {
+      const fault = faultOf(request);
+      if (fault !== undefined) {
+        verdicts.set(request, fault);
+        return fastify(request, response);
+      }
       if (connections.isOverBound(request)) {
         addEarlyHeader(request, 'connection', 'close');
         verdicts.set(request, shed('connection'));
@@ -233,7 +238,7 @@ export function createRequestLimits({
         const verdict = verdicts.get(raw);
         // Every request that is not an upgrade has passed the stage.
         const isUpgrade = verdict === undefined && !isMonitoring(raw);
-        const refusal = isUpgrade ? await check(raw, undefined) : verdict;
+        const refusal = isUpgrade ? (faultOf(raw) ?? (await check(raw, undefined))) : verdict;
         if (isUpgrade) setEarlyHeaders(raw, reply.raw);
         if (refusal) throw refusal;
       });
@@ -253,9 +258,6 @@ export function createRequestLimits({
     },
   };
 }
-
-const hasBody = ({ headers }: IncomingMessage) =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 /** Whether a request executes an operation that ends with its response. A browser that opens the page for people does not. */
 const isExecution = ({ method, url = '', headers }: IncomingMessage) =>

@@ -78,22 +78,27 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
       });
     }
   });
-  const asksProgress = progressTokenIn(request.body) !== undefined;
-  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !asksProgress });
+  const { accept = '*/*' } = request.headers;
+  // A client that takes no events gets the answer alone.
+  const isStream = accept.includes('text/event-stream') && progressTokenIn(request.body) !== undefined;
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
   await server.connect(transport);
   signal.addEventListener('abort', () => void server.close());
-  return transport.handleRequest(webRequest(request), { parsedBody: request.body });
+  return transport.handleRequest(webRequest(request, accept), { parsedBody: request.body });
 }
+
+/** A media type under which a client takes JSON. */
+const takesJson = /(?:^|,)\s*(?:\*|application)\/(?:\*|json)\s*(?:;|,|$)/i;
 
 const progressTokenIn = (body: unknown) =>
   (body as { params?: { _meta?: { progressToken?: unknown } } } | null | undefined)?.params?._meta?.progressToken;
 
-/** What the protocol needs of a request: no credential. */
-function webRequest({ headers }: FastifyRequest): Request {
-  const names = ['accept', 'content-type', 'mcp-protocol-version'] as const;
-  const passed = names.flatMap((name): [string, string][] => {
+/** What the protocol needs of a request: no credential. The SDK demands both types, though it sends only one. */
+function webRequest({ headers }: FastifyRequest, accept: string): Request {
+  const passed = new Headers({ accept: takesJson.test(accept) ? 'application/json, text/event-stream' : accept });
+  for (const name of ['content-type', 'mcp-protocol-version'] as const) {
     const value = headers[name];
-    return typeof value === 'string' ? [[name, value]] : [];
-  });
+    if (typeof value === 'string') passed.set(name, value);
+  }
   return new Request('http://gateway/mcp', { method: 'POST', headers: passed });
 }

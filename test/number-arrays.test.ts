@@ -117,11 +117,13 @@ function asArray(text: string): Json {
 
 const runs = { numRuns: 2_000 };
 
+const cut = (text: string) => cutNumberArrays(Buffer.from(text), member).toString();
+const quote = (text: string) => quoteNumberArrays(Buffer.from(text), member).toString();
+
 test('a cut body is what JSON.parse gives, with null for each flat array under the member', () => {
   fc.assert(
     fc.property(document, text => {
-      const cut = cutNumberArrays(Buffer.from(text), member);
-      expect(JSON.parse(cut)).toEqual(replaced(text, () => null));
+      expect(JSON.parse(cut(text))).toEqual(replaced(text, () => null));
     }),
     runs,
   );
@@ -140,7 +142,7 @@ test('a cut leaves the body given to it as it was', () => {
 test('a quoted body is what JSON.parse gives, with the text of each flat array under the member', () => {
   fc.assert(
     fc.property(document, text => {
-      const quoted: Json = JSON.parse(quoteNumberArrays(Buffer.from(text), member));
+      const quoted: Json = JSON.parse(quote(text));
       expect(numbersIn(quoted)).toEqual(numbersIn(JSON.parse(text)));
       const again = JSON.stringify(quoted);
       expect(JSON.stringify(replaced(again, () => 'left over'))).toBe(again);
@@ -153,16 +155,13 @@ test('a quoted vector is its own text between the brackets, with line breaks as 
   fc.assert(
     fc.property(numbers, text => {
       const body = Buffer.from(`{"a":1, "${member}" :\n${text}}`);
-      const { [member]: quoted } = JSON.parse(quoteNumberArrays(body, member));
+      const { [member]: quoted } = JSON.parse(quoteNumberArrays(body, member).toString());
       expect(quoted).toBe(text.slice(1, -1).replace(/\s/g, ' '));
       expect(vector.parse(quoted).toJSON()).toBe(quoted);
     }),
     runs,
   );
 });
-
-const cut = (text: string) => cutNumberArrays(Buffer.from(text), member);
-const quote = (text: string) => quoteNumberArrays(Buffer.from(text), member);
 
 describe('what the service was not to send', () => {
   test.each([
@@ -217,6 +216,8 @@ describe('what the service was not to send', () => {
 describe('the JSON of a reply', () => {
   const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: Buffer.from(text) });
   const request = { family: 'f', address: 'base', method: 'GET', path: '/', safe: true } as const;
+  /** In bytes. */
+  const [longText, longNumber] = [256 * 1024, 1_024];
   const read = (reply: Reply, asked: UpstreamRequest) => parseReply(replyText(reply, asked));
 
   test('has vectors as text where they are wanted, null where not, and numbers where no one said what they are', () => {
@@ -274,6 +275,15 @@ describe('the JSON of a reply', () => {
     ['nested far too deep', '['.repeat(1_000_000)],
     ['of too many members', JSON.stringify(Object.fromEntries(Array.from({ length: 50_001 }, (_, i) => [`m${i}`, 0])))],
     ['of too many values', `[${'0,'.repeat(50_000)}0]`],
+    ['one long text', `["${'x'.repeat(longText + 1)}"]`],
+    ['one long text without an end', `["${'x'.repeat(longText + 1)}`],
+    ['one long text of escaped quotes', `["${'\\"'.repeat(longText / 2)}\\""]`],
+    ['one long name', `{"${'x'.repeat(longText + 1)}":1}`],
+    ['one long number', `[${'1'.repeat(longNumber + 1)}]`],
+    ['one long fraction', `[0.${'0'.repeat(longNumber)}]`],
+    ['one long number and nothing else', '0'.repeat(longNumber + 1)],
+    ['nothing but bytes of zero', '\0'.repeat(longNumber + 1)],
+    ['nothing but white space', ' '.repeat(longNumber + 1)],
   ])('that is %s is UPSTREAM_INVALID_RESPONSE, and never parsed', (_, text) => {
     const parse = jest.spyOn(JSON, 'parse');
     try {
@@ -282,6 +292,22 @@ describe('the JSON of a reply', () => {
     } finally {
       parse.mockRestore();
     }
+  });
+
+  test('is parsed with a text and a number that are as long as they may be', () => {
+    const value = { a: `${'\\'.repeat(longText / 2 - 1)}é`, b: 10 ** (longNumber / 4) };
+    const text = `{"a":${JSON.stringify(value.a)}, "b":1${'0'.repeat(longNumber / 4)}.${'0'.repeat(longNumber / 2)} }`;
+    expect(read(reply(text), request)).toEqual(value);
+  });
+
+  test('has a vector that is as long as it may be where it is wanted, and any where it is not', () => {
+    const vector = '0,'.repeat(longText / 2).slice(0, -1);
+    const text = (numbers: string) => `[{"embeddings":[${numbers}]}]`;
+    const wanted = { ...request, vectors: { member, wanted: true } };
+    expect(read(reply(text(vector)), wanted)).toEqual([{ embeddings: vector }]);
+    expect(() => read(reply(text(`${vector},0`)), wanted)).toThrow(UpstreamInvalidResponse);
+    const unwanted = { ...request, vectors: { member, wanted: false } };
+    expect(read(reply(text(`${vector},0`)), unwanted)).toEqual([{ embeddings: null }]);
   });
 
   test('may be nested 64 deep, and hold brackets and quotes in its strings', () => {

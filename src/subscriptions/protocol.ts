@@ -86,7 +86,7 @@ export function messageIn(bytes: Buffer): Message | undefined {
     return message.parse(JSON.parse(bytes.toString()));
   } catch (error) {
     if (!(error instanceof QueryTooComplex)) return undefined;
-    const { type, id: operation } = ownStrings(bytes.toString(), ['type', 'id']);
+    const { type, id: operation } = ownStrings(bytes, ['type', 'id']);
     const { data, success } = id.safeParse(operation);
     return type === 'subscribe' && success ? { type, id: data, payload: { query: '', request: error } } : undefined;
   }

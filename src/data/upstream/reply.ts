@@ -24,7 +24,9 @@ const megabyte = 1024 * 1024;
 
 /** One record, or a list of some hundreds. */
 const defaultBounds: BodyBounds = {
-  text: Number.POSITIVE_INFINITY,
+  // A vector of 10,000 numbers.
+  text: megabyte / 4,
+  number: 1_024,
   levels: 64,
   bytes: 4 * megabyte,
   items: 50_000,
@@ -55,18 +57,15 @@ export function bodyTooLarge(): UpstreamInvalidResponse {
 /**
  * The text of a reply. Embeddings that the request wants are strings in it (`"0.1,0.2"`); embeddings that it does not want are null. The bounds keep out
  * texts that would take the parser, or the code that reads the value, too long. Changes the body in place and frees it, so read it once.
- * @throws UpstreamInvalidResponse if the text exceeds the bounds of its endpoint family
+ * @throws UpstreamInvalidResponse if the body exceeds the bounds of its endpoint family
  */
 export function replyText({ body }: Reply, { family, vectors }: UpstreamRequest): string {
-  const text = bodyText(body, vectors);
+  const bytes =
+    vectors === undefined ? body : (vectors.wanted ? quoteNumberArrays : cutNumberArrays)(body, vectors.member);
+  if (jsonExcess(bytes, bodyBoundsOf(family)) !== undefined) throw bodyTooLarge();
+  const text = bytes.toString();
   freeSoon([body]);
-  if (jsonExcess(text, bodyBoundsOf(family)) !== undefined) throw bodyTooLarge();
   return text;
-}
-
-function bodyText(body: Buffer, vectors: UpstreamRequest['vectors']): string {
-  if (vectors === undefined) return body.toString();
-  return vectors.wanted ? quoteNumberArrays(body, vectors.member) : cutNumberArrays(body, vectors.member);
 }
 
 /** The JSON value of such a text; undefined for an empty text. @throws UpstreamInvalidResponse if it is not JSON */

@@ -8,6 +8,8 @@ import { jsonExcess } from '../../lib/json-excess.js';
 export const bounds = {
   /** Bytes of one string in a body, such as a document. */
   text: 100_000,
+  /** Bytes of one number in a body, or of white space outside of its strings. */
+  number: 100_000,
   /** Of a document. graphql-js counts the lines again for each error, to report its position. */
   lines: 2_000,
   /** Names, numbers, strings and punctuators of a document. The parser stops at the first token above the limit. */
@@ -53,8 +55,8 @@ export function checkBound(measure: keyof typeof bounds, value: number): void {
   if (value > bounds[measure]) throw new QueryTooComplex(measure, value, bounds[measure]);
 }
 
-/** Checks the size of JSON before it is parsed: its strings, values, members and levels. @throws QueryTooComplex */
+/** Checks the size of JSON before it is parsed: its strings, numbers, values, members and levels. @throws QueryTooComplex */
 export function checkJson(bytes: Buffer): void {
-  const excess = jsonExcess(bytes.toString('latin1'), bounds);
+  const excess = jsonExcess(bytes, bounds);
   if (excess !== undefined) checkBound(excess.measure, excess.value);
 }

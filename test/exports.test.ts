@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
@@ -357,6 +358,7 @@ describe('an export', () => {
     expect(receivedCall).toMatchObject({ method: 'POST', url: '/in/?a=1' });
     expect(receivedCall?.headers).toMatchObject({
       'content-type': 'application/json',
+      'accept-encoding': 'gzip, br',
       'idempotency-key': data.exportMarketToEndpoint.exportId,
       authorization: 'Basic abc',
     });
@@ -712,6 +714,8 @@ describe('the response of an endpoint', () => {
     refused: { ...rejected, title: 'Rejected' },
   };
   const words = { title: 'T', message: 'M' };
+  const spoken = { title: 'Prêt', message: 'Déjà là' };
+  const said = JSON.stringify({ ...spoken, redirectUrl: 'https://crm.example/x' });
   const raw =
     (status: number, body: string): Answer =>
     response =>
@@ -799,6 +803,33 @@ describe('the response of an endpoint', () => {
       4,
       failed,
     ],
+    ...[
+      ['in gzip', { 'content-encoding': 'gzip' }, gzipSync(said)],
+      ['in Brotli', { 'content-encoding': 'br' }, brotliCompressSync(said)],
+      ['with a byte order mark', {}, Buffer.from(`\ufeff${said}`)],
+      ['in Latin-1', { 'content-type': 'application/json; charset=iso-8859-1' }, Buffer.from(said, 'latin1')],
+      ['in UTF-16', { 'content-type': 'application/json; charset=utf-16' }, Buffer.from(said, 'utf16le')],
+    ].flatMap(([way, headers, body]): [string, Answer, number, object][] => {
+      const answer =
+        (status: number): Answer =>
+        response =>
+          response.writeHead(status, headers as Record<string, string>).end(body);
+      return [
+        [`200 ${way}`, answer(200), 1, { ...delivered, ...spoken, redirectUrl: 'https://crm.example/x' }],
+        [`422 ${way}`, answer(422), 1, { ...rejected, ...spoken }],
+      ];
+    }),
+    ...[
+      ['in an unknown encoding', { 'content-encoding': 'zstd' }, said],
+      ['in an unknown charset', { 'content-type': 'application/json; charset=utf-7' }, said],
+      ['that is not gzip', { 'content-encoding': 'gzip' }, said],
+      ['that grows beyond 1 MB', { 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(50 * 1024 * 1024, ' '))],
+    ].map(([way, headers, body]): [string, Answer, number, object] => [
+      `422 ${way}`,
+      response => response.writeHead(422, headers as Record<string, string>).end(body),
+      1,
+      wordless.refused,
+    ]),
     ['599', json(599, words), 4, failed],
     [
       '503, then 200',

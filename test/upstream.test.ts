@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Dispatcher } from 'undici';
 import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/secret.js';
 import { ByteBudget, Exchange, type ReplyLimits } from '../src/data/upstream/exchange.js';
-import { type Reply, unread } from '../src/data/upstream/reply.js';
+import { parseReply, type Reply, replyText, unread } from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { createUpstream } from '../src/data/upstream/upstream.js';
 import { Abandoned, type GatewayError } from '../src/errors.js';
@@ -800,6 +801,126 @@ describe('a body', () => {
     const third = send();
     parts[2]?.();
     expect((await third).status).toBe(200);
+  });
+});
+
+describe('an encoded body', () => {
+  const asked = { family: 'events', address: 'base', method: 'GET', path: '/thing', safe: true } as const;
+  const request = { ...asked, vectors: { member: 'embeddings', wanted: false } };
+  const value = { name: 'Zoë', embeddings: [1, 2] };
+  const text = JSON.stringify(value);
+  const utf16be = Buffer.from(`\ufeff${text}`, 'utf16le').swap16();
+  const type = (charset: string) => ({ 'content-type': `application/json; charset=${charset}` });
+
+  /** A service whose replies have these headers and this body, and how its replies are read. */
+  async function serviceThatSends(status: number, headers: Record<string, string>, body: Uint8Array | string) {
+    const seen: (string | undefined)[] = [];
+    const { upstream, ...all } = await serviceThat((request, response) => {
+      seen.push(request.headers['accept-encoding']);
+      response.writeHead(status, headers).end(body);
+    });
+    const auth = { credential: apiKey, scope: scopeOf('one'), metadata: new ResponseMetadata() };
+    return {
+      ...all,
+      seen,
+      send: <T>(read: (reply: Reply) => T, signal?: AbortSignal) => upstream.send(request, auth, read, signal),
+      parsed: () => upstream.send(request, auth, reply => parseReply(replyText(reply, request))),
+    };
+  }
+
+  test.each<[string, Record<string, string>, Uint8Array | string]>([
+    ['gzip', { 'content-encoding': 'gzip' }, gzipSync(text)],
+    ['gzip by its old name, in another case', { 'content-encoding': 'X-GZip' }, gzipSync(text)],
+    ['Brotli', { 'content-encoding': 'br' }, brotliCompressSync(text)],
+    ['no encoding, by name', { 'content-encoding': 'identity' }, text],
+    ['UTF-8 by name', type('"UTF-8"'), text],
+    ['UTF-8 with a byte order mark', {}, `\ufeff${text}`],
+    ['UTF-8 with a byte order mark, in gzip', { 'content-encoding': 'gzip' }, gzipSync(`\ufeff${text}`)],
+    ['Latin-1', type('ISO-8859-1'), Buffer.from(text, 'latin1')],
+    ['Latin-1, in gzip', { ...type('latin1'), 'content-encoding': 'gzip' }, gzipSync(Buffer.from(text, 'latin1'))],
+    ['Windows-1252', type('windows-1252'), Buffer.from(text, 'latin1')],
+    ['UTF-16', type('utf-16le'), Buffer.from(text, 'utf16le')],
+    ['UTF-16 with the other byte order, which its mark tells', type('utf-16'), utf16be],
+    ['UTF-16 that only its mark tells', {}, Buffer.from(`\ufeff${text}`, 'utf16le')],
+  ])('is read: %s', async (_, headers, body) => {
+    const { parsed, seen } = await serviceThatSends(200, headers, body);
+    expect(await parsed()).toEqual({ ...value, embeddings: null });
+    expect(seen).toEqual(['gzip, br']);
+  });
+
+  test('may be empty', async () => {
+    const { parsed } = await serviceThatSends(200, { 'content-encoding': 'gzip' }, '');
+    expect(await parsed()).toBeUndefined();
+  });
+
+  test.each<[string, Record<string, string>, Uint8Array | string, RegExp]>([
+    ['an unknown encoding', { 'content-encoding': 'zstd' }, text, /content encoding zstd is not supported/],
+    ['two encodings', { 'content-encoding': 'gzip, br' }, text, /gzip,\?br/],
+    ['a name that is none', { 'content-encoding': `<b>${'x'.repeat(99)}` }, text, /encoding \?b\?x{37} is/],
+    ['no gzip', { 'content-encoding': 'gzip' }, text, /encoding is gzip, but/],
+    ['half of it', { 'content-encoding': 'br' }, brotliCompressSync(text).subarray(0, 9), /encoding is br, but/],
+    ['an unknown charset', type('utf-7'), text, /charset utf-7 is not supported/],
+  ])('that is %s is refused by name, and not asked for again', async (_, headers, body, message) => {
+    const { parsed, service, send } = await serviceThatSends(200, headers, body);
+    const failure = await failureOf(parsed());
+    expect(failure.message).toMatch(message);
+    expect(failure.extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', retryable: false });
+    expect(service.calls).toHaveLength(1);
+    // For a write that needs nothing of its body.
+    expect(await send(({ status }) => status)).toBe(200);
+  });
+
+  test.each([
+    [{ 'content-encoding': 'gzip' }, (json: string) => gzipSync(json), 'UNAUTHORISED', 'UNAUTHENTICATED'],
+    [{}, (json: string) => `\ufeff${json}`, 'UNAUTHORISED', 'UNAUTHENTICATED'],
+    [{ 'content-encoding': 'zstd' }, (json: string) => json, null, 'BAD_USER_INPUT'],
+  ])('of a refusal is read where it can be, case %#', async (headers, encode, errorCode, code) => {
+    const body = encode(JSON.stringify({ errorCode: 'UNAUTHORISED' }));
+    const { parsed } = await serviceThatSends(400, headers, body);
+    expect(await extensionsOf(parsed())).toMatchObject({ code, upstream: { status: 400, errorCode } });
+  });
+
+  test.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+  ])(
+    'in %s is refused as soon as it has grown too large, and gives its part of the budget back',
+    async (name, encode) => {
+      const bomb = encode(Buffer.alloc(8 * 1024 * 1024));
+      const wire = {
+        dispatch(_: unknown, handler: Dispatcher.DispatchHandler) {
+          handler.onRequestStart?.(controller, {});
+          handler.onResponseStart?.(controller, 200, { 'content-encoding': name });
+          handler.onResponseData?.(controller, bomb);
+          handler.onResponseEnd?.(controller, {});
+          return true;
+        },
+      } as unknown as Dispatcher;
+      const budget = new ByteBudget(1_200_000);
+      const tooLarge = replyOf(wire, { bodyBytes: 1_000_000, budget });
+      await expect(tooLarge).rejects.toMatchObject({ cause: { code: 'UPSTREAM_INVALID_RESPONSE' } });
+      expect(budget.take(1_200_000)).toBe(true);
+      budget.giveBack(1_200_000);
+      // What is decoded counts for the budget of all bodies, too.
+      const tooMuch = replyOf(wire, { bodyBytes: 1_100_000, budget: new ByteBudget(1_000_000) });
+      await expect(tooMuch).rejects.toMatchObject({ cause: { name: 'BulkheadFull' } });
+    },
+  );
+
+  test('is no longer decoded when the caller has gone', async () => {
+    const ended: unknown[] = [];
+    const exchange = new Exchange(
+      { bodyBytes: 100_000_000, budget: new ByteBudget(100_000_000) },
+      { onReply: reply => ended.push(reply), onBroken: ({ cause }) => ended.push(cause) },
+    );
+    exchange.onRequestStart(controller);
+    exchange.onResponseStart(controller, 200, { 'content-encoding': 'gzip' });
+    exchange.onResponseData(controller, gzipSync(Buffer.alloc(1_000_000)));
+    exchange.onResponseEnd();
+    const gone = new Abandoned('The caller has gone');
+    exchange.abort(gone);
+    for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+    expect(ended).toEqual([gone]);
   });
 });
 

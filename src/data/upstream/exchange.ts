@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
+import { isPlainUtf8, UnreadableBody, utf8Pieces } from '../../lib/body-encoding.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
 import { Chunks, joinBytes } from '../../lib/join-bytes.js';
 import { freeSoon } from './body-memory.js';
@@ -38,7 +39,7 @@ export class ByteBudget {
 
 /** How many bytes an exchange may receive. */
 export interface ReplyLimits {
-  /** For the body of this reply. */
+  /** For the body of this reply, as it comes over the wire and as it is decoded. */
   readonly bodyBytes: number;
   /** Shared by all replies that are being received. */
   readonly budget: ByteBudget;
@@ -64,6 +65,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #headers: Reply['headers'] = {};
   #informationalReplies = 0;
   #bytes = 0;
+  /** As they came over the wire, while they are decoded. */
+  #encodedBytes = 0;
   /** Why the exchange was aborted. */
   #abortReason: Error | undefined;
   #isOver = false;
@@ -101,7 +104,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#isOver) return;
+    if (!this.#isOver) this.#receive(chunk);
+  }
+
+  #receive(chunk: Buffer): void {
     const { bodyBytes, budget } = this.#limits;
     if (this.#bytes + chunk.length > bodyBytes) {
       this.abort(bodyTooLarge());
@@ -117,9 +123,36 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isOver) return;
     const parts = this.#chunks?.parts ?? [];
     const body = joinBytes(parts);
+    if (isPlainUtf8(body, this.#headers)) {
+      if (parts.length > 1) freeSoon(parts);
+      this.#reply(body);
+    } else {
+      void this.#decode(body);
+    }
+  }
+
+  /** Counts the decoded body as it counted what came over the wire. */
+  async #decode(encoded: Buffer): Promise<void> {
+    const chunks = new Chunks();
+    this.#chunks = chunks;
+    this.#encodedBytes = this.#bytes;
+    this.#bytes = 0;
+    let unreadable: UnreadableBody | undefined;
+    try {
+      for await (const piece of utf8Pieces(encoded, this.#headers)) {
+        this.#receive(piece);
+        if (this.#isOver) return;
+      }
+    } catch (error) {
+      if (!(error instanceof UnreadableBody)) return this.#break(error as Error);
+      unreadable = error;
+    }
+    if (!this.#isOver) this.#reply(joinBytes(chunks.parts), unreadable);
+  }
+
+  #reply(body: Buffer, unreadable?: UnreadableBody): void {
     this.#end();
-    if (parts.length > 1) freeSoon(parts);
-    this.#listener.onReply({ status: this.#status, headers: this.#headers, body });
+    this.#listener.onReply({ status: this.#status, headers: this.#headers, body, unreadable });
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
@@ -134,7 +167,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #end(): void {
     this.#isOver = true;
     this.#chunks = undefined;
-    this.#limits.budget.giveBack(this.#bytes);
+    this.#limits.budget.giveBack(this.#bytes + this.#encodedBytes);
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Dispatcher, Pool } from 'undici';
 import { carry } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
+import { readableEncodings } from '../../lib/body-encoding.js';
 import { type Backlog, Bulkhead } from '../../lib/bulkhead.js';
 import { heapLimit } from '../../lib/heap.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
@@ -116,7 +117,8 @@ function dispatchOptions(
   const { method, body } = request;
   const carried = credential && carry(credential);
   // Names and values in turn.
-  const headers = ['accept', 'application/json', 'x-request-id', metadata.operation.id];
+  const headers = ['accept', 'application/json', 'accept-encoding', readableEncodings];
+  headers.push('x-request-id', metadata.operation.id);
   if (carried?.header !== undefined) headers.push(...carried.header);
   if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
   if (body !== undefined) headers.push('content-type', 'application/json');

@@ -1,4 +1,5 @@
 import { UpstreamInvalidResponse } from '../../errors.js';
+import type { UnreadableBody } from '../../lib/body-encoding.js';
 import { type JsonBounds, jsonExcess } from '../../lib/json-excess.js';
 import { cutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
 import { freeSoon } from './body-memory.js';
@@ -8,7 +9,10 @@ import type { UpstreamRequest } from './request.js';
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** UTF-8 without a byte order mark. Incomplete if it is unreadable. */
   readonly body: Buffer;
+  /** Why the body could not be decoded. */
+  readonly unreadable?: UnreadableBody | undefined;
 }
 
 /** Leaves a reply as it is, for a caller that reads it later. */
@@ -57,9 +61,11 @@ export function bodyTooLarge(): UpstreamInvalidResponse {
 /**
  * The text of a reply. Embeddings that the request wants are strings in it (`"0.1,0.2"`); embeddings that it does not want are null. The bounds keep out
  * texts that would take the parser, or the code that reads the value, too long. Changes the body in place and frees it, so read it once.
- * @throws UpstreamInvalidResponse if the body exceeds the bounds of its endpoint family
+ * @throws UpstreamInvalidResponse if the body could not be decoded, or exceeds the bounds of its endpoint family
  */
-export function replyText({ body }: Reply, { family, vectors }: UpstreamRequest): string {
+export function replyText({ body, unreadable }: Reply, { family, vectors }: UpstreamRequest): string {
+  if (unreadable !== undefined)
+    throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`, undefined, false);
   const bytes =
     vectors === undefined ? body : (vectors.wanted ? quoteNumberArrays : cutNumberArrays)(body, vectors.member);
   if (jsonExcess(bytes, bodyBoundsOf(family)) !== undefined) throw bodyTooLarge();

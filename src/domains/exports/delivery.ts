@@ -1,4 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { Client } from 'undici';
+import { readableEncodings, utf8Pieces } from '../../lib/body-encoding.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { genericFailure, meaningOf, outcomeOfResponse } from './endpoint-response.js';
@@ -38,7 +40,7 @@ const largestBody = 1024 * 1024;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const mostInformational = 10;
 
-/** How one attempt ended. `body` is undefined if the response is not final, or if its body is too large. */
+/** How one attempt ended. `body` is undefined if the response is not final, or if its body is too large or cannot be decoded. */
 type AttemptEnd =
   | { readonly status: number; readonly fault: null; readonly body: string | undefined }
   | { readonly status: null; readonly fault: 'TIMEOUT' | 'BROKEN' }
@@ -109,13 +111,14 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
   const cancelTimer = startTimer(attemptMs, () => aborting.abort(timedOut));
   let informational = 0;
   try {
-    const { statusCode, body } = await client.request({
+    const { statusCode, headers, body } = await client.request({
       method: 'POST',
       path: call.url.pathname + call.url.search,
       headers: {
         ...call.headers,
         ...call.sign(new Date()),
         'content-type': 'application/json',
+        'accept-encoding': readableEncodings,
         'idempotency-key': call.id,
       },
       body: call.body,
@@ -127,7 +130,7 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
       },
     });
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));
-    return { status: statusCode, fault: null, body: isRead ? await textOf(body) : undefined };
+    return { status: statusCode, fault: null, body: isRead ? await textOf(body, headers) : undefined };
   } catch (error) {
     if (aborting.signal.reason === timedOut) return { status: null, fault: 'TIMEOUT' };
     if (error instanceof AddressRefused) return { status: null, fault: 'ADDRESS_REFUSED', reason: error.message };
@@ -138,8 +141,18 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
   }
 }
 
-/** A body as text. Undefined if it is too large; the rest is then not read. */
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
+/** A body as text. Undefined if it is too large or cannot be decoded; the rest is then not read. */
+async function textOf(body: AsyncIterable<Uint8Array>, headers: IncomingHttpHeaders): Promise<string | undefined> {
+  const received = await bytesOf(body);
+  try {
+    return received && (await bytesOf(utf8Pieces(received, headers)))?.toString();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined if there are too many. */
+async function bytesOf(body: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -147,5 +160,5 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string | undefin
     if (bytes > largestBody) return undefined;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }

@@ -60,7 +60,7 @@ const rejectedBody = z.object({
 
 /**
  * The outcome of an export after a final response. The status alone decides it: default texts replace whatever is missing from the body.
- * @param body undefined if it was too large.
+ * @param body undefined if it was too large or could not be decoded.
  */
 export function outcomeOfResponse(status: number, body: string | undefined): ExportOutcome {
   const content = objectIn(body);

@@ -180,16 +180,13 @@ async function removeOperation(counter: Counter<'operation'>, operation: string)
 export function gaugeBreakers({ registry }: Metrics, openBreakers: () => Iterable<OpenBreakers>): void {
   new Gauge({
     name: 'gateway_breaker_open',
-    help: 'Open circuit breakers, by endpoint family that was called: 1 or 0 for all credentials, and for how many single credentials',
-    labelNames: ['family', 'for'],
+    help: 'For how many credentials a circuit breaker is open, by endpoint family that was called',
+    labelNames: ['family'],
     // The workers have breakers of their own.
     aggregator: 'max',
     registers: [registry],
     collect() {
-      for (const { family, forAll, credentials } of openBreakers()) {
-        this.set({ family, for: 'all' }, forAll ? 1 : 0);
-        this.set({ family, for: 'credential' }, credentials);
-      }
+      for (const { family, credentials } of openBreakers()) this.set({ family }, credentials);
     },
   });
 }
@@ -197,8 +194,6 @@ export function gaugeBreakers({ registry }: Metrics, openBreakers: () => Iterabl
 /** The open circuit breakers of an endpoint family. */
 export interface OpenBreakers {
   readonly family: string;
-  /** Whether it is open for all credentials. */
-  readonly forAll: boolean;
   /** For how many credentials it is open. */
   readonly credentials: number;
 }

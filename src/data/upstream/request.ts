@@ -6,7 +6,7 @@ export type Address = 'base' | 'api' | 'dev';
 
 /** One REST call, as a value: what is sent, to where, and under which policy. Holds no credential. */
 export interface UpstreamRequest {
-  /** The endpoint family that shares a circuit breaker and a metric: `events`, `companies`. */
+  /** The endpoint family: its calls of one scope share a circuit breaker, and all of its calls a metric: `events`, `companies`. */
   readonly family: string;
   readonly address: Address;
   readonly method: 'GET' | 'POST' | 'PATCH';

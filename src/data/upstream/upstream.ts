@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
@@ -8,7 +9,7 @@ import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
-import { Breaker, type ScopeBreaker } from './breaker.js';
+import { type Breaker, Breakers, maxScopes, type ScopeOrNone } from './breaker.js';
 import {
   callOutcome,
   errorOfCall,
@@ -27,8 +28,8 @@ import { type CallAuth, pathAndQuery, type UpstreamRequest } from './request.js'
 /** The upstream service, as the domains see it. */
 export interface Upstream {
   /**
-   * Makes one call: it waits in the bulkhead, has one deadline over everything, is guarded by the circuit breaker of its endpoint family,
-   * and is retried once if the request is safe.
+   * Makes one call: it waits in the bulkhead, has one deadline over everything, is guarded by the circuit breaker of its scope at its endpoint
+   * family, and is retried once if the request is safe.
    * @param read reads a reply of status 200-299. Replies that take long to read wait for each other, and clients take turns, so that each turn of the event
    *   loop stays short. Meanwhile the call keeps its slot of the bulkhead.
    * @param signal aborts when the caller no longer needs the reply. Without one the call runs to its end.
@@ -57,33 +58,34 @@ export function createUpstream(
   tracing?: Tracing,
 ): Upstream {
   const origins = createOrigins(options, wire);
-  const breakers = new Map<string, Breaker>();
+  const breakers = new Map<string, Breakers>();
+  const retryBudgets = new LRUCache<ScopeOrNone, RetryBudget>({ max: maxScopes, memoMethod: () => new RetryBudget() });
   const deps = {
-    retryBudget: new RetryBudget(),
     acceptedScopes,
     telemetry,
     tracing,
     timeoutMs: options.timeoutMs,
   };
 
-  function breakerOf(family: string): Breaker {
+  function breakersOf(family: string): Breakers {
     const found = breakers.get(family);
     if (found !== undefined) return found;
-    const breaker = new Breaker(family, telemetry);
-    breakers.set(family, breaker);
-    return breaker;
+    const created = new Breakers(family, telemetry);
+    breakers.set(family, created);
+    return created;
   }
 
   return {
     async send(request, auth, read, signal) {
       const origin = origins.to(request.address);
-      const breaker = breakerOf(request.family).of(auth.scope);
+      const scope = auth.scope ?? 'none';
+      const breaker = breakersOf(request.family).of(scope);
+      const retryBudget = retryBudgets.memo(scope);
       return new Promise((resolve, reject) => {
-        new Call(deps, { request, auth, read, origin, breaker, signal }, resolve, reject).begin();
+        new Call(deps, { request, auth, read, origin, breaker, retryBudget, signal }, resolve, reject).begin();
       });
     },
-    openBreakers: () =>
-      [...breakers].map(([family, { isOpen, openScopes }]) => ({ family, forAll: isOpen, credentials: openScopes })),
+    openBreakers: () => [...breakers].map(([family, { open }]) => ({ family, credentials: open })),
     backlogs: origins.backlogs,
     close: origins.close,
   };
@@ -91,7 +93,6 @@ export function createUpstream(
 
 /** What every call needs from the process. */
 interface CallDeps {
-  readonly retryBudget: RetryBudget;
   readonly acceptedScopes: AcceptedScopes;
   readonly telemetry: Telemetry;
   /** Undefined turns tracing off. */
@@ -105,7 +106,8 @@ interface CallTarget<T> {
   readonly auth: CallAuth;
   readonly read: (reply: Reply) => T;
   readonly origin: Origin;
-  readonly breaker: ScopeBreaker;
+  readonly breaker: Breaker;
+  readonly retryBudget: RetryBudget;
   /** Aborts when the caller no longer needs the reply. */
   readonly signal: AbortSignal | undefined;
 }
@@ -159,8 +161,8 @@ export class Call<T> implements Waiter, ExchangeListener {
   }
 
   begin(): void {
-    const { retryBudget, timeoutMs } = this.#deps;
-    const { signal } = this.#target;
+    const { timeoutMs } = this.#deps;
+    const { retryBudget, signal } = this.#target;
     retryBudget.earn();
     this.#deadline = setTimeout(expire, timeoutMs, this, timeoutMs);
     signal?.addEventListener('abort', this);
@@ -296,10 +298,10 @@ export class Call<T> implements Waiter, ExchangeListener {
   }
 
   #failAttempt({ isTrial }: Sending, error: unknown): void {
-    const { breaker, origin } = this.#target;
+    const { breaker, retryBudget, origin } = this.#target;
     breaker.leave(isTrial, error);
     origin.bulkhead.leave();
-    if (!this.#mayRetry || !isTransient(error) || !this.#deps.retryBudget.spend()) {
+    if (!this.#mayRetry || !isTransient(error) || !retryBudget.spend()) {
       this.#end(error);
       return;
     }
@@ -349,7 +351,7 @@ function expire(call: Pick<Call<unknown>, 'abort'>, timeoutMs: number): void {
 
 const maxRetryTokens = 10;
 
-/** Lets at most one retry through for every ten calls, so that retries cannot multiply the load on a failing service. */
+/** Lets at most one retry through for every ten calls of a scope, so that retries cannot multiply the load on a failing service. */
 class RetryBudget {
   #tokens = maxRetryTokens;
 

@@ -17,7 +17,7 @@ import { createLogger } from './observability/logger.js';
 import { createMetrics, gaugeBreakers, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnings, redisWarning } from './observability/warnings.js';
-import { livelyMs, type SandboxOptions } from './sandbox/options.js';
+import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
 import type { Sandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
 import { createServer, type ServerSeams } from './server.js';
@@ -231,7 +231,7 @@ export async function start(env: Record<string, string | undefined>): Promise<Ru
       process.stdout.write(greeting(workers.listening, config, undefined));
       return workers;
     }
-    const gateway = await buildApp(config, { sandbox: { newsEveryMs: livelyMs } });
+    const gateway = await buildApp(config, { sandbox: { newsEveryMs: newsIntervalMs } });
     const listening = await gateway.listen();
     if (cluster.isPrimary) process.stdout.write(greeting(listening, config, gateway.sandbox));
     return gateway;

@@ -317,7 +317,7 @@ test.each(['newest', 'oldest', 'id'] as const)(
       expect(idsOf(found.data.last)).toEqual(ids.slice(45, 50));
       expect(idsOf(found.data.end)).toHaveLength(9);
       expect(idsOf(found.data.next)).toEqual(ids.slice(40, 100));
-      sandbox.vary({ mostPerPage: 50 });
+      sandbox.vary({ maxPageSize: 50 });
       const { data: capped, errors } = await other.query(
         '{ events(first: 60, filter: { maxSeverity: 3 }) { nodes { id } } }',
       );

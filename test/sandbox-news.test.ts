@@ -1,7 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { EventStore } from '../src/sandbox/event-store.js';
 import { createNews } from '../src/sandbox/news.js';
-import { createRandom } from '../src/sandbox/random.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createWorld, type World } from '../src/sandbox/world/world.js';
 import { startGateway } from './support/gateway.js';
@@ -13,20 +12,20 @@ describe('the news', () => {
   let time = START;
   let world: World;
   beforeAll(() => {
-    world = createWorld(1, START);
+    world = createWorld(START);
   });
   const create = () => {
     const now = () => time;
-    const events = new EventStore(world, createRandom(1), now);
-    return { events, goOn: createNews(world, events, createRandom(2), now) };
+    const events = new EventStore(world, now);
+    return { events, publishNext: createNews(events, now) };
   };
 
   test('are new events, each of which then gets further observations', () => {
-    const { events, goOn } = create();
+    const { events, publishNext } = create();
     const before = new Set(events.all.map(({ _id }) => _id));
     const steps = Array.from({ length: 40 }, () => {
       time += 20_000;
-      goOn();
+      publishNext();
       const [newest] = events.all;
       expect(newest?.lastUpdated).toBe(new Date(time).toISOString());
       return { id: newest?._id ?? '', observations: newest?.references.map(({ _id }) => _id) ?? [] };
@@ -53,12 +52,12 @@ describe('the news', () => {
   });
 
   test('do not grow: after a hundred new events the oldest is forgotten, with its observations', () => {
-    const { events, goOn } = create();
+    const { events, publishNext } = create();
     const before = events.all.length;
     const first = { id: '', observation: '' };
     for (let step = 0; step < 700; step++) {
       time += 1_000;
-      goOn();
+      publishNext();
       const [newest] = events.all;
       if (step === 0) Object.assign(first, { id: newest?._id, observation: newest?.references[0]?._id });
     }

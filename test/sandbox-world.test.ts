@@ -115,18 +115,17 @@ test('six markets cover the three review states', () => {
   expect(all.filter(({ name }) => name.includes(',')).length).toBeGreaterThan(5);
 });
 
-test('the same seed gives the same world and responses, another seed a different world', async () => {
-  const [twin, other] = await Promise.all([startSandbox({ now }), startSandbox({ now, seed: 2 })]);
+test('every sandbox has the same world and responses', async () => {
+  const twin = await startSandbox({ now });
   try {
     expect(twin.data.markets).toEqual(sandbox.data.markets);
-    expect(twin.data.events.slice(0, 20)).toEqual(events.slice(0, 20));
-    expect(twin.data.observations.slice(0, 20)).toEqual(sandbox.data.observations.slice(0, 20));
-    expect(other.data.events[0]?._id).not.toBe(events[0]?._id);
+    expect(twin.data.events).toEqual(events);
+    expect(twin.data.observations).toEqual(sandbox.data.observations);
     const session = async ({ origin, demo }: Sandbox) =>
       (await fetch(`${origin}/v2/auth/session`, { headers: { 'x-api-key': demo.keys[0]?.key ?? '' } })).json();
     expect(await session(twin)).toEqual(await session(sandbox));
   } finally {
-    await Promise.all([twin.close(), other.close()]);
+    await twin.close();
   }
 });
 

@@ -373,6 +373,12 @@ describe('search criteria', () => {
     });
   });
 
+  test('have synonyms of known words only', async () => {
+    const { searchCriteria } = (await derive('constructor of packaging')).body;
+    expect(searchCriteria.keywords.features).toEqual(['constructor', 'packaging']);
+    expect(searchCriteria.keywords.synonyms).toEqual(['wrapping', 'containers']);
+  });
+
   test('require a known search type and a question', async () => {
     for (const body of [
       { searchType: 'other', searchInput: 'x' },

@@ -1,28 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import { hexOf } from './ids.js';
 import { Problem } from './problem.js';
-import type { Random } from './random.js';
 
 /** Lifetime in seconds of either kind of session (docs/upstream-api.md: Authentication). */
 export const SESSION_SECONDS = 3600;
 export const SESSION_COOKIE = 'svc_session';
 export const REGION_COOKIE = 'svc_region';
-
-export interface DemoKey {
-  name: string;
-  key: string;
-  eventsMonitor: boolean;
-  description: string;
-}
-
-export interface DemoUser {
-  email: string;
-  password: string;
-  name: string;
-}
-
-/** Kind of credential in a request. */
-export type CredentialKind = 'apiKey' | 'bearer' | 'sessionId' | 'cookie' | 'none';
 
 /** What a client may do. */
 export interface Rights {
@@ -30,31 +14,43 @@ export interface Rights {
   markets: 'all' | 'none';
 }
 
+export interface DemoKey extends Rights {
+  name: string;
+  key: string;
+  description: string;
+}
+
+/** Kind of credential in a request. */
+export type CredentialKind = 'apiKey' | 'bearer' | 'sessionId' | 'cookie' | 'none';
+
 export const DEMO_KEYS: readonly DemoKey[] = [
   {
     name: 'demo',
     key: 'demo-key-subscribed',
     eventsMonitor: true,
+    markets: 'all',
     description: 'Subscribed to the events monitor, permission on every market.',
   },
   {
     name: 'markets only',
     key: 'demo-key-markets-only',
     eventsMonitor: false,
+    markets: 'all',
     description: 'Not subscribed to the events monitor, permission on every market.',
   },
   {
     name: 'no markets',
     key: 'demo-key-no-markets',
     eventsMonitor: true,
+    markets: 'none',
     description: 'Subscribed to the events monitor, permission on no market.',
   },
 ];
 
-export const DEMO_USERS: readonly DemoUser[] = [
+export const DEMO_USERS = [
   { email: 'ada@team.example', password: 'sandbox-ada', name: 'Ada Lindqvist' },
   { email: 'ben@team.example', password: 'sandbox-ben', name: 'Ben Okafor' },
-];
+] as const;
 
 /** The first two keys and both users. Ada and the first key are its admins. */
 export const DEMO_TEAM = {
@@ -64,40 +60,24 @@ export const DEMO_TEAM = {
   admins: [...DEMO_USERS.slice(0, 1).map(({ email }) => email), ...DEMO_KEYS.slice(0, 1).map(({ key }) => key)],
 };
 
-const RIGHTS = new Map<string, Rights>(
-  DEMO_KEYS.map(({ key, name, eventsMonitor }) => [
-    key,
-    { eventsMonitor, markets: name === 'no markets' ? 'none' : 'all' },
-  ]),
-);
 const USER_RIGHTS: Rights = { eventsMonitor: true, markets: 'all' };
 
 interface Session {
+  /** How its token may be sent. */
+  kinds: readonly CredentialKind[];
   /** The key that created the session. Undefined for a signed-in user. */
   key: string | undefined;
   expiresAt: number;
 }
 
-/** Body of GET /v2/auth/session (docs/upstream-api.md: Authentication). */
-export interface SessionTokens {
-  idToken: string;
-  accessToken: string;
-  refreshToken: string;
-  expiresIn: number;
-  checksum: string;
-}
-
 /** Keys, sessions and their permissions (docs/upstream-api.md: Authentication). */
 export class Credentials {
-  readonly #random: Random;
   readonly #now: () => number;
   readonly #revoked = new Set<string>();
-  readonly #accessTokens = new Map<string, Session>();
-  readonly #idTokens = new Map<string, Session>();
-  readonly #cookies = new Map<string, Session>();
+  /** By token. */
+  readonly #sessions = new Map<string, Session>();
 
-  constructor(random: Random, now: () => number) {
-    this.#random = random;
+  constructor(now: () => number) {
     this.#now = now;
   }
 
@@ -112,25 +92,22 @@ export class Credentials {
   }
 
   /** Tokens for the API key of the request. Throws UNAUTHORISED for any other credential. */
-  createSession(request: FastifyRequest): SessionTokens {
+  createSession(request: FastifyRequest) {
     const { kind, value } = credentialOf(request);
     if (kind !== 'apiKey' || !this.#rightsOf(kind, value))
       throw new Problem('UNAUTHORISED', 'API key missing or invalid');
-    const [idToken, accessToken, refreshToken] = [this.#token(), this.#token(), this.#token()];
-    const session = { key: value, expiresAt: this.#expiry() };
-    this.#idTokens.set(idToken, session);
-    this.#accessTokens.set(accessToken, session);
+    const idToken = this.#open(['bearer'], value);
+    const accessToken = this.#open(['bearer', 'sessionId'], value);
+    const refreshToken = this.#open([], value);
     const checksum = createHash('sha256').update(`${idToken}.${accessToken}.${refreshToken}`).digest('hex');
     return { idToken, accessToken, refreshToken, expiresIn: SESSION_SECONDS, checksum };
   }
 
   /** The user and the value of the session cookie. Throws the same UNAUTHORISED for a wrong e-mail address and a wrong password. */
-  signIn(email: string, password: string): { user: DemoUser; cookie: string } {
+  signIn(email: string, password: string) {
     const user = DEMO_USERS.find(known => known.email === email && known.password === password);
     if (!user) throw new Problem('UNAUTHORISED', 'E-mail or password is wrong');
-    const cookie = this.#token();
-    this.#cookies.set(cookie, { key: undefined, expiresAt: this.#expiry() });
-    return { user, cookie };
+    return { user, cookie: this.#open(['cookie'], undefined) };
   }
 
   /** Revokes a key, token or session cookie, and every session created with the key. */
@@ -140,17 +117,18 @@ export class Credentials {
 
   #rightsOf(kind: CredentialKind, value: string): Rights | undefined {
     if (this.#revoked.has(value)) return undefined;
-    if (kind === 'apiKey') return RIGHTS.get(value);
-    const session =
-      kind === 'cookie'
-        ? this.#cookies.get(value)
-        : (this.#accessTokens.get(value) ?? (kind === 'bearer' ? this.#idTokens.get(value) : undefined));
-    if (!session || session.expiresAt <= this.#now()) return undefined;
+    if (kind === 'apiKey') return DEMO_KEYS.find(({ key }) => key === value);
+    const session = this.#sessions.get(value);
+    if (!session?.kinds.includes(kind) || session.expiresAt <= this.#now()) return undefined;
     return session.key === undefined ? USER_RIGHTS : this.#rightsOf('apiKey', session.key);
   }
 
-  #token = () => this.#random.hex(48);
-  #expiry = () => this.#now() + SESSION_SECONDS * 1000;
+  /** The token of a new session. */
+  #open(kinds: readonly CredentialKind[], key: string | undefined): string {
+    const token = hexOf(`token ${this.#sessions.size}`, 48);
+    this.#sessions.set(token, { kinds, key, expiresAt: this.#now() + SESSION_SECONDS * 1000 });
+    return token;
+  }
 }
 
 /** The credential of a request: the first of key, bearer token, session id and cookie. */

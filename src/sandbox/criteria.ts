@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { SearchCriteria } from './resources.js';
-import { PLACES } from './world/vocabulary.js';
+import vocabulary from './world/vocabulary.json' with { type: 'json' };
 
 const strings = z.array(z.string());
 
@@ -17,35 +16,21 @@ export const criteria = z.object({
   count: z.int().min(1).exactOptional(),
   performSearch: z.boolean().exactOptional(),
 });
+export type SearchCriteria = z.output<typeof criteria>;
 
-const SMALL_WORDS = new Set(
-  'a an and any are as at by can do does find for from give have how i in is list make me of offer offers on or our provide provides show that the their to us we what where which who with'.split(
-    ' ',
-  ),
-);
-
-const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  suppliers: ['vendors', 'manufacturers'],
-  supplier: ['vendor', 'manufacturer'],
-  providers: ['service companies', 'contractors'],
-  logistics: ['freight forwarding', 'transport'],
-  packaging: ['wrapping', 'containers'],
-  software: ['platform', 'application'],
-  cleaning: ['hygiene services', 'sanitation'],
-  recycling: ['recovery', 'circular economy'],
-  batteries: ['accumulators', 'energy storage'],
-};
+const smallWords = new Set(vocabulary.smallWords.split(' '));
+const synonyms = new Map(Object.entries<string[]>(vocabulary.synonyms));
 
 /** Criteria derived from a text: its countries, domains and significant words. */
 export function deriveCriteria(searchInput: string): SearchCriteria {
   const seedDomains = [...new Set(searchInput.toLowerCase().match(/\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\b/g))];
-  const countries = new Map(PLACES.map(({ country, countryCode }) => [country, countryCode]));
+  const countries = new Map(Object.values(vocabulary.places) as [string, string][]);
   const locations = [...countries]
     .filter(([countryName]) => new RegExp(`\\b${countryName}\\b`, 'i').test(searchInput))
     .map(([countryName, countryCode]) => ({ countryCode, countryName }));
   const elsewhere = [...seedDomains, ...locations.map(({ countryName }) => countryName.toLowerCase())].join(' ');
   const words = searchInput.toLowerCase().match(/[\p{L}][\p{L}-]+/gu) ?? [];
-  const features = [...new Set(words)].filter(word => !SMALL_WORDS.has(word) && !elsewhere.includes(word)).slice(0, 8);
+  const features = [...new Set(words)].filter(word => !smallWords.has(word) && !elsewhere.includes(word)).slice(0, 8);
   const user = /\bfor ([^,.?]+)/i.exec(searchInput)?.[1];
   return {
     userPrompt: searchInput,
@@ -55,7 +40,7 @@ export function deriveCriteria(searchInput: string): SearchCriteria {
     keywords: {
       features,
       user: user ? [user.trim()] : ['purchasing'],
-      synonyms: features.flatMap(word => SYNONYMS[word] ?? []),
+      synonyms: features.flatMap(word => synonyms.get(word) ?? []),
       irrelevant: ['job advertisement', 'training course'],
     },
     seedDomains,
@@ -68,7 +53,7 @@ export function deriveCriteria(searchInput: string): SearchCriteria {
 export function suggestKeywords({ keywords, locations }: Pick<SearchCriteria, 'keywords' | 'locations'>): string[] {
   const known = new Set(Object.values(keywords).flat());
   const related = keywords.features.flatMap(feature => [
-    ...(SYNONYMS[feature] ?? []),
+    ...(synonyms.get(feature) ?? []),
     `${feature} services`,
     `certified ${feature}`,
     ...locations.map(({ countryName }) => `${feature} ${countryName}`),

@@ -1,8 +1,8 @@
 import { type EventQuery, passes } from './event-query.js';
+import { hexOf } from './ids.js';
 import { Problem } from './problem.js';
-import type { Random } from './random.js';
 import type { MarketEvent, Observation, TaxonomicMatches } from './resources.js';
-import { EMBEDDINGS_MODEL, type Embed } from './world/embedding.js';
+import { EMBEDDINGS_MODEL, embeddingOf } from './world/embedding.js';
 import type { World } from './world/world.js';
 
 /** The fields of an event that a test sets. All others are generated. */
@@ -13,7 +13,7 @@ export type EventDraft = Partial<Omit<MarketEvent, 'taxonomicMatches'>> & {
 /** How the event list is ordered, and how many events a page has at most, which the specification does not state. */
 export interface EventListVariant {
   eventOrder: 'newest' | 'oldest' | 'id';
-  mostPerPage: number;
+  maxPageSize: number;
 }
 
 const orders: Record<EventListVariant['eventOrder'], (newestFirst: MarketEvent[]) => MarketEvent[]> = {
@@ -25,16 +25,13 @@ const orders: Record<EventListVariant['eventOrder'], (newestFirst: MarketEvent[]
 /** The events, newest first, and the observations. Events can be added and changed. */
 export class EventStore {
   readonly #observations: Map<string, Observation>;
-  readonly #embed: Embed;
-  readonly #random: Random;
   readonly #now: () => number;
   #events: readonly MarketEvent[];
+  #lastDraft = 0;
 
-  constructor(world: World, random: Random, now: () => number) {
+  constructor(world: World, now: () => number) {
     this.#observations = new Map(world.observations.map(observation => [observation._id, observation]));
     this.#events = sorted(world.events);
-    this.#embed = world.embed;
-    this.#random = random;
     this.#now = now;
   }
 
@@ -43,9 +40,9 @@ export class EventStore {
   }
 
   /** One page as JSON text: `meta` with the totals before and after filtering, and `data` (docs/upstream-api.md: Events monitor). */
-  pageText(query: EventQuery, { eventOrder, mostPerPage }: EventListVariant): string {
+  pageText(query: EventQuery, { eventOrder, maxPageSize }: EventListVariant): string {
     const { page } = query;
-    const pageSize = Math.min(query.pageSize, mostPerPage);
+    const pageSize = Math.min(query.pageSize, maxPageSize);
     const found = orders[eventOrder](this.#events.filter(event => passes(event, query)));
     const meta = {
       totalItems: found.length,
@@ -55,7 +52,7 @@ export class EventStore {
       unfilteredTotalItems: this.#events.length,
       unfilteredTotalPages: Math.ceil(this.#events.length / pageSize),
     };
-    const data = found.slice((page - 1) * pageSize, page * pageSize).map(eventText);
+    const data = found.slice((page - 1) * pageSize, page * pageSize).map(textOf);
     return `{"meta":${JSON.stringify(meta)},"data":[${data.join(',')}]}`;
   }
 
@@ -72,12 +69,12 @@ export class EventStore {
     const title = draft.title ?? 'Supplier reports an unplanned outage';
     const summary = draft.summary ?? `${title}. Details are still coming in.`;
     const event: MarketEvent = {
-      _id: this.#random.hex(24),
+      _id: hexOf(`draft ${++this.#lastDraft}`, 24),
       title,
       summary,
       vectorIndex: {
         anchorText: 'A supplier reports an unplanned outage.',
-        embeddings: this.#embed(`${title} ${summary}`),
+        embeddings: embeddingOf(title, summary),
         embeddingsModelName: EMBEDDINGS_MODEL,
       },
       eventSearchKeywords: [{ keyword: 'outage', propertySource: 'inferred' }],
@@ -144,14 +141,5 @@ function textOf(value: object): string {
   if (known !== undefined) return known;
   const text = JSON.stringify(value);
   texts.set(value, text);
-  return text;
-}
-
-function eventText(event: MarketEvent): string {
-  const known = texts.get(event);
-  if (known !== undefined) return known;
-  const { vectorIndex, ...rest } = event;
-  const text = `${JSON.stringify(rest).slice(0, -1)},"vectorIndex":${textOf(vectorIndex)}}`;
-  texts.set(event, text);
   return text;
 }

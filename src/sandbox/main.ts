@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { livelyMs } from './options.js';
+import { newsIntervalMs } from './options.js';
 import { startSandbox } from './server.js';
 
 const { values } = parseArgs({
@@ -22,7 +22,7 @@ const sandbox = await startSandbox({
   host,
   port: Number(port),
   ...(companies !== undefined && { companies: Number(companies) }),
-  ...(live && { newsEveryMs: livelyMs }),
+  ...(live && { newsEveryMs: newsIntervalMs }),
 });
 const { addresses, demo } = sandbox;
 const lines = [

@@ -1,15 +1,7 @@
+import type { SearchCriteria } from './criteria.js';
 import { hasEnded, started, statusOfJob, type TimedJob } from './jobs.js';
 import { Problem } from './problem.js';
-import type {
-  Company,
-  CompanyReviewStatus,
-  EsgRecord,
-  Job,
-  JobStatus,
-  MarketRecord,
-  SearchCriteria,
-  Topic,
-} from './resources.js';
+import type { Company, CompanyReviewStatus, EsgRecord, Job, JobStatus, MarketRecord, Topic } from './resources.js';
 import type { WorldMarket } from './world/markets.js';
 
 const DAY = 86_400_000;
@@ -23,16 +15,10 @@ export interface Durations {
 /** Duration of each publication job as a fraction of the whole publication. */
 const PUBLISH_JOBS: Readonly<Record<string, number>> = { enrichment: 0.75, scrape: 0.5, web_traffic: 1 };
 
-interface Discovery {
-  job: TimedJob;
-  /** Undefined: all companies. */
-  count: number | undefined;
-  skipReview: boolean;
-}
-
-interface Publication {
-  jobs: TimedJob[];
-  domains: ReadonlySet<string>;
+/** What takes effect when its jobs have ended. */
+interface Pending {
+  jobs: readonly TimedJob[];
+  apply(): void;
 }
 
 /** One market with its discovery, review and publication (docs/upstream-api.md: Discovery workflow). */
@@ -48,9 +34,7 @@ export class Market {
   #published: ReadonlySet<string> | undefined;
   #discovery: TimedJob | undefined;
   #publication: TimedJob[];
-  /** Takes effect when its jobs have ended. */
-  #pendingDiscovery: Discovery | undefined;
-  #pendingPublication: Publication | undefined;
+  readonly #pending = new Map<'discovery' | 'publication', Pending>();
 
   constructor(world: WorldMarket, durations: Durations, nextJobId: () => number, now: () => number) {
     this.#world = world;
@@ -76,11 +60,13 @@ export class Market {
   /** Starts the discovery. Throws CONFLICT while one runs (docs/upstream-api.md: Discovery workflow). */
   startDiscovery(criteria: SearchCriteria, skipReview: boolean): Job[] {
     this.#settle();
-    if (this.#pendingDiscovery) throw new Problem('CONFLICT', 'A discovery is already in progress for this market');
+    if (this.#pending.has('discovery'))
+      throw new Problem('CONFLICT', 'A discovery is already in progress for this market');
     this.#criteria.push(criteria);
-    this.#discovery = this.#job('first_pass', this.#durations.discoveryMs, this.#now());
-    this.#pendingDiscovery = { job: this.#discovery, count: criteria.count, skipReview };
-    return [started(this.#discovery)];
+    const job = this.#job('first_pass', this.#durations.discoveryMs, this.#now());
+    this.#discovery = job;
+    this.#pending.set('discovery', { jobs: [job], apply: () => this.#discover(criteria.count, skipReview) });
+    return [started(job)];
   }
 
   /** The job of the last discovery. Empty if there was none. */
@@ -126,13 +112,19 @@ export class Market {
    */
   publish(): Job[] {
     this.#requireDiscovered();
-    if (this.#pendingPublication) throw new Problem('CONFLICT', 'The market is already being published');
+    if (this.#pending.has('publication')) throw new Problem('CONFLICT', 'The market is already being published');
     const domains = new Set(this.#included());
     if (domains.size === 0) throw new Problem('CONFLICT', 'No company of this market has been included by a review');
     this.#publication = Object.entries(PUBLISH_JOBS).map(([workflowName, share]) =>
       this.#job(workflowName, this.#durations.publishMs * share, this.#now()),
     );
-    this.#pendingPublication = { jobs: this.#publication, domains };
+    this.#pending.set('publication', {
+      jobs: this.#publication,
+      apply: () => {
+        this.#published = domains;
+        this.#record = { ...this.#record, company_count: domains.size, review_status: 'published' };
+      },
+    });
     return this.#publication.map(started);
   }
 
@@ -156,7 +148,7 @@ export class Market {
 
   #requireDiscovered(): void {
     this.#settle();
-    if (this.#pendingDiscovery || this.#discovered.length === 0) {
+    if (this.#pending.has('discovery') || this.#discovered.length === 0) {
       throw new Problem('CONFLICT', 'The discovery of this market is not complete');
     }
   }
@@ -170,30 +162,23 @@ export class Market {
   /** Applies the results of jobs that have ended. Only the clock drives the jobs. */
   #settle(): void {
     const now = this.#now();
-    const discovery = this.#pendingDiscovery;
-    if (discovery && hasEnded(discovery.job, now)) {
-      const { count, skipReview } = discovery;
-      this.#pendingDiscovery = undefined;
-      this.#discovered = this.#world.companies.slice(0, count);
-      for (const { domain } of this.#discovered) {
-        const before = this.#reviews.get(domain) ?? 'pending';
-        this.#reviews.set(domain, skipReview ? 'include' : before);
-      }
-      if (!this.#published) {
-        this.#record = {
-          ...this.#record,
-          company_count: this.#discovered.length,
-          review_status: skipReview ? this.#record.review_status : 'reviewing',
-        };
-      }
+    for (const [name, { jobs, apply }] of this.#pending) {
+      if (!jobs.every(job => hasEnded(job, now))) continue;
+      this.#pending.delete(name);
+      apply();
     }
-    const publication = this.#pendingPublication;
-    if (publication?.jobs.every(job => hasEnded(job, now))) {
-      const { domains } = publication;
-      this.#pendingPublication = undefined;
-      this.#published = domains;
-      this.#record = { ...this.#record, company_count: domains.size, review_status: 'published' };
+  }
+
+  /** The first `count` companies, or all of them. */
+  #discover(count: number | undefined, skipReview: boolean): void {
+    this.#discovered = this.#world.companies.slice(0, count);
+    for (const { domain } of this.#discovered) {
+      this.#reviews.set(domain, skipReview ? 'include' : (this.#reviews.get(domain) ?? 'pending'));
     }
+    if (this.#published) return;
+    const { review_status: before } = this.#record;
+    const review_status = skipReview ? before : 'reviewing';
+    this.#record = { ...this.#record, company_count: this.#discovered.length, review_status };
   }
 
   #included = () =>

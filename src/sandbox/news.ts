@@ -1,41 +1,44 @@
 import type { EventStore } from './event-store.js';
-import type { Random } from './random.js';
-import { eventOf, type Sighting } from './world/events.js';
-import type { World } from './world/world.js';
+import type { Observation } from './resources.js';
+import { eventOf, type Occurrence, observationOf, occurrences } from './world/events.js';
 
 /** How many of these events the service knows at a time. */
-const MOST_EVENTS = 100;
+const maxEvents = 100;
 
 /**
- * Returns a function that lets the events go on by one step: a new event with one observation, or one more observation of the last event, until that has two
- * to six. So about every fourth step is a new event. The oldest of them is forgotten, so that the service does not grow.
+ * Returns a function that takes the events one step further: a new event with one observation, or one more observation of the last event,
+ * until it has all its reports. So about every fourth step is a new event. The oldest of them is forgotten, so that the service does not grow.
  */
-export function createNews(world: World, events: EventStore, random: Random, now: () => number): () => void {
+export function createNews(events: EventStore, now: () => number): () => void {
   const known: string[] = [];
   let count = 0;
-  let sightings: Sighting[] = [];
-  let expected = 0;
-
-  function begin(sighting: Sighting): void {
-    sightings = [sighting];
-    expected = random.int(2, 6);
-    known.push(events.publish(eventOf(sightings, random))._id);
-    const oldest = known.length > MOST_EVENTS ? known.shift() : undefined;
-    if (oldest !== undefined) events.forget(oldest);
-  }
-
-  function goOn(sighting: Sighting): void {
-    sightings = [...sightings, sighting];
-    const { title, summary, vectorIndex, references } = eventOf(sightings, random);
-    events.touch(known.at(-1) ?? '', { title, summary, vectorIndex, references });
-  }
+  let occurrence: Occurrence | undefined;
+  let observations: Observation[] = [];
 
   return () => {
-    const last = sightings.length < expected ? sightings.at(-1) : undefined;
-    const happening = last?.happening ?? world.happen(count++, now(), random);
-    const sighting = world.observe(happening, now(), random);
-    events.addObservation(sighting.observation);
-    if (last === undefined) begin(sighting);
-    else goOn(sighting);
+    if (occurrence === undefined || observations.length === occurrence.reports.length) {
+      occurrence = nextOccurrence(count++);
+      observations = [];
+    }
+    const report = occurrence.reports[observations.length] as Occurrence['reports'][number];
+    const observation = observationOf(occurrence, report, `news ${count} ${observations.length}`, now());
+    observations = [...observations, observation];
+    events.addObservation(observation);
+    const event = eventOf(occurrence, observations, `news ${count}`);
+    if (observations.length > 1) {
+      const { title, summary, vectorIndex, references } = event;
+      events.touch(event._id, { title, summary, vectorIndex, references });
+      return;
+    }
+    known.push(events.publish(event)._id);
+    const oldest = known.length > maxEvents ? known.shift() : undefined;
+    if (oldest !== undefined) events.forget(oldest);
   };
+}
+
+/** The story and the reports of one occurrence of the data, with the names and figures of another. */
+function nextOccurrence(index: number): Occurrence {
+  const at = (place: number) => occurrences[place % occurrences.length] as Occurrence;
+  const { words, impact } = at(index * 7 + 3);
+  return { ...at(index), words, impact };
 }

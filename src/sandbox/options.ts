@@ -4,8 +4,6 @@ export interface SandboxOptions {
   host?: string;
   /** Default: a free port. */
   port?: number;
-  /** Seed of everything that is generated. Default: 1. */
-  seed?: number;
   /** The clock for dates, time ranges, tokens and jobs. Default: the clock of the machine. */
   now?: () => Date;
   /** Duration of a discovery in milliseconds. Default: 20,000. */
@@ -19,4 +17,4 @@ export interface SandboxOptions {
 }
 
 /** `newsEveryMs` where people look at the sandbox. */
-export const livelyMs = 20_000;
+export const newsIntervalMs = 20_000;

@@ -107,19 +107,6 @@ export interface JobStatus extends Job {
   endTime: string | null;
 }
 
-export interface SearchCriteria {
-  userPrompt: string;
-  marketName: string;
-  marketType: string;
-  marketRole: string;
-  keywords: { features: string[]; user: string[]; synonyms: string[]; irrelevant: string[] };
-  seedDomains: string[];
-  projectKind: string;
-  locations: { countryCode: string; countryName: string }[];
-  count?: number;
-  performSearch?: boolean;
-}
-
 export type CompanyReviewStatus = 'pending' | 'include' | 'exclude';
 
 /** The fields of the export payload and, from `score` on, those that only the companies endpoint has. */

@@ -1,11 +1,11 @@
 import cookie from '@fastify/cookie';
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
 import { type Call, CallLog } from './calls.js';
-import { credentialOf, DEMO_KEYS, DEMO_TEAM, DEMO_USERS, type DemoKey, type DemoUser } from './credentials.js';
+import { credentialOf, DEMO_KEYS, DEMO_TEAM, DEMO_USERS } from './credentials.js';
 import { EVENTS_SEARCH_PARAM } from './event-query.js';
 import type { SandboxOptions } from './options.js';
 import { errorCodeOf, Problem, problemBody } from './problem.js';
-import type { Company, EsgRecord, MarketEvent, MarketRecord, Observation, Topic } from './resources.js';
+import type { MarketEvent, Observation } from './resources.js';
 import { authRoutes } from './routes/auth.js';
 import { CONTROL_PREFIX, type Controls, controlRoutes } from './routes/control.js';
 import { discoveryRoutes, KEYWORD_SUGGESTION_PATH } from './routes/discovery.js';
@@ -13,21 +13,10 @@ import { eventRoutes } from './routes/events.js';
 import { devRoutes, fileRoutes, marketRoutes, marketsInterfaceRoutes } from './routes/markets.js';
 import { obey, Rules } from './rules.js';
 import { createService } from './service.js';
+import type { WorldMarket } from './world/markets.js';
 import { createWorld } from './world/world.js';
 
-export type { Call, CallLog } from './calls.js';
-export type { CredentialKind, DemoKey, DemoUser } from './credentials.js';
-export type { EventDraft } from './event-store.js';
-export type * from './resources.js';
-export type { Rule } from './rules.js';
-
-/** A generated market, with every company that a discovery can find. */
-export interface SandboxMarket {
-  record: MarketRecord;
-  companies: readonly Company[];
-  esg: readonly EsgRecord[];
-  topics: readonly Topic[];
-}
+export type { Company, MarketEvent } from './resources.js';
 
 export interface Sandbox extends Controls {
   /** `http://host:port`. */
@@ -36,32 +25,28 @@ export interface Sandbox extends Controls {
   addresses: { base: string; api: string; dev: string };
   eventsSearchParam: typeof EVENTS_SEARCH_PARAM;
   keywordSuggestionPath: typeof KEYWORD_SUGGESTION_PATH;
-  demo: {
-    keys: readonly DemoKey[];
-    users: readonly DemoUser[];
-    team: { name: string; keys: string[]; emails: string[]; admins: string[] };
-  };
-  /** The data of the service. `events` is live and in the order of the list; the rest is as generated. */
+  demo: { keys: typeof DEMO_KEYS; users: typeof DEMO_USERS; team: typeof DEMO_TEAM };
+  /** The data of the service. `events` is live and in the order of the list; the rest is as at the start. */
   data: {
     readonly events: readonly MarketEvent[];
     observations: readonly Observation[];
-    markets: readonly SandboxMarket[];
+    markets: readonly WorldMarket[];
   };
   /** Stops at once, even if requests are still running. */
   close(): Promise<void>;
 }
 
-/** Starts the service of the specification as a server with generated data. */
+/** Starts the service of the specification as a server with invented data. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  const { host = '127.0.0.1', port = 0, seed = 1, discoveryMs = 20_000, publishMs = 10_000, newsEveryMs } = options;
+  const { host = '127.0.0.1', port = 0, discoveryMs = 20_000, publishMs = 10_000, newsEveryMs } = options;
   const now = () => options.now?.().getTime() ?? Date.now();
-  const world = createWorld(seed, now(), options.companies);
-  const createState = () => createService(world, seed, { discoveryMs, publishMs }, now);
+  const world = createWorld(now(), options.companies);
+  const createState = () => createService(world, { discoveryMs, publishMs }, now);
   let service = createState();
   const rules = new Rules();
   const calls = new CallLog();
   let origin = '';
-  const news = newsEveryMs === undefined ? undefined : setInterval(() => service.goOn(), newsEveryMs).unref();
+  const news = newsEveryMs === undefined ? undefined : setInterval(() => service.publishNext(), newsEveryMs).unref();
 
   const app = fastify({ forceCloseConnections: true });
   const sandbox: Omit<Sandbox, 'origin' | 'addresses'> = {

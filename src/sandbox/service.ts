@@ -1,23 +1,21 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Credentials } from './credentials.js';
 import { type EventListVariant, EventStore } from './event-store.js';
 import { type Durations, Market } from './market-store.js';
 import { createNews } from './news.js';
 import { Problem } from './problem.js';
-import { createRandom, type Random } from './random.js';
 import type { World } from './world/world.js';
 
 /** Everything that requests can change. A reset recreates it from the same world. */
 export interface Service {
   credentials: Credentials;
   events: EventStore;
-  /** Lets the events go on by one step. */
-  goOn(): void;
+  /** Adds or updates one event, as the service does by itself. */
+  publishNext(): void;
   /** By id. */
   markets: ReadonlyMap<string, Market>;
   /** Downloadable files by name. */
   files: Map<string, string>;
-  random: Random;
   variant: Variant;
 }
 
@@ -28,21 +26,19 @@ export interface Variant extends EventListVariant {
 }
 
 /** The initial state of the service. `now` returns milliseconds. */
-export function createService(world: World, seed: number, durations: Durations, now: () => number): Service {
-  const random = createRandom(seed).fork('service');
+export function createService(world: World, durations: Durations, now: () => number): Service {
   let lastJobId = 58_120;
   const nextJobId = () => ++lastJobId;
-  const events = new EventStore(world, random.fork('new events'), now);
+  const events = new EventStore(world, now);
   return {
-    credentials: new Credentials(random.fork('tokens'), now),
+    credentials: new Credentials(now),
     events,
-    goOn: createNews(world, events, random.fork('news'), now),
+    publishNext: createNews(events, now),
     markets: new Map(
       world.markets.map(market => [String(market.record.id), new Market(market, durations, nextJobId, now)]),
     ),
     files: new Map(),
-    random: random.fork('files'),
-    variant: { envelope: 'metadata', eventOrder: 'newest', mostPerPage: 100 },
+    variant: { envelope: 'metadata', eventOrder: 'newest', maxPageSize: 100 },
   };
 }
 
@@ -58,8 +54,27 @@ export function marketFor(request: FastifyRequest, marketId: string, { credentia
   return market;
 }
 
-/** A response about a market, in its envelope. */
-export function about<T>({ variant }: Service, market: Market, data: T) {
-  if (variant.envelope === 'none') return data;
-  return variant.envelope === 'data' ? { data } : { metadata: { marketId: market.record.id }, data };
+/** Returns a function that adds a call about the market in its path, whose response is in the envelope. */
+export function marketCalls(app: FastifyInstance, service: () => Service) {
+  return (
+    method: 'GET' | 'PATCH' | 'POST',
+    url: `${string}/:marketId/${string}`,
+    answer: (market: Market, body: unknown) => unknown,
+  ) => {
+    app.route<MarketPath>({
+      method,
+      url,
+      handler: async request => {
+        const market = marketFor(request, request.params.marketId, service());
+        const { envelope } = service().variant;
+        const data = answer(market, request.body);
+        if (envelope === 'none') return data;
+        return envelope === 'data' ? { data } : { metadata: { marketId: market.record.id }, data };
+      },
+    });
+  };
+}
+
+export interface MarketPath {
+  Params: { marketId: string };
 }

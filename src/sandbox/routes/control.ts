@@ -29,17 +29,10 @@ const ruleBody = z
     message: 'needs either path or pathPattern',
   });
 
-const variantBody = z.strictObject({
-  envelope: z.enum(['metadata', 'data', 'none']).optional(),
-  eventOrder: z.enum(['newest', 'oldest', 'id']).optional(),
-  mostPerPage: z.int().min(1).max(100).optional(),
-});
-
 /** An object with any fields of an event. A known `_id` updates that event. */
 const eventBody = z.record(z.string(), z.unknown());
-const revokeBody = z.object({ credential: z.string() });
 
-/** Control of the sandbox for tests, in this process or over HTTP. */
+/** Control of the sandbox for tests. */
 export interface Controls {
   calls: CallLog;
   /** Adds a rule. Returns a function that removes it. */
@@ -58,7 +51,7 @@ export interface Controls {
   reset(): void;
 }
 
-/** The same control over HTTP. */
+/** What benchmarks and people control over HTTP: calls, rules and events. */
 export function controlRoutes(app: FastifyInstance, sandbox: Controls, knows: (eventId: string) => boolean): void {
   app.get(`${CONTROL_PREFIX}/calls`, () => sandbox.calls.list());
 
@@ -75,21 +68,6 @@ export function controlRoutes(app: FastifyInstance, sandbox: Controls, knows: (e
 
   app.delete(`${CONTROL_PREFIX}/rules`, (_, reply) => {
     sandbox.forget();
-    return reply.code(204).send();
-  });
-
-  app.post(`${CONTROL_PREFIX}/variant`, (request, reply) => {
-    sandbox.vary(read(variantBody, request.body) as Partial<Variant>);
-    return reply.code(204).send();
-  });
-
-  app.post(`${CONTROL_PREFIX}/reset`, (_, reply) => {
-    sandbox.reset();
-    return reply.code(204).send();
-  });
-
-  app.post(`${CONTROL_PREFIX}/revoke`, (request, reply) => {
-    sandbox.revoke(read(revokeBody, request.body).credential);
     return reply.code(204).send();
   });
 

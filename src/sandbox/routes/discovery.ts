@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { criteria, deriveCriteria, suggestKeywords } from '../criteria.js';
 import { read } from '../problem.js';
-import { about, marketFor, type Service } from '../service.js';
+import { marketCalls, type Service } from '../service.js';
 
 /** Path of keyword suggestion, which the specification does not show. */
 export const KEYWORD_SUGGESTION_PATH = '/v2/discovery/search-criteria/keywords';
@@ -33,43 +33,21 @@ export function discoveryRoutes(app: FastifyInstance, service: () => Service): v
     return { data: suggestKeywords(read(suggest, request.body).searchCriteria) };
   });
 
-  app.post<MarketPath>('/v2/discovery/:marketId/start', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    const { searchCriteria, pipelineChoices } = read(start, request.body);
-    return about(service(), market, market.startDiscovery(searchCriteria, pipelineChoices.skipDiscoveryReview));
+  const call = marketCalls(app, service);
+
+  call('POST', '/v2/discovery/:marketId/start', (market, body) => {
+    const { searchCriteria, pipelineChoices } = read(start, body);
+    return market.startDiscovery(searchCriteria, pipelineChoices.skipDiscoveryReview);
   });
 
-  app.get<MarketPath>('/v2/discovery/:marketId/jobs', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    return about(service(), market, market.discoveryJobs);
+  call('GET', '/v2/discovery/:marketId/jobs', market => market.discoveryJobs);
+
+  call('PATCH', '/v2/discovery/:marketId/companies/reviews', (market, body) => {
+    const { reviewStatus, target } = read(review, body);
+    return market.review(reviewStatus, target.mode === 'partial' ? target.domains : undefined);
   });
 
-  app.patch<MarketPath>('/v2/discovery/:marketId/companies/reviews', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    const { reviewStatus, target } = read(review, request.body);
-    return about(
-      service(),
-      market,
-      market.review(reviewStatus, target.mode === 'partial' ? target.domains : undefined),
-    );
-  });
-
-  app.get<MarketPath>('/v2/discovery/:marketId/search-criteria', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    return about(service(), market, market.criteria);
-  });
-
-  app.get<MarketPath>('/v2/discovery/:marketId/search-criteria/history', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    return about(service(), market, market.criteriaHistory);
-  });
-
-  app.post<MarketPath>('/v2/discovery/:marketId/publish', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    return about(service(), market, market.publish());
-  });
-}
-
-interface MarketPath {
-  Params: { marketId: string };
+  call('GET', '/v2/discovery/:marketId/search-criteria', market => market.criteria);
+  call('GET', '/v2/discovery/:marketId/search-criteria/history', market => market.criteriaHistory);
+  call('POST', '/v2/discovery/:marketId/publish', market => market.publish());
 }

@@ -1,34 +1,21 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { csvOf } from '../csv.js';
+import { hexOf } from '../ids.js';
 import { Problem, read } from '../problem.js';
 import type { Topic } from '../resources.js';
-import { about, marketFor, type Service } from '../service.js';
+import { type MarketPath, marketCalls, marketFor, type Service } from '../service.js';
 
 const topicsBody = z.object({ sorts: z.object({ label: z.literal('asc').optional() }).optional() }).nullish();
 const suggestBody = z.object({ keyword: z.string() });
 const exportBody = z.object({ domainList: z.array(z.string()).min(1) });
 
-interface MarketPath {
-  Params: { marketId: string };
-}
-
 /** Publication jobs and data of a market, under {base_url} (docs/upstream-api.md: Discovery workflow). */
 export function marketRoutes(app: FastifyInstance, service: () => Service): void {
-  app.get<MarketPath>('/v2/markets/:marketId/jobs', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    return about(service(), market, market.publishJobs);
-  });
-
-  app.get<MarketPath>('/v2/markets/:marketId/companies', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    return about(service(), market, market.companies);
-  });
-
-  app.get<MarketPath>('/v2/markets/:marketId/esg', request => {
-    const market = marketFor(request, request.params.marketId, service());
-    return about(service(), market, market.esg);
-  });
+  const call = marketCalls(app, service);
+  call('GET', '/v2/markets/:marketId/jobs', market => market.publishJobs);
+  call('GET', '/v2/markets/:marketId/companies', market => market.companies);
+  call('GET', '/v2/markets/:marketId/esg', market => market.esg);
 }
 
 /** Topics, suggestions and the CSV export, under {api_url} (docs/upstream-api.md: Markets interface). */
@@ -57,8 +44,8 @@ export function marketsInterfaceRoutes(app: FastifyInstance, service: () => Serv
       if (!company) throw new Problem('QUERY_VALIDATION_FAILED', `${domain} is not a company of this market`);
       return company;
     });
-    const { files, random } = service();
-    const name = `${random.hex(32)}.csv`;
+    const { files } = service();
+    const name = `${hexOf(`file ${files.size}`, 32)}.csv`;
     files.set(name, csvOf(chosen));
     return { downloadLink: `${origin()}/files/${name}` };
   });

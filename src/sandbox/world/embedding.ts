@@ -1,73 +1,37 @@
-import { createRandom, hash32 } from '../random.js';
-
-// Bound once, for the same reason as in random.ts.
-const { abs, log, round, sqrt } = Math;
+// Bound once: in a separate VM context, as in a test runner, each look-up of a global costs more than a draw.
+const { imul, round, sqrt } = Math;
 
 /** Number of components of each vector of the service. */
-export const DIMENSIONS = 1536;
-export const EMBEDDINGS_MODEL = 'sandbox-hashed-projection-1536';
-
-/** Number of components that one term affects: enough to distinguish terms, few enough to start quickly. */
-const REACH = 64;
-
-export type Embed = (text: string) => number[];
-
-const terms = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
+const DIMENSIONS = 1536;
+export const EMBEDDINGS_MODEL = 'sandbox-seeded-1536';
 
 /**
- * Learns term weights from a corpus and returns a function that turns a text into a vector of length 1. Each term is
- * hashed to a fixed set of components and signs; rare terms have more weight. Two texts about the same occurrence share
- * names and figures, so their vectors point in a similar direction.
+ * A vector of length 1 with eight decimals, like the output of an embedding model. Vectors of one topic point in a similar direction
+ * (their cosine is about 0.8), those of different topics are at right angles.
  */
-export function createEmbed(corpus: readonly string[], seed: number): Embed {
-  const frequency = new Map<string, number>();
-  for (const text of corpus) {
-    for (const term of new Set(terms(text))) frequency.set(term, (frequency.get(term) ?? 0) + 1);
-  }
-  const projections = new Map<string, Int16Array>();
-  const projectionOf = (term: string) => {
-    const known = projections.get(term);
-    if (known) return known;
-    const random = createRandom(hash32(term) ^ seed);
-    const projection = Int16Array.from(
-      { length: REACH },
-      () => random.int(1, DIMENSIONS) * (random.float() < 0.5 ? -1 : 1),
-    );
-    projections.set(term, projection);
-    return projection;
-  };
-
-  return text => {
-    const sum = new Float64Array(DIMENSIONS);
-    const counts = new Map<string, number>();
-    for (const term of terms(text)) counts.set(term, (counts.get(term) ?? 0) + 1);
-    for (const [term, count] of counts) {
-      const rarity = log((corpus.length + 1) / (frequency.get(term) ?? 1));
-      const weight = (1 + log(count)) * rarity ** 3;
-      for (const reached of projectionOf(term)) {
-        const component = abs(reached) - 1;
-        sum[component] = (sum[component] ?? 0) + (reached < 0 ? -weight : weight);
-      }
-    }
-    const noise = createRandom(hash32(text) ^ seed);
-    for (let i = 0; i < DIMENSIONS; i++) sum[i] = (sum[i] ?? 0) + noise.float() - 0.5;
-    return normalised(sum);
-  };
-}
-
-/** The mean direction of vectors, with length 1. */
-export function meanVector(vectors: readonly (readonly number[])[]): number[] {
+export function embeddingOf(topic: string, text: string): number[] {
+  const [common, own] = [drawsOf(topic), drawsOf(text)];
   const sum = new Float64Array(DIMENSIONS);
-  for (const vector of vectors) for (let i = 0; i < DIMENSIONS; i++) sum[i] = (sum[i] ?? 0) + (vector[i] ?? 0);
-  return normalised(sum);
-}
-
-/** Length 1 and eight decimals, like the output of an embedding model. */
-function normalised(sum: Float64Array): number[] {
   let squares = 0;
-  for (const component of sum) squares += component * component;
-  const scale = 1e8 / (sqrt(squares) || 1);
+  for (let i = 0; i < DIMENSIONS; i++) {
+    const component = 2 * common() + own();
+    sum[i] = component;
+    squares += component * component;
+  }
+  const scale = 1e8 / sqrt(squares);
   const vector: number[] = [];
   for (const component of sum) vector.push(round(component * scale) / 1e8);
   return vector;
+}
+
+/** Pseudo-random numbers from -0.5 to 0.5, always the same for a text: Mulberry32, seeded with the text's FNV-1a hash. */
+function drawsOf(text: string): () => number {
+  let state = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) state = imul(state ^ text.charCodeAt(i), 0x01000193);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296 - 0.5;
+  };
 }

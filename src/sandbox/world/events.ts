@@ -1,63 +1,158 @@
-import type { Random } from '../random.js';
-import type { MarketEvent, Observation } from '../resources.js';
-import { EMBEDDINGS_MODEL, meanVector } from './embedding.js';
-import type { Happening } from './happenings.js';
+import { hexOf } from '../ids.js';
+import type { Direction, MarketEvent, Observation, Operator } from '../resources.js';
+import { EMBEDDINGS_MODEL, embeddingOf } from './embedding.js';
+import data from './events.json' with { type: 'json' };
+import vocabulary from './vocabulary.json' with { type: 'json' };
 
-const DAY = 86_400_000;
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 
-/** An observation and the occurrence that it reports. */
-export interface Sighting {
-  observation: Observation;
-  happening: Happening;
+/** A kind of occurrence and the texts that report it, with the words of an occurrence as placeholders in braces. */
+interface Story {
+  anchorText: string;
+  alertTypes: readonly string[];
+  /** `percent` and `price` stand for the percentage of the occurrence and the price unit of its category. */
+  datapoints: readonly { name: string; unit: string }[];
+  keywords: readonly string[];
+  headlines: readonly string[];
+  sentences: readonly string[];
 }
 
-/** The event for a group of observations: their common facts, from the occurrence that most of them report. */
-export function eventOf(group: readonly Sighting[], random: Random): MarketEvent {
-  const byTime = group.map(each => each.observation).sort((a, b) => a.publishedAt.localeCompare(b.publishedAt));
-  const { story, words, taxonomicMatches, relevantEntities, startedAt } = mostTold(group);
-  const mean = meanVector(byTime.map(observation => observation.textEmbedding));
-  const sentences = [...new Set(byTime.flatMap(observation => observation.content))];
-  const published = byTime[0]?.publishedAt ?? null;
+/** Something that happened. The service sees the observations that report it, and makes an event of them. */
+export interface Occurrence {
+  story: string;
+  words: Record<'company' | 'partner' | 'city' | 'category' | 'person' | 'site', string> &
+    Record<'percent' | 'figure' | 'days' | 'weeks', number>;
+  /** Number of the headline of the story that the event has. */
+  headline: number;
+  /** Time from its start to the first report. */
+  startedMinutesBefore: number;
+  /** Left out: the event has no `recordedEnd`. False: it is null. */
+  hasEnded?: boolean;
+  /** Days from the start to the projected start and end. */
+  projectedDays?: readonly [number, number | null];
+  /** For each datapoint of the story: whether it has a subject, its direction, and the operator and values of its quantity. */
+  datapoints: readonly [boolean, Direction | null, Operator | null, ...number[]][];
+  /** For each alert type of the story: the keyword that it was mapped from, and their similarity. */
+  alerts: readonly [string, number][];
+  /** Impacted entities with likelihood and severity. */
+  impact: readonly [string, number, number][];
+  /** Ordered by time of publication. */
+  reports: readonly Report[];
+}
+
+/** Age in minutes when the sandbox starts, minutes from publication to addition, source, and the numbers of headline and sentences. */
+type Report = readonly [number, number, string, number, readonly number[]];
+
+/** The JSON file shows its tuples as arrays to the type checker. */
+export const occurrences = data.occurrences as unknown as readonly Occurrence[];
+const stories: Readonly<Record<string, Story>> = data.stories;
+const sources: Readonly<Record<string, { host?: string; weight: Record<string, number> }>> = data.sources;
+const priceUnits: Readonly<Record<string, string>> = vocabulary.priceUnits;
+const places: Readonly<Record<string, string[]>> = vocabulary.places;
+
+/** The observation of a report that is added at `addedAt`. The same `key` gives the same id. */
+export function observationOf(occurrence: Occurrence, report: Report, key: string, addedAt: number): Observation {
+  const [, lag, source, headline, sentences] = report;
+  const { host, weight } = sources[source] as (typeof sources)[string];
+  const { headlines, sentences: texts } = storyOf(occurrence);
+  const [text = '', ...content] = [headlines[headline], ...sentences.map(number => texts[number])].map(template =>
+    fill(template ?? '', occurrence),
+  );
+  const _id = hexOf(`observation ${key}`, 24);
+  const published = Math.floor(addedAt) - lag * MINUTE;
   return {
-    _id: random.hex(24),
-    title: headline(closest(byTime, mean)),
-    summary: sentences.slice(0, 4).join(' '),
-    vectorIndex: { anchorText: story.anchorText, embeddings: mean, embeddingsModelName: EMBEDDINGS_MODEL },
-    eventSearchKeywords: [...story.keywords, words.category ?? null].map(keyword => ({
-      keyword,
-      propertySource: 'inferred',
-    })),
-    relevantEntities,
-    timestamps: {
-      published,
-      recordedStart: new Date(startedAt).toISOString(),
-      ...(random.chance(0.5) ? { recordedEnd: random.chance(0.5) ? (byTime.at(-1)?.publishedAt ?? null) : null } : {}),
-      ...(story.announced
-        ? {
-            projectedStart: new Date(startedAt + random.int(5, 20) * DAY).toISOString(),
-            projectedEnd: random.chance(0.5) ? new Date(startedAt + random.int(30, 400) * DAY).toISOString() : null,
-          }
-        : {}),
-    },
-    references: byTime.map(({ _id, title, url }) => ({ _id, title, ...(url === undefined ? {} : { url }) })),
-    lastUpdated: byTime.map(observation => observation.addedAt).reduce((a, b) => (a > b ? a : b)),
-    taxonomicMatches,
+    _id,
+    dedupeId: hexOf(`${source} ${text} ${_id}`, 40),
+    sourceService: host === undefined ? source : 'news-crawler',
+    title: host === undefined ? text : `${text} | ${source}`,
+    content,
+    textEmbedding: embeddingOf(JSON.stringify(occurrence.words), [text, ...content].join(' ')),
+    weight,
+    publishedAt: iso(published),
+    addedAt: iso(addedAt),
+    ...(host !== undefined && {
+      url: `https://${host}/${Math.floor(published / DAY)}/${slug(text)}-${_id.slice(0, 6)}`,
+    }),
   };
 }
 
-function mostTold(group: readonly Sighting[]): Happening {
-  const times = new Map<Happening, number>();
-  for (const { happening } of group) times.set(happening, (times.get(happening) ?? 0) + 1);
-  const [first] = [...times].sort(([, a], [, b]) => b - a);
-  if (!first) throw new RangeError('An event needs at least one observation');
-  return first[0];
+/** The event for observations of an occurrence, at least one, the first published first. */
+export function eventOf(occurrence: Occurrence, observations: readonly Observation[], key: string): MarketEvent {
+  const { words, startedMinutesBefore, hasEnded, projectedDays, impact } = occurrence;
+  const { anchorText, alertTypes, datapoints, keywords, headlines } = storyOf(occurrence);
+  const { company, partner, category, city, person } = words;
+  const title = fill(headlines[occurrence.headline] ?? '', occurrence);
+  const published = observations[0]?.publishedAt ?? '';
+  const startedAt = Date.parse(published) - startedMinutesBefore * MINUTE;
+  const inDays = (days: number) => iso(startedAt + days * DAY);
+  return {
+    _id: hexOf(`event ${key}`, 24),
+    title,
+    summary: [...new Set(observations.flatMap(({ content }) => content))].slice(0, 4).join(' '),
+    vectorIndex: {
+      anchorText,
+      embeddings: embeddingOf(JSON.stringify(words), title),
+      embeddingsModelName: EMBEDDINGS_MODEL,
+    },
+    eventSearchKeywords: [...keywords, category].map(keyword => ({ keyword, propertySource: 'inferred' })),
+    relevantEntities: (
+      [
+        [company, 'company'],
+        [partner, 'company'],
+        [category, 'category'],
+        [countryOf(city), 'country'],
+        [city, 'location'],
+        [person, null],
+      ] as const
+    ).map(([name, entityType]) => ({ name, entityType, propertySource: 'inferred' })),
+    timestamps: {
+      published,
+      recordedStart: iso(startedAt),
+      ...(hasEnded !== undefined && { recordedEnd: hasEnded ? (observations.at(-1)?.publishedAt ?? null) : null }),
+      ...(projectedDays && {
+        projectedStart: inDays(projectedDays[0]),
+        projectedEnd: projectedDays[1] === null ? null : inDays(projectedDays[1]),
+      }),
+    },
+    references: observations.map(({ _id, title, url }) => ({ _id, title, ...(url !== undefined && { url }) })),
+    lastUpdated: observations.map(({ addedAt }) => addedAt).reduce((a, b) => (a > b ? a : b)),
+    taxonomicMatches: {
+      affectedDatapoints: datapoints.map(({ name, unit }, index) => {
+        const [hasSubject, direction, operator, ...values] = occurrence.datapoints[index] ?? [false, null, null];
+        const unitName = unit === 'percent' ? '%' : unit === 'price' ? (priceUnits[category] ?? unit) : unit;
+        const quantity = operator && { operator, values, unit: unitName };
+        return { name, subject: hasSubject ? category : null, direction, quantity };
+      }),
+      alertTypes: alertTypes.map((name, index) => {
+        const [mappedFrom, similarity] = occurrence.alerts[index] ?? ['', 0];
+        return { name, mappedFrom, method: 'llm', similarity, rationale: `The sources describe: ${anchorText}` };
+      }),
+      impactedEntities: impact.map(([name, likelihood, severity]) => ({
+        name,
+        entityType: name === category ? 'category' : 'company',
+        mappedFrom: name.split(' ')[0] ?? name,
+        impact: {
+          likelihood,
+          severity,
+          rationale: `${name} is named in the sources or supplies what they are about.`,
+        },
+      })),
+    },
+  };
 }
 
-function closest(observations: readonly Observation[], mean: readonly number[]): Observation {
-  const cosine = ({ textEmbedding }: Observation) =>
-    textEmbedding.reduce((sum, component, index) => sum + component * (mean[index] ?? 0), 0);
-  return observations.reduce((best, next) => (cosine(next) > cosine(best) ? next : best));
+const storyOf = ({ story }: Occurrence) => stories[story] as Story;
+const countryOf = (city: string) => places[city]?.[0] ?? '';
+const iso = (time: number) => new Date(time).toISOString();
+
+function fill(template: string, { words }: Occurrence): string {
+  const all: Record<string, string | number> = { ...words, country: countryOf(words.city) };
+  return template.replace(/\{(\w+)\}/g, (_, word: string) => String(all[word]));
 }
 
-/** A title without the name of its publisher. */
-const headline = ({ title }: Observation) => title.split(' | ')[0] ?? title;
+const slug = (title: string) =>
+  title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 60);

@@ -67,6 +67,14 @@ test('each event consists of the similar observations of one cluster', () => {
   expect(cosine(first?.vectorIndex.embeddings ?? [], second?.vectorIndex.embeddings ?? [])).toBeLessThan(0.4);
 });
 
+test('each event finds its story, source, place and price unit in the data', () => {
+  for (const { vectorIndex, ...event } of events) {
+    expect(vectorIndex.anchorText).toMatch(/\w/);
+    expect(JSON.stringify(event)).not.toMatch(/undefined|""|"price"|\{\w+\}/);
+    expect(event.relevantEntities).toHaveLength(6);
+  }
+});
+
 test('events have every direction and operator, none of them, and some have low scores only', () => {
   const datapoints = events.flatMap(event => event.taxonomicMatches.affectedDatapoints);
   expect(new Set(datapoints.map(({ direction }) => direction))).toEqual(
@@ -113,6 +121,10 @@ test('six markets cover the three review states', () => {
   const all = markets.flatMap(({ companies }) => companies);
   expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
   expect(all.filter(({ name }) => name.includes(',')).length).toBeGreaterThan(5);
+  for (const { naics, headquarters } of all) {
+    expect(naics.filter(({ name }) => name === '')).toEqual([]);
+    expect(headquarters.countryCode).toMatch(/^[A-Z]{2}$/);
+  }
 });
 
 test('every sandbox has the same world and responses', async () => {

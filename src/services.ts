@@ -112,6 +112,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
       sealer,
       attempts: createSignInAttempts(redis),
       revocations: createRevocations(redis, telemetry),
+      base: config.upstream.base,
       service: serviceName(config.upstream),
     }),
     exports,

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { request } from 'undici';
+import { createSealer } from '../src/auth/seal.js';
+import { Secret } from '../src/config/secret.js';
+import { serviceName } from '../src/data/cache/keys.js';
 import { createSignInAttempts } from '../src/domains/sessions/attempts.js';
 import { RateLimited } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -8,6 +11,7 @@ import { ask, type GraphqlAnswer, startGateway, type TestGateway } from './suppo
 import { counted } from './support/metrics.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
+import { reply, type StubService, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
 const secret = (letter: string) => letter.repeat(40);
@@ -359,6 +363,151 @@ describe('a session', () => {
     await fc.assert(property, { numRuns: 1_000 });
     expect(sandbox.calls.list()).toEqual([]);
   }, 60_000);
+});
+
+describe('the cookies of the service', () => {
+  let service: StubService;
+  let cookies: readonly string[] = [];
+  /** The `Cookie` headers of the calls after sign-in, with their paths. */
+  let sent: string[] = [];
+  let other: TestGateway;
+  beforeAll(async () => {
+    service = await startStubService((request, response) => {
+      if (request.url === '/v2/auth/sign-in') response.setHeader('set-cookie', cookies);
+      else sent.push(`${request.url?.split('?')[0]} ${request.headers.cookie}`);
+      reply(response, 200, { name: 'M', data: [] });
+    });
+    other = await startGateway({
+      env: {
+        UPSTREAM_BASE_URL: service.origin,
+        UPSTREAM_API_URL: `${service.origin}/api`,
+        UPSTREAM_DEV_URL: `${service.origin}/stage`,
+        SESSION_SECRET: secret('a'),
+      },
+    });
+  });
+  afterAll(async () => {
+    await other.close();
+    await service.close();
+  });
+
+  /** The response to signing in at a service that sets these cookies, and what it then gets. */
+  async function signedIn(...lines: readonly string[]) {
+    cookies = lines;
+    const answer = await signIn(other);
+    const cookie = setCookie(answer).split(';')[0] ?? '';
+    return { answer, cookie, cookies: await sentWith(cookie), maxAge: /Max-Age=(\d+)/.exec(setCookie(answer))?.[1] };
+  }
+
+  let market = 0;
+  /** The cookies of a call below `/v2`. */
+  async function sentWith(cookie: string, selection = 'jobs { id }') {
+    sent = [];
+    market += 1;
+    await other.query(`{ market(id: ${market}) { ${selection} } }`, {}, { cookie });
+    return sent.map(call => call.replace(/^\S+ /, '')).join();
+  }
+
+  const day = 86_400;
+  test.each<[string, string[], string, string | undefined]>([
+    ['the later of one name and path', ['sid=old; Path=/', 'sid=new; Path=/'], 'sid=new', undefined],
+    ['one that comes again without a path', ['sid=old; Path=/', 'sid=new'], 'sid=new', undefined],
+    ['both of one name, the longer path first', ['sid=a; Path=/', 'sid=b; Path=/v2'], 'sid=b; sid=a', undefined],
+    ['none that was deleted', ['sid=a', 'tmp=x', 'tmp=; Max-Age=0'], 'sid=a', undefined],
+    ['none with a lifetime below zero', ['sid=a', 'old=x; Max-Age=-1'], 'sid=a', undefined],
+    ['none that expired', ['sid=a', 'old=x; Expires=Thu, 01 Jan 1970 00:00:00 GMT'], 'sid=a', undefined],
+    ['one whose Expires cannot be read', ['sid=a; Expires=0'], 'sid=a', undefined],
+    ['one whose Expires is no date', ['sid=a; Expires=soon; Path=/'], 'sid=a', undefined],
+    ['one whose Max-Age cannot be read', ['sid=a; Max-Age=1.5', 'b=c; Max-Age="60"'], 'sid=a; b=c', undefined],
+    ['Max-Age over Expires', ['sid=a; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT'], 'sid=a', '60'],
+    ['none that Max-Age ends', ['sid=a', 'b=c; Max-Age=0; Expires=Fri, 31 Dec 9999 00:00:00 GMT'], 'sid=a', undefined],
+    ['lifetimes up to 400 days', ['sid=a; Max-Age=99999999999999'], 'sid=a', `${400 * day}`],
+    ['lifetimes that no number holds', [`sid=a; Max-Age=${'9'.repeat(400)}`], 'sid=a', `${400 * day}`],
+    ['dates up to 400 days', ['sid=a; Expires=Fri, 31 Dec 9999 23:59:59 GMT'], 'sid=a', `${400 * day}`],
+    ['the longest lifetime', ['csrf=b; Max-Age=60', 'sid=a; Max-Age=3600'], 'csrf=b; sid=a', '3600'],
+    ['no lifetime where a cookie has none', ['csrf=b; Max-Age=60', 'sid=a'], 'csrf=b; sid=a', undefined],
+    ['a longer lifetime than that of one that has none', ['b=c', `sid=a; Max-Age=${day}`], 'b=c; sid=a', `${day}`],
+    ['quotes as they are', ['sid="a b"; Path=/'], 'sid="a b"', undefined],
+    ['a value with equals signs', ['sid=YQ==; HttpOnly; SameSite=Strict'], 'sid=YQ==', undefined],
+    ['bytes as they are', ['sid=\u00c3\u00a9'], 'sid=\u00c3\u00a9', undefined],
+    ['any name', ['__proto__=a', 'constructor=b', 'toString=c'], '__proto__=a; constructor=b; toString=c', undefined],
+    ['one that is Secure', ['sid=a; Secure; Path=/', '__Host-b=c; Secure; Path=/'], 'sid=a; __Host-b=c', undefined],
+    ['none of another domain', ['sid=a', 'evil=b; Domain=evil.example'], 'sid=a', undefined],
+    ['none without a name', ['=x', 'nothing', 'sid=a', '', ';'], 'sid=a', undefined],
+    ['none of another path', ['sid=a', 'b=c; Path=/api', 'd=e; Path=/v2/auth', 'f=g; Path=/v'], 'sid=a', undefined],
+    ['one whose path cannot be read', ['sid=a; Path=v2', 'b=c; Path="/x"'], 'sid=a; b=c', undefined],
+  ])('are kept as browsers keep them: %s', async (_, lines, expected, maxAge) => {
+    const { answer, ...found } = await signedIn(...lines);
+    expect(answer.errors).toBeUndefined();
+    expect(found.cookies).toBe(expected);
+    // A second may pass before the cookie is set.
+    expect([maxAge, maxAge && `${Number(maxAge) - 1}`]).toContain(found.maxAge);
+  });
+
+  test('go to the paths that they are for, below each address of the service', async () => {
+    const lines = ['all=1; Path=/', 'api=1; Path=/api', 'dev=1; Path=/stage/dev/', 'v2=1; Path=/v2/discovery'];
+    const { cookie } = await signedIn(...lines);
+    await sentWith(cookie, 'name topics { id } jobs { id } companies { totalCount }');
+    expect(sent.map(call => call.replace(`/${market}`, '/ID')).sort()).toEqual([
+      '/api/markets/ID/topics api=1; all=1',
+      '/stage/dev/markets/ID dev=1; all=1',
+      '/v2/discovery/ID/jobs v2=1; all=1',
+      '/v2/markets/ID/companies all=1',
+    ]);
+  });
+
+  test('expire by themselves, without a new scope for what is cached', async () => {
+    const { cookie, cookies } = await signedIn('csrf=b; Max-Age=60', 'sid=a; Max-Age=3600');
+    expect(cookies).toBe('csrf=b; sid=a');
+    const { now } = Date;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 61_000);
+    try {
+      expect(await sentWith(cookie)).toBe('sid=a');
+      clock.mockImplementation(() => now() + 3_601_000);
+      expect(await sentWith(cookie)).toBe('');
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  test.each([[[]], [['tmp=; Max-Age=0']], [['sid=a; Max-Age=0']], [['sid=a; Domain=evil.example']]])(
+    '%j start no session',
+    async lines => {
+      const { answer } = await signedIn(...(lines as string[]));
+      expect(answer.errors?.[0].extensions.code).toBe('UPSTREAM_INVALID_RESPONSE');
+      expect(setCookie(answer)).toBe('');
+    },
+  );
+
+  test('may be sixty, and as many bytes as a browser keeps in one cookie', async () => {
+    const many = Array.from({ length: 60 }, (_, index) => `c${index}=${index}`);
+    expect((await signedIn(...many)).cookies).toBe(many.join('; '));
+    const fits = await signedIn(`sid=${'x'.repeat(2_500)}`);
+    expect(fits.cookies).toHaveLength(2_504);
+    expect(setCookie(fits.answer).length).toBeLessThan(4_096);
+    const { answer } = await signedIn(...Array.from({ length: 4 }, (_, index) => `c${index}=${'x'.repeat(900)}`));
+    expect(answer.errors?.[0].message).toMatch(/too large for a cookie/);
+  });
+
+  test('that version 1.0 sealed as one text are still sent', async () => {
+    const base = { UPSTREAM_BASE_URL: service.origin, UPSTREAM_API_URL: `${service.origin}/api` };
+    const session = {
+      id: 'an-id',
+      cookies: 'sid=a; region=eu',
+      service: serviceName({
+        base: base.UPSTREAM_BASE_URL,
+        api: base.UPSTREAM_API_URL,
+        dev: `${service.origin}/stage`,
+      }),
+      ...{ email: ada.email, name: null, endsAt: Date.now() + 60_000, isKept: true },
+    };
+    const sealed = await createSealer([new Secret(secret('a'))]).seal(session, 60_000);
+    expect(await sentWith(`mig_session=${sealed}`)).toBe('sid=a; region=eu');
+    const unreadable = await createSealer([new Secret(secret('a'))]).seal({ ...session, cookies: [['sid=a']] }, 60_000);
+    const answer = await readWith(other, `mig_session=${unreadable}`);
+    expect(answer.errors?.[0].extensions.code).toBe('UNAUTHENTICATED');
+    expect(setCookie(answer)).toMatch(/^mig_session=;/);
+  });
 });
 
 describe.each(redisPlaces)('two gateways over %s', (_, startPlace) => {

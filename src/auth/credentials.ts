@@ -1,7 +1,8 @@
 import { Secret } from '../config/secret.js';
 import { BadUserInput } from '../errors.js';
+import { cookieHeader } from './service-cookies.js';
 
-/** The credential of a client (docs/upstream-api.md: Authentication). A cookie is the content of a sealed session, ready for a `Cookie` header. */
+/** The credential of a client (docs/upstream-api.md: Authentication). A cookie is the JSON of a session's `ServiceCookie`s. */
 export type Credential =
   | { readonly kind: 'apiKey' | 'bearer' | 'sessionId'; readonly secret: Secret }
   | { readonly kind: 'cookie'; readonly secret: Secret; readonly email: string; readonly name: string | null };
@@ -64,8 +65,11 @@ type UpstreamCredential =
   | { readonly header: readonly [name: string, value: string]; readonly query?: undefined }
   | { readonly query: string; readonly header?: undefined };
 
-/** A credential for an upstream call, in the form in which the client sent it (docs/upstream-api.md: Authentication). */
-export function carry(credential: Credential): UpstreamCredential {
+/**
+ * A credential for an upstream call, in the form in which the client sent it (docs/upstream-api.md: Authentication).
+ * @param path of the call: each cookie is for some paths only, and without any there is no credential.
+ */
+export function carry(credential: Credential, path: string): UpstreamCredential | undefined {
   const value = credential.secret.reveal();
   switch (credential.kind) {
     case 'apiKey':
@@ -74,7 +78,9 @@ export function carry(credential: Credential): UpstreamCredential {
       return { header: ['authorization', `Bearer ${value}`] };
     case 'sessionId':
       return { query: `sessionId=${encodeURIComponent(value)}` };
-    case 'cookie':
-      return { header: ['cookie', value] };
+    case 'cookie': {
+      const cookies = cookieHeader(JSON.parse(value), path);
+      return cookies === '' ? undefined : { header: ['cookie', cookies] };
+    }
   }
 }

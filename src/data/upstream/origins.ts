@@ -115,7 +115,7 @@ function dispatchOptions(
   { origin, prefix }: { readonly origin: string; readonly prefix: string },
 ): Dispatcher.DispatchOptions {
   const { method, body } = request;
-  const carried = credential && carry(credential);
+  const carried = credential && carry(credential, prefix + request.path);
   // Names and values in turn.
   const headers = ['accept', 'application/json', 'accept-encoding', readableEncodings];
   headers.push('x-request-id', metadata.operation.id);

@@ -1,4 +1,4 @@
-import { getSetCookies, Headers } from 'undici';
+import { receivedCookies } from '../../auth/service-cookies.js';
 import { parseReply, type Reply, replyText, unread } from '../../data/upstream/reply.js';
 import type { UpstreamRequest } from '../../data/upstream/request.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
@@ -21,19 +21,17 @@ export const embedSessionWrite: Write<EmbedSession> = {
 };
 
 /** A session that the service has started. */
-export interface SignedIn {
-  readonly session: Pick<Session, 'cookies' | 'email' | 'name'>;
-  /** When the service's cookies expire, in milliseconds from now. Undefined if they have no expiry. */
-  readonly lifetimeMs: number | undefined;
-}
+export type SignedIn = Pick<Session, 'cookies' | 'email' | 'name'>;
 
 /**
  * POST /v2/auth/sign-in.
+ * @param base the address of the service.
  * @throws SignInFailed, whatever the reason why the service refuses.
  */
 export async function signIn(
   upstream: Upstream,
   metadata: ResponseMetadata,
+  base: string,
   email: string,
   password: string,
 ): Promise<SignedIn> {
@@ -49,38 +47,13 @@ export async function signIn(
   const reply = await upstream.send(request, { metadata }, unread).catch(error => {
     throw refuses(error) ? new SignInFailed() : error;
   });
-  const cookies = cookiesOf(reply);
+  const cookies = await receivedCookies([reply.headers['set-cookie'] ?? []].flat(), base);
   if (cookies.length === 0) throw new UpstreamInvalidResponse('The service did not start a session', undefined, false);
-  return {
-    session: {
-      cookies: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
-      email,
-      name: nameIn(reply, request),
-    },
-    lifetimeMs: shortest(cookies),
-  };
+  return { cookies: [...cookies], email, name: nameIn(reply, request) };
 }
 
 function refuses(error: unknown): boolean {
   return [Unauthenticated, Forbidden, NotFound, UpstreamBadInput].some(refusal => error instanceof refusal);
-}
-
-function cookiesOf({ headers }: Reply) {
-  const lines = headers['set-cookie'] ?? [];
-  const parsed = getSetCookies(new Headers([lines].flat().map(line => ['set-cookie', line] as [string, string])));
-  return parsed.filter(cookie => (lifetimeOf(cookie) ?? 1) > 0);
-}
-
-type ServiceCookie = ReturnType<typeof getSetCookies>[number];
-
-function lifetimeOf({ maxAge, expires }: ServiceCookie): number | undefined {
-  if (maxAge !== undefined) return maxAge * 1_000;
-  return expires === undefined ? undefined : Number(expires) - Date.now();
-}
-
-function shortest(cookies: readonly ServiceCookie[]): number | undefined {
-  const lifetimes = cookies.flatMap(cookie => lifetimeOf(cookie) ?? []);
-  return lifetimes.length === 0 ? undefined : Math.min(...lifetimes);
 }
 
 function nameIn(reply: Reply, request: UpstreamRequest): string | null {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { serviceCookie } from '../../auth/service-cookies.js';
 import { unwrapped } from '../../data/wire-types.js';
 
 const text = z.string();
@@ -11,11 +12,15 @@ export const embedSession = z.preprocess(
 
 export type EmbedSession = z.output<typeof embedSession>;
 
-/** The content of the gateway's cookie, sealed: the service's cookies in the format of a `Cookie` header, and their user. */
+/** The content of the gateway's cookie, sealed: the service's cookies, and their user. */
 export const session = z.object({
   /** Stays the same for the whole session, however often it is resealed. */
   id: text.min(1),
-  cookies: text.min(1),
+  /** Version 1.0 sealed them as one text. */
+  cookies: z.preprocess(
+    cookies => (typeof cookies === 'string' ? [[cookies, '/', null]] : cookies),
+    z.array(serviceCookie).min(1),
+  ),
   /** Identifies the service that set the cookies. */
   service: text,
   email: text,

@@ -5,7 +5,7 @@ import type { Credential } from '../../auth/credentials.js';
 import type { Sealer } from '../../auth/seal.js';
 import { Secret } from '../../config/secret.js';
 import type { Upstream } from '../../data/upstream/upstream.js';
-import { SignInFailed, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
+import { NotConfigured, SignInFailed, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
 import { atMost } from '../../lib/lru-bounds.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { SignInAttempts } from './attempts.js';
@@ -56,12 +56,14 @@ export interface SessionsDeps {
   readonly sealer: Sealer;
   readonly attempts: SignInAttempts;
   readonly revocations: Revocations;
+  /** The address of the service; undefined: no one can sign in. */
+  readonly base: string | undefined;
   /** Identifies the service. Sessions of other services are not accepted. */
   readonly service: string;
 }
 
-/** Lifetime of a session if the service's cookies have no expiry. */
-const longestMs = 12 * 60 * 60 * 1_000;
+/** Lifetime of a session with a cookie that has no expiry. */
+const unlimitedMs = 12 * 60 * 60 * 1_000;
 /** In characters. Browsers silently drop a cookie of more than 4,096 bytes, including its name. */
 const longestCookie = 4_000;
 /** The least time before a refusal, so that timing does not reveal its reason. */
@@ -69,7 +71,7 @@ const refusalMs = 500;
 /** How long a session counts as one with an older secret, and how many sessions are counted at most. */
 const outdatedBounds = { ...atMost(100_000), ttl: 15 * 60 * 1_000, perf: performance };
 
-export function createSessions({ upstream, sealer, attempts, revocations, service }: SessionsDeps): Sessions {
+export function createSessions({ upstream, base, sealer, attempts, revocations, service }: SessionsDeps): Sessions {
   const outdated = new LRUCache<string, true>(outdatedBounds);
 
   async function cookieOf(opened: Session): Promise<SessionCookie> {
@@ -87,13 +89,16 @@ export function createSessions({ upstream, sealer, attempts, revocations, servic
 
   return {
     async begin(email, password, address, metadata) {
+      if (base === undefined) throw new NotConfigured('UPSTREAM_BASE_URL');
       await attempts.count(email, address);
       const startedAt = performance.now();
       try {
-        const { session, lifetimeMs } = await signIn(upstream, metadata, email, password);
+        const session = await signIn(upstream, metadata, base, email, password);
         await attempts.forgive(email, address);
-        const endsAt = Date.now() + (lifetimeMs ?? longestMs);
-        const begun = { ...session, service, id: randomUUID(), endsAt, isKept: lifetimeMs !== undefined };
+        const expiries = session.cookies.map(([, , expiresAt]) => expiresAt);
+        // As long as the cookie that lives longest; the others expire by themselves.
+        const endsAt = Math.max(...expiries.map(expiresAt => expiresAt ?? Date.now() + unlimitedMs));
+        const begun = { ...session, service, id: randomUUID(), endsAt, isKept: expiries.includes(endsAt) };
         const cookie = await cookieOf(begun);
         if (cookie.value.length > longestCookie) {
           throw new UpstreamInvalidResponse('The session is too large for a cookie', undefined, false);
@@ -128,7 +133,7 @@ export function createSessions({ upstream, sealer, attempts, revocations, servic
 
 const credentialOf = ({ cookies, email, name }: Session): Credential => ({
   kind: 'cookie',
-  secret: new Secret(cookies),
+  secret: new Secret(JSON.stringify(cookies)),
   email,
   name,
 });

@@ -13,7 +13,7 @@ export function authRoutes(app: FastifyInstance, service: () => Service): void {
     const { user, cookie } = service().credentials.signIn(email, password);
     return reply
       .setCookie(SESSION_COOKIE, cookie, { path: '/', httpOnly: true, maxAge: SESSION_SECONDS })
-      .setCookie(REGION_COOKIE, 'eu', { path: '/' })
+      .setCookie(REGION_COOKIE, 'eu', { path: '/', maxAge: SESSION_SECONDS })
       .send({ name: user.name, email: user.email });
   });
 

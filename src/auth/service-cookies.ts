@@ -1,0 +1,37 @@
+import { z } from 'zod';
+
+/** A cookie of the service: `name=value`, the path below which it is sent, and when it expires, in milliseconds since 1970; null: with the session. */
+export const serviceCookie = z.tuple([z.string().min(1), z.string(), z.int().nullable()]);
+
+export type ServiceCookie = z.output<typeof serviceCookie>;
+
+/** As browsers do (RFC 6265bis, 5.5). */
+const maxLifetimeMs = 400 * 24 * 60 * 60 * 1_000;
+
+/**
+ * The cookies that a browser would keep of a response, in the order in which it would send them (RFC 6265, 5.3 and 5.4). A cookie without a `Path` is
+ * for all paths: by default it would be for those below the path of sign-in. A `Secure` one is accepted where the operator trusts plain HTTP.
+ * @param lines the values of `Set-Cookie`. @param address any URL of the host that sent them.
+ */
+export async function receivedCookies(lines: readonly string[], address: string): Promise<readonly ServiceCookie[]> {
+  // Loaded with the first sign-in: its list of public suffixes takes 10 MB.
+  const { CookieJar } = await import('tough-cookie');
+  const jar = new CookieJar(undefined, { rejectPublicSuffixes: false });
+  const root = `https://${new URL(address).host}/`;
+  for (const line of lines) jar.setCookieSync(line, root, { ignoreError: true });
+  const now = Date.now();
+  return jar.getCookiesSync(root, { allPaths: true, sort: true }).map(cookie => {
+    const expiresAt = cookie.isPersistent() ? Math.min(cookie.expiryTime() ?? now, now + maxLifetimeMs) : null;
+    return [cookie.cookieString(), cookie.path ?? '/', expiresAt];
+  });
+}
+
+/** The value of a `Cookie` header for a request to this path; empty if no cookie is for it, or each has expired. */
+export function cookieHeader(cookies: readonly ServiceCookie[], path: string): string {
+  const now = Date.now();
+  return cookies
+    .filter(([, below]) => path === below || path.startsWith(below.replace(/\/?$/, '/')))
+    .filter(([, , expiresAt]) => expiresAt === null || expiresAt > now)
+    .map(([text]) => text)
+    .join('; ');
+}

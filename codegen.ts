@@ -32,7 +32,9 @@ const config: CodegenConfig = {
         },
         scalars: {
           ID: { input: 'string', output: 'string' },
-          DateTime: 'string',
+          DateTime: { input: 'string', output: '../data/upstream/schema-drift.js#ReadTime' },
+          Float: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
+          Int: { input: 'number', output: '../data/upstream/schema-drift.js#ReadNumber' },
           DateOrDateTime: 'string',
           Vector: { input: 'never', output: '../data/embeddings/vector.js#Vector' },
           JSONObject: 'Record<string, unknown>',

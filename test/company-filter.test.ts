@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { getNullableType, isInputObjectType, isIntrospectionType, isListType, isObjectType } from 'graphql';
 import type { Reader } from '../src/data/reader.js';
+import { known } from '../src/data/upstream/schema-drift.js';
 import { facetsOf } from '../src/domains/companies/facets.js';
 import { preparedFilter } from '../src/domains/companies/filter.js';
 import { createCompaniesLoaders } from '../src/domains/companies/loaders.js';
@@ -29,8 +30,8 @@ function isWanted(company: CompanyRecord, filter: CompanyFilter): boolean {
     (domains == null || has(domains, company.domain)) &&
     (operatesIn == null || company.operatesIn.some(country => has(operatesIn, country))) &&
     (naics == null || company.naics.some(({ code }) => naics.some(wanted => code.startsWith(wanted)))) &&
-    (actualRevenue == null || isWithin(company.actualRevenue, actualRevenue)) &&
-    (overallMomentum == null || isWithin(company.overallMomentum, overallMomentum))
+    (actualRevenue == null || isWithin(known(company.actualRevenue), actualRevenue)) &&
+    (overallMomentum == null || isWithin(known(company.overallMomentum), overallMomentum))
   );
 }
 

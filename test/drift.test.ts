@@ -1,10 +1,10 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, type FakeWire, fakeWire, type WireReply } from './support/wire.js';
 
 let gateway: TestGateway;
 let service: FakeWire;
-afterEach(() => gateway.close());
+afterEach(() => gateway?.close());
 
 /** A gateway over a service that answers everything alike. */
 async function over(reply: WireReply): Promise<void> {
@@ -109,7 +109,6 @@ describe('one bad field', () => {
 
   test.each<[string, object, string, unknown, string]>([
     ['title of a wrong type', event({ title: 7 }), 'title', { title: null }, 'Event.title'],
-    ['an invalid time', event({ lastUpdated: 'soon' }), 'lastUpdated', { lastUpdated: null }, 'Event.lastUpdated'],
     [
       'times that are a list',
       event({ timestamps: [] }),
@@ -157,20 +156,6 @@ describe('one bad field', () => {
       'Event.relevantEntities.entityType',
     ],
     [
-      'a score of 4',
-      matches('impactedEntities', { impact: { likelihood: 4, severity: 2 } }),
-      entities,
-      { impactedEntities: [{ name: 'N', entityType: null, impact: { likelihood: null, severity: 2 } }] },
-      'Event.impactedEntities.impact.likelihood',
-    ],
-    [
-      'a score that is text',
-      matches('impactedEntities', { impact: { likelihood: 1, severity: 'high' } }),
-      entities,
-      { impactedEntities: [{ name: 'N', entityType: null, impact: { likelihood: 1, severity: null } }] },
-      'Event.impactedEntities.impact.severity',
-    ],
-    [
       'keywords that are no list',
       event({ eventSearchKeywords: 'steel' }),
       'eventSearchKeywords { keyword }',
@@ -199,6 +184,56 @@ describe('one bad field', () => {
     }
     expect(service.calls).toHaveLength(1);
     expect(await driftCounted()).toEqual({ [field]: 1 });
+  });
+
+  test.each<[string, object, string, (string | number)[], string]>([
+    ['a time', event({ lastUpdated: 'soon' }), 'lastUpdated', ['lastUpdated'], 'Event.lastUpdated'],
+    ['a time that is a number', event({ lastUpdated: 5 }), 'lastUpdated', ['lastUpdated'], 'Event.lastUpdated'],
+    [
+      'a time of its occurrence',
+      event({ timestamps: { published: '2026-02-30' } }),
+      'timestamps { published }',
+      ['timestamps', 'published'],
+      'Event.timestamps.published',
+    ],
+    [
+      'a score of 4',
+      matches('impactedEntities', { impact: { likelihood: 4, severity: 2 } }),
+      'impactedEntities { impact { likelihood } }',
+      ['impactedEntities', 0, 'impact', 'likelihood'],
+      'Event.impactedEntities.impact.likelihood',
+    ],
+    [
+      'a score that is text',
+      matches('impactedEntities', { impact: { likelihood: 1, severity: 'high' } }),
+      'impactedEntities { impact { severity } }',
+      ['impactedEntities', 0, 'impact', 'severity'],
+      'Event.impactedEntities.impact.severity',
+    ],
+  ])('(%s) that cannot be read is null with an error at its path', async (_, bad, selection, path, field) => {
+    await over(eventPage([good, bad]));
+    for (const ask of ['cold', 'warm']) {
+      const { data, errors } = await gateway.query(`{ events { totalCount nodes { id ${selection} } } }`);
+      expect([ask, data.events.totalCount, data.events.nodes.length]).toEqual([ask, 2, 2]);
+      expect(errors).toHaveLength(1);
+      expect(errors?.[0]).toMatchObject({
+        path: ['events', 'nodes', 1, ...path],
+        extensions: { code: 'UPSTREAM_INVALID_RESPONSE', retryable: false },
+      });
+    }
+    expect(service.calls).toHaveLength(1);
+    expect(await driftCounted()).toEqual({ [field]: 1 });
+  });
+
+  test.each([
+    ['2026-11-25t10:00:00z', '2026-11-25T10:00:00Z'],
+    ['2026-11-25T10:00:00+02', '2026-11-25T10:00:00+02:00'],
+    ['2026-11-25T23:59:60Z', '2026-11-25T23:59:59Z'],
+  ])('(the time %s) is read as %s', async (lastUpdated, expected) => {
+    await over(eventPage([{ ...good, lastUpdated }]));
+    const { data, errors } = await gateway.query('{ events { nodes { lastUpdated } } }');
+    expect([errors, data.events.nodes]).toEqual([undefined, [{ lastUpdated: expected }]]);
+    expect(await driftCounted()).toEqual({});
   });
 
   test('that is required of an element costs that element alone, with an error', async () => {
@@ -274,11 +309,158 @@ describe('one bad field', () => {
       },
       observation: { id: 'o-1', content: [], weight: null, publishedAt: null, clusterLabel: null },
     });
-    expect(errors?.map(({ extensions: { record } }) => record)).toEqual(['Company.operatesIn']);
+    const paths = errors?.map(({ path, extensions: { record } }) => record ?? path.join('.'));
+    expect(paths?.sort()).toEqual([
+      'Company.operatesIn',
+      'market.companies.nodes.0.overallMomentum',
+      'market.companyCount',
+      'market.dateCreated',
+      'market.jobs.0.endTime',
+      'market.jobs.0.progress',
+      'observation.publishedAt',
+      'observation.weight',
+    ]);
     const counted = await driftCounted();
     for (const field of ['Market.name', 'Market.review_status', 'Company.name', 'Observation.weight', 'Job.endTime']) {
       expect(counted[field]).toBe(1);
     }
+  });
+});
+
+describe('a number', () => {
+  let body = '';
+  let shared: TestGateway;
+  beforeAll(async () => {
+    shared = await startGateway({ wire: fakeWire(() => ({ body })).wire });
+  });
+  afterAll(() => shared.close());
+
+  const numbers = { '2^31': 2 ** 31, '2^53': 2 ** 53, '1e400': 0, '-1': -1, '0.5': 0.5 } as const;
+  /** The body with the number as the service writes it. */
+  const textOf = (body: unknown, number: keyof typeof numbers) =>
+    JSON.stringify(body, (_, value) => (value === any ? '@' : value)).replaceAll(
+      '"@"',
+      number === '1e400' ? number : String(numbers[number]),
+    );
+  const any = 'any number';
+  const meta = { totalItems: 1, totalPages: 1, currentPage: 1, pageSize: 10 };
+  const list = (event: object, more: object = {}) => ({ meta: { ...meta, ...more }, data: [{ ...good, ...event }] });
+  const entity = (impact: object) => list({ taxonomicMatches: { impactedEntities: [{ name: 'N', impact }] } });
+  const company = (fields: object) => ({ data: [{ domain: 'a.example', ...fields }] });
+  const observed = (fields: object) => ({ _id: 'o-1', ...fields });
+  const quantity = { operator: '=', values: [any], unit: '%' };
+  /** Where each number is, how it is selected, and which of the numbers the field can hold. */
+  const places: [string, unknown, string, string[]][] = [
+    ['meta.totalItems', list({}, { totalItems: any }), 'events { totalCount }', []],
+    ['meta.totalItems', list({}, { totalItems: any }), 'eventStatistics { total }', []],
+    ['meta.totalPages', list({}, { totalPages: any }), 'events { totalCount }', ['2^31', '2^53', '-1', '0.5']],
+    ['meta.currentPage', list({}, { currentPage: any }), 'events { totalCount }', []],
+    ['meta.pageSize', list({}, { pageSize: any }), 'events { totalCount }', []],
+    ['unfilteredTotalItems', list({}, { unfilteredTotalItems: any }), 'events { unfilteredTotalCount }', []],
+    ['likelihood', entity({ likelihood: any }), 'events { nodes { impactedEntities { impact { likelihood } } } }', []],
+    ['severity', entity({ severity: any }), 'events { nodes { impactedEntities { impact { severity } } } }', []],
+    [
+      'similarity',
+      list({ taxonomicMatches: { alertTypes: [{ name: 'N', similarity: any }] } }),
+      'events { nodes { alertTypes { similarity } } }',
+      ['2^31', '2^53', '-1', '0.5'],
+    ],
+    [
+      'quantity.values',
+      list({ taxonomicMatches: { affectedDatapoints: [{ name: 'N', quantity }] } }),
+      'events { nodes { affectedDatapoints { quantity { values } } } }',
+      ['2^31', '2^53', '-1', '0.5'],
+    ],
+    ['weight', observed({ weight: { a: any } }), 'observation(id: "o-1") { weight }', ['2^31', '2^53', '-1', '0.5']],
+    [
+      'label',
+      observed({ clusterLabel: { label: any } }),
+      'observation(id: "o-1") { clusterLabel { label } }',
+      ['2^31', '2^53', '-1', '0.5'],
+    ],
+    ['company_count', { company_count: any }, 'market(id: 1) { companyCount }', []],
+    ['topicId', { data: [{ topicId: any, label: 'A' }] }, 'market(id: 1) { topics { id } }', ['2^31']],
+    [
+      'groups.topicId',
+      { data: [{ topicId: 1, label: 'A', groups: [{ topicId: any, label: 'B' }] }] },
+      'market(id: 1) { topics { groups { id } } }',
+      ['2^31'],
+    ],
+    ['jobId', { data: [{ jobId: any }] }, 'market(id: 1) { jobs { id } }', ['2^31']],
+    [
+      'jobProgress',
+      { data: [{ jobId: 1, jobProgress: any }] },
+      'market(id: 1) { jobs { progress } }',
+      ['2^31', '2^53', '-1', '0.5'],
+    ],
+    ['count', { count: any }, 'market(id: 1) { searchCriteria { count } }', []],
+    ['count', { data: [{ count: any }] }, 'market(id: 1) { searchCriteriaHistory { count } }', []],
+    ...['score', 'overallMomentum', 'actualRevenue'].map((name): [string, unknown, string, string[]] => [
+      name,
+      company({ [name]: any }),
+      `market(id: 1) { companies(orderBy: { field: SCORE, direction: DESC }) { nodes { ${name} } } companyFacets { naics { code } } }`,
+      ['2^31', '2^53', '-1', '0.5'],
+    ]),
+    [
+      'naics.level',
+      company({ naics: [{ code: '1', level: any }] }),
+      'market(id: 1) { companies { nodes { naics { level } } } }',
+      ['-1'],
+    ],
+    [
+      'naics.code',
+      company({ naics: [{ code: any }] }),
+      'market(id: 1) { companies { nodes { naics { code } } } }',
+      ['2^31', '-1'],
+    ],
+  ];
+  const cases = places.flatMap(([name, body, selection, held]) =>
+    Object.keys(numbers).map(number => [number, name, body, selection, held] as const),
+  );
+
+  test.each(cases)('%s as %s is served where the field can hold it, and else an error there', async (...row) => {
+    const [number, name, given, selection, held] = row;
+    body = textOf(given, number as keyof typeof numbers);
+    // Nothing is cached for this credential.
+    const headers = { 'x-api-key': `${number} ${name} ${selection.length}`.replaceAll(' ', '-') };
+    for (const ask of ['cold', 'warm']) {
+      const { data, errors = [] } = await shared.query(`{ ${selection} }`, {}, headers);
+      const known = held.includes(number);
+      expect([ask, number, name, codesOf(errors)]).toEqual([
+        ask,
+        number,
+        name,
+        known ? [] : ['UPSTREAM_INVALID_RESPONSE'],
+      ]);
+      const first = selection.split(/[^\w]/)[0];
+      if (!known && errors[0].extensions.record === undefined) expect(errors[0].path[0]).toBe(first);
+      if (known) expect(JSON.stringify(data)).not.toContain('null');
+    }
+  });
+
+  test.each<[unknown, number]>([
+    ['9999999999', 2 ** 31 - 1],
+    ['2147483648', 2 ** 31 - 1],
+    ['9007199254740992', 2 ** 31 - 1],
+    ['1e400', 2 ** 31 - 1],
+    ['3600', 3600],
+    ['"3600"', 3600],
+    ['3600.5', 3600],
+    ['0.5', 0],
+    ['-1', 0],
+    ['null', 0],
+    ['"soon"', 0],
+    ['[]', 0],
+    [undefined, 0],
+  ])('%s as the lifetime of an embedded session does not lose the session', async (expiresIn, expected) => {
+    const tokens = '"idToken":"i","accessToken":"a","refreshToken":"r","checksum":"c"';
+    body = `{${tokens}${expiresIn === undefined ? '' : `,"expiresIn":${expiresIn}`}}`;
+    const { data, errors } = await shared.query(
+      'mutation { createEmbedSession { session { accessToken expiresIn } } }',
+      {},
+      { 'x-api-key': 'k' },
+    );
+    expect([errors, data.createEmbedSession.session]).toEqual([undefined, { accessToken: 'a', expiresIn: expected }]);
   });
 });
 

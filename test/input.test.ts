@@ -66,6 +66,8 @@ describe('the list of events', () => {
     ['a date that does not exist', { filter: { from: '2026-02-30' } }, 'filter.from'],
     ['a date in words', { filter: { to: 'yesterday' } }, 'filter.to'],
     ['an empty date', { filter: { to: '' } }, 'filter.to'],
+    ['a date at second 61', { filter: { from: '2026-01-01T23:59:61Z' } }, 'filter.from'],
+    ['a zone that does not exist', { filter: { to: '2026-01-01T23:59:00+24:00' } }, 'filter.to'],
     ['a date at hour 24', { filter: { from: '2026-01-01T24:00:00Z' } }, 'filter.from'],
     ['a date followed by a parameter', { filter: { from: '2026-01-01&page=2' } }, 'filter.from'],
     ['a date that is a number', { filter: { from: 20_260_101 } }, 'filter.from'],
@@ -120,6 +122,10 @@ describe('the list of events', () => {
     expect(await sent('2026-01-31T08:30:00Z')).toBe('2026-01-31T08:30:00Z');
     expect(await sent('2026-01-31T08:30:00.123456Z')).toBe('2026-01-31T08:30:00.123456Z');
     expect(await sent('2026-01-31T08:30:00+05:30')).toBe('2026-01-31T08:30:00+05:30');
+    expect(await sent('2026-01-31t08:30:00z')).toBe('2026-01-31T08:30:00Z');
+    expect(await sent('2026-01-31T08:30:00+0000')).toBe('2026-01-31T08:30:00+00:00');
+    expect(await sent('2026-01-31T08:30:00+02')).toBe('2026-01-31T08:30:00+02:00');
+    expect(await sent('2026-12-31T23:59:60Z')).toBe('2026-12-31T23:59:59Z');
   });
 
   test('sends null as the schema describes it: for a score the end of its scale, for a time nothing', async () => {

@@ -1,30 +1,13 @@
 import { z } from 'zod';
+import { readTime } from '../lib/time.js';
 import { Vector } from './embeddings/vector.js';
 
-const isoTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2}(?:\.\d+)?)?(?:(Z)|([+-]\d{2}):?(\d{2}))?)?$/;
-
-/** Whether a text such as `2026-02-29` is a day that exists. */
-export function isCalendarDay(text: string): boolean {
-  const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
-}
-
-/** Every day of a year but February 29. */
-const monthAndDay = '(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31';
-/** The form of nearly all times: complete, with every part in its range. */
-const completeTime = new RegExp(`^\\d{4}-(?:${monthAndDay})T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?Z$`);
-
-/** A time as the service sends it, in RFC 3339. A missing time of day, second or offset is filled in, and nothing is rounded. */
+/** A time as the service sends it. */
 export const utcTime = z.string().transform((text, context) => {
-  if (completeTime.test(text)) return text;
-  const [, day = '', time = '00:00', seconds = ':00', , hours, minutes] = isoTime.exec(text) ?? [];
-  const zone = hours === undefined ? 'Z' : `${hours}:${minutes}`;
-  // JavaScript takes 24:00 for the end of a day, RFC 3339 does not.
-  if (!isCalendarDay(day) || time.startsWith('24') || Number.isNaN(Date.parse(`${day}T${time}${seconds}${zone}`))) {
-    context.addIssue({ code: 'custom', message: 'is not a time' });
-    return z.NEVER;
-  }
-  return `${day}T${time}${seconds}${zone}`;
+  const time = readTime(text);
+  if (time !== undefined) return time;
+  context.addIssue({ code: 'custom', message: 'is not a time' });
+  return z.NEVER;
 });
 
 const numbers = /^ *(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)? *(?:, *(?=\S)|$))*$/;

@@ -1,3 +1,5 @@
+import type { ReadNumber } from '../data/upstream/schema-drift.js';
+import type { ReadTime } from '../data/upstream/schema-drift.js';
 import type { Vector } from '../data/embeddings/vector.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/loaders.js';
@@ -16,12 +18,12 @@ export type Scalars = {
   ID: { input: string; output: string; }
   String: { input: string; output: string; }
   Boolean: { input: boolean; output: boolean; }
-  Int: { input: number; output: number; }
-  Float: { input: number; output: number; }
+  Int: { input: number; output: ReadNumber; }
+  Float: { input: number; output: ReadNumber; }
   /** A day (`2026-01-31`) or a point in time (`2026-01-31T08:30:00Z`), in UTC. */
   DateOrDateTime: { input: string; output: string; }
   /** A point in time, in UTC unless it has another offset, with as many digits of a second as the service sends. Example: `2026-01-31T08:30:00.000Z`. */
-  DateTime: { input: string; output: string; }
+  DateTime: { input: string; output: ReadTime; }
   /** A JSON object. Its members are not part of this schema. */
   JSONObject: { input: Record<string, unknown>; output: Record<string, unknown>; }
   /** An embedding vector: the whole array of numbers as one value. */

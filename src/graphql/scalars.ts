@@ -1,10 +1,12 @@
-import { GraphQLScalarType } from 'graphql';
+import { GraphQLFloat, GraphQLInt, GraphQLScalarType } from 'graphql';
 import { GraphQLJSONObject } from 'graphql-scalars';
 import { Vector } from '../data/embeddings/vector.js';
+import { isUnreadable } from '../data/upstream/schema-drift.js';
+import { UpstreamInvalidResponse } from '../errors.js';
 import { ResponseVector } from './response-text.js';
 
 /** Passes on the text that the models have validated: parsing it into a Date would round it to milliseconds. */
-const DateTime = new GraphQLScalarType<string, string>({ name: 'DateTime', serialize: value => value as string });
+const DateTime = new GraphQLScalarType({ name: 'DateTime', serialize: value => value });
 
 /** Accepts any text. The resolver checks whether it is a date, since its error can name the argument. */
 const DateOrDateTime = new GraphQLScalarType<string, string>({ name: 'DateOrDateTime', parseValue: asText });
@@ -31,10 +33,28 @@ function behaviorOf({ serialize, parseValue, parseLiteral }: GraphQLScalarType) 
   return { serialize, parseValue, parseLiteral };
 }
 
-/** The scalars of `schema/base.graphql`. */
+/** The scalar for values of the service. One that it cannot hold is a fault of the service. */
+function ofService(type: GraphQLScalarType) {
+  const { serialize, ...behavior } = behaviorOf(type);
+  return {
+    ...behavior,
+    serialize(value: unknown) {
+      try {
+        if (!isUnreadable(value)) return serialize(value);
+      } catch {
+        // As below.
+      }
+      throw new UpstreamInvalidResponse('The service sent a value that cannot be read', undefined, false);
+    },
+  };
+}
+
+/** The scalars of `schema/base.graphql`, and those of GraphQL that the service can send wrong. */
 export const scalars = {
-  DateTime: behaviorOf(DateTime),
+  Int: ofService(GraphQLInt),
+  Float: ofService(GraphQLFloat),
+  DateTime: ofService(DateTime),
   DateOrDateTime: behaviorOf(DateOrDateTime),
   Vector: behaviorOf(vectorScalar),
-  JSONObject: behaviorOf(GraphQLJSONObject),
+  JSONObject: ofService(GraphQLJSONObject),
 };

@@ -45,16 +45,53 @@ function compiled<T extends z.ZodType>(schema: T): (value: unknown) => z.ZodSafe
 }
 
 /** A field that is null if the service sends nothing, or a value of another type than documented; the latter counts as drift of `name` (`Event.title`). */
-export function tolerant<T extends z.ZodType>(name: string, schema: T) {
-  const orNull = z
+export const tolerant = <T extends z.ZodType>(name: string, schema: T) => fieldOr(null, name, schema);
+
+/** The same for a time or a number: what cannot be read is also an error of its field, which clients could take for nothing otherwise. */
+export const readable = <T extends z.ZodType>(name: string, schema: T) => fieldOr(unreadable, name, schema);
+
+function fieldOr<T extends z.ZodType, U>(instead: U, name: string, schema: T) {
+  const otherwise = z
     .unknown()
     .default(null)
-    .transform((value): null => {
-      if (value !== null) current?.fields.push(name);
-      return null;
+    .transform((value): U | null => {
+      if (value === null) return null;
+      current?.fields.push(name);
+      return instead;
     });
-  return z.union([schema.nullable(), orNull]);
+  return z.union([schema.nullable(), otherwise]);
 }
+
+/** A number of a list. One that is too large for JavaScript is an error at its place. */
+export const listedNumber = (name: string) =>
+  z.union([
+    z.number(),
+    z
+      .unknown()
+      .refine(value => typeof value === 'number')
+      .transform((): Unreadable => {
+        current?.fields.push(name);
+        return unreadable;
+      }),
+  ]);
+
+/** Stands for a time or a number that cannot be read, until a scalar makes an error of it. Unlike an Error, it stays the same in Redis. */
+export interface Unreadable {
+  readonly $unreadable: true;
+}
+
+const unreadable: Unreadable = { $unreadable: true };
+
+/** What scalars make of values from the service. */
+export type ReadNumber = number | Unreadable;
+export type ReadTime = string | Unreadable;
+
+/** Whether a value of any scalar stands for one that cannot be read. */
+export const isUnreadable = (value: unknown): boolean => (value as Unreadable | null)?.$unreadable === true;
+
+/** A time or a number to reckon with; null where there is none. */
+export const known = <T extends string | number>(value: T | Unreadable | null | undefined): T | null =>
+  typeof value === 'object' ? null : (value ?? null);
 
 /** A list of records, with null in place of each that cannot be read. */
 export function placedRecords<T extends z.ZodType>(name: string, schema: T) {

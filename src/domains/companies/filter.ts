@@ -1,3 +1,4 @@
+import { known } from '../../data/upstream/schema-drift.js';
 import { BadUserInput } from '../../errors.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
@@ -100,6 +101,7 @@ function checkedRange(range: FloatRange | null | undefined, argument: string): E
   return [min, max];
 }
 
-function isWithin(value: number | null, [min, max]: Ends): boolean {
+function isWithin(number: CompanyRecord['score'], [min, max]: Ends): boolean {
+  const value = known(number);
   return value !== null && (min === null || value >= min) && (max === null || value <= max);
 }

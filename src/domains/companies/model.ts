@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
+import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
 import { listIn, unwrapped, withAttributes } from '../../data/wire-types.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 
@@ -8,7 +8,7 @@ const text = z.string();
 const naics = z.object({
   code: z.union([text, z.int().transform(String)]),
   name: tolerant('Company.naics.name', text),
-  level: tolerant('Company.naics.level', z.int()),
+  level: readable('Company.naics.level', z.int32()),
   isPrimary: tolerant('Company.naics.isPrimary', z.boolean()),
 });
 
@@ -17,11 +17,11 @@ const known = z.object({
   name: tolerant('Company.name', text),
   description: tolerant('Company.description', text),
   /** The rank of the company in exports (docs/upstream-api.md: Outbound request body). */
-  score: tolerant('Company.score', z.number()),
-  overallMomentum: tolerant('Company.overallMomentum', z.number()),
+  score: readable('Company.score', z.number()),
+  overallMomentum: readable('Company.overallMomentum', z.number()),
   contactNumber: tolerant('Company.contactNumber', text),
   contactEmail: tolerant('Company.contactEmail', text),
-  actualRevenue: tolerant('Company.actualRevenue', z.number()),
+  actualRevenue: readable('Company.actualRevenue', z.number()),
   naics: records('Company.naics', naics),
   operatesIn: records('Company.operatesIn', text),
   dunsNumbers: records('Company.dunsNumbers', text),

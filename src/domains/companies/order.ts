@@ -1,3 +1,4 @@
+import { known } from '../../data/upstream/schema-drift.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 import type { Companies } from './filter.js';
 import type { CompanyRecord } from './model.js';
@@ -10,11 +11,11 @@ export interface CompanySorting {
 
 /** What each field compares. Case does not matter. */
 const sortKeys: Readonly<Record<CompanySorting['field'], (company: CompanyRecord) => string | number | null>> = {
-  SCORE: ({ score }) => score,
+  SCORE: ({ score }) => known(score),
   NAME: ({ name }) => name?.toLowerCase() ?? null,
   DOMAIN: ({ domain }) => domain.toLowerCase(),
-  OVERALL_MOMENTUM: ({ overallMomentum }) => overallMomentum,
-  ACTUAL_REVENUE: ({ actualRevenue }) => actualRevenue,
+  OVERALL_MOMENTUM: ({ overallMomentum }) => known(overallMomentum),
+  ACTUAL_REVENUE: ({ actualRevenue }) => known(actualRevenue),
 };
 
 /** The sorted copies of a list, by their order. */

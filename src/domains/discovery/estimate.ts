@@ -1,3 +1,4 @@
+import { known } from '../../data/upstream/schema-drift.js';
 import type { Job } from './model.js';
 
 /** The first progress of a job that the gateways saw, and when, in milliseconds since 1970. */
@@ -16,18 +17,19 @@ export interface ProgressHistory {
 
 /** The history after a poll. @param at when the jobs were read, in milliseconds since 1970. */
 export function nextHistory(previous: ProgressHistory | undefined, jobs: readonly Job[], at: number): ProgressHistory {
-  const firstSeen = jobs.flatMap(({ id, progress }) => {
+  const firstSeen = jobs.flatMap(({ id, ...job }) => {
+    const progress = known(job.progress);
     if (progress === null) return [];
-    const known = previous?.firstSeen.find(first => first.id === id);
-    return known !== undefined && known.progress <= progress ? [known] : [{ id, at, progress }];
+    const first = previous?.firstSeen.find(first => first.id === id);
+    return first !== undefined && first.progress <= progress ? [first] : [{ id, at, progress }];
   });
   return { scale: scaleOf(jobs, previous?.scale ?? null), firstSeen };
 }
 
 /** Mean progress of the jobs, 0 to 1, without those whose progress cannot be read. Null if none can. */
 export function overallProgress(jobs: readonly Job[], { scale }: ProgressHistory): number | null {
-  const known = jobs.map(job => shareOf(job, scale)).filter(share => share !== null);
-  return known.length === 0 ? null : known.reduce((sum, share) => sum + share, 0) / known.length;
+  const shares = jobs.map(job => shareOf(job, scale)).filter(share => share !== null);
+  return shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
 /**
@@ -45,20 +47,21 @@ export function estimatedEnd(jobs: readonly Job[], { scale, firstSeen }: Progres
       const gained = share - first.progress / (scale ?? 1);
       return gained > 0 && at > first.at ? at + ((1 - share) * (at - first.at)) / gained : null;
     });
-  const known = ends.filter(end => end !== null);
-  return known.length > 0 && known.length === ends.length ? Math.max(...known) : null;
+  const certain = ends.filter(end => end !== null);
+  return certain.length > 0 && certain.length === ends.length ? Math.max(...certain) : null;
 }
 
 /** Only a value above 1 is a percentage for certain, and only one between 0 and 1 is a share. */
 function scaleOf(jobs: readonly Job[], before: 1 | 100 | null): 1 | 100 | null {
-  const values = jobs.map(({ progress }) => progress ?? 0);
+  const values = jobs.map(({ progress }) => known(progress) ?? 0);
   if (before === 100 || values.some(value => value > 1)) return 100;
   return values.some(value => value > 0 && value < 1) ? 1 : before;
 }
 
 /** The progress of one job, 0 to 1. Null if it cannot be read. */
-function shareOf({ finished, progress }: Job, scale: 1 | 100 | null): number | null {
-  if (finished) return 1;
+function shareOf(job: Job, scale: 1 | 100 | null): number | null {
+  if (job.finished) return 1;
+  const progress = known(job.progress);
   if (progress === null || progress === 0) return progress;
   const share = scale === null ? Number.NaN : progress / scale;
   return share >= 0 && share <= 1 ? share : null;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
+import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
 import { identifier, listIn, unwrapped, utcTime, withAttributes } from '../../data/wire-types.js';
 
 const text = z.string();
 
-const endTime = tolerant('Job.endTime', utcTime);
+const endTime = readable('Job.endTime', utcTime);
 
 /** A job has ended if an end time is set, even if that time cannot be parsed. */
 const end = z
@@ -16,9 +16,9 @@ const job = z
   .object({
     jobId: identifier,
     workflowName: tolerant('Job.workflowName', text),
-    jobProgress: tolerant('Job.jobProgress', z.number()),
+    jobProgress: readable('Job.jobProgress', z.number()),
     status: tolerant('Job.status', text),
-    startTime: tolerant('Job.startTime', utcTime),
+    startTime: readable('Job.startTime', utcTime),
     endTime: end,
   })
   .transform(({ jobId, jobProgress, endTime, ...rest }) => ({
@@ -61,7 +61,7 @@ const known = z.object({
   seedDomains: records('SearchCriteria.seedDomains', text),
   projectKind: tolerant('SearchCriteria.projectKind', text),
   locations: records('SearchCriteria.locations', withAttributes(location)),
-  count: tolerant('SearchCriteria.count', z.int32().min(1)),
+  count: readable('SearchCriteria.count', z.int32().min(1)),
   performSearch: tolerant('SearchCriteria.performSearch', z.boolean()),
 });
 

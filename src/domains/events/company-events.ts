@@ -1,3 +1,4 @@
+import { known } from '../../data/upstream/schema-drift.js';
 import { largestPage } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
 import type { Event, EventPage } from './model.js';
@@ -86,7 +87,7 @@ interface Candidate {
 async function split(
   group: Group,
   events: readonly Event[],
-  unfilteredTotalItems: number | null,
+  unfilteredTotalItems: EventPage['unfilteredTotalItems'],
   alone: ReadAlone,
 ): Promise<Found> {
   const eventsByName = groupByName(events);
@@ -125,7 +126,7 @@ function matchOf(event: Event, name: string, query: EventQuery): Match {
   const impacts = event.impactedEntities.flatMap(entity => (entity.name === name ? [entity.impact] : []));
   if (impacts.length === 0) return 'no';
   if (impacts.some(impact => withinBounds(impact, query))) return 'yes';
-  return impacts.every(impact => impact?.likelihood != null && impact.severity != null)
+  return impacts.every(impact => known(impact?.likelihood) !== null && known(impact?.severity) !== null)
     ? 'differentEntities'
     : 'unknown';
 }
@@ -133,11 +134,13 @@ function matchOf(event: Event, name: string, query: EventQuery): Match {
 function withinBounds(impact: Event['impactedEntities'][number]['impact'], query: EventQuery): boolean {
   const { minLikelihood, maxLikelihood, minSeverity, maxSeverity } = { ...defaultBounds, ...query };
   const { likelihood, severity } = impact ?? {};
-  return isBetween(likelihood, minLikelihood, maxLikelihood) && isBetween(severity, minSeverity, maxSeverity);
+  return (
+    isBetween(known(likelihood), minLikelihood, maxLikelihood) && isBetween(known(severity), minSeverity, maxSeverity)
+  );
 }
 
-function isBetween(score: number | null | undefined, least: number, greatest: number): boolean {
-  return score != null && score >= least && score <= greatest;
+function isBetween(score: number | null, least: number, greatest: number): boolean {
+  return score !== null && score >= least && score <= greatest;
 }
 
 /** The events of each impacted entity by its name, in the order of the list. */

@@ -1,9 +1,9 @@
-import { isCalendarDay } from '../../data/wire-types.js';
 import { BadUserInput } from '../../errors.js';
 import type { EventFilter } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
+import { isCalendarDay, readTime } from '../../lib/time.js';
 import { type EventQuery, endOf, isDay, startOf } from './client.js';
 
 const longestName = 255;
@@ -97,15 +97,11 @@ function score(value: number | null | undefined, member: string, end: number): n
   return value;
 }
 
-const point =
-  /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d(?:\.\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
-
-/** Keeps a day as it is, because the service interprets it. Adds missing seconds and a missing time zone (UTC) to a point in time. */
+/** Keeps a day as it is, because the service interprets it. */
 function time(text: string, member: string): string {
-  const [, dayOfPoint, minute, second = ':00', zone = 'Z'] = point.exec(text) ?? [];
-  const date = isDay(text) ? text : dayOfPoint;
-  if (date === undefined || !isCalendarDay(date)) {
+  const checked = isDay(text) && isCalendarDay(text) ? text : readTime(text);
+  if (checked === undefined) {
     throw new BadUserInput(`filter.${member}`, 'must be a day (2026-01-31) or a point in time (2026-01-31T08:30:00Z)');
   }
-  return date === text ? text : `${date}T${minute}${second}${zone}`;
+  return checked;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { placedRecords, records, tolerant } from '../../data/upstream/schema-drift.js';
+import { known, listedNumber, placedRecords, readable, records, tolerant } from '../../data/upstream/schema-drift.js';
 import { closedSet, unwrapped, utcTime, vector } from '../../data/wire-types.js';
 
 const text = z.string();
@@ -22,7 +22,7 @@ const score = z.int().min(0).max(3);
 
 const quantity = z.object({
   operator: tolerant('Event.quantity.operator', closedSet(operators)),
-  values: z.array(z.number()),
+  values: z.array(listedNumber('Event.quantity.values')),
   unit: text,
 });
 
@@ -37,13 +37,13 @@ const alertType = z.object({
   name: text,
   mappedFrom: tolerant('Event.alertTypes.mappedFrom', text),
   method: tolerant('Event.alertTypes.method', text),
-  similarity: tolerant('Event.alertTypes.similarity', z.number()),
+  similarity: readable('Event.alertTypes.similarity', z.number()),
   rationale: tolerant('Event.alertTypes.rationale', text),
 });
 
 const impact = z.object({
-  likelihood: tolerant('Event.impactedEntities.impact.likelihood', score),
-  severity: tolerant('Event.impactedEntities.impact.severity', score),
+  likelihood: readable('Event.impactedEntities.impact.likelihood', score),
+  severity: readable('Event.impactedEntities.impact.severity', score),
   rationale: tolerant('Event.impactedEntities.impact.rationale', text),
 });
 
@@ -68,11 +68,11 @@ const vectorIndex = z.object({
 });
 
 const timestamps = z.object({
-  published: tolerant('Event.timestamps.published', utcTime),
-  recordedStart: tolerant('Event.timestamps.recordedStart', utcTime),
-  recordedEnd: tolerant('Event.timestamps.recordedEnd', utcTime),
-  projectedStart: tolerant('Event.timestamps.projectedStart', utcTime),
-  projectedEnd: tolerant('Event.timestamps.projectedEnd', utcTime),
+  published: readable('Event.timestamps.published', utcTime),
+  recordedStart: readable('Event.timestamps.recordedStart', utcTime),
+  recordedEnd: readable('Event.timestamps.recordedEnd', utcTime),
+  projectedStart: readable('Event.timestamps.projectedStart', utcTime),
+  projectedEnd: readable('Event.timestamps.projectedEnd', utcTime),
 });
 
 const unknownTimes = timestamps.parse({});
@@ -102,7 +102,7 @@ const event = z
     relevantEntities: records('Event.relevantEntities', relevantEntity),
     timestamps: tolerant('Event.timestamps', timestamps),
     references: records('Event.references', reference),
-    lastUpdated: tolerant('Event.lastUpdated', utcTime),
+    lastUpdated: readable('Event.lastUpdated', utcTime),
     taxonomicMatches: tolerant('Event.taxonomicMatches', taxonomicMatches),
   })
   .transform(({ _id, taxonomicMatches, timestamps, ...rest }) => ({
@@ -119,7 +119,7 @@ export type Event = z.output<typeof event>;
 
 /** The highest score of the impacted entities of an event; null if none has one. */
 export function highestScore({ impactedEntities }: Event, score: 'severity' | 'likelihood'): number | null {
-  const scores = impactedEntities.flatMap(({ impact }) => impact?.[score] ?? []);
+  const scores = impactedEntities.flatMap(({ impact }) => known(impact?.[score]) ?? []);
   return scores.length === 0 ? null : Math.max(...scores);
 }
 
@@ -127,8 +127,9 @@ export function highestScore({ impactedEntities }: Event, score: 'severity' | 'l
 export function newestVersions(events: readonly Event[]): readonly Event[] {
   const newest = new Map<string, Event>();
   for (const event of events) {
-    const known = newest.get(event.id);
-    if (known === undefined || (known.lastUpdated ?? '') < (event.lastUpdated ?? '')) newest.set(event.id, event);
+    const other = newest.get(event.id);
+    if (other === undefined || (known(other.lastUpdated) ?? '') < (known(event.lastUpdated) ?? ''))
+      newest.set(event.id, event);
   }
   return [...newest.values()];
 }
@@ -144,7 +145,7 @@ export const eventPage = z.compile(
         totalPages: z.number(),
         currentPage: z.number(),
         pageSize: z.number(),
-        unfilteredTotalItems: tolerant('Events.meta.unfilteredTotalItems', count),
+        unfilteredTotalItems: readable('Events.meta.unfilteredTotalItems', count),
       }),
       /** Null in place of a record that could not be parsed, so that the others keep their positions. */
       data: placedRecords('Event', event),
@@ -163,13 +164,13 @@ const observationRecord = z
     title: tolerant('Observation.title', text),
     content: records('Observation.content', text),
     textEmbedding: tolerant('Observation.textEmbedding', vector),
-    weight: tolerant('Observation.weight', z.record(text, z.number())),
-    publishedAt: tolerant('Observation.publishedAt', utcTime),
-    addedAt: tolerant('Observation.addedAt', utcTime),
+    weight: readable('Observation.weight', z.record(text, z.number())),
+    publishedAt: readable('Observation.publishedAt', utcTime),
+    addedAt: readable('Observation.addedAt', utcTime),
     clusterLabel: tolerant(
       'Observation.clusterLabel',
       z.object({
-        label: tolerant('Observation.clusterLabel.label', z.number()),
+        label: readable('Observation.clusterLabel.label', z.number()),
         method: tolerant('Observation.clusterLabel.method', text),
       }),
     ),

@@ -1,3 +1,4 @@
+import { known } from '../../data/upstream/schema-drift.js';
 import { largestPage } from '../../graphql/input.js';
 import { countValues } from '../../lib/count-values.js';
 import { type EventQuery, endOf, startOf } from './client.js';
@@ -140,7 +141,7 @@ function statisticsOf(
 function bucketsOf(events: readonly Event[], { interval, range }: Plot): EventBucket[] {
   const byStart = new Map<number, (number | null)[]>();
   for (const event of events) {
-    const time = Date.parse(event.lastUpdated ?? '');
+    const time = Date.parse(known(event.lastUpdated) ?? '');
     if (!(time >= range.from && time <= range.to)) continue;
     const start = startOfBucket(time, interval);
     const severities = byStart.get(start) ?? [];

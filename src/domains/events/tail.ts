@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Vector } from '../../data/embeddings/vector.js';
+import { known } from '../../data/upstream/schema-drift.js';
 import { largestPage } from '../../graphql/input.js';
 import { type Event, newestVersions } from './model.js';
 
@@ -54,7 +55,7 @@ const mostUpdates = 1_000;
 const mostKnown = 1_000;
 
 /** Identifies one update of one event. */
-export const updateKey = ({ id, lastUpdated }: Event): string => `${lastUpdated ?? ''} ${id}`;
+export const updateKey = ({ id, lastUpdated }: Event): string => `${known(lastUpdated) ?? ''} ${id}`;
 
 /** The time of an update, in milliseconds since 1970. */
 export const updateTime = (key: string): number => Date.parse(key.slice(0, key.indexOf(' '))) || 0;
@@ -157,7 +158,7 @@ async function readAll(read: ReadBetween, from: string, to: string, most = Numbe
     found.push(...pageEvents);
   }
   const events = newestVersions(found);
-  const dated = events.filter(({ lastUpdated }) => lastUpdated !== null);
+  const dated = events.filter(({ lastUpdated }) => known(lastUpdated) !== null);
   return { events: dated, isComplete: isStable && events.length + unreadable >= total, isTooLong: total > most };
 }
 

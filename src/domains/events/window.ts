@@ -9,7 +9,7 @@ export interface EventWindow {
   /** The index of the first event. */
   readonly start: number;
   readonly totalItems: number;
-  readonly unfilteredTotalItems: number | null;
+  readonly unfilteredTotalItems: EventPage['unfilteredTotalItems'];
 }
 
 /** One page of the service that holds a part of a window. */

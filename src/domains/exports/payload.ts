@@ -1,16 +1,21 @@
+import { known, type ReadNumber } from '../../data/upstream/schema-drift.js';
+
 /** A company of the market as the service sends it. */
 export interface ExportCompany {
   readonly domain: string;
   readonly name: string | null;
   readonly description: string | null;
-  readonly score: number | null;
-  readonly overallMomentum: number | null;
+  readonly score: ReadNumber | null;
+  readonly overallMomentum: ReadNumber | null;
   readonly contactNumber: string | null;
   readonly contactEmail: string | null;
-  readonly actualRevenue: number | null;
-  readonly naics: readonly Readonly<
-    Record<'code' | 'name' | 'level' | 'isPrimary', string | number | boolean | null>
-  >[];
+  readonly actualRevenue: ReadNumber | null;
+  readonly naics: readonly {
+    readonly code: string;
+    readonly name: string | null;
+    readonly level: ReadNumber | null;
+    readonly isPrimary: boolean | null;
+  }[];
   readonly operatesIn: readonly string[];
   readonly dunsNumbers: readonly string[];
 }
@@ -46,15 +51,16 @@ export const testPayload: Payload = {
 
 /** Companies without a score come last. */
 function scoreOf({ score }: ExportCompany): number {
-  return score ?? -Number.MAX_VALUE;
+  return known(score) ?? -Number.MAX_VALUE;
 }
 
 /** The documented fields of a company record and no others, in the documented order (docs/upstream-api.md: Company record). */
 function exportedFields(company: ExportCompany) {
-  const { domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue } = company;
+  const { domain, name, description, contactNumber, contactEmail } = company;
+  const [overallMomentum, actualRevenue] = [known(company.overallMomentum), known(company.actualRevenue)];
   return {
     ...{ domain, name, description, overallMomentum, contactNumber, contactEmail, actualRevenue },
-    naics: company.naics.map(({ code, name, level, isPrimary }) => ({ code, name, level, isPrimary })),
+    naics: company.naics.map(({ code, name, level, isPrimary }) => ({ code, name, level: known(level), isPrimary })),
     operatesIn: company.operatesIn.map(country => country.toLowerCase()),
     dunsNumbers: company.dunsNumbers,
   };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
+import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
 import { closedSet, identifier, unwrapped, utcTime } from '../../data/wire-types.js';
 
 const text = z.string();
@@ -14,8 +14,8 @@ export const marketRecord = z.preprocess(
       name: tolerant('Market.name', text),
       subtitle: tolerant('Market.subtitle', text),
       description: tolerant('Market.description', text),
-      date_created: tolerant('Market.date_created', utcTime),
-      company_count: tolerant('Market.company_count', z.int().min(0)),
+      date_created: readable('Market.date_created', utcTime),
+      company_count: readable('Market.company_count', z.int32().min(0)),
       header_image_url: tolerant('Market.header_image_url', text),
       review_status: tolerant('Market.review_status', closedSet(reviewStatuses)),
     })

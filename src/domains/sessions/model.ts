@@ -4,10 +4,18 @@ import { unwrapped } from '../../data/wire-types.js';
 
 const text = z.string();
 
+const maxLifetime = 2 ** 31 - 1;
+
+/** A lifetime in seconds, as near as `Int` comes to it: a session must not be lost because of it. One that is no number has ended. */
+const lifetime = z
+  .unknown()
+  .default(0)
+  .transform(seconds => Math.trunc(Math.min(Math.max(Number(seconds) || 0, 0), maxLifetime)));
+
 /** The five fields of a session (docs/upstream-api.md: Authentication). */
 export const embedSession = z.preprocess(
   unwrapped,
-  z.object({ idToken: text, accessToken: text, refreshToken: text, expiresIn: z.int().min(0), checksum: text }),
+  z.object({ idToken: text, accessToken: text, refreshToken: text, expiresIn: lifetime, checksum: text }),
 );
 
 export type EmbedSession = z.output<typeof embedSession>;

@@ -1,0 +1,24 @@
+/** Whether a text such as `2026-02-29` is a day that exists. */
+export function isCalendarDay(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+/** Every day of a year but February 29. */
+const monthAndDay = '(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31';
+/** The form of nearly all times: complete, with every part in its range. */
+const completeTime = new RegExp(`^\\d{4}-(?:${monthAndDay})T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?Z$`);
+const anyTime =
+  /^(\d{4}-\d{2}-\d{2})(?:[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d|60)(\.\d+)?)?(?:[Zz]|([+-](?:[01]\d|2[0-3]))(?::?([0-5]\d))?)?)?$/;
+
+/**
+ * A point in time in the one form of RFC 3339 that every program reads: `2026-01-31T08:30:00.123Z`; undefined for any other text. Read are RFC 3339 in
+ * full and what ISO 8601 leaves out: the time of day, seconds, minutes of an offset, the zone (UTC). A leap second becomes the second before, since
+ * JavaScript has none. Nothing is rounded.
+ */
+export function readTime(text: string): string | undefined {
+  if (completeTime.test(text)) return text;
+  const [, day, time = '00:00', seconds = '00', fraction = '', hours, minutes = '00'] = anyTime.exec(text) ?? [];
+  if (day === undefined || !isCalendarDay(day)) return undefined;
+  return `${day}T${time}:${seconds === '60' ? '59' : seconds}${fraction}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`;
+}

@@ -14,9 +14,9 @@ import { modelVersion } from './data/cache/model-version.js';
 import { noPurges, sharedPurges } from './data/cache/purges.js';
 import { createSigner } from './data/cache/signer.js';
 import { MemoryTier, RedisTier } from './data/cache/tiers.js';
-import { localLeaseStore, timesFor } from './data/polling/lease-store.js';
+import { localPollStore } from './data/polling/poll-store.js';
 import { createPolling } from './data/polling/polling.js';
-import { redisLeaseStore } from './data/polling/redis-lease-store.js';
+import { redisPollStore } from './data/polling/redis-poll-store.js';
 import { connectRedis, databaseOf, firstContact } from './data/redis.js';
 import { createUpstream } from './data/upstream/upstream.js';
 import { CatchUps } from './domains/events/catch-ups.js';
@@ -86,9 +86,9 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
   const purges = redis === undefined ? noPurges : sharedPurges(redis, fleet, telemetry);
   const tiers = { memory: new MemoryTier(cacheBytes), redis: shared && new RedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
-  const times = timesFor(config.pollIntervalMs);
-  const leases = shared === undefined ? localLeaseStore(times) : redisLeaseStore(shared, times);
-  const polling = createPolling({ leases, intervalMs: config.pollIntervalMs, telemetry });
+  const intervalMs = config.pollIntervalMs;
+  const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
+  const polling = createPolling({ store, intervalMs, telemetry });
   const exports = createExports({
     store: redis === undefined ? await openFileStore(config.dataDir, telemetry) : createRedisStore(redis, telemetry),
     sealer,

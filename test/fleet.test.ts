@@ -11,7 +11,7 @@ jest.setTimeout(60_000);
 
 const intervalMs = 500;
 /** As `timesFor` has it. */
-const leaseMs = 1_000;
+const claimMs = 1_000;
 const jobsPath = /\/v2\/discovery\/\d+\/jobs/;
 const query = 'subscription($id: ID!) { jobProgress(marketId: $id) { finished jobs { progress } } }';
 
@@ -104,15 +104,15 @@ class Listener {
   }
 }
 
-async function leaseTaken(one: Running): Promise<boolean> {
+async function polls(one: Running): Promise<boolean> {
   const text = await (await fetch(`${one.url}/metrics`)).text();
   return / 1$/m.test(text.split('\n').find(line => line.startsWith('gateway_live_pollers')) ?? '');
 }
 
-async function holderOf(candidates: readonly Running[]): Promise<Running> {
+async function pollingOf(candidates: readonly Running[]): Promise<Running> {
   let found: Running | undefined;
   await until(async () => {
-    const taken = await Promise.all(candidates.map(leaseTaken));
+    const taken = await Promise.all(candidates.map(polls));
     found = candidates[taken.indexOf(true)];
     return found !== undefined;
   });
@@ -128,7 +128,7 @@ describe.each(redisPlaces)('over %s', (_, startPlace) => {
   });
   afterAll(() => place?.stop());
 
-  test('a fleet of three sends 900 listeners all states in order while lease holders are killed and paused', async () => {
+  test('a fleet of three sends 900 listeners all states in order while polling gateways are killed and paused', async () => {
     await startFleet(3);
     const market = '6';
     const startedAt = performance.now();
@@ -141,13 +141,13 @@ describe.each(redisPlaces)('over %s', (_, startPlace) => {
     await startDiscovery(sandbox.origin, market);
     await until(() => listeners.every(({ shares }) => (shares.at(-1) ?? 0) > 0), 20_000);
 
-    const killed = await holderOf(fleet);
+    const killed = await pollingOf(fleet);
     living.delete(killed);
     killed.signal('SIGKILL');
-    const second = await holderOf([...living]);
+    const second = await pollingOf([...living]);
     second.signal('SIGSTOP');
     // Another gateway takes over while this one is paused; what the paused one publishes afterwards is stale.
-    const third = await holderOf([...living].filter(one => one !== second));
+    const third = await pollingOf([...living].filter(one => one !== second));
     second.signal('SIGCONT');
     expect(third).not.toBe(second);
 
@@ -157,6 +157,25 @@ describe.each(redisPlaces)('over %s', (_, startPlace) => {
     const takeovers = 2;
     const beats = (performance.now() - startedAt) / intervalMs;
     expect(sandbox.calls.count(jobsPath)).toBeLessThanOrEqual(Math.ceil(beats) + takeovers);
+  });
+
+  test('a steady fleet polls once in an interval, and goes on within an interval and 2 s after the polling gateway was killed', async () => {
+    await startFleet(3);
+    const listeners = fleet.map(({ url }) => new Listener(url, '6', () => undefined));
+    await until(() => listeners.every(({ shares }) => shares.length > 0), 20_000);
+    const pollTimes = () => sandbox.calls.list(jobsPath).map(({ at }) => Date.parse(at));
+    const steadyFrom = Date.now();
+    const before = pollTimes().length;
+    await until(() => pollTimes().length >= before + 6, 30_000);
+    expect(pollTimes().length - before).toBeLessThanOrEqual((1.1 * (Date.now() - steadyFrom)) / intervalMs + 1);
+
+    const polling = await pollingOf(fleet);
+    const killedAt = Date.now();
+    polling.signal('SIGKILL');
+    await polling.ended;
+    const next = () => pollTimes().find(at => at > killedAt);
+    await until(() => next() !== undefined);
+    expect((next() ?? 0) - killedAt).toBeLessThanOrEqual(intervalMs + 2_000);
   });
 
   test('streams stay open and continue while Redis restarts with no data', async () => {
@@ -173,7 +192,7 @@ describe.each(redisPlaces)('over %s', (_, startPlace) => {
     for (const { closeCode } of listeners) expect(closeCode).toBeUndefined();
   });
 
-  test('a gateway that shuts down is not ready, finishes running requests, closes its streams and releases its leases', async () => {
+  test('a gateway that shuts down is not ready, finishes running requests, closes its streams and gives its claims back', async () => {
     await startFleet(1);
     const [leaver] = fleet;
     if (leaver === undefined) throw new Error('No gateway');
@@ -207,7 +226,7 @@ describe.each(redisPlaces)('over %s', (_, startPlace) => {
     await startFleet(1);
     new Listener(fleet[0]?.url ?? '', '6', () => undefined);
     const askedAt = performance.now();
-    await holderOf(fleet);
-    expect(performance.now() - askedAt).toBeLessThan(leaseMs);
+    await pollingOf(fleet);
+    expect(performance.now() - askedAt).toBeLessThan(claimMs);
   });
 });

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { Scope } from '../src/auth/credentials.js';
-import { type LeaseStore, localLeaseStore, timesFor } from '../src/data/polling/lease-store.js';
+import { localPollStore, type PollStore } from '../src/data/polling/poll-store.js';
+import { pauseAfter, type Watched } from '../src/data/polling/poller.js';
 import { createPolling, type Polling } from '../src/data/polling/polling.js';
-import { redisLeaseStore } from '../src/data/polling/redis-lease-store.js';
+import { redisPollStore } from '../src/data/polling/redis-poll-store.js';
 import type { StateMessage } from '../src/data/polling/state-message.js';
 import { Topic } from '../src/data/polling/topic.js';
-import { type PollResult, pauseAfter, startPoller, type Watched } from '../src/data/polling/watcher.js';
 import { connectRedis } from '../src/data/redis.js';
 import { Forbidden, NotFound, RateLimited, Unauthenticated, UpstreamUnavailable } from '../src/errors.js';
 import { type RedisServer, startRedis } from './support/redis.js';
@@ -18,19 +18,15 @@ import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
 
 const intervalMs = 300;
-const times = { leaseMs: 600, keepMs: { state: 5_000, final: 300, refused: 0 } };
-
 const counts = () => {
   const counted = { pollers: 0, taken: 0, lost: 0, released: 0 };
   return {
     counted,
     telemetry: {
       ...silentTelemetry,
-      pollers: (change: 1 | -1) => {
-        counted.pollers += change;
-      },
-      leaseChange: (change: 'taken' | 'lost' | 'released') => {
+      poller: (change: 'taken' | 'lost' | 'released') => {
         counted[change] += 1;
+        counted.pollers += change === 'taken' ? 1 : -1;
       },
     },
   };
@@ -75,6 +71,8 @@ function source(initial = 1) {
 
 const scope = (name = randomUUID()) => name as Scope;
 
+const both = <T>(value: T): [T, T] => [value, value];
+
 /** Collects what a listener hears; `ended` resolves with the error, or undefined. */
 function listen(live: Polling, whose: Scope, from: { watched: Watched<number> }) {
   const leaving = new AbortController();
@@ -95,7 +93,7 @@ function listen(live: Polling, whose: Scope, from: { watched: Watched<number> })
 }
 
 test('limits how many topics one scope watches, and not the other scopes', async () => {
-  const live = createPolling({ leases: localLeaseStore(times), intervalMs, telemetry: silentTelemetry }, 2);
+  const live = createPolling({ store: localPollStore(intervalMs), intervalMs, telemetry: silentTelemetry }, 2);
   const { watched } = source();
   const [whose, other] = [scope(), scope()];
   const leaving = new AbortController();
@@ -113,8 +111,7 @@ test('limits how many topics one scope watches, and not the other scopes', async
   await live.close();
 });
 
-const numbers = (onEmpty = () => {}) =>
-  new Topic<number>({ onEmpty, refresh: async () => {}, isOutdated: (value, other) => value < other });
+const numbers = (onEmpty = () => {}) => new Topic<number>({ onEmpty, refresh: async () => {} });
 
 describe('A topic', () => {
   test('gives a slow reader only the newest value', async () => {
@@ -139,18 +136,19 @@ describe('A topic', () => {
     expect(await reading.next()).toEqual({ value: undefined, done: true });
   });
 
-  test('never gives a reader a value older than the last one, even from another topic', async () => {
-    const [one, other] = [numbers(), numbers()];
-    const reading = one.subscribe(new AbortController().signal);
-    one.publish(3);
-    one.publish(2);
-    one.replace(1);
-    expect([await reading.next(), one.newest]).toEqual([{ value: 3, done: false }, 3]);
-    other.publish(2);
-    one.handOver(other);
-    const next = reading.next();
-    other.publish(4);
-    expect(await next).toEqual({ value: 4, done: false });
+  test('gives neither a late reader nor a slow one what it has forgotten', async () => {
+    const topic = numbers();
+    const { signal } = new AbortController();
+    const slow = topic.subscribe(signal);
+    topic.publish(1);
+    topic.forget();
+    expect(topic.newest).toBeUndefined();
+    const late = topic.subscribe(signal);
+    topic.publish(2);
+    expect(await Promise.all([slow.next(), late.next()])).toEqual([
+      { value: 2, done: false },
+      { value: 2, done: false },
+    ]);
   });
 
   test('reports when the last reader has left, in any way', async () => {
@@ -187,169 +185,152 @@ describe('A poller', () => {
     expect(pauseAfter('same', 99, 1_000, () => 1)).toBeLessThan(3_000);
   });
 
-  test('runs one poll at a time until it is stopped', async () => {
-    const begun: number[] = [];
+  test('runs one poll at a time until its last listener leaves, which aborts it', async () => {
+    const { counted, telemetry } = counts();
+    const live = createPolling({ store: localPollStore(100), intervalMs: 100, telemetry });
+    const from = source();
+    const asked = from.watched.ask;
     let running = 0;
-    let most = 0;
-    let aborted = false;
-    const stop = startPoller(
-      async (signal): Promise<PollResult> => {
-        begun.push(performance.now());
+    let maxRunning = 0;
+    let aborted = 0;
+    const watched: Watched<number> = {
+      ...from.watched,
+      async ask(previous, signal) {
         running += 1;
-        most = Math.max(most, running);
-        signal.addEventListener('abort', () => {
-          aborted = true;
-        });
-        await sleep(60);
-        running -= 1;
-        return 'changed';
+        maxRunning = Math.max(maxRunning, running);
+        try {
+          return await asked(previous, signal);
+        } finally {
+          running -= 1;
+          if (signal.aborted) aborted += 1;
+        }
       },
-      100,
-      0,
-    );
-    await until(() => begun.length >= 4);
-    stop();
-    const gaps = begun.slice(1).map((at, index) => at - (begun[index] ?? 0));
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(98);
-    expect(most).toBe(1);
-    expect(aborted).toBe(true);
-    const before = begun.length;
-    let others = 0;
-    const stopOther = startPoller(
-      async () => {
-        others += 1;
-        return 'changed';
-      },
-      100,
-      0,
-    );
-    await until(() => others >= 3);
-    stopOther();
-    expect(begun.length).toBe(before);
+    };
+    // Longer than an interval.
+    from.delayMs = 150;
+    const listener = listen(live, scope(), { watched });
+    await until(() => from.asked.length >= 4);
+    listener.leave();
+    await listener.ended;
+    await until(() => running === 0);
+    expect([maxRunning, aborted, counted.pollers]).toEqual([1, 1, 0]);
+    const gaps = from.asked.slice(1).map(({ at }, index) => at - (from.asked[index]?.at ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(148);
+    await live.close();
+  });
+
+  test('does not poll before the time that the service asked for with an error', async () => {
+    const live = createPolling({ store: localPollStore(50), intervalMs: 50, telemetry: silentTelemetry });
+    const from = source();
+    from.value = Object.assign(new UpstreamUnavailable('Down'), { retryAfterSeconds: 1 });
+    const listener = listen(live, scope(), from);
+    await until(() => from.asked.length === 1);
+    from.value = 7;
+    await until(() => listener.heard.length === 1);
+    const [refused, next] = from.asked;
+    expect((next?.at ?? 0) - (refused?.at ?? 0)).toBeGreaterThanOrEqual(998);
+    listener.leave();
+    await live.close();
   });
 });
 
-describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A lease store %s', place => {
+describe.each(['in one process', 'over Redis', 'over a Redis Cluster'] as const)('Polling %s', place => {
   let server: RedisPlace | undefined;
-  let leaseStores: () => [LeaseStore, LeaseStore];
   let closing: (() => void)[] = [];
 
   beforeAll(async () => {
-    if (place === 'in Redis') server = await startSingle();
-    if (place === 'in a Redis Cluster') server = await startCluster();
+    if (place === 'over Redis') server = await startSingle();
+    if (place === 'over a Redis Cluster') server = await startCluster();
   });
   afterAll(() => server?.stop());
-  beforeEachBoards();
   afterEach(() => {
     for (const close of closing) close();
     closing = [];
   });
 
-  function beforeEachBoards() {
-    leaseStores = () => {
-      if (place === 'of one process') {
-        const leases = localLeaseStore(times);
-        return [leases, leases];
-      }
-      const made = [0, 1].map(() => {
-        const redis = connectRedis(server?.urls ?? [], () => {});
-        const leases = redisLeaseStore(sharedStore(redis), times);
-        closing.push(() => {
-          leases.close();
-          redis.disconnect();
-        });
-        return { redis, leases };
-      });
-      return made.map(({ leases }) => leases) as [LeaseStore, LeaseStore];
-    };
+  async function readyStore(): Promise<PollStore> {
+    if (place === 'in one process') return localPollStore(intervalMs);
+    const redis = connectRedis(server?.urls ?? [], () => {});
+    const store = redisPollStore(sharedStore(redis), intervalMs);
+    closing.push(() => {
+      store.close();
+      redis.disconnect();
+    });
+    await until(() =>
+      store.claim(randomUUID(), '', 'nobody').then(
+        left => left === 0,
+        () => false,
+      ),
+    );
+    return store;
   }
 
-  const word = (fence: number, seq: number, state = seq, kind: 'state' | 'final' = 'state'): StateMessage<number> => ({
+  const word = (order: number, state = order, kind: 'state' | 'final' = 'state'): StateMessage<number> => ({
     kind,
     state,
     observedAt: 1,
-    fence,
-    seq,
+    generation: 'first',
+    order,
   });
 
-  async function readyBoards(): Promise<[LeaseStore, LeaseStore]> {
-    const [one, other] = leaseStores();
-    for (const leases of [one, other]) {
-      await until(() => leases.take(randomUUID(), 'nobody').then(Boolean, () => false));
-    }
-    return [one, other];
+  if (place !== 'in one process') {
+    test('gives a claim to one gateway at a time, until it is given back or runs out', async () => {
+      const [one, other] = [await readyStore(), await readyStore()];
+      const topic = randomUUID();
+      expect(await one.claim(topic, 'first', 'a')).toBe(0);
+      const left = await other.claim(topic, 'first', 'b');
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(one.claimMs);
+      expect(await one.claim(topic, 'first', 'a')).toBe(0);
+      // What was written since has no poller yet.
+      expect(await other.claim(topic, 'second', 'b')).toBe(0);
+      await other.release(topic, 'first', 'b');
+      expect(await other.claim(topic, 'first', 'b')).toBeGreaterThan(0);
+      await one.release(topic, 'first', 'a');
+      expect(await other.claim(topic, 'first', 'b')).toBe(0);
+      await until(async () => (await one.claim(topic, 'first', 'a')) === 0);
+      expect(await other.claim(topic, 'first', 'b')).toBeGreaterThan(0);
+    });
+
+    test('ignores a state that was signed for another topic, and a claim that never ends', async () => {
+      const store = await readyStore();
+      const [topic, other] = [randomUUID(), randomUUID()];
+      await store.publish(topic, word(1));
+      const redis = connectRedis(server?.urls ?? [], () => {});
+      closing.push(() => redis.disconnect());
+      await until(() => redis.status === 'ready');
+      const key = (name: string, part: string) => `mig:live:${sharedStore(redis).namespace}:{${name}}:first:${part}`;
+      await redis.set(key(other, 'state'), (await redis.get(key(topic, 'state'))) ?? '');
+      expect((await store.read(topic, 'first'))?.message).toEqual(word(1));
+      expect(await store.read(other, 'first')).toBeUndefined();
+      await redis.set(key(topic, 'claim'), 'a stranger');
+      expect(await store.claim(topic, 'first', 'a')).toBe(store.claimMs);
+    });
   }
 
-  test('gives a lease to one holder at a time, with a growing fencing token', async () => {
-    const [one, other] = await readyBoards();
+  test('stores the last state of each generation and the final state for later listeners, and no refusal', async () => {
+    const [one, other] =
+      place === 'in one process' ? both(await readyStore()) : [await readyStore(), await readyStore()];
     const topic = randomUUID();
-    const { lease: first } = await one.take(topic, 'a');
-    expect(first?.fence).toBeGreaterThan(0);
-    expect((await other.take(topic, 'b')).lease).toBeUndefined();
-    expect((await one.take(topic, 'a')).lease).toEqual(first);
-    if (first === undefined) return;
-    expect(await one.renew(topic, first)).toBe(true);
-    await one.release(topic, first);
-    const { lease: second } = await other.take(topic, 'b');
-    expect(second?.fence).toBeGreaterThan(first.fence);
-    expect(await one.renew(topic, first)).toBe(false);
-    await one.release(topic, first);
-    expect((await one.take(topic, 'a')).lease).toBeUndefined();
+    await one.publish(topic, word(1));
+    expect(await other.read(topic, 'first')).toEqual({ message: word(1), ageMs: expect.any(Number) });
+    expect(await other.read(topic, 'second')).toBeUndefined();
+    await one.publish(topic, word(2, 100, 'final'));
+    expect((await other.read(topic, 'first'))?.message).toMatchObject({ kind: 'final', state: 100 });
+    await until(async () => (await one.read(topic, 'first')) === undefined);
+    await one.publish(topic, word(3));
+    const refused = { kind: 'refused', code: 'NOT_FOUND', message: 'No', upstream: null } as const;
+    await other.publish(topic, { ...refused, generation: 'first', order: 4 });
+    expect(await one.read(topic, 'first')).toBeUndefined();
   });
 
-  test('expires a lease, and ignores messages of its former holder', async () => {
-    const [one, other] = await readyBoards();
-    const topic = randomUUID();
-    const heard: StateMessage<unknown>[] = [];
-    const end = other.subscribe(topic, told => heard.push(told));
-    const { lease: first } = await one.take(topic, 'a');
-    if (first === undefined) throw new Error('no lease');
-    await until(() => one.publish(topic, first, word(first.fence, 1)).then(() => heard.length > 0));
-    let attempt = await other.take(topic, 'b');
-    await until(async () => {
-      attempt = await other.take(topic, 'b');
-      return attempt.lease !== undefined;
-    });
-    expect(await one.renew(topic, first)).toBe(false);
-    expect(await one.publish(topic, first, word(first.fence, 2))).toBe(false);
-    const { lease, stored } = attempt;
-    expect(lease?.fence).toBeGreaterThan(first.fence);
-    expect(stored).toEqual({ message: word(first.fence, 1), ageMs: expect.any(Number) });
-    expect(new Set(heard.map(({ seq }) => seq))).toEqual(new Set([1]));
-    end();
-  });
-
-  test('stores the last state and the final state for later listeners, and no refusal', async () => {
-    const [one, other] = await readyBoards();
-    const topic = randomUUID();
-    const { lease } = await one.take(topic, 'a');
-    if (lease === undefined) throw new Error('no lease');
-    await one.publish(topic, lease, word(lease.fence, 1));
-    expect((await other.take(topic, 'b')).stored?.message).toEqual(word(lease.fence, 1));
-    await one.publish(topic, lease, word(lease.fence, 2, 100, 'final'));
-    const after = await other.take(topic, 'b');
-    expect(after.stored?.message).toMatchObject({ kind: 'final', state: 100 });
-    expect(await one.read(topic)).toEqual(after.stored?.message);
-    if (after.lease === undefined) throw new Error('no lease');
-    await until(async () => (await one.read(topic)) === undefined);
-    const refused = {
-      kind: 'refused',
-      code: 'NOT_FOUND',
-      message: 'No',
-      upstream: null,
-      fence: after.lease.fence,
-    } as const;
-    await other.publish(topic, after.lease, { ...refused, seq: 1 });
-    expect(await one.read(topic)).toBeUndefined();
-    expect((await one.take(topic, 'a')).lease).toBeDefined();
-  });
-
+  /** Two gateways; without Redis there is only one. */
   async function readyFleet() {
-    const stores = await readyBoards();
     const { counted, telemetry } = counts();
-    const lives = stores.map(leases => createPolling({ leases, intervalMs, telemetry }));
-    const [first, second] = lives as [Polling, Polling];
-    return { first, second, counted, close: () => Promise.all(lives.map(live => live.close())) };
+    const start = async () => createPolling({ store: await readyStore(), intervalMs, telemetry });
+    const first = await start();
+    const second = place === 'in one process' ? first : await start();
+    return { first, second, counted, close: () => Promise.all([first.close(), second.close()]) };
   }
 
   test('serves all listeners of all processes with one poller, and a late one without a call', async () => {
@@ -387,11 +368,12 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     from.value = 2;
     await until(() => other.heard.at(-1) === 2);
     expect(from.asked.every(({ previous }, index) => (index === 0) === (previous === undefined))).toBe(true);
-    expect(counted.taken).toBe(2);
+    const pollers = place === 'in one process' ? 1 : 2;
+    expect(counted.taken).toBe(pollers);
     other.leave();
     await other.ended;
     await close();
-    expect(counted).toMatchObject({ pollers: 0, released: 2 });
+    expect(counted).toMatchObject({ pollers: 0, released: pollers });
   });
 
   test('never polls faster than the interval, however often listeners join and leave', async () => {
@@ -490,7 +472,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
     from.generation = undefined;
     const listeners = [listen(first, whose, from), listen(first, whose, from), listen(second, whose, from)];
     await until(() => listeners.every(({ heard }) => heard.length === 1));
-    expect(counted.pollers).toBe(2);
+    expect(counted.pollers).toBe(place === 'in one process' ? 1 : 2);
     from.generation = 'first';
     await until(() => counted.pollers === 1);
     from.value = 100;
@@ -500,10 +482,11 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   });
 
   test('starts a late listener with the newest state of the fleet', async () => {
-    const [one, other] = await readyBoards();
-    // Its beat is so slow that it learns nothing by that either.
-    const deaf: LeaseStore = { ...other, leaseMs: 60_000, subscribe: () => () => {} };
-    const lives = [one, deaf].map(leases => createPolling({ leases, intervalMs, telemetry: silentTelemetry }));
+    const one = await readyStore();
+    const other = place === 'in one process' ? one : await readyStore();
+    // It hears of nothing, and never has the claim.
+    const deaf: PollStore = { ...other, claimMs: 60_000, claim: async () => 60_000, subscribe: () => () => {} };
+    const lives = [one, deaf].map(store => createPolling({ store, intervalMs, telemetry: silentTelemetry }));
     const [first, second] = lives as [Polling, Polling];
     const whose = scope();
     const from = source();
@@ -532,7 +515,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
       const listeners = [listen(first, whose, from), listen(second, whose, from)];
       await until(() => listeners.every(({ heard }) => heard.length === 1));
       const before = from.asked.length;
-      const leases = counted.taken;
+      const claims = counted.taken;
       from.value = refusal;
       const errors = await Promise.all(listeners.map(({ ended }) => ended));
       for (const error of errors) {
@@ -540,8 +523,8 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
         expect(error).toMatchObject({ message: 'No', extensions: refusal.extensions });
       }
       expect(from.asked.length).toBeGreaterThan(before);
-      // Where the machine held its breath for as long as a lease lasts, who took it over has asked too.
-      expect(from.asked.length).toBeLessThanOrEqual(before + 1 + counted.taken - leases);
+      // Where the machine paused for as long as a claim lasts, the gateway that took over has asked too.
+      expect(from.asked.length).toBeLessThanOrEqual(before + 1 + counted.taken - claims);
     }
     await close();
   });
@@ -580,7 +563,7 @@ describe.each(['of one process', 'in Redis', 'in a Redis Cluster'] as const)('A 
   });
 });
 
-describe('A lease store in a failing Redis', () => {
+describe('Polling over a failing Redis', () => {
   let server: RedisServer;
   const redises: Redis[] = [];
   beforeAll(async () => {
@@ -596,7 +579,7 @@ describe('A lease store in a failing Redis', () => {
     const redis = connectRedis([server.url], () => {}) as Redis;
     redises.push(redis);
     await until(() => redis.status === 'ready');
-    const live = createPolling({ leases: redisLeaseStore(sharedStore(redis), times), intervalMs, telemetry });
+    const live = createPolling({ store: redisPollStore(sharedStore(redis), intervalMs), intervalMs, telemetry });
     return { live, counted, redis };
   }
 
@@ -634,27 +617,34 @@ describe('A lease store in a failing Redis', () => {
     for (const { leave } of watching) leave();
     await until(async () => ((await redis.pubsub('CHANNELS', '*')) as string[]).length === 0);
     await live.close();
-    expect(await redis.keys('*lease')).toEqual([]);
+    expect(await redis.keys('*:claim')).toEqual([]);
   });
 });
 
 test('A listener never gets an older state after its process polled alone', async () => {
-  const leases = localLeaseStore(times);
+  const server = await startSingle();
+  const slowly = 1_000;
+  const redises = [0, 1].map(() => connectRedis(server.urls, () => {}));
+  await until(() => redises.every(({ status }) => status === 'ready'));
+  const [store, otherStore] = redises.map(redis => redisPollStore(sharedStore(redis), slowly)) as [
+    PollStore,
+    PollStore,
+  ];
   let isAway = true;
   const reached =
     <A extends unknown[], R>(call: (...values: A) => Promise<R>) =>
     (...values: A) =>
-      isAway ? Promise.reject(new Error('The lease store is away')) : call(...values);
-  const cutOff: LeaseStore = {
-    ...leases,
-    read: reached(leases.read),
-    take: reached(leases.take),
-    renew: reached(leases.renew),
-    publish: reached(leases.publish),
-    subscribe: (topic, onMessage) => leases.subscribe(topic, message => isAway || onMessage(message)),
+      isAway ? Promise.reject(new Error('The store is away')) : call(...values);
+  const cutOff: PollStore = {
+    ...otherStore,
+    read: reached(otherStore.read),
+    claim: reached(otherStore.claim),
+    release: reached(otherStore.release),
+    publish: reached(otherStore.publish),
+    subscribe: (topic, onMessage) => otherStore.subscribe(topic, message => isAway || onMessage(message)),
   };
-  const [one, other] = [leases, cutOff].map(its =>
-    createPolling({ leases: its, intervalMs: 1_000, telemetry: silentTelemetry }),
+  const [one, other] = [store, cutOff].map(its =>
+    createPolling({ store: its, intervalMs: slowly, telemetry: silentTelemetry }),
   ) as [Polling, Polling];
   const whose = scope();
   const [slow, quick] = [source(40), source(42)];
@@ -673,9 +663,6 @@ test('A listener never gets an older state after its process polled alone', asyn
   ]);
   await one.close();
   await other.close();
-});
-
-test('A lease is short in relation to the poll interval, within bounds', () => {
-  expect(timesFor(30_000)).toEqual({ leaseMs: 10_000, keepMs: { state: 90_000, final: 30_000, refused: 0 } });
-  expect(timesFor(1_000)).toEqual({ leaseMs: 1_000, keepMs: { state: 3_000, final: 1_000, refused: 0 } });
+  for (const redis of redises) redis.disconnect();
+  await server.stop();
 });

@@ -15,7 +15,7 @@ const oldTerms: readonly (readonly [RegExp, string])[] = [
   [/\bFlight\b|\b(passengers?|departing)\b/, 'InFlight, waiters, startFlight'],
   [
     /(?<!supervisory )\bboards?\b|\bears?\b|\b(type|interface|class) (Reading|Programme)\b/,
-    'LeaseStore, StateMessage, Subscription',
+    'PollStore, StateMessage, Subscription',
   ],
   [/\bprogramme\b(?!s? of )|\bseats?\b/i, 'SubscriptionSource, Subscriber'],
   [/\b(wording|worded|fitting)\b/, 'encodeFrame, formatErrors, closeReason'],

@@ -103,9 +103,9 @@ export function createMetrics(): Metrics {
     help: 'Pollers in this process that read from the service for subscriptions',
     registers,
   });
-  const leases = new Counter({
+  const pollerChanges = new Counter({
     name: 'gateway_live_lease_changes_total',
-    help: 'Polling leases that this process acquired, lost or released',
+    help: 'How often this process began to poll for a topic, lost that to another process, or gave it up',
     labelNames: ['change'],
     registers,
   });
@@ -125,7 +125,7 @@ export function createMetrics(): Metrics {
   for (const tier of ['memory', 'redis', 'flight'] as const) cachedResponses.inc({ tier }, 0);
   for (const what of malformedKinds) malformed.inc({ what }, 0);
   for (const reason of shedReasons) shed.inc({ reason }, 0);
-  for (const change of ['taken', 'lost', 'released']) leases.inc({ change }, 0);
+  for (const change of ['taken', 'lost', 'released']) pollerChanges.inc({ change }, 0);
   for (const transport of ['websocket', 'sse', 'multipart']) listeners.set({ transport }, 0);
   for (const outcome of exportOutcomes) exports.inc({ outcome }, 0);
   return {
@@ -162,8 +162,10 @@ export function createMetrics(): Metrics {
       rateLimitUnenforced: () => rateLimitUnenforced.inc(),
       malformed: what => malformed.inc({ what }),
       shed: reason => shed.inc({ reason }),
-      pollers: change => pollers.inc(change),
-      leaseChange: change => leases.inc({ change }),
+      poller(change) {
+        pollers.inc(change === 'taken' ? 1 : -1);
+        pollerChanges.inc({ change });
+      },
       listeners: (transport, change) => listeners.inc({ transport }, change),
       exported: outcome => exports.inc({ outcome }),
     },

@@ -56,10 +56,8 @@ export interface Telemetry {
   malformed(what: Malformed): void;
   /** Something was refused, because the gateway has too much to do. */
   shed(reason: ShedReason): void;
-  /** A poller started, or ended. */
-  pollers(change: 1 | -1): void;
-  /** This process acquired a lease, lost it to the clock or to another process, or released it. */
-  leaseChange(change: 'taken' | 'lost' | 'released'): void;
+  /** This process began to poll for a topic, lost that to another process, or gave it up. */
+  poller(change: 'taken' | 'lost' | 'released'): void;
   /** A subscription started on a transport, or ended. */
   listeners(transport: Exclude<Transport, 'http'>, change: 1 | -1): void;
   /** An export ended. */

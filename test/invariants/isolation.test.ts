@@ -158,7 +158,7 @@ describe.each(redisPlaces)('over %s', (placeName, startPlace) => {
       );
       expect([fleet.name, ...new Set(marks)]).toEqual([fleet.name, fleet.mark]);
     }
-    // All at the same time, which no two that share a lease could. A lease that ran out on a busy machine is taken again.
+    // All at the same time, which no two that share a claim could. A claim that ran out on a busy machine is taken again.
     await until(() => allPoll(subscriptions.length));
     for (const { heard } of listeners) heard.stop();
     await until(() => allPoll(0));

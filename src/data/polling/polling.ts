@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Scope } from '../../auth/credentials.js';
 import { RateLimited } from '../../errors.js';
+import { Poller, type PollerDeps, type Watched } from './poller.js';
 import type { Snapshot } from './state-message.js';
 import type { TopicSubscription } from './topic.js';
-import { type Watched, Watcher, type WatcherDeps } from './watcher.js';
 
 /** Watches what the service does not push, with one poller for each scope and key in the whole fleet. */
 export interface Polling {
@@ -23,27 +23,18 @@ export interface Polling {
     watched: Watched<S>,
     signal: AbortSignal,
   ): Promise<TopicSubscription<Snapshot<S>>>;
-  /** Stops polling, releases the leases and closes the lease store. */
+  /** Stops polling, gives the claims back and closes the store. */
   close(): Promise<void>;
 }
 
-/** What is watched, and for which scope. */
-interface Subject {
-  readonly scope: Scope;
-  readonly key: string;
-  readonly watched: Watched<unknown>;
-}
-
 /** How many different things one scope may watch through this process. Each costs one call per interval. */
-const defaultMostWatched = 1_000;
+const defaultMaxWatched = 1_000;
 
-export function createPolling(deps: WatcherDeps, mostWatched = defaultMostWatched): Polling {
-  const watchers = new Map<string, Watcher>();
+export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched): Polling {
+  const id = randomUUID();
+  const pollers = new Map<string, Poller>();
   const watchedBy = new Map<Scope, number>();
-  /** A watcher starts only after the earlier one of the same name has released its lease. */
-  const stopping = new Map<string, Promise<void>>();
-  /** Stands for a generation that is unknown: until it is known, this process polls for itself. */
-  const unknown = randomUUID();
+  const stopping = new Set<Promise<void>>();
 
   function countWatched(scope: Scope, change: 1 | -1): void {
     const count = (watchedBy.get(scope) ?? 0) + change;
@@ -51,72 +42,45 @@ export function createPolling(deps: WatcherDeps, mostWatched = defaultMostWatche
     else watchedBy.set(scope, count);
   }
 
-  function stop(name: string, watcher: Watcher): void {
-    if (watchers.get(name) !== watcher) return;
-    watchers.delete(name);
-    countWatched(scopeIn(name), -1);
-    const stopped = watcher.stop().finally(() => {
-      if (stopping.get(name) === stopped) stopping.delete(name);
+  /** The caller must add a listener synchronously: a poller that never had one would never stop. */
+  function start(name: string, scope: Scope, watched: Watched<unknown>): Poller {
+    const poller: Poller = new Poller(name, watched, { ...deps, gateway: id }, () => {
+      if (pollers.get(name) !== poller) return;
+      pollers.delete(name);
+      countWatched(scope, -1);
+      stop(poller);
     });
-    stopping.set(name, stopped);
+    pollers.set(name, poller);
+    countWatched(scope, 1);
+    return poller;
   }
 
-  /** The caller must add a listener synchronously: a watcher that never had one would never stop. */
-  function start(name: string, subject: Subject, generation: string): Watcher {
-    const watcher: Watcher = new Watcher(name, subject.watched, deps, {
-      onEmpty: () => stop(name, watcher),
-      switchGeneration: () => switchGeneration(watcher, name, subject, generation),
-    });
-    watchers.set(name, watcher);
-    countWatched(subject.scope, 1);
-    void Promise.resolve(stopping.get(name)).then(() => {
-      if (watchers.get(name) === watcher) watcher.start();
-    });
-    return watcher;
-  }
-
-  const currentGeneration = async ({ watched }: Subject): Promise<string> =>
-    watched.generation === undefined
-      ? 'the only one'
-      : ((await watched.generation().catch(() => undefined)) ?? unknown);
-
-  async function switchGeneration(watcher: Watcher, name: string, subject: Subject, generation: string): Promise<void> {
-    const current = await currentGeneration(subject);
-    if (current === unknown || current === generation || watchers.get(name) !== watcher) return;
-    const next = watcherName(subject, current);
-    watcher.topic.handOver((watchers.get(next) ?? start(next, subject, current)).topic);
+  function stop(poller: Poller): void {
+    const stopped = poller.stop().finally(() => stopping.delete(stopped));
+    stopping.add(stopped);
   }
 
   return {
-    id: randomUUID(),
+    id,
     async watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal) {
-      const subject: Subject = { scope, key, watched };
+      const name = `${scope} ${createHash('sha256').update(key).digest('base64url')}`;
       for (;;) {
-        const generation = await currentGeneration(subject);
-        const name = watcherName(subject, generation);
-        const running = watchers.get(name);
-        await running?.catchUp();
-        // It may have started or stopped meanwhile.
-        if (watchers.get(name) !== running) continue;
-        if (running === undefined && (watchedBy.get(scope) ?? 0) >= mostWatched) {
-          throw new RateLimited(`More than ${mostWatched} different subscriptions with this credential`);
+        const running = pollers.get(name);
+        await running?.refresh();
+        // It may have stopped meanwhile.
+        if (pollers.get(name) !== running) continue;
+        if (running === undefined && (watchedBy.get(scope) ?? 0) >= maxWatched) {
+          throw new RateLimited(`More than ${maxWatched} different subscriptions with this credential`);
         }
-        const watcher = running ?? start(name, subject, generation);
-        return watcher.topic.subscribe(signal) as TopicSubscription<Snapshot<S>>;
+        const poller = running ?? start(name, scope, watched as Watched<unknown>);
+        return poller.topic.subscribe(signal) as TopicSubscription<Snapshot<S>>;
       }
     },
     async close() {
-      for (const [name, watcher] of watchers) stop(name, watcher);
-      await Promise.all(stopping.values());
-      deps.leases.close();
+      for (const poller of pollers.values()) stop(poller);
+      pollers.clear();
+      await Promise.all(stopping);
+      deps.store.close();
     },
   };
 }
-
-function watcherName({ scope, key }: Subject, generation: string): string {
-  const hash = createHash('sha256').update(JSON.stringify([key, generation]));
-  return `${scope} ${hash.digest('base64url')}`;
-}
-
-/** The scope in what `watcherName` returned. */
-const scopeIn = (name: string) => name.slice(0, name.lastIndexOf(' ')) as Scope;

@@ -3,10 +3,9 @@
  * Ends when its signal aborts or the topic ends.
  */
 export class TopicSubscription<T> implements AsyncIterableIterator<T> {
-  #topic: Topic<T>;
+  readonly #topic: Topic<T>;
   #waiting: PromiseWithResolvers<IteratorResult<T>> | undefined;
   #unread: { value: T } | undefined;
-  #last: { value: T } | undefined;
   #end: { error?: Error } | undefined;
 
   constructor(topic: Topic<T>) {
@@ -19,25 +18,18 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
   }
 
   /** Brings `newest` up to date with everything that happened before, as far as that can be known. Never rejects. */
-  async refresh(): Promise<void> {
-    let refreshed: Topic<T>;
-    do {
-      refreshed = this.#topic;
-      await refreshed.refresh();
-    } while (refreshed !== this.#topic);
+  refresh(): Promise<void> {
+    return this.#topic.refresh();
   }
 
-  /** Continues with another topic, and drops the unread value of this one. */
-  moveTo(topic: Topic<T>): void {
-    this.#topic = topic;
+  /** Drops the unread value. */
+  forget(): void {
     this.#unread = undefined;
   }
 
-  /** Gives the listener a value, unless that is older than the last one. */
+  /** Gives the listener a value. */
   push(value: T): void {
     if (this.#end !== undefined) return;
-    if (this.#last !== undefined && this.#topic.isOutdated(value, this.#last.value)) return;
-    this.#last = { value };
     if (this.#waiting === undefined) this.#unread = { value };
     else this.#settle(waiting => waiting.resolve({ value, done: false }));
   }
@@ -97,13 +89,11 @@ export interface Resumable<T extends { readonly cursor: string }> extends AsyncI
 }
 
 /** What the owner of a topic provides. */
-interface TopicHooks<T> {
+interface TopicHooks {
   /** Called when the last listener has left. */
   onEmpty(): void;
   /** See `TopicSubscription.refresh`. */
   refresh(): Promise<void>;
-  /** Whether a value is older than the other one. */
-  isOutdated(value: T, other: T): boolean;
 }
 
 /** The newest value of something that changes, and its listeners in this process. */
@@ -111,13 +101,11 @@ export class Topic<T> {
   readonly #subscriptions = new Set<TopicSubscription<T>>();
   readonly #onEmpty: () => void;
   #newest: { value: T } | undefined;
-  readonly refresh: TopicHooks<T>['refresh'];
-  readonly isOutdated: TopicHooks<T>['isOutdated'];
+  readonly refresh: TopicHooks['refresh'];
 
-  constructor({ onEmpty, refresh, isOutdated }: TopicHooks<T>) {
+  constructor({ onEmpty, refresh }: TopicHooks) {
     this.#onEmpty = onEmpty;
     this.refresh = refresh;
-    this.isOutdated = isOutdated;
   }
 
   get newest(): T | undefined {
@@ -126,7 +114,7 @@ export class Topic<T> {
 
   /** Replaces the value for later listeners; current listeners do not get it. */
   replace(value: T): void {
-    if (this.#newest === undefined || !this.isOutdated(value, this.#newest.value)) this.#newest = { value };
+    this.#newest = { value };
   }
 
   /** Replaces the value, and gives it to all listeners. */
@@ -143,21 +131,17 @@ export class Topic<T> {
     this.#onEmpty();
   }
 
-  /** Moves all subscriptions to another topic. */
-  handOver(to: Topic<T>): void {
-    const subscriptions = [...this.#subscriptions];
-    this.#subscriptions.clear();
-    for (const subscription of subscriptions) {
-      subscription.moveTo(to);
-      to.#add(subscription);
-    }
-    this.#onEmpty();
+  /** Forgets the value: neither later listeners nor those that have not read it get it. */
+  forget(): void {
+    this.#newest = undefined;
+    for (const subscription of this.#subscriptions) subscription.forget();
   }
 
   /** Subscribes until the signal aborts. The newest value comes first. */
   subscribe(signal: AbortSignal): TopicSubscription<T> {
     const subscription = new TopicSubscription(this);
-    this.#add(subscription);
+    this.#subscriptions.add(subscription);
+    if (this.#newest !== undefined) subscription.push(this.#newest.value);
     if (signal.aborted) void subscription.return();
     else signal.addEventListener('abort', () => void subscription.return(), { once: true });
     return subscription;
@@ -165,11 +149,6 @@ export class Topic<T> {
 
   unsubscribe(subscription: TopicSubscription<T>): void {
     if (this.#subscriptions.delete(subscription) && this.#subscriptions.size === 0) this.#onEmpty();
-  }
-
-  #add(subscription: TopicSubscription<T>): void {
-    this.#subscriptions.add(subscription);
-    if (this.#newest !== undefined) subscription.push(this.#newest.value);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.js';
-import type { Observed } from '../../data/polling/state-message.js';
+import type { Snapshot } from '../../data/polling/state-message.js';
 import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers, ReviewTarget } from '../../generated/schema-types.js';
 import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
@@ -16,7 +16,7 @@ export const discoveryResolvers: Resolvers = {
     jobProgress: {
       subscribe: (_, { marketId: id, phase }, { feeds }) =>
         feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
-      resolve: ({ state, observedAt }: Observed<JobProgress>, _: unknown, { metadata }: Context) => {
+      resolve: ({ state, observedAt }: Snapshot<JobProgress>, _: unknown, { metadata }: Context) => {
         metadata.skipped.push(...state.skipped);
         const { marketId, jobs, history } = state;
         const end = estimatedEnd(jobs, history, observedAt);

@@ -327,6 +327,113 @@ describe('one bad field', () => {
   });
 });
 
+describe('half a surrogate pair', () => {
+  test.each([
+    ['\\ud83d', '\ufffd'],
+    ['\\uDE00', '\ufffd'],
+    ['\\ud83d\\ude00', '😀'],
+    ['\\uD83D\\uD83D\\uDE00', '\ufffd😀'],
+    ['\\\\ud83d', '\\ud83d'],
+    ['\\\\\\ud83d!', '\\\ufffd!'],
+    ['\\udc00\\ud800', '\ufffd\ufffd'],
+    ['\\u00e9 \\ud7ff \\ue000', 'é \ud7ff \ue000'],
+  ])('(%s) of the service reaches clients as %j', async (written, expected) => {
+    await over({ body: `{"name":"Fire ${written}","companies":[{"domain":"a.example","${written}":"${written}"}]}` });
+    const { data, errors } = await gateway.query(
+      '{ market(id: 1) { name companies { nodes { attributes } } } }',
+      {},
+      { 'x-api-key': 'k' },
+    );
+    expect(errors).toBeUndefined();
+    expect(data.market).toEqual({
+      name: `Fire ${expected}`,
+      companies: { nodes: [{ attributes: { [expected]: expected } }] },
+    });
+  });
+
+  test.each([
+    ['POST', (body: string) => fetch(`${gateway.url}/graphql`, { method: 'POST', headers: json, body })],
+    [
+      'GET',
+      (body: string) => {
+        const { query } = JSON.parse(body);
+        const [, variables = ''] = /"variables":(.*)\}$/.exec(body) ?? [];
+        return fetch(`${gateway.url}/graphql?${new URLSearchParams({ query, variables })}`, { headers: json });
+      },
+    ],
+    [
+      'SSE',
+      (body: string) =>
+        fetch(`${gateway.url}/graphql/stream`, {
+          method: 'POST',
+          headers: { ...json, accept: 'text/event-stream' },
+          body,
+        }),
+    ],
+  ])('of a client (%s) is not in an error that repeats its name', async (_, send) => {
+    await over(eventPage([good]));
+    const query = 'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }';
+    const response = await send(`{"query":${JSON.stringify(query)},"variables":{"filter":{"a\\ud83d":1}}}`);
+    const text = await response.text();
+    expect(text).toContain('BAD_USER_INPUT');
+    expect(text).not.toMatch(/\\u[dD][89a-fA-F]/);
+    expect(service.calls).toEqual([]);
+  });
+
+  const json = { 'content-type': 'application/json', 'x-api-key': 'k', 'apollo-require-preflight': '1' };
+});
+
+describe('a write that the service accepted with a body that cannot be read', () => {
+  const market = 'marketId market { id }';
+  const criteria = 'searchCriteria: { marketName: "M" }';
+  const started = `startDiscovery(input: { marketId: 1, ${criteria} }) { ... on DiscoveryStarted { marketId`;
+  const csv = 'exportMarketCsv(input: { marketId: 1, companies: { domains: ["a.example"] } })';
+  const review = 'reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: { all: true } })';
+
+  describe.each<[string, WireReply]>([
+    ['no JSON', { body: '<html>' }],
+    ['empty', { status: 201, body: '' }],
+    ['cut short', { body: '{"data":[{"jobId":1' }],
+    ['another shape', { status: 202, body: '{"data":7}' }],
+    ['too large', { body: `{"data":["${'x'.repeat(5 * 1024 * 1024)}"]}` }],
+    ['too deep', { body: '['.repeat(100) + ']'.repeat(100) }],
+  ])('(%s)', (_, reply) => {
+    test.each<[string, string, object]>([
+      ['publishMarket', `publishMarket(input: { marketId: 1 }) { ${market} }`, { marketId: '1', market: { id: '1' } }],
+      ['startDiscovery', `${started} } }`, { marketId: '1' }],
+      ['reviewCompanies', `${review} { ${market} }`, { marketId: '1', market: { id: '1' } }],
+      ['exportMarketCsv', `${csv} { selected }`, { selected: 1 }],
+    ])('%s has data where nothing of the body is selected', async (name, mutation, expected) => {
+      await over(reply);
+      const { data, errors } = await gateway.query(`mutation { ${mutation} }`, {}, { 'x-api-key': 'k' });
+      expect([errors, data[name]]).toEqual([undefined, expected]);
+      expect(service.calls).toHaveLength(1);
+    });
+
+    test.each([
+      ['publishMarket(input: { marketId: 1 }) { marketId jobs { id } }', 'publishMarket.jobs', /read the jobs/],
+      [`${started} jobs { id } } }`, 'startDiscovery.jobs', /read the jobs/],
+      [`${csv} { downloadLink }`, 'exportMarketCsv.downloadLink', /only if it may be done twice/],
+      ['createEmbedSession { session { accessToken } }', 'createEmbedSession.session', /only if/],
+      [
+        'createSearchCriteria(input: { searchInput: "x" }) { searchCriteria { count } }',
+        'createSearchCriteria.searchCriteria',
+        /only if/,
+      ],
+      [`suggestKeywords(input: { ${criteria} }) { keywords }`, 'suggestKeywords', /only if/],
+    ])('%s says that it was accepted', async (mutation, path, advice) => {
+      await over(reply);
+      const { errors } = await gateway.query(`mutation { ${mutation} }`, {}, { 'x-api-key': 'k' });
+      expect(errors).toHaveLength(1);
+      expect(errors?.[0].path.join('.')).toBe(path);
+      expect(errors?.[0].message).toMatch(/was sent and accepted/);
+      expect(errors?.[0].message).toMatch(advice);
+      expect(errors?.[0].extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', retryable: false });
+      expect(service.calls).toHaveLength(1);
+    });
+  });
+});
+
 describe('a number', () => {
   let body = '';
   let shared: TestGateway;

@@ -1052,6 +1052,29 @@ describe('the response of an endpoint', () => {
   });
 });
 
+describe('what an endpoint answers', () => {
+  beforeEach(alone);
+  test('reaches clients in well-formed Unicode, however it was written and wherever it is cut', async () => {
+    const reference = { title: `${'t'.repeat(254)}😀😀`, message: `${'m'.repeat(499)}😀😀` };
+    const words = { title: `${'x'.repeat(254)}😀😀`, message: `${'m'.repeat(3_999)}😀😀`, references: [reference] };
+    const whole = await startEndpoint(json(422, words));
+    const broken = await startEndpoint(response => {
+      response.writeHead(422, { 'content-type': 'application/json' });
+      response.end('{"title":"Half \\ud83d","message":"&#xD83D; \\udE00","references":[{"title":"\\uD83D"}]}');
+    });
+    await register(whole.url);
+    const cut = (await send()).data.exportMarketToEndpoint;
+    expect(cut.title).toBe(`${'x'.repeat(254)}😀`);
+    expect(cut.messageText).toBe(`${'m'.repeat(3_999)}😀`);
+    expect(cut.references[0]).toMatchObject({ title: `${'t'.repeat(254)}😀`, message: `${'m'.repeat(499)}😀` });
+    const other = `${crm} half`;
+    await register(broken.url, { name: other });
+    const repaired = (await send({ endpoint: other })).data.exportMarketToEndpoint;
+    expect(repaired).toMatchObject({ title: 'Half \ufffd', messageText: '\ufffd \ufffd' });
+    expect(repaired.references[0].title).toBe('\ufffd');
+  });
+});
+
 describe('an export to an internal address', () => {
   beforeEach(alone);
   test('is refused before a byte is sent, even if the endpoint was registered while it was allowed', async () => {

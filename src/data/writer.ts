@@ -1,4 +1,4 @@
-import { Conflict, UpstreamFailure } from '../errors.js';
+import { AcceptedUnread, Conflict, UpstreamFailure } from '../errors.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { marketTag } from './cache/keys.js';
@@ -23,6 +23,7 @@ export interface Write<T> {
 export interface Writer {
   /**
    * Sends a write exactly once, and waits for its outcome even if the client disconnects: the outcome of an aborted write would be unknown.
+   * @returns an AcceptedUnread in place of the result if only the response cannot be read: GraphQL reports it where the result is selected.
    * @throws GatewayError; one that is not `retryable` if the outcome is unknown.
    */
   write<T>(write: Write<T>): Promise<T>;
@@ -46,7 +47,7 @@ export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: R
       try {
         const reply = await upstream.send(request, auth, unread);
         await invalidate();
-        const value = parseLenient(() => parse(() => parseReply(replyText(reply, request))), schemaDrift);
+        const value = parseAccepted(() => parse(() => parseReply(replyText(reply, request))), schemaDrift);
         for (const field of schemaDrift.fields) telemetry.drift(field);
         auth.metadata.skipped.push(...schemaDrift.skipped);
         return value;
@@ -54,8 +55,20 @@ export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: R
         reportInvalidBody(telemetry, request, error);
         // A failed write may still have been carried out, and a conflict means that the cached state is outdated.
         if (error instanceof UpstreamFailure || error instanceof Conflict) await invalidate();
-        throw error;
+        if (!(error instanceof AcceptedUnread)) throw error;
+        return (
+          restartsTag === undefined ? error : new AcceptedUnread('read the jobs to see what it started')
+        ) as never;
       }
     },
   };
+}
+
+/** @throws AcceptedUnread */
+function parseAccepted<T>(parse: () => T, schemaDrift: SchemaDrift): T {
+  try {
+    return parseLenient(parse, schemaDrift);
+  } catch {
+    throw new AcceptedUnread();
+  }
 }

@@ -51,8 +51,8 @@ export function marketId(id: string, argument = 'id'): string {
 export function plainText(text: string, argument: string, longest = longestText): string {
   if (text.trim() === '') throw new BadUserInput(argument, 'must not be empty');
   if (text.length > longest) throw new BadUserInput(argument, `must be at most ${longest} characters`);
-  // Half of a surrogate pair cannot be encoded into an address.
-  if (/[\p{Cc}\p{Cs}]/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
+  // In place of half a surrogate pair, or of bytes that were no text: the service cannot find it.
+  if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
   return text;
 }
 

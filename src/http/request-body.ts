@@ -5,6 +5,7 @@ import { checkJson } from '../graphql/limits/bounds.js';
 import { Attached } from '../lib/attached.js';
 import { Chunks, joinBytes } from '../lib/join-bytes.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
+import { wellFormedJson } from '../lib/text.js';
 import { Refused } from './web-safety.js';
 
 const bodies = new Attached<MaybePromise<Buffer | Error>>();
@@ -108,7 +109,7 @@ export function parseReadBodies(app: FastifyInstance, limit: number): void {
       } catch (error) {
         return done(error as Error);
       }
-      parse(request, body.toString(), done);
+      parse(request, wellFormedJson(body.toString()), done);
     });
   });
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BadUserInput } from '../errors.js';
+import { parseJson } from '../lib/text.js';
 import type { HttpStreams, StreamFormat } from './http-stream.js';
 import { type OperationRequest, operationRequest } from './operations.js';
 import type { Subscriptions } from './subscriptions.js';
@@ -115,7 +116,7 @@ function fromQuery({ query, documentId, operationName, variables, extensions }: 
 function parsed(name: string, text: unknown): unknown {
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(String(text));
+    return parseJson(String(text));
   } catch {
     throw new BadUserInput(name, 'is not valid JSON');
   }

@@ -5,6 +5,7 @@ import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, Unauthenticated } from '../errors.js';
 import { checkJson } from '../graphql/limits/bounds.js';
 import { ownStrings } from '../lib/json-excess.js';
+import { parseJson } from '../lib/text.js';
 import type { OperationResults } from './operation-results.js';
 import { members, type OperationRequest, operationRequest } from './operations.js';
 import { type EncodedResult, FailedOperation } from './shared-execution.js';
@@ -83,7 +84,7 @@ type Message = z.output<typeof message>;
 export function messageIn(bytes: Buffer): Message | undefined {
   try {
     checkJson(bytes);
-    return message.parse(JSON.parse(bytes.toString()));
+    return message.parse(parseJson(bytes.toString()));
   } catch (error) {
     if (!(error instanceof QueryTooComplex)) return undefined;
     const { type, id: operation } = ownStrings(bytes, ['type', 'id']);

@@ -1,6 +1,7 @@
 import { BrokenCircuitError } from 'cockatiel';
 import {
   Abandoned,
+  AcceptedUnread,
   Conflict,
   Forbidden,
   GatewayError,
@@ -31,7 +32,7 @@ export function errorOfCall(error: unknown, isSafe: boolean): Error {
   }
   if (!(error instanceof BrokenExchange)) return new UpstreamUnavailable('The call to the service failed');
   const { sent, cause } = error;
-  if (sent && !isSafe) return unknownOutcome(cause);
+  if (sent && !isSafe) return error.accepted ? new AcceptedUnread() : unknownOutcome(cause);
   if (cause instanceof GatewayError || cause instanceof Abandoned) return cause;
   if (cause instanceof BulkheadFull) return new UpstreamUnavailable('The service sends too much data at once');
   return new UpstreamUnavailable(sent ? 'The connection to the service broke' : 'The service could not be reached');

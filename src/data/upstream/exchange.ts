@@ -10,10 +10,13 @@ import { bodyTooLarge, type Reply } from './reply.js';
 export class BrokenExchange extends Error {
   override readonly name = 'BrokenExchange';
   readonly sent: boolean;
+  /** Whether the service has answered with a status of success. */
+  readonly accepted: boolean;
 
-  constructor(sent: boolean, cause: unknown) {
+  constructor(sent: boolean, cause: unknown, status = 0) {
     super('The exchange broke', { cause });
     this.sent = sent;
+    this.accepted = status >= 200 && status <= 299;
   }
 }
 
@@ -161,7 +164,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #break(cause: Error): void {
     this.#end();
-    this.#listener.onBroken(new BrokenExchange(this.#controller !== undefined, cause));
+    this.#listener.onBroken(new BrokenExchange(this.#controller !== undefined, cause, this.#status));
   }
 
   #end(): void {

@@ -1,6 +1,7 @@
 import { UpstreamInvalidResponse } from '../../errors.js';
 import type { UnreadableBody } from '../../lib/body-encoding.js';
 import { type JsonBounds, jsonExcess } from '../../lib/json-excess.js';
+import { parseJson } from '../../lib/text.js';
 import { cutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
 import { freeSoon } from './body-memory.js';
 import type { UpstreamRequest } from './request.js';
@@ -78,7 +79,7 @@ export function replyText({ body, unreadable }: Reply, { family, vectors }: Upst
 export function parseReply(text: string): unknown {
   if (text === '') return undefined;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new UpstreamInvalidResponse('The service answered with a body that is not JSON', undefined, false);
   }

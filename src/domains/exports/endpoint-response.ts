@@ -1,6 +1,7 @@
 import { Parser } from 'htmlparser2';
 import sanitizeHtml from 'sanitize-html';
 import { z } from 'zod';
+import { cutText, parseJson } from '../../lib/text.js';
 import { browserUrl, type ExportOutcome, type ExportReference } from './model.js';
 
 /** The message for every export that failed, whatever the reason (docs/upstream-api.md: Expected response). */
@@ -18,7 +19,7 @@ export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception
 const longest = { title: 255, message: 4_000, referenceMessage: 500 };
 const mostReferences = 50;
 
-const cutTo = (length: number) => z.string().transform(text => text.slice(0, length));
+const cutTo = (length: number) => z.string().transform(text => cutText(text, length));
 
 const referenceTypes = new Map<string, ExportReference['type']>([
   ['ok', 'OK'],
@@ -76,7 +77,7 @@ export function outcomeOfResponse(status: number, body: string | undefined): Exp
 
 function objectIn(body: string | undefined): object {
   try {
-    const value: unknown = JSON.parse(body ?? '');
+    const value = parseJson(body ?? '');
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
   } catch {
     return {};

@@ -14,6 +14,7 @@ import type { Context } from '../../context.js';
 import type { PlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { hasDocumentHash } from '../../graphql/limits/trusted-documents.js';
+import { wellFormedJson } from '../../lib/text.js';
 import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
 import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import { addResponseMetadata, type ResponseMetadata } from '../../observability/response-metadata.js';
@@ -98,7 +99,9 @@ export function toApolloRequest({ method, url, headers, body }: FastifyRequest):
 
 /** The request with the text of its trusted document in place of the document's hash. @throws what `admission.documentText` throws. */
 function withDocument(request: HTTPGraphQLRequest, admission: Pick<Admission, 'documentText'>): HTTPGraphQLRequest {
-  if (request.method === 'GET') return { ...request, search: searchWithDocument(request.search, admission) };
+  if (request.method === 'GET') {
+    return { ...request, search: searchWithDocument(wellFormedSearch(request.search), admission) };
+  }
   const { body } = request;
   const params: Record<string, unknown> =
     typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {};
@@ -106,6 +109,16 @@ function withDocument(request: HTTPGraphQLRequest, admission: Pick<Admission, 'd
   if (text === undefined || !hasDocumentHash(params)) return request;
   const { extensions: _, documentId: __, ...rest } = params;
   return { ...request, body: { ...rest, query: text } };
+}
+
+/** A query string whose variables are well-formed Unicode. */
+function wellFormedSearch(search: string): string {
+  const params = new URLSearchParams(search);
+  const variables = params.get('variables') ?? '';
+  const repaired = wellFormedJson(variables);
+  if (repaired === variables) return search;
+  params.set('variables', repaired);
+  return `?${params}`;
 }
 
 function searchWithDocument(search: string, admission: Pick<Admission, 'documentText'>): string {

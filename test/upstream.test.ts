@@ -1,3 +1,5 @@
+import dns from 'node:dns';
+import { createServer } from 'node:http';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -23,6 +25,7 @@ const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   jest.useRealTimers();
   jest.restoreAllMocks();
+  clockAheadMs = 0;
   await Promise.allSettled(cleanups.splice(0).map(cleanup => cleanup()));
 });
 
@@ -35,19 +38,23 @@ const silence: Handler = () => {};
 interface Settings {
   timeoutMs?: number;
   connections?: number;
+  connectionMaxAgeMs?: number;
   wire?: Dispatcher;
   api?: string;
 }
 
 /** An upstream at this address, and everything it says about its calls. */
-function upstreamAt(base: string | undefined, { timeoutMs = 10_000, connections = 8, wire, api }: Settings = {}) {
+function upstreamAt(
+  base: string | undefined,
+  { timeoutMs = 10_000, connections = 8, connectionMaxAgeMs = 60_000, wire, api }: Settings = {},
+) {
   const outcomes: string[] = [];
   const telemetry: Telemetry = {
     ...silentTelemetry,
     upstreamCall: ({ outcome, status }) => outcomes.push(`${outcome} ${status}`),
   };
   const upstream = createUpstream(
-    { base, api, dev: undefined, timeoutMs, connections },
+    { base, api, dev: undefined, timeoutMs, connections, connectionMaxAgeMs },
     telemetry,
     new AcceptedScopes(),
     wire,
@@ -129,10 +136,12 @@ async function waitForRetries(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await nextTurn();
 }
 
-/** Moves the clock that the circuit breakers use. */
+const realNow = performance.now.bind(performance);
+let clockAheadMs = 0;
+/** Moves the clock that the circuit breakers and the connections use. */
 function moveClock(milliseconds: number): void {
-  const now = performance.now.bind(performance);
-  jest.spyOn(performance, 'now').mockImplementation(() => now() + milliseconds);
+  clockAheadMs += milliseconds;
+  jest.spyOn(performance, 'now').mockImplementation(() => realNow() + clockAheadMs);
 }
 
 describe('connections', () => {
@@ -155,6 +164,75 @@ describe('connections', () => {
     await Promise.all([...times(4, () => read('/x')), ...times(4, () => read('/y', { address: 'api' }))]);
     expect(service.connections).toBe(2);
     expect(new Set(service.calls)).toEqual(new Set(['GET /a/x', 'GET /b/y']));
+  });
+
+  test('are renewed when they have reached their age, while running calls end on the old ones', async () => {
+    const open: (() => void)[] = [];
+    const closed = new Set<unknown>();
+    const { service, read, upstream } = await serviceThat(({ url, socket }, response) => {
+      socket.once('close', () => closed.add(socket));
+      if (url === '/long') open.push(() => reply(response, 200));
+      else reply(response, 200);
+    });
+    const running = read('/long');
+    await service.arrived(1);
+    await Promise.all(times(3, () => read()));
+    const old = service.connections;
+    moveClock(50_000);
+    await read();
+    expect([service.connections, closed.size]).toEqual([old, 0]);
+    moveClock(10_000);
+    await read();
+    expect(service.connections).toBe(old + 1);
+    // The idle ones at once, and the busy one after its call.
+    await until(() => closed.size === old - 1);
+    open[0]?.();
+    expect((await running).status).toBe(200);
+    await until(() => closed.size === old);
+
+    const last = read('/long');
+    await until(() => open.length === 2);
+    moveClock(60_000);
+    await read();
+    const closing = upstream.close();
+    open[1]?.();
+    expect((await last).status).toBe(200);
+    await closing;
+  });
+
+  test('are all renewed even if none of them is free, and no call waits for ever', async () => {
+    const { service, read } = await serviceThat((_, response) => setImmediate(() => reply(response, 200)), {
+      connections: 2,
+    });
+    await Promise.all(times(2, () => read()));
+    moveClock(60_000);
+    expect((await read()).status).toBe(200);
+    expect(service.connections).toBe(3);
+    const calls = Promise.all(times(40, () => read()));
+    moveClock(60_000);
+    await calls;
+    expect(service.connections).toBeGreaterThanOrEqual(5);
+  });
+
+  test('follow a name that moves while its old address still answers', async () => {
+    const old = await startStubService(ok);
+    cleanups.push(() => old.close());
+    let address = '127.0.0.1';
+    const { lookup: realLookup } = dns;
+    const lookup = (name: string, ...rest: unknown[]) =>
+      (realLookup as (...all: unknown[]) => unknown)(name === 'service.test' ? address : name, ...rest);
+    jest.spyOn(dns, 'lookup').mockImplementation(lookup as typeof dns.lookup);
+    const port = Number(new URL(old.origin).port);
+    const moved = createServer((_, response) => response.end('{"at":"the new address"}'));
+    cleanups.push(() => moved.close());
+    await new Promise<void>(resolve => moved.listen(port, '127.0.0.2', resolve));
+    const { read } = upstreamAt(`http://service.test:${port}`, { connections: 1 });
+    const answer = async () => JSON.parse((await read()).body.toString());
+    expect(await answer()).toEqual({ data: [] });
+    address = '127.0.0.2';
+    expect(await answer()).toEqual({ data: [] });
+    moveClock(60_000);
+    expect(await answer()).toEqual({ at: 'the new address' });
   });
 
   test('close after the calls in progress have ended', async () => {

@@ -109,6 +109,7 @@ const environment = z.object({
   UPSTREAM_DEV_URL: optional(httpAddress),
   UPSTREAM_TIMEOUT_MS: withDefault(wholeNumber(1, 600_000), 10_000),
   UPSTREAM_CONNECTIONS: withDefault(wholeNumber(1, 10_000), 128),
+  UPSTREAM_CONNECTION_MAX_AGE_MS: withDefault(wholeNumber(1, 86_400_000), 60_000),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(httpAddress),
   EVENTS_SEARCH_PARAM: optional(z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter')),
   KEYWORD_SUGGESTION_PATH: optional(z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /')),
@@ -248,6 +249,7 @@ export interface Config {
     readonly dev: string | undefined;
     readonly timeoutMs: number;
     readonly connections: number;
+    readonly connectionMaxAgeMs: number;
   };
   /** One address, or the nodes of a Cluster. */
   readonly redis: readonly Secret[] | undefined;
@@ -334,6 +336,7 @@ export function readConfig(env: Environment): Config {
       dev: values.UPSTREAM_DEV_URL,
       timeoutMs: values.UPSTREAM_TIMEOUT_MS,
       connections: values.UPSTREAM_CONNECTIONS,
+      connectionMaxAgeMs: values.UPSTREAM_CONNECTION_MAX_AGE_MS,
     },
     redis: values.REDIS_URL,
     sessionSecrets: [first, ...rest],

@@ -1,4 +1,4 @@
-import { type Dispatcher, Pool } from 'undici';
+import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { carry } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
 import { readableEncodings } from '../../lib/body-encoding.js';
@@ -18,6 +18,8 @@ export interface UpstreamOptions {
   readonly timeoutMs: number;
   /** For each origin. */
   readonly connections: number;
+  /** The longest life of a connection that no call uses. */
+  readonly connectionMaxAgeMs: number;
 }
 
 /** One address of the service. Addresses of the same origin share connections and bulkhead. */
@@ -52,7 +54,7 @@ export const addressVariables: Record<Address, string> = {
  * @param wire takes the place of the connection pools: the seam where a test fakes the service.
  */
 export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
-  const pools = new Map<string, { dispatcher: Dispatcher; bulkhead: Bulkhead }>();
+  const pools = new Map<string, { dispatcher: Pick<Dispatcher, 'dispatch' | 'close'>; bulkhead: Bulkhead }>();
   const byAddress = new Map<Address, Origin>();
   const budget = new ByteBudget(receiveBudgetBytes);
   const unreadBytes = new ByteBudget(receiveBudgetBytes);
@@ -62,8 +64,7 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
     if (found !== undefined) return found;
     const { connections } = options;
     const pool = {
-      // The deadline of the call bounds all waiting, so undici needs no timeouts of its own.
-      dispatcher: wire ?? new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0 }),
+      dispatcher: wire ?? new RenewedPool(origin, options),
       bulkhead: new Bulkhead(connections, connections * waitingPerConnection),
     };
     pools.set(origin, pool);
@@ -106,6 +107,43 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       await Promise.all([...pools.values()].map(({ dispatcher }) => dispatcher.close()));
     },
   };
+}
+
+/**
+ * The connections to one origin. All are replaced together when they have reached their age, so that a name that moves is followed; running calls end
+ * on the old ones. undici's `clientTtl` lets a call wait for ever when all connections are too old, and never replaces those that are always busy.
+ */
+class RenewedPool {
+  readonly #open: () => Pool;
+  readonly #maxAgeMs: number;
+  #pool: Pool;
+  #openedAt = performance.now();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(origin: string, { connections, connectionMaxAgeMs }: UpstreamOptions) {
+    // Shared, because it remembers TLS sessions.
+    const connect = buildConnector({});
+    // The deadline of the call bounds all waiting, so undici needs no timeouts of its own.
+    this.#open = () => new Pool(origin, { connections, connect, headersTimeout: 0, bodyTimeout: 0 });
+    this.#maxAgeMs = connectionMaxAgeMs;
+    this.#pool = this.#open();
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const now = performance.now();
+    if (now - this.#openedAt >= this.#maxAgeMs) {
+      const closing = this.#pool.close().finally(() => this.#closing.delete(closing));
+      this.#closing.add(closing);
+      this.#pool = this.#open();
+      this.#openedAt = now;
+    }
+    return this.#pool.dispatch(options, handler);
+  }
+
+  /** Waits for the calls in progress. */
+  async close(): Promise<void> {
+    await Promise.all([this.#pool.close(), ...this.#closing]);
+  }
 }
 
 function dispatchOptions(

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
+import { moves } from './support/moving-redis.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
@@ -148,3 +149,36 @@ test('while Redis is away reads come from the service, and a write in that time 
     await redis.stop();
   }
 }, 20_000);
+
+test.each(moves)(
+  'while a primary of Redis is %s, each read is fresh after a write, and soon Redis is used again',
+  async (_, start) => {
+    const redis = await start();
+    await startPair(redis.urls.join());
+    const name = `{ market(id: ${market}) { name } }`;
+    const review = `mutation { reviewCompanies(input: { marketId: ${market}, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }`;
+    /** How often the service is asked for the market when it is read. */
+    async function callsOfRead(gateway: TestGateway): Promise<number> {
+      sandbox.calls.clear();
+      expect((await gateway.query(name)).errors).toBeUndefined();
+      return recordCalls();
+    }
+    /** Whether what one gateway has read after a write through the other, the other has not to read. */
+    async function writeAndRead(): Promise<boolean> {
+      [one, other] = [other, one];
+      expect((await one.query(review)).errors).toBeUndefined();
+      expect(await callsOfRead(other)).toBe(1);
+      return (await callsOfRead(one)) + (await callsOfRead(other)) === 0;
+    }
+    try {
+      await until(writeAndRead);
+      await redis.move();
+      await until(writeAndRead);
+      await until(writeAndRead);
+    } finally {
+      await Promise.all([one.close(), other.close()]);
+      await redis.stop();
+    }
+  },
+  60_000,
+);

@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { connectRedis, createRedisGuard, firstContact, type RedisClient } from '../src/data/redis.js';
+import { connectRedis, createRedisGuard, firstContact, type RedisClient, subscriberOf } from '../src/data/redis.js';
 import { failureInWords } from '../src/observability/warnings.js';
+import { startFakeRedis } from './support/fake-redis.js';
+import { moves, namedMoves } from './support/moving-redis.js';
+import { startNetwork } from './support/network.mjs';
 import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
@@ -101,4 +104,50 @@ test('after three faults in a row a guard sends nothing for a second, then one c
   answer('answered');
   expect(await trial).toBe('answered');
   expect(await guard('GET', works)).toBe('sent');
+});
+
+test.each(moves)(
+  'a primary that is %s is left by the connections for commands and for subscriptions',
+  async (_, start) => {
+    const redis = await start();
+    cleanups.push(() => redis.stop());
+    const client = connected(redis.urls);
+    const subscriber = subscriberOf(client);
+    cleanups.push(() => subscriber.disconnect());
+    const heard: string[] = [];
+    subscriber.on('message', (_, text) => heard.push(text));
+    subscriber.on('ready', () => void subscriber.subscribe('news').catch(() => {}));
+    const writes = (text: string) => client.set('a', text).then(Boolean, () => false);
+    await until(() => writes('before'));
+    await redis.move();
+    await until(() => writes('after'), 10_000);
+    expect(await redis.admin.get('a')).toBe('after');
+    await until(async () => {
+      await redis.admin.publish('news', 'published');
+      return heard.includes('published');
+    }, 10_000);
+  },
+);
+
+test.each(namedMoves)('a primary that is %s is left by connections on which nothing is sent', async (_, start) => {
+  const redis = await start();
+  cleanups.push(() => redis.stop());
+  const client = connected(redis.urls);
+  const subscriber = subscriberOf(client);
+  cleanups.push(() => subscriber.disconnect());
+  await firstContact(client);
+  await redis.move();
+  await until(async () => String(await redis.admin.client('LIST')).match(/ cmd=unlink /g)?.length === 2, 10_000);
+});
+
+test('a server that says for ever that it reads its data is left', async () => {
+  let connections = 0;
+  const redis = await startFakeRedis(() => 'OK', 'loading:1\r\nloading_eta_seconds:3600\r\n');
+  const name = await startNetwork(() => {
+    connections += 1;
+    return Number(new URL(redis.url).port);
+  });
+  cleanups.push(() => name.close(), redis.close);
+  connected([name.url.replace('http', 'redis')]);
+  await until(() => connections > 1, 10_000);
 });

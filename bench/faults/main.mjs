@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { startNetwork } from '../../test/support/network.mjs';
 import { embeddings, flagship } from '../lib/answer.mjs';
 import { freePort, start } from '../lib/processes.mjs';
 import { rightAnswers, startLoad } from './load.mjs';
@@ -24,16 +25,20 @@ const quietMs = 1_000;
 const faultMs = 4_000;
 /** Memory fills up slowly. */
 const crowdMs = 20_000;
+const maxMoveMs = 10_000;
 /** A breaker rests for five seconds. */
 const afterMs = 9_000;
 
-async function startCluster() {
+/** Four nodes, the last of which is a replica of the first. @param at the first slot of the second node and of the third */
+async function startCluster(...at) {
   const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
   const nodes = await Promise.all([1, 2, 3, 4].map(() => startRedis(...args)));
   const [first, , , replica] = nodes;
-  const edge = at => Math.round((at * 16_384) / 3);
+  const edges = [0, ...at, 16_384];
   const primaries = nodes.slice(0, 3);
-  await Promise.all(primaries.map(({ admin }, at) => admin.cluster('ADDSLOTSRANGE', edge(at), edge(at + 1) - 1)));
+  await Promise.all(
+    primaries.map(({ admin }, index) => admin.cluster('ADDSLOTSRANGE', edges[index], edges[index + 1] - 1)),
+  );
   await Promise.all(nodes.slice(1).map(({ admin }) => admin.cluster('MEET', '127.0.0.1', first.port)));
   const infos = () => Promise.all(nodes.map(({ admin }) => admin.cluster('INFO')));
   await until(async () => (await infos()).every(info => /state:ok/.test(info) && /known_nodes:4/.test(info)));
@@ -55,9 +60,31 @@ const fleet = async () => {
   return { sandbox, redis, gateways, url: await startBalancer(gateways) };
 };
 const overCluster = async () => {
-  const [sandbox, nodes] = await Promise.all([startSandbox(), startCluster()]);
+  const [sandbox, nodes] = await Promise.all([startSandbox(), startCluster(5_461, 10_923)]);
   const gateway = await startGateway(sandbox, nodes.map(({ url }) => url).join(','));
   return { sandbox, nodes, gateway, url: gateway.url };
+};
+/** Two gateways, over a primary behind a name, and its replica. */
+const behindName = async () => {
+  const args = ['--repl-diskless-sync-delay', '0'];
+  const [sandbox, redis, replica] = await Promise.all([startSandbox(), startRedis(...args), startRedis(...args)]);
+  await replica.admin.replicaof('127.0.0.1', redis.port);
+  await until(async () => /master_link_status:up/.test(await replica.admin.info('replication')));
+  let { port } = redis;
+  const name = await startNetwork(() => port);
+  const gateways = await Promise.all([1, 2].map(() => startGateway(sandbox, name.url.replace('http', 'redis'))));
+  const promote = async () => {
+    await replica.admin.replicaof('NO', 'ONE');
+    port = replica.port;
+  };
+  const nodes = [redis, replica];
+  return { sandbox, redis, replica, nodes, gateways, promote, url: gateways[0].url, end: () => name.close() };
+};
+/** Two gateways. The first node has nearly everything. */
+const twoOverCluster = async () => {
+  const [sandbox, nodes] = await Promise.all([startSandbox(), startCluster(16_382, 16_383)]);
+  const gateways = await Promise.all([1, 2].map(() => startGateway(sandbox, nodes.map(({ url }) => url).join(','))));
+  return { sandbox, nodes, gateways, url: gateways[0].url };
 };
 /** A fleet whose gateways read these two files. */
 const withFiles = async () => {
@@ -156,6 +183,36 @@ async function ask({ url }, query) {
   return data;
 }
 
+/** The load reads other markets. */
+const marketRead = '{ market(id: 3) { name } }';
+const marketCall = /\/dev\/markets\/3$/;
+const marketWrite =
+  'mutation { reviewCompanies(input: { marketId: 3, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }';
+
+/**
+ * Moves Redis, then writes through one of two gateways and reads through the other, in turn, until what one has read of a market, the other has
+ * from Redis. Until then, each read after a write has to reach the service. Returns how long it took.
+ */
+async function servedAfter(move, { sandbox, gateways }) {
+  const callsOfRead = async gateway => {
+    await sandbox.calls();
+    await ask(gateway, marketRead);
+    return (await sandbox.calls()).filter(path => marketCall.test(path)).length;
+  };
+  const [one, other] = gateways;
+  while ((await callsOfRead(one)) + (await callsOfRead(other)) > 0);
+  await move();
+  const movedAt = performance.now();
+  for (let turn = 0; ; turn += 1) {
+    const [writer, reader] = turn % 2 === 0 ? [one, other] : [other, one];
+    await ask(writer, marketWrite);
+    if ((await callsOfRead(reader)) === 0) throw new Error('A gateway answered from before a write');
+    const recoveredMs = performance.now() - movedAt;
+    if ((await callsOfRead(writer)) + (await callsOfRead(reader)) === 0) return { recoveredMs };
+    if (recoveredMs > maxMoveMs) throw new Error(`Redis is not used ${maxMoveMs} ms after it moved`);
+  }
+}
+
 /** The names of the endpoints for exports, with one more registered where there is a name. */
 async function endpointsOf(gateway, name) {
   const endpoint = `{ name: "${name}", url: "https://crm.example/in", description: "CRM" }`;
@@ -252,6 +309,39 @@ const faults = [
     async run({ nodes: [first, , , replica] }) {
       await first.process.end('SIGKILL');
       await until(async () => /role:master/.test(await replica.admin.info('replication')));
+    },
+  },
+  {
+    name: 'Redis moved: primary demoted, its connections open, the name of another',
+    place: behindName,
+    run({ redis, replica, promote, ...fleet }) {
+      const move = async () => {
+        await promote();
+        await redis.admin.replicaof('127.0.0.1', replica.port);
+      };
+      return servedAfter(move, fleet);
+    },
+  },
+  {
+    name: 'Redis moved: primary frozen, the name of another',
+    place: behindName,
+    run({ redis, promote, ...fleet }) {
+      const move = async () => {
+        redis.process.signal('SIGSTOP');
+        await promote();
+      };
+      return servedAfter(move, fleet);
+    },
+  },
+  {
+    name: 'Redis Cluster failing over (a primary frozen)',
+    place: twoOverCluster,
+    run({ nodes: [first, , , replica], ...fleet }) {
+      const move = async () => {
+        first.process.signal('SIGSTOP');
+        await until(async () => /role:master/.test(await replica.admin.info('replication')));
+      };
+      return servedAfter(move, fleet);
     },
   },
   {
@@ -385,6 +475,7 @@ try {
     await sleep(afterMs);
     const result = await load.stop(liftedAt);
     for (const count of ['sent', 'right', 'typed', 'lost', 'repeated']) result[count] += more[count] ?? 0;
+    result.recoveredMs = Math.max(result.recoveredMs, more.recoveredMs ?? 0);
     const redisFaults = made.gateway && (await redisFaultsOf(made.gateway));
     for (const { admin } of [made.redis ?? [], made.nodes ?? []].flat()) admin.disconnect();
     await endAll();

@@ -30,6 +30,12 @@ export async function startSandbox() {
     origin,
     tell: rule => control('POST', 'rules', { pathPattern: '^/(?!_sandbox)', ...rule }),
     forget: () => control('DELETE', 'rules'),
+    /** The paths of the calls since the last time. */
+    async calls() {
+      const calls = await (await control('GET', 'calls')).json();
+      await control('DELETE', 'calls');
+      return calls.map(({ path }) => path);
+    },
   };
 }
 

@@ -12,12 +12,24 @@ export type RedisClient = Redis | Cluster;
 
 /** A command that takes longer fails, and the gateway asks the service instead. */
 const commandTimeoutMs = 250;
+/** A connection on which a command was sent, and nothing received for so long, is replaced. */
+const socketTimeoutMs = 2_000;
 /** Includes the TLS handshake, which a server without TLS does not answer. */
-const longestConnectMs = 5_000;
-const longestReconnectPauseMs = 1_000;
-const longestFirstContactMs = 1_000;
+const connectTimeoutMs = 2_000;
+const maxReconnectPauseMs = 1_000;
+const maxFirstContactMs = 1_000;
+const heartbeatMs = 1_000;
+const slotsRefreshMs = 2_000;
+/**
+ * How long a gateway takes at most to leave a Redis that was replaced: until a heartbeat notices it, or for one more attempt to connect to the old
+ * address, with the pause after it.
+ */
+export const moveMs = 5_000;
 
-const reconnectPause = (attempt: number) => Math.min(attempt * 50, longestReconnectPauseMs);
+const reconnectPause = (attempt: number) => Math.min(attempt * 50, maxReconnectPauseMs);
+
+/** Whether a server refuses because it is not the primary, or not yet. A new connection may reach another server, because the name is resolved again. */
+const doesNotServe = ({ message }: Error) => /^(READONLY|LOADING|MASTERDOWN|NOREPLICAS) /.test(message);
 
 /**
  * A connection for commands. It reconnects forever. While it is disconnected, it queues nothing, and every command fails at once.
@@ -31,7 +43,9 @@ export function connectRedis(urls: readonly string[], onError: (error: Error) =>
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     disconnectTimeout: 100,
-    connectTimeout: longestConnectMs,
+    connectTimeout: connectTimeoutMs,
+    socketTimeout: socketTimeoutMs,
+    reconnectOnError: doesNotServe,
   };
   const client =
     others.length === 0
@@ -39,6 +53,7 @@ export function connectRedis(urls: readonly string[], onError: (error: Error) =>
       : new Cluster([...urls], {
           enableOfflineQueue: false,
           clusterRetryStrategy: reconnectPause,
+          slotsRefreshInterval: slotsRefreshMs,
           redisOptions: { ...shared, ...credentialsOf(url) },
         });
   // ioredis emits no error if it cannot resolve the nodes of a Cluster, or if a server closes the connection before it is ready.
@@ -58,7 +73,38 @@ export function connectRedis(urls: readonly string[], onError: (error: Error) =>
     // ioredis would continue with database 0, which may belong to another fleet.
     if (failedCommand(error) === 'select') client.disconnect(true);
   });
+  if (client instanceof Redis) keepAlive(client);
   return client;
+}
+
+/** Calls back when a connection was lost, before another server can answer instead of the lost one. */
+export function onServerLost(client: RedisClient, callback: () => void): void {
+  client.on(client instanceof Cluster ? '-node' : 'close', callback);
+}
+
+/** A connection for subscriptions, to the same Redis. A Cluster has one of its own. */
+export function subscriberOf(client: RedisClient): RedisClient {
+  if (client instanceof Cluster) return client;
+  const subscriber = client.duplicate({ autoResubscribe: false });
+  subscriber.on('error', () => {});
+  keepAlive(subscriber);
+  return subscriber;
+}
+
+/**
+ * Notices on a connection without traffic, too, that its server is gone, frozen or not the primary any more: sends a command every second that
+ * changes nothing, but that only a primary accepts. A Cluster says itself which nodes are gone.
+ */
+function keepAlive(client: Redis): void {
+  let last = client.status;
+  const beat = () => {
+    if (client.status === 'ready') client.unlink('mig:heartbeat').catch(() => {});
+    // A server that is still reading its data lets the connection wait.
+    else if (client.status === 'connect' && last === 'connect') client.disconnect(true);
+    last = client.status;
+  };
+  const timer = setInterval(beat, heartbeatMs).unref();
+  client.once('end', () => clearInterval(timer));
 }
 
 /** The number of the database that a client uses. */
@@ -69,7 +115,7 @@ export function databaseOf(client: RedisClient): number {
 /** Resolves as soon as commands can be sent, or the first connection failed; after a second in any case. */
 export async function firstContact(client: RedisClient): Promise<void> {
   if (client.status === 'ready') return;
-  await once(client, 'ready', { signal: AbortSignal.timeout(longestFirstContactMs) }).catch(() => {});
+  await once(client, 'ready', { signal: AbortSignal.timeout(maxFirstContactMs) }).catch(() => {});
 }
 
 /** A Cluster takes user, password and TLS for all its nodes from one place, not from their addresses. */

@@ -12,8 +12,14 @@ export interface FakeRedis {
   close(): void;
 }
 
-/** @param answer is called once for each command, but for those by which a client introduces itself. */
-export async function startFakeRedis(answer: (command: readonly string[]) => RedisValue): Promise<FakeRedis> {
+/**
+ * @param answer is called once for each command, but for those by which a client introduces itself, and heartbeats.
+ * @param state what it says about itself
+ */
+export async function startFakeRedis(
+  answer: (command: readonly string[]) => RedisValue,
+  state = 'redis_version:7.0.0\r\nloading:0\r\n',
+): Promise<FakeRedis> {
   const commands: string[][] = [];
   const sockets = new Set<Socket>();
   const server = createServer(socket => {
@@ -26,9 +32,9 @@ export async function startFakeRedis(answer: (command: readonly string[]) => Red
       for (let read = commandIn(unread); read !== undefined; read = commandIn(unread)) {
         unread = unread.subarray(read.end);
         const [name = ''] = read.command;
-        const isIntroduction = /^(info|client|hello|select)$/i.test(name);
+        const isIntroduction = /^(info|client|hello|select|unlink)$/i.test(name);
         if (!isIntroduction) commands.push(read.command);
-        socket.write(encoded(isIntroduction ? introductions(name) : answer(read.command)));
+        socket.write(encoded(isIntroduction ? (/^info$/i.test(name) ? state : 'OK') : answer(read.command)));
       }
     });
   });
@@ -42,8 +48,6 @@ export async function startFakeRedis(answer: (command: readonly string[]) => Red
     },
   };
 }
-
-const introductions = (name: string) => (/^info$/i.test(name) ? 'redis_version:7.0.0\r\nloading:0\r\n' : 'OK');
 
 /** The first whole command in what has arrived, and where it ends. */
 function commandIn(bytes: Buffer): { readonly command: string[]; readonly end: number } | undefined {

@@ -15,10 +15,9 @@ export interface RedisPlace {
 /** What a suite runs over, by its name: `describe.each(redisPlaces)('...', (_, startPlace) => ...)`. */
 export const redisPlaces: readonly (readonly [string, () => Promise<RedisPlace>])[] = [
   ['one Redis', startSingle],
-  ['a Redis Cluster', startCluster],
+  ['a Redis Cluster', () => startCluster()],
 ];
 
-const slots = 16_384;
 const nodeCount = 3;
 
 /** One server. */
@@ -26,12 +25,24 @@ export async function startSingle(): Promise<RedisPlace> {
   return placeOf([await startRedis()]);
 }
 
-/** Three primaries that share the slots; ready when this resolves (two seconds, which is what a node waits for before it takes writes). */
-export async function startCluster(): Promise<RedisPlace> {
+/** A Cluster that can grow. */
+interface ClusterPlace extends RedisPlace {
+  /** Starts a replica of a node, which is promoted a second after the node has stopped to answer. */
+  addReplica(node: number): Promise<RedisServer>;
+}
+
+/**
+ * Three primaries that share the slots; ready when this resolves (two seconds, which is what a node waits for before it takes writes).
+ * @param second the first slot of the second node, and `third` of the third
+ */
+export async function startCluster(second = 5_461, third = 10_923): Promise<ClusterPlace> {
+  const edges = [0, second, third, 16_384];
   const nodes = await Promise.all(Array.from({ length: nodeCount }, startNode));
   const admins = nodes.map(({ url }) => new Redis(url));
   try {
-    await Promise.all(admins.map((admin, index) => admin.cluster('ADDSLOTSRANGE', ...shareOf(index))));
+    await Promise.all(
+      admins.map((admin, index) => admin.cluster('ADDSLOTSRANGE', Number(edges[index]), Number(edges[index + 1]) - 1)),
+    );
     // Each is told of each: hearing it from one another takes them seconds.
     const meetings = admins.flatMap((admin, index) =>
       nodes.slice(index + 1).map(({ port }) => admin.cluster('MEET', '127.0.0.1', port)),
@@ -46,7 +57,29 @@ export async function startCluster(): Promise<RedisPlace> {
   } finally {
     for (const admin of admins) admin.disconnect();
   }
-  return placeOf(nodes);
+  return { ...placeOf(nodes), addReplica: node => addReplica(nodes, node) };
+}
+
+async function addReplica(nodes: readonly RedisServer[], node: number): Promise<RedisServer> {
+  const replica = await startNode();
+  const admins = [...nodes, replica].map(({ url }) => new Redis(url));
+  const [admin, primary] = [admins.at(-1), admins[node]];
+  try {
+    if (admin === undefined || primary === undefined) throw new Error(`There is no node ${node}`);
+    for (const each of admins) await each.config('SET', 'cluster-node-timeout', '1000');
+    await Promise.all(nodes.map(({ port }) => admin.cluster('MEET', '127.0.0.1', port)));
+    const everyone = `cluster_known_nodes:${admins.length}`;
+    await until(async () =>
+      (await Promise.all(admins.map(each => each.cluster('INFO')))).every(
+        info => info.includes('cluster_state:ok') && info.includes(everyone),
+      ),
+    );
+    await admin.cluster('REPLICATE', await primary.cluster('MYID'));
+    await until(async () => (await admin.info('replication')).includes('master_link_status:up'));
+  } finally {
+    for (const each of admins) each.disconnect();
+  }
+  return replica;
 }
 
 function placeOf(nodes: readonly RedisServer[]): RedisPlace {
@@ -62,10 +95,6 @@ function placeOf(nodes: readonly RedisServer[]): RedisPlace {
 }
 
 const startNode = (): Promise<RedisServer> =>
-  startRedis({ args: ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'] });
-
-/** The first and the last slot of a node. */
-function shareOf(index: number): [number, number] {
-  const edge = (at: number) => Math.round((at * slots) / nodeCount);
-  return [edge(index), edge(index + 1) - 1];
-}
+  startRedis({
+    args: ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--repl-diskless-sync-delay', '0'],
+  });

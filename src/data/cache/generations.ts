@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { atMost } from '../../lib/lru-bounds.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { countFaults, createRedisGuard, type RedisClient } from '../redis.js';
+import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient } from '../redis.js';
 import type { FleetNamespace } from './keys.js';
 
 /**
@@ -16,7 +17,10 @@ export interface Generations {
   current(tags: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
   /** The current token if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
   known(tag: string): string | undefined;
-  /** Replaces the token of a tag, which invalidates all entries with this tag. */
+  /**
+   * Replaces the token of a tag, which invalidates all entries with this tag. If Redis cannot be reached, waits for as long as Redis takes to move to
+   * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
+   */
   renew(tag: string): Promise<void>;
 }
 
@@ -24,6 +28,8 @@ export interface Generations {
 const lifetimeSeconds = 24 * 60 * 60;
 /** How many tokens a process keeps without Redis. A dropped token only costs cache misses. */
 const mostTags = 100_000;
+/** Between two attempts to write a token to Redis, in milliseconds. */
+const payPauseMs = 100;
 
 const tokenSchema = z.uuid();
 const isToken = (text: string | null): text is string => tokenSchema.safeParse(text).success;
@@ -50,9 +56,11 @@ export function localGenerations(): Generations {
 
 const keyOf = (namespace: FleetNamespace, tag: string) => `mig:generation:${namespace}:${tag}`;
 
-/** Replaces the token of a tag in Redis. @throws an error of Redis. */
-export async function renewGeneration(redis: RedisClient, namespace: FleetNamespace, tag: string): Promise<void> {
-  await redis.set(keyOf(namespace, tag), randomUUID(), 'EX', lifetimeSeconds);
+/** Replaces the token of a tag in Redis, and returns the new one. @throws an error of Redis. */
+export async function renewGeneration(redis: RedisClient, namespace: FleetNamespace, tag: string): Promise<string> {
+  const token = randomUUID();
+  await redis.set(keyOf(namespace, tag), token, 'EX', lifetimeSeconds);
+  return token;
 }
 
 /**
@@ -60,45 +68,79 @@ export async function renewGeneration(redis: RedisClient, namespace: FleetNamesp
  * announcement could arrive too late. Gateways with another `modelVersion` share them: a write through one invalidates the entries of all.
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
-  /** Tags whose new token could not be written to Redis yet. */
-  const owed = new Set<string>();
+  /** The last write to each tag whose new token is not in Redis yet. */
+  const owed = new Map<string, number>();
+  let writes = 0;
+  let isPaying = false;
+  let failingSince = Number.POSITIVE_INFINITY;
+  /** The tags that were renewed since a server of Redis was lost: its successor may have old tokens. Undefined until one is lost. */
+  let renewed: LRUCache<string, true> | undefined;
+  /** In milliseconds of `performance.now()`. */
+  let trustedFrom = 0;
 
   const guarded = createRedisGuard(telemetry);
 
+  // Another gateway may be later to reach the new server, and have a token for it.
+  onServerLost(redis, () => {
+    trustedFrom = performance.now() + moveMs;
+    renewed = new LRUCache(atMost(mostTags));
+  });
+
   const currentOf = (tag: string) =>
-    guarded('GET', async () => {
-      const known = await redis.get(keyOf(namespace, tag));
-      if (isToken(known)) return known;
-      const token = randomUUID();
-      if (known !== null) {
+    guarded('SET', async () => {
+      if (renewed === undefined || renewed.has(tag)) {
+        // Reads as a write does, so that a Redis that refuses writes, such as a replica or a full one, is not trusted: it would miss the next renewal.
+        const token = randomUUID();
+        const before = await redis.set(keyOf(namespace, tag), token, 'EX', lifetimeSeconds, 'NX', 'GET');
+        if (before === null) return token;
+        if (isToken(before)) return before;
         telemetry.malformed('generation');
-        await redis.set(keyOf(namespace, tag), token, 'EX', lifetimeSeconds);
-        return token;
       }
-      const before = await redis.set(keyOf(namespace, tag), token, 'EX', lifetimeSeconds, 'NX', 'GET');
-      return before ?? token;
+      const renewing = renewed;
+      const token = await renewGeneration(redis, namespace, tag);
+      renewing?.set(tag, true);
+      return token;
     });
 
-  async function renew(tag: string): Promise<void> {
+  async function pay(tag: string): Promise<void> {
+    const write = owed.get(tag);
     try {
       await countFaults(telemetry, 'SET', () => renewGeneration(redis, namespace, tag));
-      owed.delete(tag);
+      failingSince = Number.POSITIVE_INFINITY;
+      if (owed.get(tag) === write) owed.delete(tag);
     } catch {
-      owed.add(tag);
+      failingSince = Math.min(failingSince, performance.now());
     }
   }
-  // Without this, the other processes would use entries from before the write again as soon as Redis is back.
-  redis.on('ready', () => {
-    for (const tag of owed) void renew(tag);
-  });
+
+  const pause = () => sleep(payPauseMs, undefined, { ref: false });
+
+  /** Without this, the other processes would use entries from before the write again as soon as Redis is back. */
+  async function payAll(): Promise<void> {
+    if (isPaying) return;
+    isPaying = true;
+    while (owed.size > 0 && redis.status !== 'end') {
+      await pause();
+      if (redis.status === 'ready') await Promise.all([...owed.keys()].map(pay));
+    }
+    isPaying = false;
+  }
 
   return {
     known: () => undefined,
     async current(tags) {
-      await Promise.all(tags.filter(tag => owed.has(tag)).map(renew));
-      const known = tags.map(async tag => [tag, owed.has(tag) ? undefined : await currentOf(tag)] as const);
+      const isTrusted = (tag: string) => performance.now() >= trustedFrom && !owed.has(tag);
+      const known = tags.map(async tag => [tag, isTrusted(tag) ? await currentOf(tag) : undefined] as const);
       return new Map(await Promise.all(known));
     },
-    renew,
+    async renew(tag) {
+      writes += 1;
+      owed.set(tag, writes);
+      await pay(tag);
+      if (!owed.has(tag)) return;
+      void payAll();
+      const giveUpAt = failingSince + moveMs;
+      while (owed.has(tag) && performance.now() < giveUpAt) await pause();
+    },
   };
 }

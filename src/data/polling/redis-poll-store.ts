@@ -1,8 +1,7 @@
-import { Cluster } from 'ioredis';
 import { z } from 'zod';
 import type { SharedStore } from '../cache/keys.js';
 import { createSignedJson } from '../cache/signer.js';
-import { countFaults } from '../redis.js';
+import { countFaults, subscriberOf } from '../redis.js';
 import { type PollStore, timesFor } from './poll-store.js';
 import { type StateMessage, stateMessageSchema } from './state-message.js';
 
@@ -18,7 +17,7 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
   const redisKey = (topic: string, generation: string, part: 'claim' | 'state') =>
     `mig:live:${namespace}:{${topic}}:${generation}:${part}`;
   const subscribers = new Map<string, (message: StateMessage<unknown>) => void>();
-  const subscriber = redis instanceof Cluster ? redis : redis.duplicate({ autoResubscribe: false });
+  const subscriber = subscriberOf(redis);
   // A channel that cannot be subscribed to now is subscribed to when the connection is ready again.
   const subscribeTo = (channels: readonly string[]) => {
     if (channels.length === 0) return;
@@ -29,7 +28,6 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
     const message = signedMessage.decode(channel, text, 'message');
     if (message !== undefined) subscribers.get(channel)?.(message);
   };
-  if (subscriber !== redis) subscriber.on('error', () => {});
   subscriber.on('ready', resubscribe);
   subscriber.on('message', receive);
 

@@ -26,6 +26,7 @@ import { realTimer, type StartTimer } from './domains/exports/delivery.js';
 import { createExports } from './domains/exports/exports.js';
 import { openFileStore } from './domains/exports/file-store.js';
 import { createRedisStore } from './domains/exports/redis-store.js';
+import { createTeamStore } from './domains/exports/team-store.js';
 import { createSignInAttempts } from './domains/sessions/attempts.js';
 import { createRevocations } from './domains/sessions/revocations.js';
 import { createSessions } from './domains/sessions/sessions.js';
@@ -76,12 +77,8 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
   const redis = urls && connectRedis(urls, error => telemetry.redisFault('connect', error));
   redis?.on('ready', () => telemetry.redisWorks('connect'));
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
-  const shared = redis && {
-    redis,
-    namespace: cacheNamespace(fleet, modelVersion()),
-    signer: createSigner(config.sessionSecrets),
-    telemetry,
-  };
+  const signer = createSigner(config.sessionSecrets);
+  const shared = redis && { redis, namespace: cacheNamespace(fleet, modelVersion()), signer, telemetry };
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
   const purges = redis === undefined ? noPurges : sharedPurges(redis, fleet, telemetry);
   const tiers = { memory: new MemoryTier(cacheBytes), redis: shared && new RedisTier(shared) };
@@ -90,7 +87,10 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
   const store = shared === undefined ? localPollStore(intervalMs) : redisPollStore(shared, intervalMs);
   const polling = createPolling({ store, intervalMs, telemetry });
   const exports = createExports({
-    store: redis === undefined ? await openFileStore(config.dataDir, telemetry) : createRedisStore(redis, telemetry),
+    store:
+      redis === undefined
+        ? createTeamStore(await openFileStore(config.dataDir, telemetry), signer, telemetry, !config.isSecretSet)
+        : createTeamStore(createRedisStore(redis, telemetry), signer, telemetry, false),
     sealer,
     guard: createAddressGuard(config.exports.allowPrivateAddresses ?? false, seams.resolve ?? resolveName),
     startTimer: seams.startTimer ?? realTimer,

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { TeamKey } from '../src/auth/teams.js';
+import { Secret } from '../src/config/secret.js';
+import { createSigner } from '../src/data/cache/signer.js';
 import { connectRedis } from '../src/data/redis.js';
 import { openFileStore } from '../src/domains/exports/file-store.js';
 import { type Endpoint, type ExportRecord, statusOf } from '../src/domains/exports/model.js';
@@ -12,12 +14,12 @@ import { createRedisStore } from '../src/domains/exports/redis-store.js';
 import {
   earlierExport,
   recentExports,
-  type TeamStore,
   withEndpoint,
   withExport,
   withoutEndpoint,
   withProgress,
 } from '../src/domains/exports/team-state.js';
+import { createTeamStore, type TeamStore, type TextStore } from '../src/domains/exports/team-store.js';
 import { startRedis } from './support/redis.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
@@ -86,29 +88,35 @@ async function redisAt(...urls: readonly string[]) {
   return client;
 }
 
+const signer = createSigner([new Secret('s'.repeat(32))]);
+/** The states of teams in a store, signed. */
+const signed = (texts: TextStore, telemetry = silentTelemetry) => createTeamStore(texts, signer, telemetry, false);
+const storeAt = async (path: string, telemetry = silentTelemetry) =>
+  signed(await openFileStore(path, telemetry), telemetry);
+
 async function storeIn(name: string): Promise<TeamStore> {
-  return createRedisStore(await redisAt(...(places.get(name)?.urls ?? [])), silentTelemetry);
+  return signed(createRedisStore(await redisAt(...(places.get(name)?.urls ?? [])), silentTelemetry));
 }
 
 /** Opens stores that keep one and the same state, as processes of one fleet, or one after the other. */
 const kinds: Record<string, () => Promise<() => Promise<TeamStore>>> = {
   'a file': async () => {
     const path = join(await folder(), 'made', 'when needed');
-    return () => openFileStore(path, silentTelemetry);
+    return () => storeAt(path);
   },
   ...Object.fromEntries(redisPlaces.map(([name]) => [name, async () => () => storeIn(name)])),
 };
 
 const register = (store: TeamStore, team: TeamKey, name: string) =>
-  store.change(team, state => ({ state: withEndpoint(state, endpoint(name)), result: name }));
+  store.change(team, state => ({ value: withEndpoint(state, endpoint(name)), result: name }));
 const begin = (store: TeamStore, team: TeamKey, one: ExportRecord) =>
-  store.change(team, state => ({ state: withExport(state, one), result: one.id }));
+  store.change(team, state => ({ value: withExport(state, one), result: one.id }));
 /** Begins an export with an idempotency key. @throws Conflict where one is running */
 const beginOnce = (store: TeamStore, team: TeamKey) =>
   store.change(team, state => {
     const one = record({ idempotencyKey: 'key' });
     earlierExport(state, one);
-    return { state: withExport(state, one), result: one.id };
+    return { value: withExport(state, one), result: one.id };
   });
 const names = async (store: TeamStore, team: TeamKey) => (await store.read(team)).endpoints.map(({ name }) => name);
 
@@ -156,7 +164,7 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     await register(store, team, 'a');
     await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'CONFLICT' });
     await expect(
-      store.change(team, state => ({ state: withoutEndpoint(state, 'b'), result: null })),
+      store.change(team, state => ({ value: withoutEndpoint(state, 'b'), result: null })),
     ).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await names(store, team)).toEqual(['a']);
   });
@@ -194,8 +202,8 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     const one = record();
     await begin(store, team, one);
     const attempts = [{ startedAt: ago(0), status: 503, fault: null, milliseconds: 12 }];
-    await store.change(team, state => ({ state: withProgress(state, one.id, { attempts }), result: null }));
-    await store.change(team, state => ({ state: withProgress(state, one.id, { outcome: failed }), result: null }));
+    await store.change(team, state => ({ value: withProgress(state, one.id, { attempts }), result: null }));
+    await store.change(team, state => ({ value: withProgress(state, one.id, { outcome: failed }), result: null }));
     expect((await (await open()).read(team)).exports).toEqual([{ ...one, attempts, outcome: failed }]);
   });
 });
@@ -259,14 +267,14 @@ describe('the state of a team', () => {
 describe('the file of the export store', () => {
   test('is readable by its owner only, and no temporary file remains', async () => {
     const path = await folder();
-    await register(await openFileStore(path, silentTelemetry), team, 'a');
+    await register(await storeAt(path), team, 'a');
     expect((await stat(join(path, 'exports.json'))).mode & 0o777).toBe(0o600);
     expect(await readdir(path)).toEqual(['exports.json']);
   });
 
   test('is not written before the first change', async () => {
     const path = await folder();
-    await (await openFileStore(path, silentTelemetry)).read(team);
+    await (await storeAt(path)).read(team);
     expect(await readdir(path)).toEqual([]);
   });
 
@@ -279,17 +287,17 @@ describe('the file of the export store', () => {
   ])('that is %s is reported at the start and not changed', async (_, damage) => {
     const path = await folder();
     const file = join(path, 'exports.json');
-    await register(await openFileStore(path, silentTelemetry), team, 'a');
+    await register(await storeAt(path), team, 'a');
     const damaged = damage(await readFile(file, 'utf8'));
     await writeFile(file, damaged);
-    await expect(openFileStore(path, silentTelemetry)).rejects.toThrow(file);
+    await expect(storeAt(path)).rejects.toThrow(file);
     expect(await readFile(file, 'utf8')).toBe(damaged);
   });
 
   test('that is damaged while the gateway runs is not overwritten', async () => {
     const path = await folder();
     const file = join(path, 'exports.json');
-    const store = await openFileStore(path, silentTelemetry);
+    const store = await storeAt(path);
     await register(store, team, 'a');
     await writeFile(file, 'damaged');
     await expect(register(store, team, 'b')).rejects.toThrow(file);
@@ -298,27 +306,27 @@ describe('the file of the export store', () => {
 
   test('survives a write that was killed', async () => {
     const path = await folder();
-    await register(await openFileStore(path, silentTelemetry), team, 'a');
+    await register(await storeAt(path), team, 'a');
     await writeFile(join(path, 'exports.json.12345.new'), '{"version":1,"tea');
-    const next = await openFileStore(path, silentTelemetry);
+    const next = await storeAt(path);
     expect(await readdir(path)).toEqual(['exports.json']);
     await register(next, team, 'b');
-    expect(await names(await openFileStore(path, silentTelemetry), team)).toEqual(['a', 'b']);
+    expect(await names(await storeAt(path), team)).toEqual(['a', 'b']);
   });
 
   test('reports unfinished exports of an earlier process as UNKNOWN', async () => {
     const path = await folder();
-    const store = await openFileStore(path, silentTelemetry);
+    const store = await storeAt(path);
     await begin(store, team, record());
     expect((await store.read(team)).exports.map(one => statusOf(one))).toEqual(['RUNNING']);
-    const next = await openFileStore(path, silentTelemetry);
+    const next = await storeAt(path);
     expect((await next.read(team)).exports.map(one => statusOf(one))).toEqual(['UNKNOWN']);
   });
 
   test('confirms no change that it could not write', async () => {
     const path = await folder();
     const place = join(path, 'place');
-    const store = await openFileStore(place, silentTelemetry);
+    const store = await storeAt(place);
     await rm(place, { recursive: true });
     await writeFile(place, '');
     await expect(register(store, team, 'a')).rejects.toThrow();
@@ -335,7 +343,7 @@ describe.each(redisPlaces)('the export store in %s', name => {
     const team = `team ${randomUUID()}` as TeamKey;
     const wanted = Array.from({ length: 30 }, (_, index) => `endpoint ${index}`);
     const register = (name: string, index: number) =>
-      stores[index % 3]?.change(team, state => ({ state: withEndpoint(state, endpoint(name)), result: null }));
+      stores[index % 3]?.change(team, state => ({ value: withEndpoint(state, endpoint(name)), result: null }));
     await Promise.all(wanted.map(register));
     const [store] = stores;
     expect(store && (await names(store, team))).toEqual([...wanted].sort());
@@ -353,7 +361,7 @@ describe('the export store on a failing disk', () => {
       warn: (subject: string, words: string) => warnings.push(`${subject}: ${words}`),
       works: (subject: string) => warnings.push(`${subject} works`),
     };
-    const store = await openFileStore(path, telemetry);
+    const store = await storeAt(path, telemetry);
     await rm(path, { recursive: true });
     await writeFile(path, 'no folder');
     await expect(register(store, team, 'a')).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
@@ -372,7 +380,7 @@ describe('the export store in an unavailable Redis', () => {
     const faults: string[] = [];
     const noting = { ...silentTelemetry, redisFault: (command: string) => faults.push(command) };
     const redis = await redisAt(lost.url);
-    const store = createRedisStore(redis, noting);
+    const store = signed(createRedisStore(redis, noting));
     await register(store, team, 'a');
     await lost.kill();
     const unavailable = { code: 'UPSTREAM_UNAVAILABLE' };

@@ -11,8 +11,11 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
+import { Secret } from '../src/config/secret.js';
+import { createSigner } from '../src/data/cache/signer.js';
 import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';
+import { signedText } from '../src/domains/exports/team-store.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -99,6 +102,17 @@ async function gatewayWith(
   cleaning.push(() => started.close());
   return started;
 }
+
+/** Changes what is stored for the team, and signs it as `npm run sign-exports` does. */
+// biome-ignore lint/suspicious/noExplicitAny: what an earlier release may have stored
+async function rewrite(change: (state: any) => any) {
+  const file = join(folder, 'data', 'exports.json');
+  const stored = JSON.parse(await readFile(file, 'utf8'));
+  const { signature: _, ...state } = stored.teams[demoTeam];
+  stored.teams[demoTeam] = JSON.parse(signedText(createSigner([new Secret('x'.repeat(32))]), demoTeam, change(state)));
+  await writeFile(file, JSON.stringify(stored));
+}
+const demoTeam = 'name:Demo Team';
 
 interface ReceivedCall {
   readonly method: string | undefined;
@@ -663,7 +677,7 @@ describe('the signature of an export', () => {
     expect(signedAt(rotatedAt + day)).toEqual([new Webhook(fresh.reveal()).sign('one', at, '{}')]);
   });
 
-  test('cannot be replaced by a registered header, and is left out for an endpoint from before signatures', async () => {
+  test('cannot be replaced by a registered header, and nothing is sent to an endpoint from before signatures until it has a secret', async () => {
     for (const name of ['Webhook-Id', 'webhook-timestamp', 'WEBHOOK-SIGNATURE']) {
       const answer = await register('http://127.0.0.1:9/in', { headers: [{ name, value: 'x' }] });
       expect(fault(answer)).toBe('BAD_USER_INPUT input.headers.0.name');
@@ -671,16 +685,15 @@ describe('the signature of an export', () => {
     await alone();
     const endpoint = await startEndpoint(thanks);
     await register(endpoint.url);
-    const file = join(folder, 'data', 'exports.json');
-    const state = JSON.parse(await readFile(file, 'utf8'));
-    delete state.teams['name:Demo Team'].endpoints[0].sealedSigningSecrets;
-    await writeFile(file, JSON.stringify(state));
-    gateway = await gatewayWith();
-    expect(fault(await send())).toBeUndefined();
-    expect(endpoint.received[0]?.headers).not.toHaveProperty('webhook-signature');
+    await rewrite(({ endpoints: [{ sealedSigningSecrets: _, ...earlier }] }) => ({
+      endpoints: [earlier],
+      exports: [],
+    }));
+    expect(fault(await send())).toBe('CONFLICT');
+    expect(endpoint.received).toEqual([]);
     const { data } = await gateway.query(rotateMutation, { name: crm }, admin);
     await send();
-    expect(verified(endpoint.received[1] as ReceivedCall, data.rotateExportEndpointSecret.signingSecret)).toBe(true);
+    expect(verified(endpoint.received[0] as ReceivedCall, data.rotateExportEndpointSecret.signingSecret)).toBe(true);
   });
 
   test('is checked by the receiver', async () => {
@@ -991,16 +1004,18 @@ describe('the response of an endpoint', () => {
     expect(result.messageText).toBe('Done & dusted.\nSee there or not.End\n1\n2');
   });
 
-  test('is sanitized and contains only web URLs, even if another program changed the store', async () => {
+  test('is sanitized and contains only web URLs, even if another program changed the store before it was signed', async () => {
     await alone();
     const endpoint = await startEndpoint(json(200, { message: 'clean', redirectUrl: 'https://crm.example/done' }));
     await register(endpoint.url);
     await send();
-    const file = join(folder, 'data', 'exports.json');
-    const forged = (await readFile(file, 'utf8'))
-      .replace('"message":"clean"', '"message":"<b>dirty</b><img src=x onerror=steal()>"')
-      .replace('https://crm.example/done', 'javascript:steal()');
-    await writeFile(file, forged);
+    await rewrite(state =>
+      JSON.parse(
+        JSON.stringify(state)
+          .replace('"message":"clean"', '"message":"<b>dirty</b><img src=x onerror=steal()>"')
+          .replace('https://crm.example/done', 'javascript:steal()'),
+      ),
+    );
     const answer = await gateway.query(
       '{ exports { nodes { result { ... on ExportDelivered { message redirectUrl } } } } }',
       {},
@@ -1561,14 +1576,10 @@ describe('a retry of an export', () => {
     const long = (await send({ companies: { domains } })).data.exportMarketToEndpoint;
     expect(fault(await retry(long.exportId))).toBe('CONFLICT');
     const plain = (await send()).data.exportMarketToEndpoint;
-    const file = join(folder, 'data', 'exports.json');
-    const state = JSON.parse(await readFile(file, 'utf8'));
-    for (const record of state.teams['name:Demo Team'].exports) {
-      delete record.repeatable;
-      delete record.retryOf;
-    }
-    await writeFile(file, JSON.stringify(state));
-    gateway = await gatewayWith();
+    await rewrite(({ endpoints, exports }) => ({
+      endpoints,
+      exports: exports.map(({ repeatable: _, retryOf: __, ...earlier }: Record<string, unknown>) => earlier),
+    }));
     expect(fault(await retry(plain.exportId))).toBe('CONFLICT');
     expect(endpoint.received).toHaveLength(2);
   });

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import * as iron from 'iron-webcrypto';
-import type { Secret } from '../config/secret.js';
+import { type Secret, secretId } from '../config/secret.js';
 
 /** Authenticated encryption of small objects under secrets that rotate: the first seals, all of them open. */
 export interface Sealer {
@@ -13,7 +12,7 @@ export interface Sealer {
 }
 
 export function createSealer(secrets: readonly [Secret, ...Secret[]]): Sealer {
-  const keyed = secrets.map(secret => ({ id: idOf(secret), secret: secret.reveal() }));
+  const keyed = secrets.map(secret => ({ id: secretId(secret), secret: secret.reveal() }));
   const byId = Object.fromEntries(keyed.map(({ id, secret }) => [id, secret]));
   const [first = { id: '', secret: '' }] = keyed;
   return {
@@ -30,9 +29,4 @@ export function createSealer(secrets: readonly [Secret, ...Secret[]]): Sealer {
 /** The last letter of a digest has two unused bits. Only one of the four spellings is canonical. */
 function isCanonical(digest: string): boolean {
   return Buffer.from(digest, 'base64url').toString('base64url') === digest;
-}
-
-/** Identifies the secret of a sealed text, and reveals nothing about the secret. */
-function idOf(secret: Secret): string {
-  return createHash('sha256').update(`market-intelligence-gateway seal ${secret.reveal()}`).digest('hex').slice(0, 12);
 }

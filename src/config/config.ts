@@ -255,6 +255,8 @@ export interface Config {
   readonly redis: readonly Secret[] | undefined;
   /** The first one seals cookies and derives scopes; all of them open cookies. Never empty. */
   readonly sessionSecrets: readonly [Secret, ...Secret[]];
+  /** Whether `SESSION_SECRET` is set. If not, its value is random, and nothing sealed or signed outlives the process. */
+  readonly isSecretSet: boolean;
   readonly eventsSearchParam: string | undefined;
   readonly keywordSuggestionPath: string | undefined;
   readonly teamsFile: string | undefined;
@@ -340,6 +342,7 @@ export function readConfig(env: Environment): Config {
     },
     redis: values.REDIS_URL,
     sessionSecrets: [first, ...rest],
+    isSecretSet: values.SESSION_SECRET !== undefined,
     eventsSearchParam: values.EVENTS_SEARCH_PARAM,
     keywordSuggestionPath: values.KEYWORD_SUGGESTION_PATH,
     teamsFile: values.TEAMS_FILE,

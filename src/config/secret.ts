@@ -1,4 +1,4 @@
-import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { createHash, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { inspect } from 'node:util';
 
 /** A confidential value. Printed, logged or serialized, it reads `[secret]`. */
@@ -25,6 +25,11 @@ export class Secret {
   [inspect.custom](): string {
     return '[secret]';
   }
+}
+
+/** Identifies a secret next to what was sealed or signed with it, and reveals nothing about it: 12 hexadecimal digits. */
+export function secretId(secret: Secret): string {
+  return createHash('sha256').update(`market-intelligence-gateway seal ${secret.reveal()}`).digest('hex').slice(0, 12);
 }
 
 /** Derives a key for one purpose. It reveals nothing about the secret or its other keys. @param purpose one word: `scope`. */

@@ -132,7 +132,8 @@ function credentialsOf(url: string) {
 const faultsInARow = 3;
 const restMs = 1_000;
 
-type RedisTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks'>;
+/** Learns whether commands of Redis work. */
+export type RedisTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks'>;
 
 /** Runs one or several commands, and counts a fault of Redis. @throws what `run` throws. */
 export async function countFaults<T>(telemetry: RedisTelemetry, command: string, run: () => Promise<T>): Promise<T> {

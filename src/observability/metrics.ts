@@ -88,7 +88,7 @@ export function createMetrics(): Metrics {
   });
   const malformed = new Counter({
     name: 'gateway_redis_malformed_total',
-    help: 'Messages and values in Redis that were ignored because their signature or format is invalid',
+    help: 'Messages and values in Redis, and teams in DATA_DIR, that were ignored because their signature or format is invalid',
     labelNames: ['what'],
     registers,
   });

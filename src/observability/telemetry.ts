@@ -8,8 +8,8 @@ export type CallOutcome = 'answered' | 'timeout' | 'broken' | 'abandoned';
 export const exportOutcomes = ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'] as const;
 type ExportOutcome = (typeof exportOutcomes)[number];
 
-/** What can be malformed in Redis: a record, a whole response, a message on a channel, the state of a subscription, the generation of a tag. */
-export const malformedKinds = ['record', 'answer', 'message', 'state', 'generation'] as const;
+/** What can be malformed in Redis: a record, a whole response, a message on a channel, the state of a subscription, the generation of a tag; in `DATA_DIR` too: a team's exports. */
+export const malformedKinds = ['record', 'answer', 'message', 'state', 'generation', 'exports'] as const;
 export type Malformed = (typeof malformedKinds)[number];
 
 /** Why an overloaded gateway refuses: too many operations at once, too many requests in line, too many in flight, no memory, or too many on one connection. */

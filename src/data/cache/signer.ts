@@ -1,10 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
-import { deriveKey, type Secret } from '../../config/secret.js';
+import { deriveKey, type Secret, secretId } from '../../config/secret.js';
 import type { Malformed, Telemetry } from '../../observability/telemetry.js';
 
 /** Proves that a gateway of this fleet wrote a value in Redis. The secrets can be rotated: the first one signs, all of them verify. */
 export interface Signer {
+  /** Identifies the secret that signs. */
+  readonly id: string;
   /**
    * Returns the signature to put in front of the content: ASCII of a fixed length.
    * @param name the key or channel of the content; under another name the signature is not valid.
@@ -31,6 +33,7 @@ export function createSigner(secrets: readonly [Secret, ...Secret[]]): Signer {
   }
 
   return {
+    id: secretId(first),
     sign: (name, ...content) => digest(signingKey, name, content).toString('base64url'),
     open<T extends string | Buffer>(name: string, signed: T): T | undefined {
       const [signature, content] =

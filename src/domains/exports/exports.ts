@@ -30,13 +30,13 @@ import {
   exportWith,
   recentExports,
   type Sealed,
-  type TeamStore,
   withEndpoint,
   withExport,
   withoutEndpoint,
   withProgress,
   withSealed,
 } from './team-state.js';
+import type { TeamStore } from './team-store.js';
 
 /** An endpoint to register. Everything except the URL has been checked. */
 export interface EndpointRegistration {
@@ -145,48 +145,41 @@ export function createExports(deps: ExportsDeps): Exports {
   const seal = (kind: SealedKind, team: TeamKey, { name, url }: Pick<Endpoint, 'name' | 'url'>, value: unknown) =>
     sealer.seal({ for: purposeOf(kind, team, name, url), [kind]: value }, 0);
 
-  /** The opened value, and its new seal if it was sealed with an older secret. Undefined if no secret opens it. @param empty the value if nothing is sealed. */
+  /** The opened value, and its new seal if it was sealed with an older secret. Undefined if it is not sealed, or no secret opens it. */
   async function open<T>(
     kind: SealedKind,
     team: TeamKey,
     { name, url }: Endpoint,
     sealed: string | null,
-    { schema, empty }: { readonly schema: z.ZodType<T>; readonly empty: T },
+    schema: z.ZodType<T>,
   ) {
-    if (sealed === null) return { value: empty, resealed: undefined };
-    const content = await sealer.open(sealed).catch(() => undefined);
+    const content = await sealer.open(sealed ?? '').catch(() => undefined);
     const { data } = z.object({ for: z.literal(purposeOf(kind, team, name, url)), [kind]: schema }).safeParse(content);
     if (data === undefined) return undefined;
-    const resealed = sealer.isOutdated(sealed) ? await sealer.seal(content as object, 0) : undefined;
+    const resealed = sealer.isOutdated(sealed ?? '') ? await sealer.seal(content as object, 0) : sealed;
     return { value: data[kind] as T, resealed };
   }
 
-  const openHeaders = (team: TeamKey, endpoint: Endpoint) =>
-    open('headers', team, endpoint, endpoint.sealedHeaders, { schema: headersSchema, empty: {} });
-
   const openSecrets = (team: TeamKey, endpoint: Endpoint) =>
-    open<readonly SigningSecret[]>('signing', team, endpoint, endpoint.sealedSigningSecrets, {
-      schema: signingSecrets,
-      empty: [],
-    });
+    open<readonly SigningSecret[]>('signing', team, endpoint, endpoint.sealedSigningSecrets, signingSecrets);
 
-  /** The headers and signing secrets of an endpoint, and what of them must be sealed again. @throws Conflict if no secret opens them. */
+  /** The headers and signing secrets of an endpoint, with their seals under the first secret. @throws Conflict if no secret opens them. */
   async function openAll(team: TeamKey, endpoint: Endpoint) {
-    const headers = await openHeaders(team, endpoint);
-    if (headers === undefined) throw undecryptable('headers', 'delete the endpoint and register it again');
+    const headers =
+      endpoint.headerNames.length === 0
+        ? { value: {}, resealed: null }
+        : await open('headers', team, endpoint, endpoint.sealedHeaders, headersSchema);
+    if (headers === undefined) throw unopened('headers', 'delete the endpoint and register it again');
     const secrets = await openSecrets(team, endpoint);
-    if (secrets === undefined) throw undecryptable('signing secret', 'rotate the signing secret');
-    const resealed: Partial<Sealed> = {
-      ...(headers.resealed !== undefined && { sealedHeaders: headers.resealed }),
-      ...(secrets.resealed !== undefined && { sealedSigningSecrets: secrets.resealed }),
-    };
+    if (secrets === undefined) throw unopened('signing secret', 'rotate the signing secret');
+    const resealed: Sealed = { sealedHeaders: headers.resealed, sealedSigningSecrets: secrets.resealed };
     return { headers: headers.value, secrets: secrets.value, resealed };
   }
 
   async function run(team: TeamKey, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
     const recordProgress = (change: ExportProgress) =>
       recordRetry.execute(() =>
-        store.change(team, state => ({ state: withProgress(state, call.id, change), result: undefined })),
+        store.change(team, state => ({ value: withProgress(state, call.id, change), result: undefined })),
       );
     const recordAttempts = (attempts: ExportAttempt[]) =>
       recordProgress({ attempts }).catch(error => {
@@ -237,7 +230,7 @@ export function createExports(deps: ExportsDeps): Exports {
         sealedHeaders: headers.length === 0 ? null : await seal('headers', team, registration, values),
         sealedSigningSecrets: await seal('signing', team, registration, revealed(rotatedSecrets([], signingSecret, 0))),
       };
-      await store.change(team, state => ({ state: withEndpoint(state, endpoint), result: undefined }));
+      await store.change(team, state => ({ value: withEndpoint(state, endpoint), result: undefined }));
       return { endpoint, signingSecret };
     },
     async rotateSecret(team, name) {
@@ -250,12 +243,12 @@ export function createExports(deps: ExportsDeps): Exports {
       await store.change(team, state => {
         const rotated = withSealed(state, endpoint, { sealedSigningSecrets });
         if (rotated === undefined) throw new Conflict('The endpoint was changed at the same time; try again');
-        return { state: rotated, result: undefined };
+        return { value: rotated, result: undefined };
       });
       return { endpoint, signingSecret };
     },
     remove: (team, name) =>
-      store.change(team, state => ({ state: withoutEndpoint(state, name), result: endpointNamed(state, name) })),
+      store.change(team, state => ({ value: withoutEndpoint(state, name), result: endpointNamed(state, name) })),
     async send(team, request, prepare, span) {
       const { endpoint, marketId, companies, user, by, idempotencyKey } = request;
       const inputDigest = digestOf([endpoint, marketId, companies, user.name, user.email]);
@@ -321,7 +314,7 @@ export function createExports(deps: ExportsDeps): Exports {
       endpointNamed(latest, order.endpoint);
       if (order.retryOf !== null) exportToRetry(latest, order.retryOf);
       const current = withSealed(latest, endpoint, resealed) ?? latest;
-      return { state: withExport(current, record), result: undefined };
+      return { value: withExport(current, record), result: undefined };
     });
     if (concurrent !== undefined) return concurrent;
 
@@ -362,10 +355,8 @@ function storedOutcome(outcome: ExportOutcome): ExportOutcome {
 /** What an endpoint seals: the values of its headers, or its signing secrets. */
 type SealedKind = 'headers' | 'signing';
 
-const undecryptable = (what: string, remedy: string) =>
-  new Conflict(
-    `The ${what} of this endpoint cannot be decrypted, because its SESSION_SECRET is no longer set; ${remedy}`,
-  );
+const unopened = (what: string, remedy: string) =>
+  new Conflict(`No SESSION_SECRET of the gateway opens the ${what} of this endpoint, or there is none; ${remedy}`);
 
 /** Binds a sealed value to its endpoint, so that it cannot be used with another URL. */
 function purposeOf(kind: SealedKind, team: TeamKey, name: string, url: string): string {

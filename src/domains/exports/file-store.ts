@@ -6,12 +6,13 @@ import { ConfigurationError, reasonOf } from '../../config/configuration-error.j
 import { UpstreamUnavailable } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
-import { emptyTeam, type TeamState, teamState } from './model.js';
-import { sealsIn, type TeamStore } from './team-state.js';
+import { teamState } from './model.js';
+import { sealsIn, type TextStore } from './team-store.js';
 
 const content = z.object({ version: z.literal(1), teams: z.record(z.string(), teamState) });
 
-type Teams = ReadonlyMap<string, TeamState>;
+/** The JSON of each team. */
+type Teams = ReadonlyMap<string, string>;
 
 /**
  * Stores everything in `exports.json` in the given folder, which it creates if necessary. Each change replaces the whole file: it writes a new
@@ -19,30 +20,32 @@ type Teams = ReadonlyMap<string, TeamState>;
  * @param telemetry is told when the disk fails later on, for example because it is full. Only the change is lost; it fails with UPSTREAM_UNAVAILABLE.
  * @throws ConfigurationError if the folder is not writable, or if the file cannot be parsed. The file stays as it is, for an operator to look at.
  */
-export async function openFileStore(folder: string, telemetry: Pick<Telemetry, 'warn' | 'works'>): Promise<TeamStore> {
+export async function openFileStore(folder: string, telemetry: Pick<Telemetry, 'warn' | 'works'>): Promise<TextStore> {
   const file = join(folder, 'exports.json');
   await prepare(folder);
   await removeLeftovers(folder);
   let version = await versionOf(file);
-  let teams = abandoned(await readTeams(file));
+  const first = await readTeams(file);
+  let { teams } = first;
   let queue: Promise<unknown> = Promise.resolve();
 
   /** Another process may have written the file: the one that this process replaces keeps writing until it ends. */
   async function refresh(): Promise<void> {
     const found = await versionOf(file);
     if (found === version) return;
-    teams = await readTeams(file);
+    ({ teams } = await readTeams(file));
     version = found;
   }
 
   async function write(changed: Teams): Promise<void> {
-    version = await replace(folder, file, JSON.stringify({ version: 1, teams: Object.fromEntries(changed) }));
+    const members = [...changed].map(([team, text]) => `${JSON.stringify(team)}:${text}`);
+    version = await replace(folder, file, `{"version":1,"teams":{${members.join()}}}`);
     telemetry.works('DATA_DIR');
     teams = changed;
   }
 
   function serialize<T>(run: () => Promise<T>): Promise<T> {
-    const result = queue.then(run).catch(unavailable);
+    const result = queue.then(refresh).then(run).catch(unavailable);
     queue = result.catch(() => {});
     return result;
   }
@@ -54,21 +57,14 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
   }
 
   return {
-    seals: () =>
-      serialize(async () => {
-        await refresh();
-        return [...teams.values()].flatMap(sealsIn);
-      }),
-    read: team =>
-      serialize(async () => {
-        await refresh();
-        return teams.get(team) ?? emptyTeam;
-      }),
+    nameOf: team => team,
+    abandoned: first.unfinished,
+    names: () => serialize(async () => [...teams.keys()]),
+    seals: () => serialize(async () => [...teams.values()].flatMap(sealsIn)),
     change: (team, change) =>
       serialize(async () => {
-        await refresh();
-        const { state, result } = change(teams.get(team) ?? emptyTeam);
-        if (state !== undefined) await write(new Map(teams).set(team, state));
+        const { value, result } = change(teams.get(team));
+        if (value !== undefined) await write(new Map(teams).set(team, value));
         return result;
       }),
   };
@@ -96,10 +92,15 @@ async function versionOf(file: string): Promise<string> {
 
 const versionIn = ({ ino, mtimeNs, size }: BigIntStats) => `${ino} ${mtimeNs} ${size}`;
 
-async function readTeams(file: string): Promise<Teams> {
+/** The teams in the file, and the exports in it that have not ended. */
+async function readTeams(file: string): Promise<{ teams: Teams; unfinished: ReadonlySet<string> }> {
   try {
-    const text = await readFile(file, 'utf8').catch(ignoreAbsence);
-    return new Map(text === undefined ? [] : Object.entries(content.parse(JSON.parse(text)).teams));
+    const stored = JSON.parse((await readFile(file, 'utf8').catch(ignoreAbsence)) ?? '{"version":1,"teams":{}}');
+    const states = Object.values(content.parse(stored).teams);
+    const unfinished = states.flatMap(({ exports }) => exports.filter(({ outcome }) => outcome === null));
+    // As a gateway wrote and signed them, and not as they are parsed.
+    const texts = Object.entries(stored.teams).map(([team, state]) => [team, JSON.stringify(state)] as const);
+    return { teams: new Map(texts), unfinished: new Set(unfinished.map(({ id }) => id)) };
   } catch (error) {
     throw new ConfigurationError(
       `DATA_DIR: ${file} cannot be read and was not changed; repair it or move it away: ${reasonOf(error)}`,
@@ -111,16 +112,6 @@ async function readTeams(file: string): Promise<Teams> {
 async function removeLeftovers(folder: string): Promise<void> {
   const leftovers = (await readdir(folder)).filter(name => /^exports\.json\.\d+\.new$/.test(name));
   await Promise.all(leftovers.map(name => rm(join(folder, name), { force: true })));
-}
-
-/** Expires the exports that an earlier process started and did not finish: that process has ended. */
-function abandoned(teams: Teams): Teams {
-  const expiresAt = new Date().toISOString();
-  const expired = ({ endpoints, exports }: TeamState): TeamState => ({
-    endpoints,
-    exports: exports.map(record => (record.outcome === null ? { ...record, expiresAt } : record)),
-  });
-  return new Map([...teams].map(([team, state]) => [team, expired(state)]));
 }
 
 /** Replaces the file. @returns its new version. */

@@ -17,7 +17,7 @@ const endpoint = z.object({
   headerNames: z.array(text),
   /** Null if there are no headers. */
   sealedHeaders: text.nullable(),
-  /** The encrypted secrets that sign its exports. Null if it was registered before exports were signed, until its secret is rotated. */
+  /** The encrypted secrets that sign its exports. Null if it was registered before exports were signed: until its secret is rotated, nothing is sent. */
   sealedSigningSecrets: text.nullable().default(null),
 });
 

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Cluster } from 'ioredis';
 import { z } from 'zod';
-import type { TeamKey } from '../../auth/teams.js';
-import { countFaults, type RedisClient } from '../../data/redis.js';
+import { countFaults, type RedisClient, type RedisTelemetry } from '../../data/redis.js';
 import { UpstreamUnavailable } from '../../errors.js';
-import type { Telemetry } from '../../observability/telemetry.js';
-import { emptyTeam, teamState } from './model.js';
-import { sealsIn, type TeamStore } from './team-state.js';
+import { sealsIn, type TextStore } from './team-store.js';
 
 /** Replaces the state of a team if its version is still the one that was read. */
 const replaceScript = `
@@ -14,7 +12,7 @@ if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[1] + 1, 'state', ARGV[2], 'seals', ARGV[3])
 return 1`;
 
-/** The set of keys of all teams with sealed headers. */
+/** The set of keys of all teams. */
 const teamsKey = 'mig:exports:with-seals';
 const teamsAtATime = 500;
 /** How long the seals are cached. They are needed for each scrape of the metrics. */
@@ -24,10 +22,10 @@ const mostTries = 50;
 const longestPauseMs = 20;
 
 /**
- * Stores the state of each team under one key without an expiry. A confirmed change is in Redis; its durability depends on how Redis
+ * Stores the text of each team under one key without an expiry. A confirmed change is in Redis; its durability depends on how Redis
  * persists its data. The eviction policy must spare keys without an expiry (`volatile-*` or `noeviction`).
  */
-export function createRedisStore(redis: RedisClient, telemetry: Telemetry): TeamStore {
+export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry): TextStore {
   const attempt = <T>(command: string, run: () => Promise<T>): Promise<T> =>
     countFaults(telemetry, command, run).catch(() => {
       throw new UpstreamUnavailable('The export store is not available');
@@ -47,37 +45,35 @@ export function createRedisStore(redis: RedisClient, telemetry: Telemetry): Team
 
   let seals: { readonly at: number; readonly read: Promise<readonly string[]> } | undefined;
 
-  async function load(key: string) {
-    const [version, text] = await attempt('HMGET', () => redis.hmget(key, 'version', 'state'));
-    return { version: version ?? '0', state: text == null ? emptyTeam : teamState.parse(JSON.parse(text)) };
-  }
-
   return {
     seals() {
       const now = performance.now();
       if (seals === undefined || now - seals.at > sealsAgeMs) seals = { at: now, read: readSeals() };
       return seals.read;
     },
-    read: async team => (await load(redisKey(team))).state,
-    async change(team, change) {
-      const key = redisKey(team);
+    nameOf: team => `mig:exports:${createHash('sha256').update(team).digest('base64url')}`,
+    abandoned: new Set(),
+    async names() {
+      const found = new Set<string>();
+      for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
+        const scan = node.scanStream({ match: 'mig:exports:*', type: 'hash', count: 1_000 });
+        for await (const keys of scan as AsyncIterable<string[]>) for (const key of keys) found.add(key);
+      }
+      return [...found];
+    },
+    async change(key, change) {
       for (let tries = 1; tries <= mostTries; tries++) {
-        const { version, state: before } = await load(key);
-        const { state, result } = change(before);
-        if (state === undefined) return result;
-        const text = JSON.stringify(state);
-        const sealed = JSON.stringify(sealsIn(state));
-        // Before the state is replaced, so that no team with sealed headers is ever missing from the set.
-        if (sealed !== '[]') await attempt('SADD', () => redis.sadd(teamsKey, key));
-        const replaced = await attempt('EVAL', () => redis.eval(replaceScript, 1, key, version, text, sealed));
+        const [version, before] = await attempt('HMGET', () => redis.hmget(key, 'version', 'state'));
+        const { value, result } = change(before ?? undefined);
+        if (value === undefined) return result;
+        // Before the state is replaced, so that no team is ever missing from the set.
+        await attempt('SADD', () => redis.sadd(teamsKey, key));
+        const values = [version ?? '0', value, JSON.stringify(sealsIn(value))];
+        const replaced = await attempt('EVAL', () => redis.eval(replaceScript, 1, key, ...values));
         if (replaced === 1) return result;
         await pause(Math.random() * longestPauseMs);
       }
       throw new UpstreamUnavailable('The export store is too busy');
     },
   };
-}
-
-function redisKey(team: TeamKey): string {
-  return `mig:exports:${createHash('sha256').update(team).digest('base64url')}`;
 }

@@ -1,24 +1,5 @@
-import type { TeamKey } from '../../auth/teams.js';
 import { Conflict, NotFound, RateLimited } from '../../errors.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamState } from './model.js';
-
-/** The result of a function that changes the state of a team. An undefined `state` leaves the stored one as it is. */
-export interface StateChange<R> {
-  readonly state?: TeamState;
-  readonly result: R;
-}
-
-/** Stores the state of every team. Once a promise has resolved, its change survives any end of the process. */
-export interface TeamStore {
-  read(team: TeamKey): Promise<TeamState>;
-  /**
-   * Changes the state of a team atomically, across all processes.
-   * @param change must have no side effects, because it is called again after a conflict. If it throws, nothing changes.
-   */
-  change<R>(team: TeamKey, change: (state: TeamState) => StateChange<R>): Promise<R>;
-  /** The prefixes of everything that endpoints have sealed (see `sealsIn`). They may be some seconds old. */
-  seals(): Promise<readonly string[]>;
-}
 
 const mostEndpoints = 100;
 const mostInFlight = 5;
@@ -27,12 +8,6 @@ const keptExports = 100;
 /** Of JSON text. A change writes the exports of the team again, and in a file those of all teams. */
 const mostBytes = 8 * 1024 * 1024;
 const dayMs = 24 * 60 * 60 * 1_000;
-
-/** The prefix of each sealed value in a state. It identifies the secret (`Sealer.isOutdated`) and contains nothing that is sealed. */
-export function sealsIn({ endpoints }: TeamState): readonly string[] {
-  const sealed = endpoints.flatMap(({ sealedHeaders, sealedSigningSecrets }) => [sealedHeaders, sealedSigningSecrets]);
-  return sealed.flatMap(text => text?.split('*', 2).join('*') ?? []);
-}
 
 /** The endpoint with this name. @throws NotFound */
 export function endpointNamed({ endpoints }: TeamState, name: string): Endpoint {

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { createSealer } from '../../auth/seal.js';
+import { type Config, readConfig } from '../../config/config.js';
+import { createSigner } from '../../data/cache/signer.js';
+import { connectRedis, firstContact } from '../../data/redis.js';
+import { failureInWords } from '../../observability/warnings.js';
+import { openFileStore } from './file-store.js';
+import { type Endpoint, teamState } from './model.js';
+import { createRedisStore } from './redis-store.js';
+import { openSigned, signedText, type TextStore } from './team-store.js';
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/**
+ * `npm run sign-exports`: signs the endpoints and exports of all teams, and seals what they have sealed, with the first `SESSION_SECRET`. Shows those without a
+ * valid signature, and signs them only if it gets the digest of exactly these. Runs with the environment of a gateway. @throws Error with one line
+ */
+async function signExports(env: Record<string, string | undefined>, args: string[]): Promise<void> {
+  const takeOver = parseArgs({ args, options: { 'take-over': { type: 'string' } } }).values['take-over'];
+  const config = readConfig(env);
+  if (!config.isSecretSet) throw new Error('SESSION_SECRET: must be set, as the gateways have it');
+  const texts = await openTexts(config);
+  const [signer, sealer] = [createSigner(config.sessionSecrets), createSealer(config.sessionSecrets)];
+
+  const textOf = (name: string) => texts.change(name, text => ({ result: text ?? '' }));
+  const resealed = async (sealed: string | null) => {
+    const value =
+      sealed === null || !sealer.isOutdated(sealed) ? undefined : await sealer.open(sealed).catch(() => undefined);
+    return value === undefined ? sealed : sealer.seal(value as object, 0);
+  };
+
+  /** Signs what is stored under a name. False if it is not the same text any more. @param shown the hash of a text without a valid signature. */
+  async function signAgain(name: string, shown: string | undefined): Promise<boolean> {
+    const text = await textOf(name);
+    const state = hashOf(text) === shown ? teamState.parse(JSON.parse(text)) : openSigned(signer, name, text);
+    if (state === undefined) throw new Error(`What is stored under ${name} was changed meanwhile, and is not signed`);
+    const endpoints: Endpoint[] = [];
+    for (const endpoint of state.endpoints) {
+      const sealedHeaders = await resealed(endpoint.sealedHeaders);
+      endpoints.push({
+        ...endpoint,
+        sealedHeaders,
+        sealedSigningSecrets: await resealed(endpoint.sealedSigningSecrets),
+      });
+    }
+    const value = signedText(signer, name, { ...state, endpoints });
+    return texts.change(name, now => (now === text ? { value, result: true } : { result: false }));
+  }
+
+  const names = (await texts.names()).toSorted();
+  const unsigned = new Map<string, string>();
+  for (const name of names) {
+    const text = await textOf(name);
+    if (openSigned(signer, name, text) !== undefined) continue;
+    unsigned.set(name, hashOf(text));
+    print(described(name, text));
+  }
+  const digest = hashOf(JSON.stringify([...unsigned]));
+  if (takeOver !== undefined && takeOver !== digest) {
+    throw new Error(
+      `--take-over: ${takeOver} is not the digest of what has no valid signature now. Nothing was signed`,
+    );
+  }
+  const signed = names.filter(name => takeOver !== undefined || !unsigned.has(name));
+  for (const name of signed) while (!(await signAgain(name, unsigned.get(name))));
+  print(
+    `Signed with the first SESSION_SECRET: the endpoints and exports of ${signed.length} of ${names.length} teams.`,
+  );
+  if (signed.length < names.length) {
+    throw new Error(
+      `The others have no valid signature, and are refused. If each endpoint above is right: npm run sign-exports -- --take-over ${digest}`,
+    );
+  }
+}
+
+/** The endpoints in a text, in ASCII: what someone else wrote must not control the terminal. */
+function described(name: string, text: string): string {
+  const { endpoints } = teamState.parse(JSON.parse(text));
+  const shown = endpoints.map(({ sealedHeaders: _, sealedSigningSecrets: __, ...endpoint }) => endpoint);
+  const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify({ team: name, endpoints: shown }).replace(/[^ -~]/g, escaped);
+}
+
+/** @throws Error that says why Redis or the folder cannot be used. */
+async function openTexts({ redis: urls, dataDir }: Config): Promise<TextStore> {
+  if (urls === undefined) return openFileStore(dataDir, { warn() {}, works() {} });
+  let failure = new Error('No answer');
+  const redis = connectRedis(
+    urls.map(url => url.reveal()),
+    error => {
+      failure = error;
+    },
+  );
+  await firstContact(redis);
+  if (redis.status !== 'ready') throw new Error(`REDIS_URL: ${failureInWords(failure, 'nothing was signed')}`);
+  return createRedisStore(redis, { redisFault() {}, redisWorks() {} });
+}
+
+try {
+  await signExports(process.env, process.argv.slice(2));
+  process.exit();
+} catch (error) {
+  process.stderr.write(`${(error as Error).message.replace(/\s+/g, ' ')}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,89 @@
+import type { TeamKey } from '../../auth/teams.js';
+import type { Signer } from '../../data/cache/signer.js';
+import { Conflict } from '../../errors.js';
+import type { Telemetry } from '../../observability/telemetry.js';
+import { type ExportRecord, emptyTeam, type TeamState, teamState } from './model.js';
+
+/** The result of a function that changes what is stored. An undefined `value` leaves it as it is. */
+export interface Change<T, R> {
+  readonly value?: T | undefined;
+  readonly result: R;
+}
+
+/** Stores a text under each name. Once a promise has resolved, its change survives any end of the process. */
+export interface TextStore {
+  /** Under which name the text of a team is stored. */
+  nameOf(team: TeamKey): string;
+  /**
+   * Changes a text atomically, across all processes.
+   * @param change must have no side effects, because it is called again after a conflict. If it throws, nothing changes.
+   */
+  change<R>(name: string, change: (text: string | undefined) => Change<string, R>): Promise<R>;
+  names(): Promise<readonly string[]>;
+  /** The prefixes of all seals (see `sealsIn`). They may be some seconds old. */
+  seals(): Promise<readonly string[]>;
+  /** The identifiers of exports whose process has ended before their outcome was known. */
+  readonly abandoned: ReadonlySet<string>;
+}
+
+/** Stores the state of every team. */
+export interface TeamStore extends Pick<TextStore, 'seals'> {
+  read(team: TeamKey): Promise<TeamState>;
+  /** Changes the state of a team, as `TextStore.change` does. @throws Conflict if the stored state has no valid signature. */
+  change<R>(team: TeamKey, change: (state: TeamState) => Change<TeamState, R>): Promise<R>;
+}
+
+/** The prefix of each seal and signature in a text. It identifies the secret (`Sealer.isOutdated`) and contains nothing that is sealed. */
+export const sealsIn = (text: string): readonly string[] =>
+  [...text.matchAll(/"(?:sealedHeaders|sealedSigningSecrets|signature)":"([\w.]*\*\w+)\*/g)].map(
+    ([, seal = '']) => seal,
+  );
+
+/** The state as JSON whose last member is its signature for this name. A gateway from before signatures can read it. */
+export function signedText(signer: Signer, name: string, state: TeamState): string {
+  const json = JSON.stringify(state);
+  return `${json.slice(0, -1)},"signature":"*${signer.id}*${signer.sign(name, json)}"}`;
+}
+
+/** The state in a text. Undefined if no gateway of this fleet signed it for this name. */
+export function openSigned(signer: Signer, name: string, text: string): TeamState | undefined {
+  const end = text.lastIndexOf(',"signature":"');
+  const signature = text.slice(text.lastIndexOf('*') + 1, -2);
+  const json = signer.open(name, `${signature}${text.slice(0, end)}}`);
+  return json === undefined ? undefined : teamState.parse(JSON.parse(json));
+}
+
+/**
+ * Stores states as signed texts, each signed for the name of its team.
+ * @param forgets whether a state without a valid signature counts as none, instead of being refused: the secrets do not outlive the process.
+ */
+export function createTeamStore(texts: TextStore, signer: Signer, telemetry: Telemetry, forgets: boolean): TeamStore {
+  function stateIn(name: string, text: string | undefined): TeamState {
+    if (text === undefined) return emptyTeam;
+    const state = openSigned(signer, name, text);
+    if (state === undefined) return refused(name);
+    const expired = (record: ExportRecord) => ({ ...record, expiresAt: record.startedAt });
+    return { ...state, exports: state.exports.map(each => (texts.abandoned.has(each.id) ? expired(each) : each)) };
+  }
+
+  function refused(name: string): TeamState {
+    telemetry.malformed('exports');
+    const consequence = forgets
+      ? 'it is forgotten, because SESSION_SECRET is not set'
+      : 'it is refused. See "Signed endpoints and exports" in docs/operators.md';
+    telemetry.warn('Exports', `no SESSION_SECRET of this gateway signed what is stored under ${name}: ${consequence}`);
+    if (forgets) return emptyTeam;
+    throw new Conflict(
+      'The stored endpoints and exports of this team were changed, or signed with a SESSION_SECRET that is no longer set; ask the operator of the gateway',
+    );
+  }
+
+  const change: TeamStore['change'] = (team, run) => {
+    const name = texts.nameOf(team);
+    return texts.change(name, text => {
+      const { value, result } = run(stateIn(name, text));
+      return { value: value && signedText(signer, name, value), result };
+    });
+  };
+  return { seals: texts.seals, read: team => change(team, state => ({ result: state })), change };
+}

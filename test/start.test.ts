@@ -5,6 +5,7 @@ import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { buildProgram, type Program } from './support/program.js';
@@ -212,6 +213,46 @@ describe('without Redis', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^Invalid configuration: HOST, PORT: cannot listen at 127\.0\.0\.1, port \d+: [^\n]+\n$/);
     await running.stop();
+  });
+
+  test('a port in use ends every other program that listens with one clear line', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const port = String((holder.address() as AddressInfo).port);
+    const PATH = process.env.PATH ?? '';
+    const fleet = spawn(process.execPath, ['docs/operations/fleet.mjs'], {
+      env: { PATH, PORT: port, PROGRAM: program.folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [fleetEnds, fleetSays] = [once(fleet, 'close'), text(fleet.stderr)];
+    const said: Record<string, unknown> = {};
+    for (const script of ['receiver/main.js', 'sandbox/main.js']) {
+      const { code, stderr } = await program.run({ PATH }, script, ['--port', port]);
+      said[script] = [code, stderr];
+    }
+    said.fleet = [(await fleetEnds)[0], await fleetSays];
+    holder.close();
+    const line = (names: string) =>
+      expect.stringMatching(
+        new RegExp(`^Invalid configuration: ${names}: cannot listen at 127\\.0\\.0\\.1, port ${port}: [^\\n]+\\n$`),
+      );
+    expect(said).toEqual({
+      'receiver/main.js': [1, line('--host, --port')],
+      'sandbox/main.js': [1, line('--host, --port')],
+      fleet: [1, line('PORT')],
+    });
+  });
+
+  test.each([
+    ['receiver/main.js', ['--port', 'http']],
+    ['receiver/main.js', ['--mode', 'unknown']],
+    ['receiver/main.js', ['--prot', '1']],
+    ['sandbox/main.js', ['--port', '70000']],
+    ['sandbox/main.js', ['--companies', '0']],
+    ['sandbox/main.js', ['more']],
+  ])('an option that is invalid ends %s with one clear line: %j', async (script, args) => {
+    const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '' }, script, args);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\n$/)]);
   });
 
   test.each([

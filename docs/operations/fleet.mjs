@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
 // The fleet of docker-compose.yml (without Prometheus and Grafana) as plain processes of this machine: `npm run fleet`. PORT is the
@@ -49,6 +49,9 @@ async function start() {
     if (!isOnPath(command))
       throw new Error(`npm run fleet needs ${command}, which is not on this machine: install ${command}`);
   }
+  const { orCannotListen } = await import(pathToFileURL(join(program, 'config/configuration-error.js')));
+  const wanted = Number(process.env.PORT ?? 4000);
+  const port = await orCannotListen('PORT', '127.0.0.1', wanted, freePort(wanted));
   folder = await mkdtemp(join(tmpdir(), 'fleet-'));
   const [redis, sandbox] = await Promise.all([startRedis(), startSandbox()]);
   const env = {
@@ -70,7 +73,7 @@ async function start() {
     ...(process.env.MAX_EVENT_LOOP_DELAY_MS && { MAX_EVENT_LOOP_DELAY_MS: process.env.MAX_EVENT_LOOP_DELAY_MS }),
   };
   const gateways = await Promise.all(names.map(name => startGateway(name, env)));
-  const balancer = await startBalancer(gateways);
+  const balancer = await startBalancer(port, gateways);
   if (stopping) return;
   process.stdout.write(
     `${[
@@ -117,8 +120,7 @@ async function startGateway(name, env) {
   return { ...gateway, url: `http://127.0.0.1:${port}` };
 }
 
-async function startBalancer([one, two, three]) {
-  const port = Number(process.env.PORT ?? 4000) || (await freePort());
+async function startBalancer(port, [one, two, three]) {
   const { child } = run('balancer', 'haproxy', ['-db', '-f', `${here}haproxy.cfg`], {
     BALANCER: `127.0.0.1:${port}`,
     GATEWAY_ONE: new URL(one.url).host,
@@ -173,8 +175,9 @@ async function answers(url) {
   }
 }
 
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
+/** The port, or for 0 one that the system picks. @throws Error if another program uses it. */
+async function freePort(wanted = 0) {
+  const server = createServer().listen(wanted, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
   server.close();

@@ -1,29 +1,33 @@
 import { parseArgs } from 'node:util';
+import { ConfigurationError, endProgram, orCannotListen } from '../config/configuration-error.js';
 import { newsIntervalMs } from './options.js';
-import { startSandbox } from './server.js';
+import { type Sandbox, startSandbox } from './server.js';
 
-const { values } = parseArgs({
-  options: {
-    host: { type: 'string', default: '127.0.0.1' },
-    port: { type: 'string', default: '4010' },
-    /** Number of companies in the first market. */
-    companies: { type: 'string' },
-    /** Has new and updated events by itself. */
-    live: { type: 'boolean' },
-  },
-});
-
-const { host, port, companies, live } = values;
-if (companies !== undefined && !(Number(companies) >= 1 && Number(companies) <= 10_000)) {
-  process.stderr.write('--companies must be 1 to 10000\n');
-  process.exit(1);
+async function start(): Promise<Sandbox> {
+  const { values } = parseArgs({
+    options: {
+      host: { type: 'string', default: '127.0.0.1' },
+      port: { type: 'string', default: '4010' },
+      /** Number of companies in the first market. */
+      companies: { type: 'string' },
+      /** Has new and updated events by itself. */
+      live: { type: 'boolean' },
+    },
+  });
+  const { host, port, companies, live } = values;
+  if (companies !== undefined && !(Number(companies) >= 1 && Number(companies) <= 10_000)) {
+    throw new ConfigurationError('--companies: must be 1 to 10000');
+  }
+  const starting = startSandbox({
+    host,
+    port: Number(port),
+    ...(companies !== undefined && { companies: Number(companies) }),
+    ...(live && { newsEveryMs: newsIntervalMs }),
+  });
+  return orCannotListen('--host, --port', host, port, starting);
 }
-const sandbox = await startSandbox({
-  host,
-  port: Number(port),
-  ...(companies !== undefined && { companies: Number(companies) }),
-  ...(live && { newsEveryMs: newsIntervalMs }),
-});
+
+const sandbox = await start().catch(endProgram);
 const { addresses, demo } = sandbox;
 const lines = [
   `The sandbox listens on ${sandbox.origin}`,

@@ -201,7 +201,7 @@ describe.each(Object.entries(kinds))('the export store in %s', (_, prepare) => {
     const { open, store, team } = await opened();
     const one = record();
     await begin(store, team, one);
-    const attempts = [{ startedAt: ago(0), status: 503, fault: null, milliseconds: 12 }];
+    const attempts = [{ startedAt: ago(0), status: 503, fault: null, milliseconds: 12, explanation: 'Why' }];
     await store.change(team, state => ({ value: withProgress(state, one.id, { attempts }), result: null }));
     await store.change(team, state => ({ value: withProgress(state, one.id, { outcome: failed }), result: null }));
     expect((await (await open()).read(team)).exports).toEqual([{ ...one, attempts, outcome: failed }]);

@@ -913,6 +913,98 @@ describe('the response of an endpoint', () => {
     });
   });
 
+  const raw100 = (line: string) => (_: ServerResponse, request: IncomingMessage) =>
+    request.socket.end(`HTTP/1.1 ${line}\r\n\r\n`);
+  const answer200 = 'Answer 200 with JSON that has `title` and `message`.';
+  const redirected = 'with a redirect to another address; redirects are not followed. Register the final address.';
+  const unreadable = 'with a body that is not JSON, or lacks one of its members';
+  const explained: [string, Answer, string | null][] = [
+    ['200', json(200, words), null],
+    ['200 without a body', raw(200, ''), `The endpoint answered 200 without a body. ${answer200}`],
+    ['200 with text', raw(200, 'OK'), `The endpoint answered 200 ${unreadable}. ${answer200}`],
+    ['200 with a list', json(200, [words]), `The endpoint answered 200 ${unreadable}. ${answer200}`],
+    ['200 without a message', json(200, { title: 'T' }), `The endpoint answered 200 ${unreadable}. ${answer200}`],
+    [
+      '200 with more than 1 MB',
+      raw(200, huge),
+      `The endpoint answered 200 with a body that is too large. ${answer200}`,
+    ],
+    ...[201, 202, 203, 206, 226].map((status): [string, Answer, string] => [
+      `${status}`,
+      json(status, words),
+      `The endpoint answered ${status}. ${answer200}`,
+    ]),
+    ...[204, 205].map((status): [string, Answer, string] => [
+      `${status}`,
+      raw(status, ''),
+      `The endpoint answered ${status} without a body. ${answer200}`,
+    ]),
+    ['207', json(207, words), null],
+    [
+      '207 without a body',
+      raw(207, ''),
+      'The endpoint answered 207 without a body. Answer 207 with JSON that has `title` and `message`.',
+    ],
+    ...[301, 302, 303, 307, 308].map((status): [string, Answer, string] => [
+      `${status}`,
+      response => response.writeHead(status, { location: 'https://crm.example/' }).end(),
+      `The endpoint answered ${status} ${redirected}`,
+    ]),
+    ...[300, 304, 305].map((status): [string, Answer, string] => [
+      `${status}`,
+      raw(status, ''),
+      `The endpoint answered ${status}. ${answer200}`,
+    ]),
+    ['400', json(400, words), null],
+    [
+      '404 with HTML',
+      raw(404, '<html>not here</html>'),
+      `The endpoint answered 404 ${unreadable}. Answer 404 with JSON that has \`title\` and \`message\`.`,
+    ],
+    [
+      '410',
+      json(410, words),
+      'The endpoint answered 410: its address is gone. Register the new address, or delete the endpoint.',
+    ],
+    [
+      '503',
+      json(503, words),
+      `The endpoint answered 503, which says that it failed. Such a call is repeated up to three times. ${answer200}`,
+    ],
+    ...['100 Continue', '101 Switching Protocols', '102 Processing', '103 Early Hints'].map(
+      (line): [string, Answer, string] => [
+        line,
+        raw100(line),
+        `The endpoint answered ${line.slice(0, 3)}, which announces an answer, but sent none after it. ${answer200}`,
+      ],
+    ),
+    [
+      '101 with an upgrade',
+      raw100('101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket'),
+      `The endpoint answered 101, which announces an answer, but sent none after it. ${answer200}`,
+    ],
+    ['600', raw100('600 What\r\ncontent-length: 0'), `The endpoint answered 600. ${answer200}`],
+    [
+      'a broken connection',
+      (_, request) => request.socket.destroy(),
+      'The endpoint could not be reached, or the connection ended before the answer was complete. Check the address, the server and its certificate.',
+    ],
+  ];
+
+  test('is explained in the attempt, with what would be right', async () => {
+    const seen: [string, (string | null)[]][] = [];
+    for (const [name, answer] of explained) {
+      const endpoint = await startEndpoint(answer);
+      await register(endpoint.url, { name });
+      await send({ endpoint: name });
+      const { data } = await gateway.query('{ exports(first: 1) { nodes { attempts { explanation } } } }', {}, admin);
+      const explanations = data.exports.nodes[0].attempts.map((each: { explanation: string }) => each.explanation);
+      seen.push([name, [...new Set<string | null>(explanations)]]);
+      await gateway.query(deleteMutation, { name }, admin);
+    }
+    expect(seen).toEqual(explained.map(([name, , explanation]) => [name, [explanation]]));
+  });
+
   test('no response within 15 seconds, four times', async () => {
     const timer = fakeTimer();
     const endpoint = await startEndpoint(() => timer.fire());

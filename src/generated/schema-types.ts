@@ -588,6 +588,8 @@ export type Export = Node & {
 /** One call to an endpoint. */
 export type ExportAttempt = {
   readonly __typename?: 'ExportAttempt';
+  /** What the endpoint did, and what would be right, for the people who maintain it. Null if nothing is wrong, and while the call is running. */
+  readonly explanation?: Maybe<Scalars['String']['output']>;
   /** Why there was no response. Null if there was one, while the call is running, and if the reason is not known. */
   readonly fault?: Maybe<ExportFault>;
   /** Duration in milliseconds. Null while the call is running, and if the duration is not known. */
@@ -2337,6 +2339,7 @@ export type ExportResolvers<ContextType = Context, ParentType extends ResolversP
 };
 
 export type ExportAttemptResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportAttempt'] = ResolversParentTypes['ExportAttempt']> = {
+  explanation?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   fault?: Resolver<Maybe<ResolversTypes['ExportFault']>, ParentType, ContextType>;
   milliseconds?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   startedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;

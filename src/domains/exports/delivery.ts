@@ -4,6 +4,7 @@ import { readableEncodings, utf8Pieces } from '../../lib/body-encoding.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { genericFailure, meaningOf, outcomeOfResponse } from './endpoint-response.js';
+import { explanationOf } from './explanation.js';
 import type { ExportAttempt, ExportOutcome } from './model.js';
 
 /** An outbound call (docs/upstream-api.md: Export to API), ready to be sent. */
@@ -40,10 +41,14 @@ const largestBody = 1024 * 1024;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const mostInformational = 10;
 
-/** How one attempt ended. `body` is undefined if the response is not final, or if its body is too large or cannot be decoded. */
-type AttemptEnd =
+/**
+ * How one attempt ended. `body` is undefined if the response is not final, or if its body is too large or cannot be decoded. `informational` is the last
+ * 1xx status.
+ */
+export type AttemptEnd =
   | { readonly status: number; readonly fault: null; readonly body: string | undefined }
-  | { readonly status: null; readonly fault: 'TIMEOUT' | 'BROKEN' }
+  | { readonly status: null; readonly fault: 'TIMEOUT' }
+  | { readonly status: null; readonly fault: 'BROKEN'; readonly informational: number | undefined }
   | { readonly status: null; readonly fault: 'ADDRESS_REFUSED'; readonly reason: string };
 
 /** A timer of the process. */
@@ -72,7 +77,7 @@ export async function deliver(
     const end = await attemptOnce(call, guard, startTimer);
     const milliseconds = Math.round(performance.now() - startedAt);
     if (span !== undefined) endSpan(span, call.url, end, attempts.length);
-    attempts.push({ ...attempt, status: end.status, fault: end.fault, milliseconds });
+    attempts.push({ ...attempt, status: end.status, fault: end.fault, milliseconds, explanation: explanationOf(end) });
 
     if (end.fault === 'ADDRESS_REFUSED') {
       return { attempts, outcome: { kind: 'FAILED', message: `Nothing was sent: ${end.reason}.` } };
@@ -98,7 +103,7 @@ function endSpan(span: Span, url: URL, { status, fault }: AttemptEnd, retries: n
 
 /** An attempt that has not ended. */
 export function newAttempt(startsAt: Date): ExportAttempt {
-  return { startedAt: startsAt.toISOString(), status: null, fault: null, milliseconds: null };
+  return { startedAt: startsAt.toISOString(), status: null, fault: null, milliseconds: null, explanation: null };
 }
 
 const timedOut = new Error('The attempt timed out');
@@ -109,7 +114,7 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
   const client = new Client(call.url.origin, { connect: guard.connect, headersTimeout: 0, bodyTimeout: 0 });
   const aborting = new AbortController();
   const cancelTimer = startTimer(attemptMs, () => aborting.abort(timedOut));
-  let informational = 0;
+  const informational: number[] = [];
   try {
     const { statusCode, headers, body } = await client.request({
       method: 'POST',
@@ -124,9 +129,9 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
       body: call.body,
       reset: true,
       signal: aborting.signal,
-      onInfo() {
-        informational += 1;
-        if (informational > mostInformational) aborting.abort(tooManyInformational);
+      onInfo({ statusCode: status }) {
+        informational.push(status);
+        if (informational.length > mostInformational) aborting.abort(tooManyInformational);
       },
     });
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));
@@ -134,11 +139,16 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
   } catch (error) {
     if (aborting.signal.reason === timedOut) return { status: null, fault: 'TIMEOUT' };
     if (error instanceof AddressRefused) return { status: null, fault: 'ADDRESS_REFUSED', reason: error.message };
-    return { status: null, fault: 'BROKEN' };
+    return { status: null, fault: 'BROKEN', informational: informationalIn(error) ?? informational.at(-1) };
   } finally {
     cancelTimer();
     await client.destroy();
   }
+}
+
+/** The 1xx status that undici takes for a broken connection, because nothing in the call asked for it. */
+function informationalIn(error: unknown): number | undefined {
+  return { 'bad response': 100, 'bad upgrade': 101 }[(error as Error).message];
 }
 
 /** A body as text. Undefined if it is too large or cannot be decoded; the rest is then not read. */

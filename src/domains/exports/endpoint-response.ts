@@ -75,7 +75,8 @@ export function outcomeOfResponse(status: number, body: string | undefined): Exp
   }
 }
 
-function objectIn(body: string | undefined): object {
+/** The JSON object in a body. Empty if there is none. */
+export function objectIn(body: string | undefined): object {
   try {
     const value = parseJson(body ?? '');
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};

@@ -28,6 +28,8 @@ const attempt = z.object({
   /** Why there was no response. */
   fault: z.enum(['TIMEOUT', 'BROKEN', 'ADDRESS_REFUSED']).nullable(),
   milliseconds: z.int().nullable(),
+  /** What came, and what would be right. Null if nothing is wrong, and for attempts from before explanations. */
+  explanation: text.nullable().default(null),
 });
 
 const reference = z.object({

@@ -316,3 +316,22 @@ describe.each(Object.entries(places))('the registry of exports in %s', (_, open)
     });
   });
 });
+
+test('without SESSION_SECRET, a gateway forgets what a file has from an earlier start, and sends nothing to it', async () => {
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'forgotten-'));
+  cleanups.push(() => rm(DATA_DIR, { recursive: true }));
+  const input = { name: 'crm', url: 'http://127.0.0.1:9/', description: 'D' };
+  for (let starts = 0; starts < 2; starts += 1) {
+    const gateway = await startGateway({ sandbox, env: { DATA_DIR, EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' } });
+    try {
+      expect((await gateway.query(listQuery, {}, ours)).data.exportEndpoints).toEqual([]);
+      const { errors } = await gateway.query(exportMutation, { endpoint: 'crm' }, ours);
+      expect(errors?.[0].extensions.code).toBe('NOT_FOUND');
+      expect((await gateway.query(registerMutation, { input }, ours)).errors).toBeUndefined();
+      expect((await gateway.query(listQuery, {}, ours)).data.exportEndpoints).toHaveLength(1);
+      expect(await counted(gateway.url, 'gateway_redis_malformed_total', { what: 'exports' })).toBe(starts * 3);
+    } finally {
+      await gateway.close();
+    }
+  }
+});

@@ -207,7 +207,7 @@ export interface OpenBreakers {
 export function gaugeOldSeals({ registry }: Metrics, counts: Record<string, () => number | Promise<number>>): void {
   new Gauge({
     name: 'gateway_sealed_under_old_secret',
-    help: 'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints in the registry, that are sealed with a SESSION_SECRET other than the first',
+    help: 'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints and the signatures of teams in the registry, that were made with a SESSION_SECRET other than the first',
     labelNames: ['kind'],
     // All workers count the same endpoints.
     aggregator: 'max',

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import { createTeams, hashOfKey, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
-import { endProgram, orCannotListen, reasonOf } from './config/configuration-error.js';
+import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
 import { countOf, describeChange, Reloadable } from './config/reloadable.js';
 import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
 import { createConnections } from './http/connections.js';
@@ -236,7 +236,9 @@ export async function start(env: Record<string, string | undefined>): Promise<Ru
     if (cluster.isPrimary) process.stdout.write(greeting(listening, config, gateway.sandbox));
     return gateway;
   } catch (error) {
-    endProgram(error);
+    const known = error instanceof ConfigurationError;
+    process.stderr.write(`${known ? error.message : (error as Error).stack}\n`);
+    process.exit(1);
   }
 }
 

@@ -16,21 +16,8 @@ export function reasonOf(error: unknown): string {
   return (error as Error).message.replace(/\s+/g, ' ');
 }
 
-/** Ends a program with status 1: with one line if a setting or an option is invalid, otherwise with the stack of the error. */
-export function endProgram(error: unknown): never {
-  const { message, stack, code = '' } = error as NodeJS.ErrnoException;
-  const isClear = error instanceof ConfigurationError || code.startsWith('ERR_PARSE_ARGS');
-  process.stderr.write(`${isClear ? message : stack}\n`);
-  process.exit(1);
-}
-
-/** @param names the variables or options that say where to listen. @throws ConfigurationError where it cannot listen. */
-export async function orCannotListen<T>(
-  names: string,
-  host: string,
-  port: number | string,
-  listening: Promise<T>,
-): Promise<T> {
+/** @param names the variables that say where to listen. @throws ConfigurationError where it cannot listen. */
+export async function orCannotListen<T>(names: string, host: string, port: number, listening: Promise<T>): Promise<T> {
   try {
     return await listening;
   } catch (error) {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
-import { ConfigurationError, endProgram, orCannotListen } from '../config/configuration-error.js';
 import { createReceiver, type Mode, modes } from './server.js';
 
 const isMode = (text: string): text is Mode => modes.some(mode => mode === text);
@@ -15,13 +14,12 @@ async function start(): Promise<void> {
     },
   });
   const { host, mode } = values;
-  if (!isMode(mode)) throw new ConfigurationError(`--mode: must be one of ${modes.join(', ')}`);
+  if (!isMode(mode)) throw new Error(`--mode: must be one of ${modes.join(', ')}`);
 
   // Not an argument, because other users of the machine can see the arguments of a program.
   const signingSecret = process.env.SIGNING_SECRET || undefined;
   const server = createReceiver(mode, lines => process.stdout.write(`${lines}\n`), signingSecret);
-  const listen = async () => once(server.listen(Number(values.port), host), 'listening');
-  await orCannotListen('--host, --port', host, values.port, listen());
+  await once(server.listen(Number(values.port), host), 'listening');
   const { port } = server.address() as AddressInfo;
   process.stdout.write(`The receiver listens on http://${host}:${port} and will ${mode} all exports\n`);
 
@@ -33,4 +31,7 @@ async function start(): Promise<void> {
   }
 }
 
-await start().catch(endProgram);
+await start().catch((error: Error) => {
+  process.stderr.write(`The receiver cannot start: ${error.message.replace(/\s+/g, ' ')}\n`);
+  process.exit(1);
+});

@@ -1,5 +1,4 @@
 import { parseArgs } from 'node:util';
-import { ConfigurationError, endProgram, orCannotListen } from '../config/configuration-error.js';
 import { newsIntervalMs } from './options.js';
 import { type Sandbox, startSandbox } from './server.js';
 
@@ -16,18 +15,20 @@ async function start(): Promise<Sandbox> {
   });
   const { host, port, companies, live } = values;
   if (companies !== undefined && !(Number(companies) >= 1 && Number(companies) <= 10_000)) {
-    throw new ConfigurationError('--companies: must be 1 to 10000');
+    throw new Error('--companies: must be 1 to 10000');
   }
-  const starting = startSandbox({
+  return startSandbox({
     host,
     port: Number(port),
     ...(companies !== undefined && { companies: Number(companies) }),
     ...(live && { newsEveryMs: newsIntervalMs }),
   });
-  return orCannotListen('--host, --port', host, port, starting);
 }
 
-const sandbox = await start().catch(endProgram);
+const sandbox = await start().catch((error: Error) => {
+  process.stderr.write(`The sandbox cannot start: ${error.message.replace(/\s+/g, ' ')}\n`);
+  process.exit(1);
+});
 const { addresses, demo } = sandbox;
 const lines = [
   `The sandbox listens on ${sandbox.origin}`,

@@ -4,7 +4,7 @@ import { readableEncodings, utf8Pieces } from '../../lib/body-encoding.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import { genericFailure, meaningOf, outcomeOfResponse } from './endpoint-response.js';
-import { explanationOf } from './explanation.js';
+import { type AttemptEnd, explanationOf } from './explanation.js';
 import type { ExportAttempt, ExportOutcome } from './model.js';
 
 /** An outbound call (docs/upstream-api.md: Export to API), ready to be sent. */
@@ -40,16 +40,6 @@ export const longestDeliveryMs = (1 + mostRetries) * attemptMs;
 const largestBody = 1024 * 1024;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const mostInformational = 10;
-
-/**
- * How one attempt ended. `body` is undefined if the response is not final, or if its body is too large or cannot be decoded. `informational` is the last
- * 1xx status.
- */
-export type AttemptEnd =
-  | { readonly status: number; readonly fault: null; readonly body: string | undefined }
-  | { readonly status: null; readonly fault: 'TIMEOUT' }
-  | { readonly status: null; readonly fault: 'BROKEN'; readonly informational: number | undefined }
-  | { readonly status: null; readonly fault: 'ADDRESS_REFUSED'; readonly reason: string };
 
 /** A timer of the process. */
 export const realTimer: StartTimer = (milliseconds, fire) => {

@@ -1,6 +1,15 @@
 import { z } from 'zod';
-import type { AttemptEnd } from './delivery.js';
 import { meaningOf, objectIn } from './endpoint-response.js';
+
+/**
+ * How one attempt ended. `body` is undefined if the response is not final, or if its body is too large or cannot be decoded. `informational` is the last
+ * 1xx status.
+ */
+export type AttemptEnd =
+  | { readonly status: number; readonly fault: null; readonly body: string | undefined }
+  | { readonly status: null; readonly fault: 'TIMEOUT' }
+  | { readonly status: null; readonly fault: 'BROKEN'; readonly informational: number | undefined }
+  | { readonly status: null; readonly fault: 'ADDRESS_REFUSED'; readonly reason: string };
 
 const redirects = [301, 302, 303, 307, 308];
 const withoutBody = [204, 205];

@@ -13,10 +13,10 @@ export type RedisClient = Redis | Cluster;
 /** A command that takes longer fails, and the gateway asks the service instead. */
 const commandTimeoutMs = 250;
 /** A connection on which a command was sent, and nothing received for so long, is replaced. */
-const socketTimeoutMs = 2_000;
+const socketTimeoutMs = 1_500;
 /** Includes the TLS handshake, which a server without TLS does not answer. */
 const connectTimeoutMs = 2_000;
-const maxReconnectPauseMs = 1_000;
+const maxReconnectPauseMs = 500;
 const maxFirstContactMs = 1_000;
 const heartbeatMs = 1_000;
 const slotsRefreshMs = 2_000;
@@ -24,7 +24,7 @@ const slotsRefreshMs = 2_000;
  * How long a gateway takes at most to leave a Redis that was replaced: until a heartbeat notices it, or for one more attempt to connect to the old
  * address, with the pause after it.
  */
-export const moveMs = 5_000;
+export const moveMs = 4_000;
 
 const reconnectPause = (attempt: number) => Math.min(attempt * 50, maxReconnectPauseMs);
 

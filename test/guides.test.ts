@@ -28,6 +28,8 @@ import { until } from './support/until.js';
 
 jest.setTimeout(150_000);
 
+/** What an operator keeps beside a backup. */
+const keptSecret = 'k'.repeat(40);
 let sandbox: Sandbox;
 let gateway: TestGateway;
 let data = '';
@@ -280,7 +282,11 @@ describe('docs/operators.md', () => {
     await mkdir(join(folder, 'restored'));
     const redis = await startRedis();
     cleanups.push(() => redis.stop());
-    const fleet = await startGateway({ sandbox, redisUrl: redis.url, env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' } });
+    const fleet = await startGateway({
+      sandbox,
+      redisUrl: redis.url,
+      env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', SESSION_SECRET: keptSecret },
+    });
     cleanups.push(() => fleet.close());
     for (const { query } of [gateway, fleet]) expect((await query(registration)).errors).toBeUndefined();
     const prometheus = await startPrometheus(gateway.url);
@@ -350,7 +356,7 @@ describe('docs/operators.md', () => {
     const redis = await startRedis({
       args: ['--appendonly', 'yes', '--dir', join(folder, 'restored')],
     });
-    const own = await startGateway({ sandbox, redisUrl: redis.url });
+    const own = await startGateway({ sandbox, redisUrl: redis.url, env: { SESSION_SECRET: keptSecret } });
     try {
       const { data } = await own.query('{ exportEndpoints { name } }');
       expect(data).toEqual({ exportEndpoints: [{ name: 'crm' }] });

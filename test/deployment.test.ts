@@ -215,18 +215,22 @@ describe('the Dockerfile', () => {
 
   test('has a health check that tells a gateway that answers from none', async () => {
     const [command, ...args]: string[] = JSON.parse(/CMD (\[.*\])/.exec(valuesOf('HEALTHCHECK')[0] ?? '')?.[1] ?? '[]');
-    const check = async (port: string) => {
-      const child = spawn(command ?? '', args, { env: { PATH: process.env.PATH, ADMIN_PORT: port } });
+    const check = async (env: Record<string, string>) => {
+      const child = spawn(command ?? '', args, { env: { PATH: process.env.PATH, ...env } });
       const [code] = await once(child, 'exit');
       return code;
     };
     const gateway = await startGateway();
     const { port } = new URL(gateway.url);
     try {
-      expect(await check(port)).toBe(0);
+      expect(await check({ PORT: '1', ADMIN_PORT: port })).toBe(0);
+      // Without a listener of its own, or where that has any free port, the port for clients answers.
+      for (const ADMIN_PORT of ['', ' ', '0']) expect(await check({ PORT: port, ADMIN_PORT })).toBe(0);
+      for (const HOST of ['0.0.0.0', '127.0.0.1']) expect(await check({ HOST, PORT: port })).toBe(0);
+      expect(await check({ HOST: '::1', PORT: port })).toBe(1);
     } finally {
       await gateway.close();
     }
-    expect(await check(port)).toBe(1);
+    expect(await check({ PORT: '1', ADMIN_PORT: port })).toBe(1);
   });
 });

@@ -7,14 +7,16 @@ import type { DestinationStream, Logger } from 'pino';
 import { createTeams, hashOfKey, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError, orCannotListen, reasonOf } from './config/configuration-error.js';
+import { type FilesRead, passOnFiles, readText, recordFiles } from './config/files.js';
 import { countOf, describeChange, Reloadable } from './config/reloadable.js';
 import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
 import { createConnections } from './http/connections.js';
 import { dropIdleConnections } from './http/fastify.js';
+import { operationFiles } from './http/mcp/operations.js';
 import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
-import { joinWorkers, type Listening, type RunningGateway, startWorkers } from './http/workers.js';
+import { type Listening, type RunningGateway, startWorkers } from './http/workers.js';
 import { createLogger } from './observability/logger.js';
-import { createMetrics, gaugeBreakers, gaugeOldSeals, type Metrics } from './observability/metrics.js';
+import { createMetrics, gaugeBreakers, gaugeEach, gaugeOldSeals, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnings, redisWarning } from './observability/warnings.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
@@ -50,7 +52,6 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();
-  const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry) : () => metrics.registry.metrics();
   const telemetry = telemetryOf(metrics, createWarnings(log));
   const tracing = config.traces
     ? (await import('./observability/open-telemetry.js')).startTracing(telemetry)
@@ -73,6 +74,12 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   });
   const { sessions, exports, upstream } = built.services;
   gaugeBreakers(metrics, upstream.openBreakers);
+  const credentials = {
+    name: 'gateway_credentials',
+    help: 'Credentials that the service has accepted, with a call in the last five minutes, by the outcome of the latest: accepted, or refused (401 or 403)',
+    label: 'latest',
+  };
+  gaugeEach(metrics, credentials, () => built.acceptedScopes.recent());
   gaugeOldSeals(metrics, { session: sessions.outdated, endpoint: exports.outdated });
   const demoKey = sandbox && demoKeyOf(sandbox);
   const connections = createConnections();
@@ -84,7 +91,6 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     schema,
     documents,
     metrics,
-    readMetrics,
     log,
     tracing,
     connections,
@@ -111,7 +117,13 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
       const { host, port, adminPort } = config;
       const address = await orCannotListen('HOST, PORT', host, port, app.listen({ host, port }));
       if (adminPort === undefined || cluster.isWorker) return { address, adminPort: undefined };
-      const starting = startAdminListener({ host, port: adminPort, readiness, metrics: readMetrics, log });
+      const starting = startAdminListener({
+        host,
+        port: adminPort,
+        readiness,
+        metrics: () => metrics.registry.metrics(),
+        log,
+      });
       admin = await orCannotListen('ADMIN_PORT', host, adminPort, starting);
       return { address, adminPort: admin.port };
     },
@@ -219,15 +231,25 @@ function demoTeams({ demo }: Sandbox) {
   return [{ name, keys: keys.map(hashOfKey), emails, admins: admins.map(listed) }];
 }
 
+/** Reads every file that the settings name, as each worker does. @throws ConfigurationError */
+function readAll(env: Record<string, string | undefined>): void {
+  const { teamsFile, persistedDocuments, mcp } = readConfig(env);
+  if (teamsFile !== undefined) readTeams(teamsFile);
+  if (persistedDocuments.file !== undefined) readManifest(persistedDocuments.file);
+  if (mcp.operations !== undefined) operationFiles(mcp.operations).forEach(readText);
+}
+
 /**
  * Builds the gateway from the environment, listens, and prints a greeting. A configuration error is printed in one line, and the process exits with
  * status 1.
+ * @param files in a worker: what the first process has read, so that all workers have the same.
  */
-export async function start(env: Record<string, string | undefined>): Promise<RunningGateway> {
+export async function start(env: Record<string, string | undefined>, files?: FilesRead): Promise<RunningGateway> {
   try {
+    if (files !== undefined) passOnFiles(files);
     const config = readConfig(env);
     if (config.workers > 1 && cluster.isPrimary) {
-      const workers = await startWorkers(config);
+      const workers = await startWorkers(config, () => recordFiles(() => readAll(env)));
       process.stdout.write(greeting(workers.listening, config, undefined));
       return workers;
     }
@@ -236,8 +258,8 @@ export async function start(env: Record<string, string | undefined>): Promise<Ru
     if (cluster.isPrimary) process.stdout.write(greeting(listening, config, gateway.sandbox));
     return gateway;
   } catch (error) {
-    const known = error instanceof ConfigurationError;
-    process.stderr.write(`${known ? error.message : (error as Error).stack}\n`);
+    if (error instanceof ConfigurationError) process.stderr.write(`${error.message}\n`);
+    else createLogger('fatal').fatal({ err: error }, 'The gateway cannot start');
     process.exit(1);
   }
 }

@@ -1,7 +1,9 @@
 import cluster from 'node:cluster';
+import { once } from 'node:events';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
-import type { RunningGateway, ToWorker } from './http/workers.js';
+import { inspect } from 'node:util';
+import type { FromWorker, RunningGateway, ToWorker } from './http/workers.js';
 
 /** How long closing may take after the notice, before the process exits anyway. */
 const longestClosingMs = 10_000;
@@ -11,6 +13,8 @@ const requestOnTheWayMs = 500;
 
 /** Undefined while the gateway starts. */
 let gateway: RunningGateway | undefined;
+/** In a worker, what the first process has read for it. */
+let files: Promise<[ToWorker]> | undefined;
 /** Whether a SIGHUP came while the gateway was starting. It may have read the old files by then. */
 let reloads = false;
 
@@ -18,8 +22,11 @@ let reloads = false;
 if (cluster.isWorker) {
   // A signal may go to all processes at once: the first one passes it on in its own time.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
+  // What is sent to a worker before it listens is lost: it asks.
+  files = once(process, 'message') as Promise<[ToWorker]>;
+  process.send?.('files' satisfies FromWorker);
   process.on('message', (message: ToWorker) => {
-    if (typeof message === 'object' && 'close' in message) void end('SIGTERM', message.close.noticeMs);
+    if (typeof message === 'object' && 'close' in message) void end('SIGTERM', message.close);
   });
   // There are no new connections, but one may have come a moment ago, and its request is on the way.
   process.once('disconnect', () => void end('SIGTERM', requestOnTheWayMs));
@@ -39,14 +46,17 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 // The last resort: these are bugs of the gateway. After an unhandled rejection the state of the process is known, after an uncaught exception it
 // is not.
-process.on('unhandledRejection', reason => report(reason, 'Unhandled promise rejection'));
+process.on('unhandledRejection', reason => report('error', reason, 'Unhandled promise rejection'));
 process.on('uncaughtException', error => {
-  report(error, 'Uncaught exception; the gateway closes');
+  report('error', error, 'Uncaught exception; the gateway closes');
   void end('SIGTERM', 0, 1);
 });
+// Node itself would write them as plain text into the log.
+process.removeAllListeners('warning').on('warning', warning => report('warn', warning, 'Warning of Node'));
 
 const { start } = await import('./app.js');
-gateway = await start(process.env);
+const [given] = (await files) ?? [];
+gateway = await start(process.env, typeof given === 'object' && 'files' in given ? given.files : undefined);
 if (reloads) gateway.reload();
 
 /** Closes the gateway after the notice and its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */
@@ -65,7 +75,11 @@ async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<vo
   process.exit(status);
 }
 
-function report(error: unknown, message: string): void {
-  if (gateway === undefined) process.stderr.write(`${message}: ${(error as Error | null)?.stack ?? error}\n`);
-  else gateway.log.error({ err: error }, message);
+/** Logs it as one line of JSON, also before there is a logger. */
+function report(level: 'error' | 'warn', error: unknown, message: string): void {
+  if (gateway !== undefined) gateway.log[level]({ err: error }, message);
+  else
+    process.stderr.write(
+      `${JSON.stringify({ level: level === 'warn' ? 40 : 50, time: Date.now(), msg: `${message}: ${inspect(error)}` })}\n`,
+    );
 }

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
@@ -22,13 +23,14 @@ import { createRequestLimits } from './http/limits/request-limits.js';
 import { createTurns } from './http/limits/turns.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
-import type { Readiness } from './http/monitoring/admin-listener.js';
+import { type Readiness, withReadiness } from './http/monitoring/readiness.js';
 import { isMonitoring, monitoringPaths, registerMonitoring } from './http/monitoring/routes.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
 import { registerWebSafety } from './http/web-safety.js';
-import { cacheBytes } from './lib/heap.js';
+import { joinWorkers } from './http/workers.js';
+import { cacheBytes, memoryLimit } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
 import type { Metrics } from './observability/metrics.js';
@@ -53,8 +55,6 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   /** The trusted documents; empty without a manifest. */
   readonly documents: Reloadable<Manifest>;
   readonly metrics: Metrics;
-  /** The metrics of the gateway, with those of its other workers, in the format of Prometheus. */
-  readonly readMetrics: () => Promise<string>;
   readonly log: Logger;
   readonly tracing: Tracing | undefined;
   readonly connections: Connections;
@@ -175,17 +175,12 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   await registerWebSafety(app, config.corsOrigins, () => isRefusing);
   requestLimits.refuseIn(app);
   const readiness = (): Readiness => {
-    if (isClosing()) return { isReady: false, status: 'closing' };
     const isOverloaded = loadShedding.reason() !== undefined;
-    return { isReady: !isOverloaded, status: isOverloaded ? 'overloaded' : 'ready' };
+    return { status: isClosing() ? 'closing' : isOverloaded ? 'overloaded' : 'ready', silentMs: 0 };
   };
-  metrics.gauge(
-    'gateway_ready',
-    'Whether the gateway accepts new requests: 1 or 0. With several workers, whether all of them do',
-    () => (readiness().isReady ? 1 : 0),
-    'min',
-  );
-  registerMonitoring(app, { readiness, readMetrics: config.adminPort === undefined ? deps.readMetrics : undefined });
+  const readOwn = async () => withReadiness(await metrics.registry.metrics(), readiness());
+  const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry, readiness, readOwn) : readOwn;
+  registerMonitoring(app, { readiness, readMetrics: config.adminPort === undefined ? readMetrics : undefined });
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
     registerGraphiql(app, {
@@ -252,6 +247,12 @@ function gaugeLoad(
   loadShedding: LoadShedding,
   concurrency: ConcurrencyLimit,
 ): void {
+  metrics.gauge(
+    'gateway_memory_ratio',
+    'Resident memory as a share of what the process takes with a full heap; of several workers, the largest',
+    () => process.memoryUsage.rss() / memoryLimit,
+    'max',
+  );
   metrics.gauge(
     'gateway_held_bytes',
     'Bytes of records that running operations have read, of responses that clients have not received yet, and of request bodies',

@@ -128,6 +128,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     purges,
     teams,
   };
+  const judging = setInterval(() => judgeRefusals(telemetry, acceptedScopes.recent()), judgeEveryMs).unref();
   // The first request should already see what the fleet has cached.
   if (redis !== undefined) await firstContact(redis);
   await purges.refresh();
@@ -137,6 +138,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     generations,
     acceptedScopes,
     async close() {
+      clearInterval(judging);
       await exports.idle();
       await polling.close();
       await upstream.close();
@@ -144,4 +146,19 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
       redis?.disconnect();
     },
   };
+}
+
+const credentialsRefused =
+  'the service refuses (401 or 403) nearly all that it accepted before; requests that need it fail. Check the contract with the service, and by what it knows the gateway: its certificate and its address';
+
+/** How often the gateway judges whether the service still accepts credentials, in milliseconds. */
+const judgeEveryMs = 10_000;
+
+/**
+ * Warns where the service refuses nearly all credentials that it accepted before, as the alert `CredentialsRefused` does: then the cause is no client's, but
+ * common to all, such as a contract that has ended.
+ */
+function judgeRefusals(telemetry: Telemetry, { accepted, refused }: ReturnType<AcceptedScopes['recent']>): void {
+  if (refused < 3 || refused <= 9 * accepted) telemetry.works('Credentials');
+  else telemetry.warn('Credentials', credentialsRefused);
 }

@@ -47,7 +47,7 @@ test('probes are answered while the event loop of the gateway is busy, and say s
   const admin = await startWithAdmin({
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(busyAtSignal)}`,
   });
-  await until(async () => (await ask(`${admin}/metrics`)).text.includes('gateway_operations_limit'));
+  await until(async () => /^gateway_ready 1$/m.test((await ask(`${admin}/metrics`)).text));
   running?.signal('SIGUSR2');
   let slowest = 0;
   const probe = async (path: string) => {
@@ -59,8 +59,10 @@ test('probes are answered while the event loop of the gateway is busy, and say s
   expect((await probe('/healthz')).status).toBe(200);
   const { text } = await probe('/metrics');
   expect(text).toMatch(/^gateway_operations_limit 256$/m);
+  expect(text.match(/^gateway_ready .*$/gm)).toEqual(['gateway_ready 0']);
   expect(Number(/^gateway_silent_seconds (.*)$/m.exec(text)?.[1])).toBeGreaterThan(1.5);
   await until(async () => (await probe('/readyz')).status === 200);
+  expect((await probe('/metrics')).text).toMatch(/^gateway_ready 1$/m);
   expect(slowest).toBeLessThan(1_000);
 });
 

@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { AggregatorRegistry } from 'prom-client';
 import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
 import type { Scope } from '../src/auth/credentials.js';
 import { Reloadable } from '../src/config/reloadable.js';
+import { createMetrics } from '../src/observability/metrics.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { createOperationNames } from '../src/observability/operation-names.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -45,6 +47,35 @@ test('the metrics say that the gateway is ready, and which version it is', async
   expect(await counted(gateway.url, 'gateway_ready')).toBe(1);
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
   expect(await counted(gateway.url, 'gateway_build_info', { version, node: process.version })).toBe(1);
+});
+
+test('the metrics of several workers show the slowest of them, and not their mean', async () => {
+  const workers = [createMetrics(), createMetrics()].map(async ({ registry }, index) => {
+    const metrics = await registry.getMetricsAsJSON();
+    const values = metrics.filter(({ name }) => /^nodejs_eventloop_lag_/.test(name));
+    for (const metric of values) for (const each of metric.values) each.value = index === 0 ? 0.01 : 0.5;
+    return metrics;
+  });
+  const merged = await AggregatorRegistry.aggregate(await Promise.all(workers)).metrics();
+  const valueIn = (name: string) => new RegExp(`^${name} (.*)$`, 'm').exec(merged)?.[1];
+  expect(['p50', 'p99', 'max', 'mean'].map(kind => valueIn(`nodejs_eventloop_lag_${kind}_seconds`))).toEqual(
+    Array(4).fill('0.5'),
+  );
+});
+
+test('credentials that the service accepted are counted by the outcome of their latest call, and others are not', async () => {
+  const accepted = new AcceptedScopes();
+  const scopes = ['a', 'b', 'c'] as Scope[];
+  for (const scope of scopes) accepted.countCall(scope, false);
+  for (const scope of ['a', 'made up'] as Scope[]) accepted.countCall(scope, true);
+  expect(accepted.recent()).toEqual({ accepted: 2, refused: 1 });
+  expect(accepted.has('made up' as Scope)).toBe(false);
+  // A cached response says nothing about what the service accepts now.
+  accepted.add('a' as Scope);
+  accepted.countCall('b' as Scope, true);
+  expect(accepted.recent()).toEqual({ accepted: 1, refused: 2 });
+  accepted.countCall('a' as Scope, false);
+  expect(accepted.recent()).toEqual({ accepted: 2, refused: 1 });
 });
 
 test('reads are counted by endpoint family and source', async () => {

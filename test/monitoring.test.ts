@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { createReceiver } from '../src/receiver/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { follow } from './support/guide.js';
+import { buildProgram, type Running } from './support/program.js';
 import { type Prometheus, startPrometheus } from './support/prometheus.js';
 import { type RedisServer, startRedis } from './support/redis.js';
 import { overSse } from './support/streams.js';
@@ -35,7 +36,8 @@ const expressions = [...dashboardQueries, ...rules.map(({ expr }) => expr)];
 
 let redis: RedisServer;
 let gateway: TestGateway;
-/** What a gateway exposes that has answered nothing yet. */
+let workers: Running;
+/** What gateways expose that have answered nothing yet. */
 let metrics = '';
 let prometheus: Prometheus;
 beforeAll(async () => {
@@ -44,11 +46,20 @@ beforeAll(async () => {
     redisUrl: redis.url,
     env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', RESPONSE_CACHE: 'true' },
   });
-  metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-  prometheus = await startPrometheus(gateway.url);
+  const program = await buildProgram();
+  workers = await program.start({
+    WORKERS: '2',
+    REDIS_URL: redis.url,
+    SESSION_SECRET: 'a secret of the workers with 32 characters',
+    UPSTREAM_BASE_URL: gateway.sandbox?.origin ?? '',
+  });
+  const texts = [gateway.url, workers.url].map(async url => (await fetch(`${url}/metrics`)).text());
+  metrics = (await Promise.all(texts)).join('');
+  prometheus = await startPrometheus(gateway.url, workers.url);
 });
 afterAll(async () => {
   await prometheus.stop();
+  await workers.stop();
   await gateway.close();
   await redis.stop();
 });

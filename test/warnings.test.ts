@@ -382,6 +382,44 @@ test.each([
   ]);
 });
 
+test.each([401, 403])(
+  'a service that refuses all credentials that it accepted, with %d, is one warning',
+  async status => {
+    const page = { meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10 }, data: [] };
+    const code = status === 401 ? 'UNAUTHORISED' : 'FORBIDDEN';
+    let refuses = (key: unknown): boolean => key === 'made up';
+    const service = await startStubService(({ headers }, response) =>
+      refuses(headers['x-api-key']) ? reply(response, status, { errorCode: code }) : reply(response, 200, page),
+    );
+    cleanups.push(() => service.close());
+    const gateway = await started({ UPSTREAM_BASE_URL: service.origin, LOG_LEVEL: 'info' });
+    let first = 0;
+    const askAll = async () => {
+      first = (first % 100) + 1;
+      for (const key of ['a', 'b', 'c', 'd', 'made up']) {
+        await ask(`${gateway.url}/graphql`, `{ events(first: ${first}) { totalCount } }`, {}, { 'x-api-key': key });
+      }
+    };
+    const latest = (outcome: string) => counted(gateway.url, 'gateway_credentials', { latest: outcome });
+    await askAll();
+    refuses = key => key === 'made up' || key === 'a';
+    await askAll();
+    expect([await latest('accepted'), await latest('refused')]).toEqual([3, 1]);
+    expect(gateway.warnings()).toEqual([]);
+    refuses = () => true;
+    await askAll();
+    expect([await latest('accepted'), await latest('refused')]).toEqual([0, 4]);
+    await until(() => gateway.warnings().length > 0, 30_000);
+    expect(gateway.warnings()).toEqual([
+      'Credentials: the service refuses (401 or 403) nearly all that it accepted before; requests that need it fail. Check the contract with the service, and by what it knows the gateway: its certificate and its address',
+    ]);
+    refuses = () => false;
+    await askAll();
+    await until(() => gateway.recoveries().includes('Credentials: back to normal'), 60_000);
+  },
+  120_000,
+);
+
 test('warns once of requests that are refused because there are too many', async () => {
   const service = await startStubService(() => {});
   cleanups.push(() => service.close());

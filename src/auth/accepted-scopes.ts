@@ -3,20 +3,46 @@ import { atMost } from '../lib/lru-bounds.js';
 import type { Scope } from './credentials.js';
 
 const mostScopes = 10_000;
+/** How long a call says something about whether the service accepts a credential, in milliseconds. */
+const recentMs = 5 * 60_000;
+
+/** The latest call of a scope that was answered. */
+interface LatestCall {
+  /** In milliseconds of `performance.now()`. */
+  at: number;
+  isRefused: boolean;
+}
 
 /**
  * The scopes under which the service has answered, the most recent 10,000. Anyone can make up a credential, and so a scope: what is shared out among
  * scopes, or kept for each of them, asks here first.
  */
 export class AcceptedScopes {
-  readonly #scopes = new LRUCache<Scope, true>(atMost(mostScopes));
+  readonly #scopes = new LRUCache<Scope, LatestCall>(atMost(mostScopes));
 
   /** The service has answered under this scope. */
   add(scope: Scope): void {
-    if (!this.has(scope)) this.#scopes.set(scope, true);
+    if (!this.has(scope)) this.#scopes.set(scope, { at: Number.NEGATIVE_INFINITY, isRefused: false });
   }
 
   has(scope: Scope): boolean {
-    return this.#scopes.get(scope) === true;
+    return this.#scopes.get(scope) !== undefined;
+  }
+
+  /** The service answered a call. @param isRefused with 401 or 403. It counts for nothing where the scope was never accepted. */
+  countCall(scope: Scope, isRefused: boolean): void {
+    if (!isRefused) this.add(scope);
+    const latest = this.#scopes.get(scope);
+    if (latest === undefined) return;
+    latest.at = performance.now();
+    latest.isRefused = isRefused;
+  }
+
+  /** How many scopes had a call in the last five minutes, by whether their latest call was refused. */
+  recent(): Readonly<Record<'accepted' | 'refused', number>> {
+    const earliest = performance.now() - recentMs;
+    const calls = [...this.#scopes.values()].filter(({ at }) => at >= earliest);
+    const refused = calls.filter(({ isRefused }) => isRefused).length;
+    return { accepted: calls.length - refused, refused };
   }
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { ConfigurationError, closestName, faultsIn, reasonOf } from './configuration-error.js';
+import { readText } from './files.js';
 import { Secret } from './secret.js';
 
 const blankIsAbsent = (value: unknown) => (typeof value === 'string' && value.trim() === '' ? undefined : value);
@@ -172,7 +172,7 @@ function readSecretFiles(env: Environment): { readonly values: Environment; read
       continue;
     }
     try {
-      const value = readFileSync(file, 'utf8');
+      const value = readText(file);
       if (blankIsAbsent(value) === undefined) faults.push(`${fileNameOf(name)}: ${file} is empty`);
       else values[name] = value;
     } catch (error) {
@@ -239,81 +239,13 @@ function disagreements(env: Environment): string[] {
 }
 
 /** The typed configuration. Names and defaults of the variables are in the table in docs/configuration.md. */
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  /** The service's three addresses, without a slash at the end. Where `base` is undefined, the sandbox runs. */
-  readonly upstream: {
-    readonly base: string | undefined;
-    readonly api: string | undefined;
-    readonly dev: string | undefined;
-    readonly timeoutMs: number;
-    readonly connections: number;
-    readonly connectionMaxAgeMs: number;
-  };
-  /** One address, or the nodes of a Cluster. */
-  readonly redis: readonly Secret[] | undefined;
-  /** The first one seals cookies and derives scopes; all of them open cookies. Never empty. */
-  readonly sessionSecrets: readonly [Secret, ...Secret[]];
-  /** Whether `SESSION_SECRET` is set. If not, its value is random, and nothing sealed or signed outlives the process. */
-  readonly isSecretSet: boolean;
-  readonly eventsSearchParam: string | undefined;
-  readonly keywordSuggestionPath: string | undefined;
-  readonly teamsFile: string | undefined;
-  /** The folder of the export registry where there is no Redis. */
-  readonly dataDir: string;
-  /** The port of the listener for probes and metrics. Undefined: the port for clients serves them. */
-  readonly adminPort: number | undefined;
-  /** Processes behind one port. */
-  readonly workers: number;
-  /** The folder of a built front end, served from `/`. */
-  readonly staticDir: string | undefined;
-  /** The operations that agents can call as tools at `/mcp`. */
-  readonly mcp: {
-    /** The folder of the operations. Undefined: only where the sandbox runs. */
-    readonly operations: string | undefined;
-    readonly allowMutations: boolean;
-  };
-  readonly exports: {
-    /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */
-    readonly allowPrivateAddresses: boolean | undefined;
-    readonly httpsOnly: boolean;
-  };
-  readonly logLevel: (typeof logLevels)[number];
-  /** Whether traces are exported. OpenTelemetry reads its own variables for where and how. */
-  readonly traces: boolean;
-  readonly trustProxy: boolean | readonly string[];
-  /** The time between two polls of one resource, in milliseconds. */
-  readonly pollIntervalMs: number;
-  /** Origins, besides the gateway's own, whose pages may send cookies and open WebSockets. */
-  readonly corsOrigins: readonly string[];
-  /** Whether the header `x-explain: 1` is honored; undefined: only where the sandbox runs. */
-  readonly explain: boolean | undefined;
-  /** Whether whole responses are cached. */
-  readonly responseCache: boolean;
-  /** What executes queries: the compiled executor, or graphql-js. */
-  readonly executor: 'plan' | 'graphql-js';
-  /** Whether clients may introspect the schema. */
-  readonly introspection: boolean;
-  /** The most events that one `eventStatistics` reads. */
-  readonly eventStatisticsLimit: number;
-  /** The largest number of upstream calls that one operation may cause. */
-  readonly queryCallLimit: number;
-  /** Requests a minute; 0 means no limit. */
-  readonly rateLimits: { readonly perCredential: number; readonly perAddress: number };
-  /** Above these, new requests are refused. */
-  readonly loadShedding: { readonly requestsInFlight: number; readonly eventLoopDelayMs: number };
-  /** How long the gateway still serves after SIGTERM while it is no longer ready, in milliseconds. */
-  readonly shutdownNoticeMs: number;
-  /** The manifest of trusted documents, and whether other documents may run. */
-  readonly persistedDocuments: { readonly file: string | undefined; readonly mode: (typeof trustModes)[number] };
-}
+export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /**
  * The configuration that an environment and the files of its secrets describe.
  * @throws ConfigurationError that names every wrong variable, not only the first.
  */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Environment) {
   const files = readSecretFiles(env);
   const given = Object.keys(environment.shape).map(name => [name, files.values[name] ?? env[name]]);
   const result = environment.safeParse(Object.fromEntries(given));
@@ -329,9 +261,11 @@ export function readConfig(env: Environment): Config {
   const values = result.data;
   const isProduction = values.NODE_ENV === 'production';
   const [first = new Secret(randomBytes(32).toString('base64url')), ...rest] = values.SESSION_SECRET ?? [];
+  const sessionSecrets: readonly [Secret, ...Secret[]] = [first, ...rest];
   return {
     host: values.HOST,
     port: values.PORT,
+    /** The service's three addresses, without a slash at the end. Where `base` is undefined, the sandbox runs. */
     upstream: {
       base: values.UPSTREAM_BASE_URL,
       api: values.UPSTREAM_API_URL,
@@ -340,36 +274,50 @@ export function readConfig(env: Environment): Config {
       connections: values.UPSTREAM_CONNECTIONS,
       connectionMaxAgeMs: values.UPSTREAM_CONNECTION_MAX_AGE_MS,
     },
+    /** One address, or the nodes of a Cluster. */
     redis: values.REDIS_URL,
-    sessionSecrets: [first, ...rest],
+    /** The first one seals cookies and derives scopes; all of them open cookies. */
+    sessionSecrets,
+    /** Whether `SESSION_SECRET` is set. If not, its value is random, and nothing sealed or signed outlives the process. */
     isSecretSet: values.SESSION_SECRET !== undefined,
     eventsSearchParam: values.EVENTS_SEARCH_PARAM,
     keywordSuggestionPath: values.KEYWORD_SUGGESTION_PATH,
     teamsFile: values.TEAMS_FILE,
+    /** The folder of the export registry where there is no Redis. */
     dataDir: values.DATA_DIR,
+    /** The folder of a built front end, served from `/`. */
     staticDir: values.STATIC_DIR,
+    /** The folder of the operations that agents can call as tools at `/mcp`. Undefined: only where the sandbox runs. */
     mcp: { operations: values.MCP_OPERATIONS, allowMutations: values.MCP_ALLOW_MUTATIONS },
     exports: {
+      /** Undefined: only where the sandbox runs. Never undefined in production, because anyone knows the sandbox's key. */
       allowPrivateAddresses: values.EXPORT_ALLOW_PRIVATE_ADDRESSES ?? (isProduction ? false : undefined),
       httpsOnly: isProduction,
     },
     logLevel: values.LOG_LEVEL,
+    /** Whether traces are exported. OpenTelemetry reads its own variables for where and how. */
     traces: isTraced(env),
     trustProxy: values.TRUST_PROXY,
     pollIntervalMs:
       values.POLL_INTERVAL_MS ?? (values.UPSTREAM_BASE_URL === undefined ? pollMs.sandbox : pollMs.service),
+    /** Origins, besides the gateway's own, whose pages may send cookies and open WebSockets. */
     corsOrigins: values.CORS_ORIGINS,
+    /** Whether the header `x-explain: 1` is honored; undefined: only where the sandbox runs. */
     explain: values.EXPLAIN,
     responseCache: values.RESPONSE_CACHE,
     executor: values.GRAPHQL_EXECUTOR,
     introspection: values.INTROSPECTION,
     eventStatisticsLimit: values.EVENT_STATISTICS_LIMIT,
     queryCallLimit: values.QUERY_CALL_LIMIT,
+    /** Requests a minute; 0 means no limit. */
     rateLimits: { perCredential: values.RATE_LIMIT_PER_CREDENTIAL, perAddress: values.RATE_LIMIT_PER_ADDRESS },
     loadShedding: { requestsInFlight: values.MAX_REQUESTS_IN_FLIGHT, eventLoopDelayMs: values.MAX_EVENT_LOOP_DELAY_MS },
+    /** The port of the listener for probes and metrics. Undefined: the port for clients serves them. */
     adminPort: values.ADMIN_PORT,
     workers: values.WORKERS,
+    /** How long the gateway still serves after SIGTERM while it is no longer ready. */
     shutdownNoticeMs: values.SHUTDOWN_NOTICE_MS,
+    /** The manifest of trusted documents, and whether other documents may run. */
     persistedDocuments: { file: values.PERSISTED_DOCUMENTS, mode: values.PERSISTED_DOCUMENTS_MODE },
   };
 }

@@ -14,6 +14,9 @@ const firstProcessBytes = 128 * mebibyte;
 /** The most that V8 lets the heap of this process grow to, in bytes. The bounds of what a gateway holds are shares of it. */
 export const heapLimit = getHeapStatistics().heap_size_limit;
 
+/** What this process takes with a full heap, in bytes. A container or machine has that much for it. */
+export const memoryLimit = programBytes + heapLimit / heapPart;
+
 /** The most for one of the caches of this process, in bytes. */
 export const cacheBytes = Math.min(heapLimit / 16, 32 * mebibyte);
 

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 import type { Config } from '../config/config.js';
 import { loggedPathOf } from '../lib/path.js';
@@ -5,9 +6,13 @@ import { loggedPathOf } from '../lib/path.js';
 /** In bytes. More than this is dropped while it cannot be written. */
 const mostUnwritten = 1024 * 1024;
 
+/** Where a worker logs: the standard error of the first process. Its own is read by the first process, which logs whatever others write there. */
+export const workerLogDescriptor = 4;
+
 /** The standard error. A full disk must not end the gateway: what cannot be written is lost. */
 function standardError(): DestinationStream {
-  const stream = destination({ dest: 2, sync: true, maxLength: mostUnwritten });
+  const dest = cluster.isWorker ? workerLogDescriptor : 2;
+  const stream = destination({ dest, sync: true, maxLength: mostUnwritten });
   stream.on('error', () => {});
   return stream;
 }

@@ -6,11 +6,8 @@ import { version } from './version.js';
 export interface Metrics {
   readonly registry: Registry;
   readonly telemetry: Omit<Telemetry, 'warn' | 'works' | 'redisWorks'>;
-  /**
-   * Adds a gauge whose value is read at each scrape.
-   * @param aggregator makes one value of those of several workers: their sum, or the least.
-   */
-  gauge(name: string, help: string, read: () => number, aggregator?: 'sum' | 'min'): void;
+  /** Adds a gauge whose value is read at each scrape. @param aggregator makes one value of those of several workers */
+  gauge(name: string, help: string, read: () => number, aggregator?: 'sum' | 'max'): void;
 }
 
 /** Creates the metrics of one gateway, with the metrics of its Node process. */
@@ -18,6 +15,10 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  for (const metric of registry.getMetricsAsArray()) {
+    // The delays of the event loop. An average of several workers would hide one that is blocked.
+    if (metric.aggregator === 'average') metric.aggregator = 'max';
+  }
   new Gauge({
     name: 'gateway_build_info',
     help: 'Always 1; the labels have the versions of the gateway and of Node',
@@ -26,101 +27,89 @@ export function createMetrics(): Metrics {
     aggregator: 'first',
     registers,
   }).set({ version, node: process.version }, 1);
-  const requests = new Counter({
-    name: 'gateway_requests_total',
-    help: 'Operations, by transport, name and outcome: ok, the code of the first error, OVERLOADED for a refusal with 503, or ABANDONED',
-    labelNames: ['transport', 'operation', 'outcome'],
-    registers,
-  });
-  const untrustedDocuments = new Counter({
-    name: 'gateway_untrusted_documents_total',
-    help: 'Operations that PERSISTED_DOCUMENTS_MODE=only would have refused, counted in mode log',
-    registers,
-  });
-  const requestTimes = new Histogram({
-    name: 'gateway_request_seconds',
-    help: 'Duration of queries and mutations, by name',
-    labelNames: ['operation'],
-    buckets: [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10],
-    registers,
-  });
-  const clientRequests = new Counter({
-    name: 'gateway_client_requests_total',
-    help: 'Operations, by the name and version of the client: other where they are not known, none where it has no name',
-    labelNames: ['client'],
-    registers,
-  });
-  const calls = new Histogram({
-    name: 'gateway_upstream_call_seconds',
-    help: 'Duration of calls to the service, by endpoint family, outcome and status',
-    labelNames: ['family', 'outcome', 'status'],
-    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  });
-  const lookups = new Counter({
-    name: 'gateway_lookups_total',
-    help: 'Reads, by endpoint family and source: memory, redis, flight (a read that was already running) or network',
-    labelNames: ['family', 'source'],
-    registers,
-  });
-  const cachedResponses = new Counter({
-    name: 'gateway_kept_answers_total',
-    help: 'Requests that were answered from the response cache, by tier: memory, redis, or flight (the response to an equal request that was already running)',
-    labelNames: ['tier'],
-    registers,
-  });
-  const drift = new Counter({
-    name: 'gateway_upstream_drift_total',
-    help: 'Fields, records and whole responses (by family) that differ from the specification of the service',
-    labelNames: ['field'],
-    registers,
-  });
-  const redisFaults = new Counter({
-    name: 'gateway_redis_faults_total',
-    help: 'Redis commands that failed, or were not sent because Redis is unavailable',
-    labelNames: ['command'],
-    registers,
-  });
-  const rateLimitUnenforced = new Counter({
-    name: 'gateway_rate_limit_unenforced_total',
-    help: 'Requests that only this process counted for a rate limit, because Redis is unavailable',
-    registers,
-  });
-  const malformed = new Counter({
-    name: 'gateway_redis_malformed_total',
-    help: 'Messages and values in Redis, and teams in DATA_DIR, that were ignored because their signature or format is invalid',
-    labelNames: ['what'],
-    registers,
-  });
-  const shed = new Counter({
-    name: 'gateway_shed_total',
-    help: 'What was refused with 503, because the gateway has too much to do: requests, operations and fields, by reason',
-    labelNames: ['reason'],
-    registers,
-  });
-  const pollers = new Gauge({
-    name: 'gateway_live_pollers',
-    help: 'Pollers in this process that read from the service for subscriptions',
-    registers,
-  });
-  const pollerChanges = new Counter({
-    name: 'gateway_live_lease_changes_total',
-    help: 'How often this process began to poll for a topic, lost that to another process, or gave it up',
-    labelNames: ['change'],
-    registers,
-  });
-  const listeners = new Gauge({
-    name: 'gateway_live_listeners',
-    help: 'Running subscriptions, by transport',
-    labelNames: ['transport'],
-    registers,
-  });
-  const exports = new Counter({
-    name: 'gateway_exports_total',
-    help: 'Finished exports, by outcome; UNKNOWN: it could not be recorded',
-    labelNames: ['outcome'],
-    registers,
-  });
+  const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
+    new Gauge({ name, help, labelNames, registers });
+  const histogram = <T extends string>(name: string, help: string, buckets: number[], ...labelNames: T[]) =>
+    new Histogram({ name, help, buckets, labelNames, registers });
+  const requests = counter(
+    'gateway_requests_total',
+    'Operations, by transport, name and outcome: ok, the code of the first error, OVERLOADED for a refusal with 503, or ABANDONED',
+    'transport',
+    'operation',
+    'outcome',
+  );
+  const untrustedDocuments = counter(
+    'gateway_untrusted_documents_total',
+    'Operations that PERSISTED_DOCUMENTS_MODE=only would have refused, counted in mode log',
+  );
+  const requestTimes = histogram(
+    'gateway_request_seconds',
+    'Duration of queries and mutations, by name',
+    [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10],
+    'operation',
+  );
+  const clientRequests = counter(
+    'gateway_client_requests_total',
+    'Operations, by the name and version of the client: other where they are not known, none where it has no name',
+    'client',
+  );
+  const calls = histogram(
+    'gateway_upstream_call_seconds',
+    'Duration of calls to the service, by endpoint family, outcome and status',
+    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    'family',
+    'outcome',
+    'status',
+  );
+  const lookups = counter(
+    'gateway_lookups_total',
+    'Reads, by endpoint family and source: memory, redis, flight (a read that was already running) or network',
+    'family',
+    'source',
+  );
+  const cachedResponses = counter(
+    'gateway_kept_answers_total',
+    'Requests that were answered from the response cache, by tier: memory, redis, or flight (the response to an equal request that was already running)',
+    'tier',
+  );
+  const drift = counter(
+    'gateway_upstream_drift_total',
+    'Fields, records and whole responses (by family) that differ from the specification of the service',
+    'field',
+  );
+  const redisFaults = counter(
+    'gateway_redis_faults_total',
+    'Redis commands that failed, or were not sent because Redis is unavailable',
+    'command',
+  );
+  const rateLimitUnenforced = counter(
+    'gateway_rate_limit_unenforced_total',
+    'Requests that only this process counted for a rate limit, because Redis is unavailable',
+  );
+  const malformed = counter(
+    'gateway_redis_malformed_total',
+    'Messages and values in Redis, and teams in DATA_DIR, that were ignored because their signature or format is invalid',
+    'what',
+  );
+  const shed = counter(
+    'gateway_shed_total',
+    'What was refused with 503, because the gateway has too much to do: requests, operations and fields, by reason',
+    'reason',
+  );
+  const pollers = gauge('gateway_live_pollers', 'Pollers in this process that read from the service for subscriptions');
+  const pollerChanges = counter(
+    'gateway_live_lease_changes_total',
+    'How often this process began to poll for a topic, lost that to another process, or gave it up',
+    'change',
+  );
+  const listeners = gauge('gateway_live_listeners', 'Running subscriptions, by transport', 'transport');
+  const exports = counter(
+    'gateway_exports_total',
+    'Finished exports, by outcome; UNKNOWN: it could not be recorded',
+    'outcome',
+  );
   // A rate does not see the step from no count to the first one.
   for (const tier of ['memory', 'redis', 'flight'] as const) cachedResponses.inc({ tier }, 0);
   for (const what of malformedKinds) malformed.inc({ what }, 0);
@@ -191,6 +180,38 @@ export function gaugeBreakers({ registry }: Metrics, openBreakers: () => Iterabl
       for (const { family, credentials } of openBreakers()) this.set({ family }, credentials);
     },
   });
+}
+
+/** Adds a gauge with one label, read at each scrape. Of several workers it shows the largest: a credential, for example, may use several of them. */
+export function gaugeEach(
+  { registry }: Pick<Metrics, 'registry'>,
+  { name, help, label }: { readonly name: string; readonly help: string; readonly label: string },
+  read: () => Readonly<Record<string, number>>,
+): void {
+  new Gauge<string>({
+    name,
+    help,
+    labelNames: [label],
+    aggregator: 'max',
+    registers: [registry],
+    collect() {
+      for (const [value, count] of Object.entries(read())) this.set({ [label]: value }, count);
+    },
+  });
+}
+
+/** The metrics of the first process of several workers. @param states how many workers are in each state; called at each scrape. */
+export function createWorkerMetrics(states: () => Readonly<Record<string, number>>) {
+  const registry = new Registry();
+  const registers = [registry];
+  const help =
+    'Start time of the first process since unix epoch in seconds. Counters continue when a worker is replaced';
+  const started = Math.round(Date.now() / 1_000 - process.uptime());
+  new Gauge({ name: 'process_start_time_seconds', help, registers }).set(started);
+  const workers = 'Workers, by state: serving, busy (not heard of for two seconds), starting, closing, or missing';
+  gaugeEach({ registry }, { name: 'gateway_workers', help: workers, label: 'state' }, states);
+  const ended = 'Workers that ended without being told to close';
+  return { registry, exits: new Counter({ name: 'gateway_worker_exits_total', help: ended, registers }) };
 }
 
 /** The open circuit breakers of an endpoint family. */

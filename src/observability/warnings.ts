@@ -8,9 +8,9 @@ const maxCauses = 100;
 /** How long nothing of a subject may fail before the log says that it recovered. */
 const steadyMs = 10_000;
 
-/** Something outside the gateway that fails. */
+/** Something outside the gateway that fails. All times are in milliseconds of `performance.now()`. */
 interface Subject {
-  /** When each of its parts failed last, in milliseconds of `performance.now()`. A part that worked since is not here. */
+  /** When each of its parts failed last. A part that worked since is not here. */
   readonly failing: Map<string, number>;
   readonly since: number;
   failures: number;
@@ -20,43 +20,43 @@ interface Subject {
 
 /**
  * Logs what fails outside the gateway. The same line is written at most once a minute, with the number of failures since the last one (`times`), and
- * only while its cause still fails.
- * When nothing has failed for a while, the recovery is logged once. All times are monotonic.
+ * only while its cause still fails. When nothing has failed for a while, the recovery is logged once.
  */
 export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemetry, 'warn' | 'works'> {
   const subjects = new Map<string, Subject>();
-  /** The lines of the log, how often each was suppressed since, and when its cause failed last. */
-  const written = new LRUCache<string, { times: number; failedAt: number; isMinuteOver: boolean }>({ max: maxCauses });
+  /** The lines of the log: how often each was not written, whether it may be written again, and when its cause failed last. */
+  const lines = new LRUCache<string, { times: number; isQuiet: boolean; failedAt: number }>({ max: maxCauses });
 
   function write(name: string, subject: Subject, line: string, times: number): void {
-    const since = { times: 0, failedAt: performance.now(), isMinuteOver: false };
+    const since = { times: 0, isQuiet: true, failedAt: performance.now() };
+    lines.set(line, since);
+    subject.isInLog = true;
+    log.warn({ times }, line);
     const endMinute = () => {
-      since.isMinuteOver = true;
+      since.isQuiet = false;
       // After a recovery the subject is another object.
       const stillFails = subjects.get(name) === subject && subject.recovery === undefined;
       const isRecent = performance.now() - since.failedAt <= steadyMs;
       if (since.times > 0 && stillFails && isRecent) write(name, subject, line, since.times);
     };
     setTimeout(endMinute, quietMs).unref();
-    written.set(line, since);
-    subject.isInLog = true;
-    log.warn({ times }, line);
   }
 
   return {
     warn(name, words, part = '') {
       const now = performance.now();
-      const subject = subjects.get(name) ?? newSubject(now);
+      const started = { failing: new Map(), since: now, failures: 0, isInLog: false, recovery: undefined };
+      const subject = subjects.get(name) ?? started;
       subjects.set(name, subject);
       subject.failures += 1;
       subject.failing.set(part, now);
       clearTimeout(subject.recovery);
       subject.recovery = undefined;
       const line = `${name}: ${words}`;
-      const same = written.get(line) ?? { times: 0, failedAt: now, isMinuteOver: true };
-      same.times += 1;
-      same.failedAt = now;
-      if (same.isMinuteOver) write(name, subject, line, same.times);
+      const known = lines.get(line) ?? { times: 0, isQuiet: false, failedAt: now };
+      known.times += 1;
+      known.failedAt = now;
+      if (!known.isQuiet) write(name, subject, line, known.times);
     },
 
     works(name, part = '', afterMs = steadyMs) {
@@ -77,14 +77,6 @@ export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemet
     },
   };
 }
-
-const newSubject = (since: number): Subject => ({
-  failing: new Map(),
-  since,
-  failures: 0,
-  isInLog: false,
-  recovery: undefined,
-});
 
 /** The message of ioredis where Redis took longer than `commandTimeout`. */
 const timedOut = 'Command timed out';

@@ -14,14 +14,14 @@ export interface Prometheus {
   stop(): Promise<void>;
 }
 
-/** A Prometheus with the rules that scrapes this gateway every half second. */
-export async function startPrometheus(url: string): Promise<Prometheus> {
+/** A Prometheus with the rules that scrapes these gateways every half second. */
+export async function startPrometheus(...urls: string[]): Promise<Prometheus> {
   const own = await mkdtemp(join(tmpdir(), 'prometheus-'));
   const configuration = {
     ...parse(await readFile('docs/operations/prometheus.yml', 'utf8')),
     global: { scrape_interval: '500ms', evaluation_interval: '500ms' },
     alerting: {},
-    scrape_configs: [{ job_name: 'gateway', static_configs: [{ targets: [new URL(url).host] }] }],
+    scrape_configs: [{ job_name: 'gateway', static_configs: [{ targets: urls.map(url => new URL(url).host) }] }],
   };
   await writeFile(join(own, 'prometheus.yml'), JSON.stringify(configuration));
   await copyFile('docs/operations/alerts.yml', join(own, 'alerts.yml'));

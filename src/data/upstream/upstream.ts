@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
-import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
+import { Abandoned, Forbidden, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { Backlog, Waiter } from '../../lib/bulkhead.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
@@ -250,7 +250,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     this.#record(state, reply.status);
     if (reply.status >= 200 && reply.status <= 299) {
       serviceWorks(telemetry, request);
-      if (auth.scope !== undefined) this.#deps.acceptedScopes.add(auth.scope);
+      if (auth.scope !== undefined) this.#deps.acceptedScopes.countCall(auth.scope, false);
       breaker.leave(state.isTrial);
       this.#readSoon(reply);
       return;
@@ -259,6 +259,9 @@ export class Call<T> implements Waiter, ExchangeListener {
     // A sign-in has no scope yet: its next attempt may have the right password.
     if (refusal instanceof Unauthenticated && auth.scope !== undefined) {
       auth.metadata.refusals.set(this.#refusalKey, refusal);
+    }
+    if (auth.scope !== undefined && (refusal instanceof Unauthenticated || refusal instanceof Forbidden)) {
+      this.#deps.acceptedScopes.countCall(auth.scope, true);
     }
     reportRefusal(telemetry, request, refusal);
     this.#failAttempt(state, refusal);

@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type DocumentNode,
@@ -11,6 +10,7 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
+import { readNames, readText } from '../../config/files.js';
 import { type Admission, checkDocument } from '../../graphql/limits/admission.js';
 import { type Operation, parseAndValidate, RefusedOperation } from '../../subscriptions/operations.js';
 import { commentAbove, inputSchema, type ObjectSchema, outputSchema } from './json-schema.js';
@@ -46,24 +46,25 @@ interface OperationsDeps {
 export function readToolOperations(folder: string, deps: OperationsDeps): readonly ToolOperation[] {
   const faults: string[] = [];
   const tools = new Map<string, ToolOperation>();
-  for (const file of filesIn(folder)) {
+  for (const file of operationFiles(folder)) {
     try {
-      const tool = readToolOperation(readFileSync(join(folder, file), 'utf8'), deps);
+      const tool = readToolOperation(readText(file), deps);
       const { name, type } = tool.operation;
       if (tools.has(name)) throw new Error(`another file has an operation ${name}`);
       if (type === OperationTypeNode.QUERY || deps.allowMutations) tools.set(name, tool);
     } catch (error) {
-      faults.push(`MCP_OPERATIONS: ${join(folder, file)}: ${reasonOf(error)}`);
+      faults.push(`MCP_OPERATIONS: ${file}: ${reasonOf(error)}`);
     }
   }
   if (faults.length > 0) throw new ConfigurationError(...faults);
   return [...tools.values()];
 }
 
-function filesIn(folder: string): readonly string[] {
+/** The paths of the operations of a folder, sorted. @throws ConfigurationError */
+export function operationFiles(folder: string): readonly string[] {
   try {
-    const files = readdirSync(folder).filter(file => file.endsWith('.graphql'));
-    if (files.length > 0) return files.sort();
+    const files = readNames(folder).filter(file => file.endsWith('.graphql'));
+    if (files.length > 0) return files.sort().map(file => join(folder, file));
   } catch (error) {
     throw new ConfigurationError(`MCP_OPERATIONS: ${folder} cannot be read: ${reasonOf(error)}`);
   }

@@ -1,16 +1,11 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { FastifyBaseLogger } from 'fastify';
+import { beatMs, type Readiness } from './readiness.js';
 
-/** Whether this process should get new requests. */
-export interface Readiness {
-  readonly isReady: boolean;
-  readonly status: 'ready' | 'starting' | 'closing' | 'overloaded';
-}
-
-/** What the thread gets from the gateway: its state, again and again, and its metrics when it asks for them. */
-export type ToAdminThread = { readonly readiness: Readiness } | { readonly metrics: string };
-/** What the gateway gets from the thread: the port, once it listens, or why it cannot; and each wish for metrics. */
+/** What the thread gets from the gateway: its readiness, again and again, and the text of its metrics when it asks for it. */
+export type ToAdminThread = Readiness | string;
+/** What the gateway gets from the thread: the port, once it listens, or why it cannot; and each request for metrics. */
 export type FromAdminThread = { readonly port: number } | { readonly failure: string } | 'metrics';
 
 /** Where the thread listens. */
@@ -21,7 +16,7 @@ export interface AdminAddress {
 
 interface AdminDeps extends AdminAddress {
   readonly readiness: () => Readiness;
-  /** The metrics in the format of Prometheus. */
+  /** The metrics in the format of Prometheus, without those of the readiness. */
   readonly metrics: () => Promise<string>;
   readonly log: Pick<FastifyBaseLogger, 'error'>;
 }
@@ -32,9 +27,6 @@ export interface AdminListener {
   close(): Promise<void>;
 }
 
-/** How often the gateway says that it runs. */
-const beatMs = 250;
-
 /**
  * Serves `/healthz`, `/readyz` and `/metrics` from a thread of its own, so that they are answered while the gateway's event loop is busy.
  * @throws Error if it cannot listen.
@@ -43,13 +35,9 @@ export async function startAdminListener({ host, port, readiness, metrics, log }
   const workerData: AdminAddress = { host, port };
   const thread = new Worker(new URL('./admin-thread.js', import.meta.url), { workerData });
   const tell = (message: ToAdminThread) => thread.postMessage(message);
-  const beat = () => tell({ readiness: readiness() });
+  const beat = () => tell(readiness());
   /** If it fails, the thread serves the metrics that it got last. */
-  const tellMetrics = () =>
-    void metrics().then(
-      text => tell({ metrics: text }),
-      error => log.error({ err: error }, 'The metrics cannot be read'),
-    );
+  const tellMetrics = () => void metrics().then(tell, error => log.error({ err: error }, 'The metrics cannot be read'));
   const [started] = (await once(thread, 'message')) as [FromAdminThread];
   if (typeof started !== 'object' || !('port' in started)) {
     await thread.terminate();

@@ -1,52 +1,36 @@
-// The thread of `ADMIN_PORT`. It has nothing of the gateway but its last words.
+// The thread of `ADMIN_PORT`. It holds only the latest readiness and metrics text.
 import { EventEmitter, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { AdminAddress, FromAdminThread, Readiness, ToAdminThread } from './admin-listener.js';
+import type { AdminAddress, FromAdminThread, ToAdminThread } from './admin-listener.js';
+import { Heartbeat, withReadiness } from './readiness.js';
 
-/** A gateway that is silent for so long should get no new requests. */
-const busyMs = 2_000;
-/** A gateway that is silent for so long will not recover. A busy one must not be restarted. */
-const stuckMs = 30_000;
 /** How long the thread waits for metrics, before it serves the last ones. */
 const metricsMs = 500;
 
 const { host, port } = workerData as AdminAddress;
-let readiness: Readiness | undefined;
+const heartbeat = new Heartbeat();
 let metrics = '';
-let heardAt = performance.now();
-/** The question for metrics that runs now. Scrapes at the same time share it. */
-let asking: Promise<void> | undefined;
+/** The request for metrics that runs now. Scrapes at the same time share it. */
+let asking: Promise<unknown> | undefined;
 const hearing = new EventEmitter();
 
 const tell = (message: FromAdminThread) => parentPort?.postMessage(message);
-const silentMs = () => performance.now() - heardAt;
 
 parentPort?.on('message', (message: ToAdminThread) => {
-  heardAt = performance.now();
-  if ('readiness' in message) {
-    readiness = message.readiness;
-    return;
-  }
-  metrics = message.metrics;
+  if (typeof message !== 'string') return heartbeat.hear(message);
+  metrics = message;
   hearing.emit('metrics');
 });
 
 const server = createServer((request, response) => {
   const path = request.url?.split('?', 1)[0];
-  if (path === '/healthz') {
-    const isStuck = silentMs() >= stuckMs;
-    return sendStatus(response, !isStuck, isStuck ? 'stuck' : 'ok');
-  }
+  if (path === '/healthz') return sendStatus(response, !heartbeat.isStuck, heartbeat.isStuck ? 'stuck' : 'ok');
   if (path === '/readyz') {
-    const isBusy = silentMs() >= busyMs;
-    return sendStatus(
-      response,
-      readiness?.isReady === true && !isBusy,
-      isBusy ? 'busy' : (readiness?.status ?? 'starting'),
-    );
+    const { status } = heartbeat.readiness;
+    return sendStatus(response, status === 'ready', status);
   }
   if (path === '/metrics')
     return void freshMetrics().then(text => send(response, 200, 'text/plain; version=0.0.4; charset=utf-8', text));
@@ -55,14 +39,12 @@ const server = createServer((request, response) => {
 server.on('error', error => tell({ failure: error.message }));
 server.listen(port, host, () => tell({ port: (server.address() as AddressInfo).port }));
 
-/** The metrics as the gateway gives them now; if it is too busy, as it gave them last. They say for how long it was silent. */
+/** The metrics as the gateway gives them now; if it is too busy, as it gave them last. The readiness is that of this moment. */
 async function freshMetrics(): Promise<string> {
   asking ??= askForMetrics();
   await asking;
   asking = undefined;
-  const name = 'gateway_silent_seconds';
-  const help = `# HELP ${name} How long the event loop of the gateway has not been heard of\n# TYPE ${name} gauge\n`;
-  return `${metrics}${help}${name} ${silentMs() / 1_000}\n`;
+  return withReadiness(metrics, heartbeat.readiness);
 }
 
 async function askForMetrics(): Promise<void> {

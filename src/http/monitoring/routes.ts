@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
 import { pathOf } from '../../lib/path.js';
-import type { Readiness } from './admin-listener.js';
+import type { Readiness } from './readiness.js';
 
 /** The paths for monitoring. No limit applies to them, because they matter most when the gateway is overloaded. */
 export const monitoringPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
@@ -22,8 +22,8 @@ interface MonitoringDeps {
 export function registerMonitoring(app: FastifyInstance, { readiness, readMetrics }: MonitoringDeps): void {
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_, reply) => {
-    const { isReady, status } = readiness();
-    return reply.code(isReady ? 200 : 503).send({ status });
+    const { status } = readiness();
+    return reply.code(status === 'ready' ? 200 : 503).send({ status });
   });
   if (readMetrics === undefined) return;
   app.get('/metrics', async (_, reply) => reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await readMetrics()));

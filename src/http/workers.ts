@@ -46,11 +46,6 @@ export interface Listening {
   readonly adminPort: number | undefined;
 }
 
-/** Several gateways behind one port, each in a process of its own (`WORKERS`). */
-interface Workers extends RunningGateway {
-  readonly listening: Listening;
-}
-
 /** What the first process knows of a worker. */
 interface Member {
   readonly worker: Worker;
@@ -78,12 +73,15 @@ function tell(worker: Worker, message: ToWorker): void {
 }
 
 /**
- * Starts the workers, and replaces each that dies. `reload` reads the files again and replaces one worker after the other: a new one serves before an old one
+ * Starts several gateways behind one port, each in a process of its own (`WORKERS`), and replaces each that dies. `reload` reads the files again and replaces one worker after the other: a new one serves before an old one
  * closes, and if a new one does not start, the others stay.
  * @param readFiles reads what all workers use, so that one that is replaced has what the others have. @throws ConfigurationError
  * @throws Error if a worker does not start.
  */
-export async function startWorkers(config: Config, readFiles: () => FilesRead): Promise<Workers> {
+export async function startWorkers(
+  config: Config,
+  readFiles: () => FilesRead,
+): Promise<RunningGateway & { readonly listening: Listening }> {
   const log = createLogger(config.logLevel);
   const members = new Map<Worker, Member>();
   const inState = (state: Member['state']) => [...members.values()].filter(member => member.state === state);
@@ -196,7 +194,9 @@ export async function startWorkers(config: Config, readFiles: () => FilesRead): 
   async function replaceAll(): Promise<void> {
     try {
       const read = readFiles();
-      for (const old of inState('serving')) {
+      const before = inState('serving');
+      if (before.length === 0) files = read;
+      for (const old of before) {
         await startWorker(read);
         files = read;
         // It may have died meanwhile.

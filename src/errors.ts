@@ -19,6 +19,8 @@ export type ErrorCode =
 export interface UpstreamFault {
   readonly status: number | null;
   readonly errorCode: string | null;
+  /** From `Retry-After`. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 /** An error whose message and code are meant for the client. Any other error is masked before it is sent. */
@@ -33,9 +35,15 @@ export abstract class GatewayError extends Error {
     return this.constructor.name;
   }
 
+  /** When the client can try again, if the service or a limit says so. */
+  get retryAfterSeconds(): number | undefined {
+    return undefined;
+  }
+
   /** What the client sees in `extensions`. */
   get extensions(): Record<string, unknown> {
-    return { code: this.code };
+    const { code, retryAfterSeconds } = this;
+    return retryAfterSeconds === undefined ? { code } : { code, retryAfterSeconds };
   }
 }
 
@@ -117,10 +125,14 @@ export abstract class UpstreamError extends GatewayError {
     this.upstream = upstream;
   }
 
-  override get extensions() {
-    return this.upstream === undefined
-      ? { code: this.code }
-      : { code: this.code, upstream: this.upstream, retryable: this.retryable };
+  override get retryAfterSeconds(): number | undefined {
+    return this.upstream?.retryAfterSeconds;
+  }
+
+  override get extensions(): Record<string, unknown> {
+    if (this.upstream === undefined) return super.extensions;
+    const { status, errorCode } = this.upstream;
+    return { ...super.extensions, upstream: { status, errorCode }, retryable: this.retryable };
   }
 }
 
@@ -171,6 +183,16 @@ export class RateLimited extends UpstreamError {
   readonly code = 'RATE_LIMITED';
   readonly httpStatus = 429;
   readonly retryable = true;
+  readonly #retryAfterSeconds: number | undefined;
+
+  constructor(message: string, upstream?: UpstreamFault, retryAfterSeconds = upstream?.retryAfterSeconds) {
+    super(message, upstream);
+    this.#retryAfterSeconds = retryAfterSeconds;
+  }
+
+  override get retryAfterSeconds(): number | undefined {
+    return this.#retryAfterSeconds;
+  }
 }
 
 /** This process is overloaded; another gateway may not be. */
@@ -182,8 +204,12 @@ export class Overloaded extends GatewayError {
     super(message);
   }
 
+  override get retryAfterSeconds() {
+    return 1;
+  }
+
   override get extensions() {
-    return { code: this.code, retryable: true };
+    return { ...super.extensions, retryable: true };
   }
 }
 

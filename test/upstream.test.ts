@@ -522,6 +522,39 @@ describe('a read', () => {
   });
 });
 
+describe('a service that says when to try again', () => {
+  const later = (status: number, after: string): Handler => {
+    return (_, response) => void response.writeHead(status, { 'retry-after': after }).end();
+  };
+
+  test.each([
+    [429, '7', 7],
+    [429, new Date(Date.now() + 3_600_000_000).toUTCString(), 86_400],
+    [503, '120', 120],
+    [503, new Date(0).toUTCString(), 0],
+    [503, 'soon', undefined],
+  ])('passes the time on, after %d with %s', async (status, after, retryAfterSeconds) => {
+    const { write } = await serviceThat(later(status, after));
+    expect((await extensionsOf(write())).retryAfterSeconds).toBe(retryAfterSeconds);
+  });
+
+  test('is not asked again before that time, and not at all if the deadline comes first', async () => {
+    fakeTimers();
+    const { service, read, outcomes } = await serviceThat(later(503, '2'));
+    const call = read();
+    await until(() => outcomes.length === 1);
+    jest.advanceTimersByTime(1_999);
+    for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+    expect(service.calls).toHaveLength(1);
+    service.handle = ok;
+    jest.advanceTimersByTime(200);
+    expect((await call).status).toBe(200);
+    service.handle = later(503, '10');
+    expect(await extensionsOf(read())).toMatchObject({ retryAfterSeconds: 10, retryable: true });
+    expect(service.calls).toHaveLength(3);
+  });
+});
+
 test('a read is retried however many calls of other scopes have failed', async () => {
   const { service, readAs } = await serviceThat(answerWith(503), { connections: 64 });
   for (const name of ['a', 'b']) {

@@ -7,7 +7,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import { Abandoned, GatewayError, Overloaded, RateLimited } from '../errors.js';
+import { Abandoned, GatewayError, RateLimited } from '../errors.js';
 import { setEarlyHeaders } from '../lib/early-headers.js';
 import { pathOf } from '../lib/path.js';
 import { createPipeline, type Handler, type Stage } from '../lib/pipeline.js';
@@ -59,8 +59,8 @@ export async function createHttpApp({
       reply.code(status).send(refusalBody(pathOf(request.url), message, extensions));
     if (error instanceof GatewayError) {
       requestTelemetry.of(request.raw).outcome = error.code;
-      const isBusy = error instanceof Overloaded || error instanceof RateLimited;
-      if (isBusy && !reply.raw.hasHeader('retry-after')) reply.header('retry-after', 1);
+      const seconds = error.retryAfterSeconds ?? (error instanceof RateLimited ? 1 : undefined);
+      if (seconds !== undefined && !reply.raw.hasHeader('retry-after')) reply.header('retry-after', seconds);
       return refuse(error.httpStatus, error.message, error.extensions);
     }
     const status = error.statusCode ?? 500;

@@ -132,7 +132,15 @@ export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(reply.body);
   const members = request.members?.filter(member => hasWord(message, member)) ?? [];
   const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;
-  return errorByStatus(status, { status: reply.status, errorCode }, { ...request, members });
+  const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
+  return errorByStatus(status, fault, { ...request, members });
+}
+
+/** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
+function retryAfterSeconds({ headers }: Reply): number | undefined {
+  const text = String(headers['retry-after'] ?? '').trim();
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1_000);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86_400);
 }
 
 const statusByErrorCode = new Map([

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
-import { Abandoned, Forbidden, Unauthenticated, UpstreamTimeout } from '../../errors.js';
+import { Abandoned, Forbidden, GatewayError, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { Backlog, Waiter } from '../../lib/bulkhead.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
@@ -148,6 +148,8 @@ export class Call<T> implements Waiter, ExchangeListener {
   readonly client: Scope | 'unknown' | undefined;
   #mayRetry: boolean;
   #deadline: NodeJS.Timeout | undefined;
+  /** In milliseconds of `performance.now()`. */
+  #deadlineAt = 0;
 
   /** @param resolve takes what `read` returns. @param reject takes what `Upstream.send` throws. */
   constructor(deps: CallDeps, target: CallTarget<T>, resolve: (result: T) => void, reject: (error: unknown) => void) {
@@ -164,6 +166,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     const { timeoutMs } = this.#deps;
     const { retryBudget, signal } = this.#target;
     retryBudget.earn();
+    this.#deadlineAt = performance.now() + timeoutMs;
     this.#deadline = setTimeout(expire, timeoutMs, this, timeoutMs);
     signal?.addEventListener('abort', this);
     if (signal?.aborted) this.handleEvent();
@@ -304,12 +307,15 @@ export class Call<T> implements Waiter, ExchangeListener {
     const { breaker, retryBudget, origin } = this.#target;
     breaker.leave(isTrial, error);
     origin.bulkhead.leave();
-    if (!this.#mayRetry || !isTransient(error) || !retryBudget.spend()) {
+    const jitterMs = retryPauseMs.min + Math.random() * (retryPauseMs.max - retryPauseMs.min);
+    const askedMs = error instanceof GatewayError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
+    const pauseMs = askedMs + jitterMs;
+    const hasTime = performance.now() + pauseMs < this.#deadlineAt;
+    if (!this.#mayRetry || !isTransient(error) || !hasTime || !retryBudget.spend()) {
       this.#end(error);
       return;
     }
     this.#mayRetry = false;
-    const pauseMs = retryPauseMs.min + Math.random() * (retryPauseMs.max - retryPauseMs.min);
     this.#state = { name: 'pausing', timer: setTimeout(() => this.#enterBulkhead(), pauseMs) };
   }
 

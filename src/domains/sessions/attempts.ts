@@ -46,7 +46,7 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
       } catch (error) {
         if (!(error instanceof RateLimiterRes)) throw error;
         const seconds = Math.ceil(error.msBeforeNext / 1_000);
-        throw new RateLimited(`Too many sign-in attempts; try again in ${seconds} seconds`);
+        throw new RateLimited(`Too many sign-in attempts; try again in ${seconds} seconds`, undefined, seconds);
       }
     },
     async forgive(email, address) {

@@ -277,5 +277,9 @@ function addRateLimitHeaders({ limit, remaining, resetSeconds, isOver }: Verdict
 }
 
 function rateLimited({ limit, resetSeconds }: Verdict): RateLimited {
-  return new RateLimited(`More than ${limit} requests in a minute; try again in ${resetSeconds} seconds`);
+  return new RateLimited(
+    `More than ${limit} requests in a minute; try again in ${resetSeconds} seconds`,
+    undefined,
+    resetSeconds,
+  );
 }

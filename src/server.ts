@@ -10,6 +10,7 @@ import { Secret } from './config/secret.js';
 import { shortHash } from './data/cache/keys.js';
 import { createAdmission } from './graphql/limits/admission.js';
 import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-documents.js';
+import { createRequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
 import type { Connections } from './http/connections.js';
 import { createHttpApp, largestBody } from './http/fastify.js';
@@ -19,12 +20,11 @@ import { registerGraphql } from './http/graphql/route.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
 import { createLoadShedding, type LoadShedding } from './http/limits/load-shedding.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
-import { createRequestLimits } from './http/limits/request-limits.js';
-import { createTurns } from './http/limits/turns.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
 import { type Readiness, withReadiness } from './http/monitoring/readiness.js';
-import { isMonitoring, monitoringPaths, registerMonitoring } from './http/monitoring/routes.js';
+import { monitoringPaths, registerMonitoring } from './http/monitoring/routes.js';
+import { createRequestTelemetry } from './http/request-telemetry.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
@@ -36,7 +36,6 @@ import { createProxyHeaders } from './lib/network.js';
 import type { Metrics } from './observability/metrics.js';
 import type { Tracing } from './observability/operation-info.js';
 import { createOperationNames } from './observability/operation-names.js';
-import { createRequestTelemetry } from './observability/request-telemetry.js';
 import type { BuiltServices } from './services.js';
 import { registerSubscriptions, type SubscriptionOptions } from './subscriptions/transports.js';
 
@@ -104,12 +103,11 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     telemetry,
     tracing,
     names: createOperationNames(documents, acceptedScopes, telemetry.forgetOperation, telemetry.forgetClient),
-    clientOf: authentication.clientOf,
+    connections,
     teamOf: credential => services.teams.current.teamOf(credential)?.name,
     probePaths: monitoringPaths,
     proxyHeaders,
   });
-  const { scopeOf } = authentication;
   const admission = createAdmission({
     schema,
     documents: createTrustedDocuments(config.persistedDocuments.mode, documents),
@@ -117,17 +115,15 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     callLimit: config.queryCallLimit,
     statisticsLimit: config.eventStatisticsLimit,
   });
-  const requestLimits = createRequestLimits({
+  const requestAdmission = createRequestAdmission({
+    authentication,
     connections,
     loadShedding,
     concurrency,
-    requestTelemetry,
     telemetry,
     budget,
     limits: createRateLimits(config.rateLimits, deps.shared?.redis, telemetry),
     acceptedScopes,
-    proxyHeaders,
-    scopeOf,
   });
   const { shared, generations } = deps;
   const store = config.responseCache
@@ -139,41 +135,23 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
       store,
       version: responseVersion(deps, sdl),
       telemetry,
-      requestTelemetry,
       acceptedScopes,
       budget,
       largestBody,
-      scopeOf,
       documentText: admission.documentText,
     });
 
-  let isRefusing = false;
   const app = await createHttpApp({
     log,
-    requestTelemetry,
     connections,
-    trustProxy: config.trustProxy,
     stages: fastify => [
       requestTelemetry.stage,
-      connections.stage,
-      createTurns({
-        isUrgent: isMonitoring,
-        clientOf: requestLimits.clientOf,
-        refuse: (request, response) =>
-          isRefusing ? fastify(request, response) : requestLimits.refuse('waiting', request, response, fastify),
-      }),
-      // A gateway that closes refuses everything, also what the response cache could answer: otherwise the connection would end without a word.
-      next => (request, response) => (isRefusing ? fastify : next)(request, response),
-      next => requestLimits.stage(next, fastify),
-      ...(responseCache === undefined ? [] : [responseCache.stage]),
-      requestLimits.executionStage,
+      next => requestAdmission.stage(next, fastify),
+      next => (responseCache?.stage ?? (last => last))(requestAdmission.executionStage(next)),
     ],
   });
-  app.addHook('preClose', async () => {
-    isRefusing = true;
-  });
-  await registerWebSafety(app, config.corsOrigins, () => isRefusing);
-  requestLimits.refuseIn(app);
+  await registerWebSafety(app, config.corsOrigins, proxyHeaders);
+  requestAdmission.refuseIn(app);
   const readiness = (): Readiness => {
     const isOverloaded = loadShedding.reason() !== undefined;
     return { status: isClosing() ? 'closing' : isOverloaded ? 'overloaded' : 'ready', silentMs: 0 };
@@ -195,7 +173,6 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     deadlineMs,
     authentication,
     admission,
-    requestTelemetry,
     acceptedScopes,
     budget,
     introspection,
@@ -204,7 +181,8 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const subscriptions = registerSubscriptions(app, {
     ...execution,
     apollo,
-    requestLimits,
+    requestAdmission,
+    requestTelemetry,
     connections,
     bounds: seams.streams,
   });

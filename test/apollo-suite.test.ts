@@ -9,9 +9,9 @@ import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
 import { serveApollo } from '../src/http/graphql/apollo.js';
+import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { registerWebSafety } from '../src/http/web-safety.js';
 import { createProxyHeaders } from '../src/lib/network.js';
-import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
 /** Tests that the gateway does not pass on purpose, and why. */
@@ -46,29 +46,27 @@ defineIntegrationTestSuite(async (config, options) => {
   const apollo = new ApolloServer(config);
   await apollo.start();
   const log = pino({ level: 'silent' });
+  const connections = createConnections();
   const requestTelemetry = createRequestTelemetry({
     log,
     telemetry: silentTelemetry,
     tracing: undefined,
     names: { labelOf: ({ name = 'none' }) => name, clientLabelOf: () => 'none' },
-    clientOf: () => ({ address: '', credential: undefined }),
+    connections,
     teamOf: () => undefined,
     probePaths: new Set(),
     proxyHeaders: createProxyHeaders(false),
   });
   const app = await createHttpApp({
     log,
-    requestTelemetry,
-    connections: createConnections(),
-    trustProxy: false,
+    connections,
     stages: () => [requestTelemetry.stage],
   });
   const documents = createTrustedDocuments('off', { current: new Map() });
-  await registerWebSafety(app, [], () => false);
+  await registerWebSafety(app, [], createProxyHeaders(false));
   serveApollo(app, '/', {
     apollo,
     admission: createAdmission({ schema, documents, introspection: true, callLimit: 1, statisticsLimit: 2_000 }),
-    requestTelemetry,
     createContext: async () => (await options?.context?.()) ?? {},
     send: (_, __, body) => body,
   });

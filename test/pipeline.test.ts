@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
+import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { createProxyHeaders } from '../src/lib/network.js';
 import { createPipeline, type Stage } from '../src/lib/pipeline.js';
-import { createRequestTelemetry } from '../src/observability/request-telemetry.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
 let app: FastifyInstance;
@@ -16,19 +16,19 @@ afterEach(() => app.close());
 async function serve(stage: Stage): Promise<string> {
   logged = [];
   const log = pino({ level: 'error' }, { write: line => void logged.push(JSON.parse(line)) });
+  const connections = createConnections();
   const requestTelemetry = createRequestTelemetry({
     log,
     telemetry: silentTelemetry,
     tracing: undefined,
     names: { labelOf: () => 'none', clientLabelOf: () => 'none' },
-    clientOf: () => ({ address: '', credential: undefined }),
+    connections,
     teamOf: () => undefined,
     probePaths: new Set(),
     proxyHeaders: createProxyHeaders(false),
   });
-  const connections = createConnections();
   const stages = () => [requestTelemetry.stage, stage];
-  app = await createHttpApp({ log, requestTelemetry, connections, trustProxy: false, stages });
+  app = await createHttpApp({ log, connections, stages });
   app.addHook('onClose', async () => connections.close());
   app.get('/', async () => 'served');
   return app.listen({ host: '127.0.0.1', port: 0 });

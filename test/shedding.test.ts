@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
 import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
 import { createTurns } from '../src/http/limits/turns.js';
-import { isMonitoring } from '../src/http/monitoring/routes.js';
+import { monitoringPaths } from '../src/http/monitoring/routes.js';
 import type { Backlog } from '../src/lib/bulkhead.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -241,13 +241,15 @@ describe('new requests', () => {
   const refuse = ({ headers }: IncomingMessage) => void refused.push(String(headers.number));
   /** Handles requests, of which each takes so many milliseconds. */
   const handleIn = (milliseconds: number) =>
-    createTurns({ isUrgent: isMonitoring, clientOf: ({ headers }) => String(headers.client), refuse })(
-      ({ headers }) => {
-        for (const until = performance.now() + milliseconds; performance.now() < until; );
-        handled.push(String(headers.number));
-        if (headers.number === '7') throw new Error('It failed');
-      },
-    );
+    createTurns({
+      isUrgent: ({ url = '' }) => monitoringPaths.has(url),
+      clientOf: ({ headers }) => String(headers.client),
+      refuse,
+    })(({ headers }) => {
+      for (const until = performance.now() + milliseconds; performance.now() < until; );
+      handled.push(String(headers.number));
+      if (headers.number === '7') throw new Error('It failed');
+    });
   const request = (number: number | string, { url = '/graphql', client = 'one', destroyed = false } = {}) =>
     ({ url, headers: { number: String(number), client }, socket: { destroyed } }) as never;
 

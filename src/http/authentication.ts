@@ -1,40 +1,36 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Credential, explicitCredential, type RawCredentials, type Scope } from '../auth/credentials.js';
 import type { RequestIdentity } from '../context.js';
 import type { OpenedSession, Sessions } from '../domains/sessions/sessions.js';
-import { Forbidden, Unauthenticated } from '../errors.js';
-import { Attached } from '../lib/attached.js';
-import { addEarlyHeader } from '../lib/early-headers.js';
+import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { sessionIdsIn } from '../lib/path.js';
-import type { Client } from '../observability/request-telemetry.js';
+import { connectionOf } from './connections.js';
+import { type RequestState, stateOf } from './request-state.js';
 
 const sealedCookie = 'mig_session';
 
 /** Finds the client of a request or connection, and sets and clears its session's cookie. */
 export interface Authentication {
+  /** Finds the credential of a request and its scope, once. At once, except where a cookie has to be opened. */
+  findCredential(request: IncomingMessage): MaybePromise<void>;
   /**
-   * The scope of the request's credential; undefined where there is no valid one.
-   * @throws BadUserInput for two credentials at once, or one that no header could carry.
+   * The client of a request whose credential was found.
+   * @param reply sets and clears the session's cookie. @throws BadUserInput for two credentials at once, or one that no header could carry.
    */
-  scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
-  /** The client of a request. Its credential is known once `scopeOf` has found one. */
-  clientOf(request: IncomingMessage): Client;
-  /** @param reply sets and clears the session's cookie. @throws as `scopeOf`. */
-  identify(request: FastifyRequest, reply: FastifyReply): Promise<RequestIdentity>;
+  identify(request: FastifyRequest, reply: FastifyReply): RequestIdentity;
   /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
   handshakeOf(request: FastifyRequest): Handshake;
   /**
-   * The client of a connection.
+   * The client of a connection, or of a request that is answered with a stream.
    * @param rawCredentials from the connection's first message, by the names of the headers.
-   * @throws BadUserInput as `scopeOf` does; Unauthenticated where there is no valid credential; Forbidden where a page of another origin
+   * @throws BadUserInput as `identify` does; Unauthenticated where there is no valid credential; Forbidden where a page of another origin
    * would use the cookie (cross-site WebSocket hijacking).
    */
-  authenticate(handshake: Handshake, rawCredentials?: RawCredentials): Promise<Identity>;
+  authenticate(handshake: Handshake, rawCredentials?: RawCredentials): Identity;
 }
 
 /** The client of a connection. */
@@ -46,9 +42,9 @@ export interface Identity {
 /** The credentials in the request that opened a connection. */
 export interface Handshake {
   readonly rawCredentials: RawCredentials;
-  readonly cookie: string | undefined;
-  /** The credential to use if there is no other. */
-  readonly fallback: Credential | undefined;
+  /** The credential to use if there is no explicit one. */
+  readonly credential: RequestState['credential'];
+  readonly hasCookie: boolean;
   readonly address: string;
   /** Whether the request comes from a page that may use the cookie, or from no page. */
   readonly trusted: boolean;
@@ -65,26 +61,15 @@ interface AuthenticationDeps {
   readonly origins: readonly string[];
 }
 
-/** The last credential on a connection, so that its scope is computed once for many requests. */
-interface KnownScope {
-  readonly credential: Credential;
-  readonly scope: Scope;
-}
-
 /** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
 export function createAuthentication(deps: AuthenticationDeps): Authentication {
   const { sessions, fallback, origins } = deps;
-  const { addressOf, hostOf } = deps.proxyHeaders;
+  const { hostOf } = deps.proxyHeaders;
   const isLocal = (request: IncomingMessage) => isLoopback(hostOf(request).replace(/:\d+$/, ''));
   /** Except on loopback, browsers send the cookie over TLS only, and its name keeps other hosts from setting it (RFC 6265bis). */
   const cookieName = (request: IncomingMessage) => (isLocal(request) ? sealedCookie : `__Host-${sealedCookie}`);
   /** Not under another host name: any web page can have a name that resolves to 127.0.0.1 (DNS rebinding). */
   const fallbackFor = (request: IncomingMessage) => (isLocal(request) ? fallback : undefined);
-
-  const cookieCredentials = new Attached<MaybePromise<RequestIdentity['credential']>>();
-  const scopes = new Attached<MaybePromise<Scope | undefined>>();
-  const found = new Attached<Credential>();
-  const lastScopes = new WeakMap<Socket, KnownScope>();
 
   const cookieOf = (request: IncomingMessage) =>
     request.headers.cookie === undefined ? undefined : parseCookie(request.headers.cookie)[cookieName(request)];
@@ -102,22 +87,6 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: !isLocal(request) },
       ...lifetime,
     });
-
-  /** The credential in the request's cookie. A cookie that was sealed under an older secret is set again with the response. */
-  function cookieCredentialOf(request: IncomingMessage): MaybePromise<RequestIdentity['credential']> {
-    const known = cookieCredentials.get(request);
-    if (known !== undefined) return known;
-    const credential = andThen(sessionOf(cookieOf(request)), opened => {
-      if (opened === undefined || opened instanceof Unauthenticated) return opened;
-      if (opened.renewed !== undefined) {
-        const { value, maxAge } = opened.renewed;
-        addEarlyHeader(request, 'set-cookie', setCookieText(request, value, lifetimeOf(maxAge)));
-      }
-      return opened.credential;
-    });
-    cookieCredentials.set(request, credential);
-    return credential;
-  }
 
   /**
    * Browsers send `Origin` for WebSockets and with CORS. For other GETs they do not, and `Sec-Fetch-Site` says whether the page is of another
@@ -140,45 +109,61 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     return URL.canParse(origin) && siteOf(new URL(origin).host) !== siteOf(hostOf(request));
   }
 
-  /** An Unauthenticated in place of the credential is a session that is no longer valid. @throws BadUserInput */
-  const credentialOf = (request: IncomingMessage): MaybePromise<RequestIdentity['credential']> =>
-    explicitCredential(rawCredentialsOf(request)) ??
-    andThen(cookieCredentialOf(request), credential => credential ?? fallbackFor(request));
-
-  function scopeFor(socket: Socket, credential: Credential): Scope {
-    const last = lastScopes.get(socket);
+  function scopeFor(request: IncomingMessage, credential: Credential): Scope {
+    const connection = connectionOf(request.socket);
+    const last = connection?.lastScope;
     if (last !== undefined && isSame(last.credential, credential)) return last.scope;
     const scope = deps.scopeOf(credential);
-    lastScopes.set(socket, { credential, scope });
+    if (connection !== undefined) connection.lastScope = { credential, scope };
     return scope;
   }
 
+  function found(request: IncomingMessage, state: RequestState, credential: RequestState['credential']): void {
+    state.isAuthenticated = true;
+    state.credential = credential;
+    if (credential !== undefined && !(credential instanceof Error)) state.scope = scopeFor(request, credential);
+  }
+
+  function explicitOf(request: IncomingMessage): Credential | BadUserInput | undefined {
+    try {
+      return explicitCredential(rawCredentialsOf(request));
+    } catch (error) {
+      if (error instanceof BadUserInput) return error;
+      throw error;
+    }
+  }
+
   return {
-    scopeOf(request) {
-      const known = scopes.get(request);
-      if (known !== undefined) return known;
-      const scope = andThen(credentialOf(request), credential => {
-        if (credential === undefined || credential instanceof Error) return undefined;
-        found.set(request, credential);
-        return scopeFor(request.socket, credential);
+    findCredential(request) {
+      const state = stateOf(request);
+      if (state.isAuthenticated) return;
+      const explicit = explicitOf(request);
+      if (explicit !== undefined) return found(request, state, explicit);
+      return andThen(sessionOf(cookieOf(request)), opened => {
+        if (opened instanceof Unauthenticated) return found(request, state, opened);
+        if (opened?.renewed !== undefined) {
+          // It was sealed under an older secret.
+          const { value, maxAge } = opened.renewed;
+          state.setHeader('set-cookie', setCookieText(request, value, lifetimeOf(maxAge)));
+        }
+        found(request, state, opened?.credential ?? fallbackFor(request));
       });
-      scopes.set(request, scope);
-      return scope;
     },
 
-    clientOf: request => ({ address: addressOf(request), credential: found.get(request) }),
-
-    async identify({ raw }, reply) {
+    identify({ raw }, reply) {
+      const { credential, scope, address } = stateOf(raw);
+      const isEnded = credential instanceof Unauthenticated;
+      if (credential instanceof GatewayError && !isEnded) throw credential;
       // Set now, and not when Fastify sends: a response that sets a cookie must not be cached.
       const setCookie = (value: string, lifetime: { maxAge?: number; expires?: Date }) => {
         reply.removeHeader('set-cookie').header('set-cookie', setCookieText(raw, value, lifetime));
       };
       const clearSession = () => setCookie('', { maxAge: 0, expires: new Date(0) });
-      const credential = await credentialOf(raw);
-      if (credential instanceof Unauthenticated) clearSession();
+      if (isEnded) clearSession();
       return {
         credential,
-        address: addressOf(raw),
+        scope,
+        address,
         requireCookies() {
           if (isCrossSite(raw)) throw new Forbidden(crossSiteMessage);
         },
@@ -194,21 +179,19 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
 
     handshakeOf: ({ raw }) => ({
       rawCredentials: rawCredentialsOf(raw),
-      cookie: cookieOf(raw),
-      fallback: fallbackFor(raw),
-      address: addressOf(raw),
+      credential: stateOf(raw).credential,
+      hasCookie: cookieOf(raw) !== undefined,
+      address: stateOf(raw).address,
       trusted: isTrusted(raw),
     }),
 
-    async authenticate({ rawCredentials, cookie, fallback, address, trusted }, more = {}) {
+    authenticate({ rawCredentials, credential, hasCookie, address, trusted }, more = {}) {
       const explicit = explicitCredential({ ...rawCredentials, ...more });
       if (explicit !== undefined) return { credential: explicit, address };
-      if (cookie !== undefined && !trusted) throw new Forbidden('Pages of this origin may not use the session');
-      const opened = await sessionOf(cookie);
-      if (opened instanceof Unauthenticated) throw opened;
-      const credential = opened?.credential ?? fallback;
-      if (credential !== undefined) return { credential, address };
-      throw new Unauthenticated();
+      if (hasCookie && !trusted) throw new Forbidden('Pages of this origin may not use the session');
+      if (credential instanceof Error) throw credential;
+      if (credential === undefined) throw new Unauthenticated();
+      return { credential, address };
     },
   };
 }

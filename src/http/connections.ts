@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Attached } from '../lib/attached.js';
-import type { Stage } from '../lib/pipeline.js';
+import type { Credential, Scope } from '../auth/credentials.js';
+import { stateOf } from './request-state.js';
 
 /** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
 const mostUnanswered = 32;
@@ -17,10 +17,10 @@ export interface Connections {
   /** Follows the connections of a server. Call it once, before the server listens. */
   watch(server: Server): void;
   /**
-   * Sees every request, and makes sure that every response emits `close`: Node 20 does not where the connection is lost while a response waits behind
-   * another. Node 24 may emit it twice, so listen with `once`. A connection that sends far more requests than its bound is destroyed.
+   * Follows a request until its response is closed, also where the connection is lost while the response waits behind another: there, Node 20 does not emit
+   * `close`. Returns whether the client is there to be answered. A connection that sends far more requests than its bound is destroyed.
    */
-  readonly stage: Stage;
+  follow(request: IncomingMessage, response: ServerResponse): boolean;
   /** Whether the connection of this request has more unanswered requests than one connection may have. */
   isOverBound(request: IncomingMessage): boolean;
   /**
@@ -34,28 +34,34 @@ export interface Connections {
   close(): void;
 }
 
+/** What the gateway knows about a connection. */
 interface Connection {
   readonly socket: Socket;
   /** In the order of their requests. Not a set: one that lives long keeps what was deleted from it until a full garbage collection. */
   readonly unanswered: ServerResponse[];
   /** How many bytes the client had taken at the last sweep; undefined if nothing was waiting. */
   taken: number | undefined;
+  /** The last credential on it, so that its scope is computed once for many requests. */
+  lastScope: { readonly credential: Credential; readonly scope: Scope } | undefined;
 }
+
+const key = Symbol('Connection');
+
+/** Undefined for the socket of another server. */
+export const connectionOf = (socket: Socket): Connection | undefined => (socket as { [key]?: Connection })[key];
 
 export function createConnections(sweepMs = defaultSweepMs): Connections {
   const open = new Set<Connection>();
-  const connectionOf = new Attached<Connection, Socket>();
   let isClaimed: (request: IncomingMessage) => boolean = () => false;
   let take: UpgradeListener = () => {};
 
   function begin(socket: Socket): void {
-    const known = connectionOf.get(socket);
     // A socket starts again after an upgrade that was ignored.
-    if (known !== undefined) return;
+    if (connectionOf(socket) !== undefined) return;
     // Node remembers the address once it was read. A client that has reset the connection by now has none.
     if (socket.remoteAddress === undefined) return void socket.destroy();
-    const connection: Connection = { socket, unanswered: [], taken: undefined };
-    connectionOf.set(socket, connection);
+    const connection: Connection = { socket, unanswered: [], taken: undefined, lastScope: undefined };
+    Object.assign(socket, { [key]: connection });
     open.add(connection);
     socket.once('close', () => {
       open.delete(connection);
@@ -66,9 +72,10 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
 
   /** `this`: the response. One function for all, since every request has it. */
   function onClose(this: ServerResponse): void {
-    const unanswered = connectionOf.get(this.req.socket)?.unanswered ?? [];
+    const unanswered = connectionOf(this.req.socket)?.unanswered ?? [];
     const index = unanswered.indexOf(this);
     if (index !== -1) unanswered.splice(index, 1);
+    stateOf(this.req).close();
   }
 
   function sweep(): void {
@@ -91,29 +98,26 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
         const proceed = () => {
           if (socket.destroyed) return;
           if (!isClaimed(request)) return goOnWithoutUpgrade(server, request, socket, head);
-          const connection = connectionOf.get(socket);
+          const connection = connectionOf(socket);
           if (connection !== undefined) open.delete(connection);
           take(request, socket, head);
         };
-        const last = connectionOf.get(socket)?.unanswered.at(-1);
+        const last = connectionOf(socket)?.unanswered.at(-1);
         if (last === undefined) proceed();
         else last.once('close', proceed);
       });
     },
 
-    stage: next => (request, response) => {
-      const { socket } = request;
-      const connection = connectionOf.get(socket);
-      if (connection !== undefined) {
-        connection.unanswered.push(response);
-        response.on('close', onClose);
-        if (connection.unanswered.length > 2 * mostUnanswered) socket.destroy();
-      }
+    follow({ socket }, response) {
+      response.on('close', onClose);
+      const { unanswered = [] } = connectionOf(socket) ?? {};
+      unanswered.push(response);
+      if (unanswered.length > 2 * mostUnanswered) socket.destroy();
       // Node parses a chunk to its end, even after the connection was destroyed.
-      return socket.destroyed ? undefined : next(request, response);
+      return !socket.destroyed;
     },
 
-    isOverBound: ({ socket }) => (connectionOf.get(socket)?.unanswered.length ?? 0) > mostUnanswered,
+    isOverBound: ({ socket }) => (connectionOf(socket)?.unanswered.length ?? 0) > mostUnanswered,
 
     claimUpgrades(claims, taker) {
       isClaimed = claims;

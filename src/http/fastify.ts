@@ -8,12 +8,10 @@ import {
   LogController,
 } from 'fastify';
 import { Abandoned, GatewayError, RateLimited } from '../errors.js';
-import { setEarlyHeaders } from '../lib/early-headers.js';
-import { pathOf } from '../lib/path.js';
 import { createPipeline, type Handler, type Stage } from '../lib/pipeline.js';
-import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Connections } from './connections.js';
 import { parseReadBodies } from './request-body.js';
+import { stateOf } from './request-state.js';
 import { invalidJson, nothingHere, Refused, refusalBody, refuseUnreadable, safeHeaders } from './web-safety.js';
 
 /** The largest body of a request, in bytes. */
@@ -38,27 +36,18 @@ const slowestRequestMs = 30_000;
 /** What the server is made of. */
 interface HttpAppDeps {
   readonly log: FastifyBaseLogger;
-  readonly requestTelemetry: RequestTelemetry;
   readonly connections: Connections;
-  /** Whose forwarding headers are trusted: those of all proxies, of none, or of the proxies at these addresses. */
-  readonly trustProxy: boolean | readonly string[];
-  /** The stages in front of Fastify. @param fastify for stages that skip those after them. */
+  /** The stages in front of Fastify. The first one begins the state of a request. @param fastify for stages that skip those after them. */
   stages(fastify: Handler): readonly Stage[];
 }
 
 /** The HTTP server without its routes. An error in a stage is logged and answered with 500. */
-export async function createHttpApp({
-  log,
-  requestTelemetry,
-  connections,
-  trustProxy,
-  stages,
-}: HttpAppDeps): Promise<FastifyInstance> {
+export async function createHttpApp({ log, connections, stages }: HttpAppDeps): Promise<FastifyInstance> {
   const answerError = (error: FrameworkError, request: FastifyRequest, reply: FastifyReply) => {
     const refuse = (status: number, message: string, extensions: Readonly<Record<string, unknown>>) =>
-      reply.code(status).send(refusalBody(pathOf(request.url), message, extensions));
+      reply.code(status).send(refusalBody(stateOf(request.raw).path, message, extensions));
     if (error instanceof GatewayError) {
-      requestTelemetry.of(request.raw).outcome = error.code;
+      stateOf(request.raw).operation.outcome = error.code;
       const seconds = error.retryAfterSeconds ?? (error instanceof RateLimited ? 1 : undefined);
       if (seconds !== undefined && !reply.raw.hasHeader('retry-after')) reply.header('retry-after', seconds);
       return refuse(error.httpStatus, error.message, error.extensions);
@@ -73,15 +62,16 @@ export async function createHttpApp({
     return refuse(status, 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' });
   };
   const answerStageError = (error: unknown, request: IncomingMessage, response: ServerResponse) => {
-    log.error({ err: error, requestId: requestTelemetry.of(request).id }, 'Unexpected');
+    const state = stateOf(request);
+    log.error({ err: error, requestId: state.operation.id }, 'Unexpected');
     if (response.headersSent) {
       response.destroy();
       return;
     }
-    setEarlyHeaders(request, response);
+    state.copyHeaders(response);
     response.writeHead(500, { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' });
     const code = 'INTERNAL_SERVER_ERROR';
-    response.end(JSON.stringify(refusalBody(pathOf(request.url ?? ''), 'Internal server error', { code })));
+    response.end(JSON.stringify(refusalBody(state.path, 'Internal server error', { code })));
   };
   const app = fastify({
     loggerInstance: log,
@@ -90,7 +80,7 @@ export async function createHttpApp({
     requestTimeout: slowestRequestMs,
     serverFactory(handler, options) {
       const toFastify: Handler = (request, response) => {
-        setEarlyHeaders(request, response);
+        stateOf(request).copyHeaders(response);
         handler(request, response);
       };
       const pipeline = createPipeline(stages(toFastify), toFastify, answerStageError);
@@ -100,8 +90,7 @@ export async function createHttpApp({
       connections.watch(server);
       return server;
     },
-    trustProxy: typeof trustProxy === 'boolean' ? trustProxy : [...trustProxy],
-    genReqId: request => requestTelemetry.of(request).id,
+    genReqId: request => stateOf(request).operation.id,
     forceCloseConnections: 'idle',
     // The hook that sets the headers of every response also refuses requests while closing.
     return503OnClosing: false,
@@ -114,8 +103,8 @@ export async function createHttpApp({
   app.setErrorHandler(answerError);
   parseReadBodies(app, largestBody);
   // The framework's own response would repeat the URL with its query, and would not tell a wrong method from a wrong path.
-  app.setNotFoundHandler(({ method, url }) => {
-    const allowed = ['GET', 'POST'].filter(known => app.hasRoute({ method: known, url: pathOf(url) }));
+  app.setNotFoundHandler(({ method, raw }) => {
+    const allowed = ['GET', 'POST'].filter(known => app.hasRoute({ method: known, url: stateOf(raw).path }));
     if (allowed.length === 0 || allowed.includes(method)) throw new Refused(404, nothingHere);
     throw new Refused(405, `This address accepts ${allowed.join(' and ')} only`, { allow: allowed.join(', ') });
   });

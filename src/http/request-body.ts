@@ -2,27 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned } from '../errors.js';
 import { checkJson } from '../graphql/limits/bounds.js';
-import { Attached } from '../lib/attached.js';
 import { Chunks, joinBytes } from '../lib/join-bytes.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import { wellFormedJson } from '../lib/text.js';
+import { type RequestState, stateOf } from './request-state.js';
 import { Refused } from './web-safety.js';
-
-const bodies = new Attached<MaybePromise<Buffer | Error>>();
-const watches = new Attached<BodyWatch>();
-
-/** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */
-interface BodyWatch {
-  /** @param bytes of the body that have arrived so far. */
-  grew(bytes: number): void;
-  /** The whole body has arrived. */
-  ended(): void;
-}
-
-/** Sets the watch of a request's body. Call it before `readBody`. */
-export function watchBody(request: IncomingMessage, watch: BodyWatch): void {
-  watches.set(request, watch);
-}
 
 /** A body in more chunks than this costs more to parse than its content is worth: its connection is destroyed. */
 const mostPieces = 20_000;
@@ -32,15 +16,18 @@ const mostPieces = 20_000;
  * read: Refused above `limit` bytes, an error of its watch, or Abandoned.
  */
 export function readBody(request: IncomingMessage, limit: number): MaybePromise<Buffer | Error> {
-  const known = bodies.get(request);
-  if (known !== undefined) return known;
-  const body = new Promise<Buffer | Error>(resolve => collectBody(request, limit, resolve));
-  bodies.set(request, body);
-  return body;
+  const state = stateOf(request);
+  state.body ??= new Promise(resolve => collectBody(request, state, limit, resolve));
+  return state.body;
 }
 
-function collectBody(request: IncomingMessage, limit: number, resolve: (body: Buffer | Error) => void): void {
-  const watch = watches.get(request);
+function collectBody(
+  request: IncomingMessage,
+  state: RequestState,
+  limit: number,
+  resolve: (body: Buffer | Error) => void,
+): void {
+  const { bodyWatch: watch } = state;
   let chunks = new Chunks();
   let size = 0;
   let pieces = 0;
@@ -49,7 +36,7 @@ function collectBody(request: IncomingMessage, limit: number, resolve: (body: Bu
     if (isSettled) return;
     isSettled = true;
     chunks = new Chunks();
-    bodies.set(request, body);
+    state.body = body;
     resolve(body);
   };
   if (Number(request.headers['content-length']) > limit) {

@@ -2,8 +2,8 @@ import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeader
 import type { Duplex } from 'node:stream';
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
-import { type GatewayError, Overloaded } from '../errors.js';
-import { pathOf } from '../lib/path.js';
+import type { ProxyHeaders } from '../lib/network.js';
+import { stateOf } from './request-state.js';
 
 /** Headers of every response: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
 export const safeHeaders: OutgoingHttpHeaders = {
@@ -13,13 +13,7 @@ export const safeHeaders: OutgoingHttpHeaders = {
   'cache-control': 'no-store',
 };
 
-/** The body of a response that refuses a whole request. */
-export const errorBody = (message: string, code: string) => refusalBody('', message, { code });
-
-/** The same for an error of the gateway. */
-export const gatewayErrorBody = ({ message, extensions }: GatewayError) => refusalBody('', message, extensions);
-
-/** The same in the form that clients of a path read: JSON-RPC at `/mcp`, GraphQL everywhere else. */
+/** The body of a response that refuses a whole request, in the form that clients of its path read: JSON-RPC at `/mcp`, GraphQL everywhere else. */
 export function refusalBody(path: string, message: string, extensions: Readonly<Record<string, unknown>>): object {
   if (path !== '/mcp') return { errors: [{ message, extensions }] };
   return { jsonrpc: '2.0', id: null, error: { code: rpcCode(message, extensions), message, data: extensions } };
@@ -88,7 +82,7 @@ export function refuseUnreadable(error: { readonly code?: string }, socket: Dupl
     return;
   }
   const [status, message] = parserErrors[error.code ?? ''] ?? [400, 'The request cannot be parsed'];
-  const body = JSON.stringify(errorBody(message, 'BAD_REQUEST'));
+  const body = JSON.stringify(refusalBody('', message, { code: 'BAD_REQUEST' }));
   const headers = {
     ...safeHeaders,
     'content-type': 'application/json; charset=utf-8',
@@ -134,22 +128,18 @@ const sendable = [
 const preflightSeconds = 600;
 const yearSeconds = 31_536_000;
 
-/**
- * Sets the headers for browsers on every response, and the origins that may read responses and send cookies. GraphiQL's page has a policy of its
- * own. A request that is refused before any route sees it is refused here, after the headers are set.
- */
+/** Sets the headers for browsers on every response, and the origins that may read responses and send cookies. GraphiQL's page has a policy of its own. */
 export async function registerWebSafety(
   app: FastifyInstance,
   origins: readonly string[],
-  isClosing: () => boolean,
+  { schemeOf }: Pick<ProxyHeaders, 'schemeOf'>,
 ): Promise<void> {
   const overTls = { ...safeHeaders, 'strict-transport-security': `max-age=${yearSeconds}; includeSubDomains` };
-  app.addHook('onRequest', async ({ protocol, raw, routeOptions }, reply) => {
-    reply.headers(protocol === 'https' ? overTls : safeHeaders);
-    if (isClosing()) throw new Overloaded('The gateway is closing; try again in a moment');
+  app.addHook('onRequest', async ({ raw, routeOptions }, reply) => {
+    reply.headers(schemeOf(raw) === 'https' ? overTls : safeHeaders);
     // The router decodes a path. Nothing else does, so that what a proxy forbids has one spelling.
     const [fixed = ''] = routeOptions.url?.split(/[:*]/, 1) ?? [];
-    if (!pathOf(raw.url ?? '').startsWith(fixed)) throw new Refused(404, nothingHere);
+    if (!stateOf(raw).path.startsWith(fixed)) throw new Refused(404, nothingHere);
   });
   if (origins.length === 0) return;
   await app.register(cors, {

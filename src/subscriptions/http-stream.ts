@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimited } from '../errors.js';
 import type { Authentication } from '../http/authentication.js';
+import { stateOf } from '../http/request-state.js';
 import type { Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import { type OperationHost, OperationResults } from './operation-results.js';
@@ -51,7 +52,7 @@ export function createHttpStreams(
 
   return {
     async open(request, reply, format, read) {
-      const identity = await authentication.authenticate(authentication.handshakeOf(request));
+      const identity = authentication.authenticate(authentication.handshakeOf(request));
       const disconnect = subscriptions.enter(identity);
       if (disconnect === undefined) throw new RateLimited('Too many connections with this credential');
       reply.headers({
@@ -63,16 +64,17 @@ export function createHttpStreams(
         'x-accel-buffering': 'no',
       });
       reply.hijack();
-      // The client has hung up meanwhile: `close` would not come again, and its subscription would never end.
+      // The client has hung up meanwhile.
       if (reply.raw.destroyed) return disconnect();
-      subscriptions.requestLimits.streams(request.raw);
-      const operationInfo = subscriptions.requestTelemetry.of(request.raw);
+      const state = stateOf(request.raw);
+      state.release();
+      const { operation: operationInfo } = state;
       operationInfo.transport = format.transport;
       // The hooks of the server have set CORS and security headers, as for any other response.
       const headers = reply.getHeaders() as OutgoingHttpHeaders;
       const stream = new HttpStream(reply.raw, headers, format, subscriptions.claim(identity), disconnect);
       streams.add(stream);
-      reply.raw.on('close', () => {
+      state.whenClosed(() => {
         streams.delete(stream);
         stream.closed();
       });

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BadUserInput } from '../errors.js';
+import { stateOf } from '../http/request-state.js';
+import { Refused } from '../http/web-safety.js';
 import { parseJson } from '../lib/text.js';
 import type { HttpStreams, StreamFormat } from './http-stream.js';
 import { type OperationRequest, operationRequest } from './operations.js';
@@ -29,7 +31,7 @@ export function registerSse(
     method: ['GET', 'POST'],
     async handler(request, reply) {
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
-        return reply.code(406).send(plainError('Accept must include text/event-stream'));
+        throw new Refused(406, 'Accept must include text/event-stream');
       }
       await streams.open(request, reply, serverSentEvents, operationInfo => {
         const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
@@ -83,8 +85,7 @@ export function registerMultipart(
 
   function subscriptionIn(request: FastifyRequest) {
     try {
-      const operationInfo = subscriptions.requestTelemetry.of(request.raw);
-      const operation = subscriptions.read(readRequest(request), operationInfo);
+      const operation = subscriptions.read(readRequest(request), stateOf(request.raw).operation);
       return operation.type === 'subscription' ? operation : undefined;
     } catch {
       return undefined;
@@ -121,5 +122,3 @@ function parsed(name: string, text: unknown): unknown {
     throw new BadUserInput(name, 'is not valid JSON');
   }
 }
-
-const plainError = (message: string) => ({ errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] });

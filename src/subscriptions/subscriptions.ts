@@ -3,9 +3,10 @@ import type { Credential, Scope } from '../auth/credentials.js';
 import type { RequestIdentity } from '../context.js';
 import { Forbidden, Overloaded } from '../errors.js';
 import { responseText } from '../graphql/response-text.js';
+import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
-import type { RequestLimits } from '../http/limits/request-limits.js';
 import { causeOf } from '../http/mask-error.js';
+import type { RequestTelemetry } from '../http/request-telemetry.js';
 import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
 import {
   type OperationInfo,
@@ -13,7 +14,6 @@ import {
   outcomeOfErrors,
   overloadedOutcome,
 } from '../observability/operation-info.js';
-import type { RequestTelemetry } from '../observability/request-telemetry.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { ConnectionCounts, type SubscriptionLimits } from './limits.js';
 import { type Executor, type Operation, type OperationRequest, type Outcome, RefusedOperation } from './operations.js';
@@ -23,7 +23,6 @@ import { SharedExecution, type Subscriber } from './shared-execution.js';
 export interface Subscriptions {
   readonly limits: SubscriptionLimits;
   readonly telemetry: Telemetry;
-  readonly requestLimits: Pick<RequestLimits, 'streams'>;
   readonly requestTelemetry: RequestTelemetry;
   /** How many connections are open. */
   readonly open: number;
@@ -63,7 +62,7 @@ export function createSubscriptions(
   deps: {
     readonly limits: SubscriptionLimits;
     readonly telemetry: Telemetry;
-    readonly requestLimits: Pick<RequestLimits, 'countOperation' | 'beginOperation' | 'streams'>;
+    readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation'>;
     readonly requestTelemetry: RequestTelemetry;
     readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
     readonly budget: MemoryBudget;
@@ -71,7 +70,7 @@ export function createSubscriptions(
   },
 ): Subscriptions {
   const executions = new Map<string, SharedExecution>();
-  const { limits, telemetry, requestLimits, requestTelemetry, acceptedScopes, budget, scopeOf } = deps;
+  const { limits, telemetry, requestAdmission, requestTelemetry, acceptedScopes, budget, scopeOf } = deps;
   const connections = new ConnectionCounts(limits.connections);
   const claim = (identity: Identity) => budget.claim(scopeOf(identity.credential));
 
@@ -128,14 +127,13 @@ export function createSubscriptions(
   return {
     limits,
     telemetry,
-    requestLimits,
     requestTelemetry,
     get open() {
       return connections.open;
     },
     enter: ({ credential }) => connections.enter(scopeOf(credential)),
     async count({ address, credential }) {
-      const refusal = await requestLimits.countOperation(address, scopeOf(credential));
+      const refusal = await requestAdmission.countOperation(address, scopeOf(credential));
       if (refusal !== undefined) throw refusal;
     },
     claim,
@@ -151,7 +149,7 @@ export function createSubscriptions(
     async single(operation, identity, signal, operationInfo, counted) {
       const scope = scopeOf(identity.credential);
       operationInfo.scope = scope;
-      const end = requestLimits.beginOperation(identity.address, scope);
+      const end = requestAdmission.beginOperation(identity.address, scope);
       try {
         const requestIdentity = { ...requestIdentityOf(identity), scope };
         return await executor.single(operation, requestIdentity, signal, operationInfo, counted);

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import type { RequestAdmission } from '../http/admission.js';
 import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/route.js';
-import type { RequestLimits } from '../http/limits/request-limits.js';
+import type { RequestTelemetry } from '../http/request-telemetry.js';
 import { createHttpStreams } from './http-stream.js';
 import { registerMultipart, registerSse } from './http-transports.js';
 import { defaultLimits, type SubscriptionLimits, type SubscriptionTimes } from './limits.js';
@@ -13,18 +14,11 @@ import { registerWebsocket } from './websocket.js';
 /** What the subscription transports are made with. Tests may set other limits and timeouts. */
 export type SubscriptionOptions = Pick<
   GraphqlRouteDeps,
-  | 'schema'
-  | 'services'
-  | 'deadlineMs'
-  | 'authentication'
-  | 'admission'
-  | 'introspection'
-  | 'requestTelemetry'
-  | 'acceptedScopes'
-  | 'budget'
+  'schema' | 'services' | 'deadlineMs' | 'authentication' | 'admission' | 'introspection' | 'acceptedScopes' | 'budget'
 > &
   Pick<ExecutorDeps, 'apollo'> & {
-    readonly requestLimits: Pick<RequestLimits, 'countOperation' | 'beginOperation' | 'streams'>;
+    readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation'>;
+    readonly requestTelemetry: RequestTelemetry;
     readonly connections: Pick<Connections, 'claimUpgrades'>;
     readonly bounds?: Partial<SubscriptionLimits & SubscriptionTimes> | undefined;
   };
@@ -43,7 +37,7 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
   const subscriptions = createSubscriptions(executor, createOperationReader(schema, admission), {
     limits: bounds,
     telemetry: services.telemetry,
-    requestLimits: options.requestLimits,
+    requestAdmission: options.requestAdmission,
     requestTelemetry,
     acceptedScopes: options.acceptedScopes,
     budget: options.budget,

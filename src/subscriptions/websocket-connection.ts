@@ -4,11 +4,11 @@ import type { Credential } from '../auth/credentials.js';
 import { Abandoned, QueryTooComplex } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import { bytesTaken } from '../http/connections.js';
+import type { ConnectionTelemetry } from '../http/request-state.js';
 import { Bulkhead } from '../lib/bulkhead.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { type ClientApp, clientAppOf } from '../observability/client-app.js';
-import type { ConnectionTelemetry } from '../observability/request-telemetry.js';
 import type { SubscriptionTimes } from './limits.js';
 import { type OperationHost, OperationResults } from './operation-results.js';
 import type { OperationRequest } from './operations.js';
@@ -252,7 +252,7 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   async acknowledge(context: ProtocolContext): Promise<void> {
     const { subscriptions, authentication } = this.#deps;
     const params = context.connectionParams ?? {};
-    const identity = await authentication.authenticate(this.#handshake, rawCredentialsIn(params));
+    const identity = authentication.authenticate(this.#handshake, rawCredentialsIn(params));
     this.#app = clientAppOf(params) ?? this.#app;
     // The client may have disconnected in the meantime.
     if (this.#isClosed) return;

@@ -5,21 +5,14 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
 import { largestBody } from '../http/fastify.js';
-import { errorBody, safeHeaders } from '../http/web-safety.js';
+import { type ConnectionTelemetry, stateOf } from '../http/request-state.js';
+import { Refused, refusalBody, safeHeaders } from '../http/web-safety.js';
 import { pathOf } from '../lib/path.js';
-import type { ConnectionTelemetry } from '../observability/request-telemetry.js';
 import type { SubscriptionTimes } from './limits.js';
 import { createProtocolServer, protocol } from './protocol.js';
 import { inSlices } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketConnection } from './websocket-connection.js';
-
-interface Upgrade {
-  readonly socket: Socket;
-  readonly head: Buffer;
-  readonly telemetry: ConnectionTelemetry;
-  readonly response: ServerResponse;
-}
 
 /** In bytes. What is too much for one operation must not end the others: a message may be as large as a body over HTTP. */
 const largestMessage = largestBody;
@@ -46,7 +39,6 @@ export function registerWebsocket(
   authentication: Authentication,
   times: SubscriptionTimes,
 ): () => readonly WebSocketConnection[] {
-  const upgrades = new WeakMap<IncomingMessage, Upgrade>();
   const connections = new Set<WebSocketConnection>();
   const server = new WebSocketServer({
     noServer: true,
@@ -60,14 +52,13 @@ export function registerWebsocket(
   });
   const connectionDeps = { subscriptions, times, authentication, server: createProtocolServer(times.initMs) };
   server.on('headers', (headers, request) => {
-    const id = upgrades.get(request)?.telemetry.id;
-    if (id !== undefined) headers.push(`x-request-id: ${id}`);
+    headers.push(`x-request-id: ${stateOf(request).operation.id}`);
   });
 
   server.on('wsClientError', (_, __, request) => {
     const head = { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' };
-    const body = JSON.stringify(errorBody('The WebSocket handshake is not valid', 'BAD_REQUEST'));
-    upgrades.get(request)?.response.writeHead(400, head).end(body);
+    const body = JSON.stringify(refusalBody(path, 'The WebSocket handshake is not valid', { code: 'BAD_REQUEST' }));
+    stateOf(request).upgrade?.response.writeHead(400, head).end(body);
   });
 
   const isClaimed = ({ method, url = '', headers }: IncomingMessage) =>
@@ -77,7 +68,6 @@ export function registerWebsocket(
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
     const telemetry = subscriptions.requestTelemetry.startConnection(raw);
-    response.setHeader('x-request-id', telemetry.id);
     response.on('finish', () => {
       telemetry.refused(response.statusCode);
       dismiss(socket);
@@ -85,15 +75,15 @@ export function registerWebsocket(
     response.once('close', () => {
       if (!response.writableFinished) telemetry.refused(undefined);
     });
-    upgrades.set(raw, { socket, head, telemetry, response });
+    stateOf(raw).upgrade = { socket, head, telemetry, response };
     app.routing(raw, response);
   });
 
   app.addHook('onRequest', async (request, reply) => {
-    const upgrade = upgrades.get(request.raw);
+    const { upgrade } = stateOf(request.raw);
     if (upgrade === undefined) return;
     if (!offers(request.headers['sec-websocket-protocol'])) {
-      return reply.code(400).send(errorBody(`Use the subprotocol ${protocol}`, 'BAD_REQUEST'));
+      throw new Refused(400, `Use the subprotocol ${protocol}`);
     }
     const handshake = authentication.handshakeOf(request);
     reply.hijack();

@@ -6,8 +6,10 @@ import { type FastifyInstance, fastify } from 'fastify';
 import type { Scope } from '../../src/auth/credentials.js';
 import { toApolloRequest } from '../../src/http/graphql/apollo.js';
 import { parseReadBodies, readBody } from '../../src/http/request-body.js';
+import { RequestState } from '../../src/http/request-state.js';
 import { responseKey } from '../../src/http/response-cache/response-cache.js';
 import { andThen } from '../../src/lib/maybe-promise.js';
+import { newOperationInfo } from '../../src/observability/operation-info.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';
 
@@ -25,6 +27,7 @@ beforeAll(async () => {
     bodyLimit: largest,
     serverFactory: handler =>
       createServer((incoming, response) => {
+        new RequestState(incoming, '', newOperationInfo());
         const keyed = (body: Buffer | undefined) => {
           key = responseKey(scope, 'version', incoming, body);
           handler(incoming, response);

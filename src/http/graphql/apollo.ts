@@ -16,16 +16,15 @@ import type { Admission } from '../../graphql/limits/admission.js';
 import { hasDocumentHash } from '../../graphql/limits/trusted-documents.js';
 import { wellFormedJson } from '../../lib/text.js';
 import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
-import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import { addResponseMetadata, type ResponseMetadata } from '../../observability/response-metadata.js';
 import { documentErrors, toGraphqlError } from '../mask-error.js';
+import { stateOf } from '../request-state.js';
 import { acceptsParts, MultipartResponse, multipartResponse, partsContentType, withoutParts } from './parts.js';
 
 /** How requests are executed, and what is done before and after. */
 interface ApolloAdapterOptions<C extends BaseContext> {
   readonly apollo: ApolloServer<C>;
   readonly admission: Pick<Admission, 'documentText' | 'untrustedHash'>;
-  readonly requestTelemetry: Pick<RequestTelemetry, 'of'>;
   /** The context of a request. @throws the error that refuses the request. */
   createContext(request: FastifyRequest, reply: FastifyReply): Promise<C>;
   /**
@@ -41,13 +40,13 @@ interface ApolloAdapterOptions<C extends BaseContext> {
 export function serveApollo<C extends BaseContext>(
   app: FastifyInstance,
   url: string,
-  { apollo, admission, requestTelemetry, createContext, send }: ApolloAdapterOptions<C>,
+  { apollo, admission, createContext, send }: ApolloAdapterOptions<C>,
 ): void {
   app.route({
     url,
     method: ['GET', 'POST'],
     handler: async (request, reply) => {
-      const info = requestTelemetry.of(request.raw);
+      const { operation: info } = stateOf(request.raw);
       let made: C | undefined;
       const refused = (error: unknown) => {
         const refusal = toGraphqlError(error);

@@ -16,9 +16,9 @@ import type { Admission } from '../../graphql/limits/admission.js';
 import { responseBytes } from '../../graphql/response-text.js';
 import { atMost } from '../../lib/lru-bounds.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
-import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
+import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
 import { createApolloPlugin, keepResult, keptResult, serveApollo } from './apollo.js';
 import { partsIn, sendInParts } from './parts.js';
@@ -36,7 +36,6 @@ export interface GraphqlRouteDeps {
   readonly responseCache: Pick<ResponseCache, 'finish'> | undefined;
   readonly admission: Admission;
   readonly executor: Config['executor'];
-  readonly requestTelemetry: RequestTelemetry;
   readonly acceptedScopes: AcceptedScopes;
   readonly budget: MemoryBudget;
   /** Whether clients may introspect the schema, and errors may name parts of it. */
@@ -45,7 +44,7 @@ export interface GraphqlRouteDeps {
 
 /** GraphQL over HTTP at `/graphql`: POST, and GET for queries. Returns the server that executes it. */
 export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDeps): Promise<ApolloServer<Context>> {
-  const { schema, services, authentication, admission, requestTelemetry, budget, responseCache } = deps;
+  const { schema, services, authentication, admission, budget, responseCache } = deps;
   /** The id of the request that caused an error, for the log. */
   const requestIdByError = new WeakMap<object, string>();
   const formatError = (formatted: GraphQLFormattedError, error: unknown) => {
@@ -99,14 +98,13 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
   serveApollo(app, '/graphql', {
     apollo,
     admission,
-    requestTelemetry,
     async createContext(request, reply) {
-      const scope = await authentication.scopeOf(request.raw);
-      const identity = { ...(await authentication.identify(request, reply)), scope };
-      const claim = budget.claim(scope ?? identity.address);
-      const operation = requestTelemetry.of(request.raw);
+      const identity = authentication.identify(request, reply);
+      const state = stateOf(request.raw);
+      const { operation, scope, address } = state;
+      const claim = budget.claim(scope ?? address);
       operation.scope = scope;
-      return createContext(services, identity, abortController(reply, deps.deadlineMs, claim), operation, claim);
+      return createContext(services, identity, abortController(state, reply, deps.deadlineMs, claim), operation, claim);
     },
     send(request, reply, body, context) {
       const result = keptResult(body);
@@ -137,20 +135,22 @@ const forgeryMessage =
 const clientGone = new Abandoned('The client has gone');
 
 /** Aborts when the client hangs up, or at the deadline of its request. The claim is released once the response has been sent. */
-function abortController(reply: FastifyReply, milliseconds: number, claim: Claim): AbortController {
+function abortController(
+  state: RequestState,
+  { raw }: FastifyReply,
+  milliseconds: number,
+  claim: Claim,
+): AbortController {
   const controller = new AbortController();
   const timer = setTimeout(
     () => controller.abort(new UpstreamTimeout(`The request took longer than ${milliseconds} ms`)),
     milliseconds,
   );
-  const close = () => {
+  state.whenClosed(() => {
     clearTimeout(timer);
     claim.release();
-    if (!reply.raw.writableFinished) controller.abort(clientGone);
-  };
-  // A destroyed response does not emit `close` again.
-  if (reply.raw.destroyed) close();
-  else reply.raw.once('close', close);
+    if (!raw.writableFinished) controller.abort(clientGone);
+  });
   return controller;
 }
 

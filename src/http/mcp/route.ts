@@ -6,6 +6,7 @@ import { responseText } from '../../graphql/response-text.js';
 import { operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Authentication, Identity } from '../authentication.js';
+import { stateOf } from '../request-state.js';
 import { answerOf, answerSchema, failure, mostBytes, type ToolAnswer } from './answer.js';
 import type { ToolOperation } from './operations.js';
 import { createJobWatch, type JobState } from './progress.js';
@@ -43,8 +44,8 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     const handshake = authentication.handshakeOf(request);
     if (!handshake.trusted) throw new Forbidden('Pages of this origin may not call tools');
     const leaving = new AbortController();
-    reply.raw.once('close', () => leaving.abort(new Abandoned('The client has gone')));
-    const identity = await authentication.authenticate(handshake);
+    stateOf(request.raw).whenClosed(() => leaving.abort(new Abandoned('The client has gone')));
+    const identity = authentication.authenticate(handshake);
     // One request could call a hundred tools otherwise, and count once against the rate limit.
     if (Array.isArray(request.body)) throw new BadUserInput('body', 'must be one message, not a list');
     const { answerMessage } = await protocol();
@@ -71,7 +72,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     const disconnect = subscriptions.enter(identity);
     if (disconnect === undefined) return answer;
     // From now on it is limited as a stream.
-    subscriptions.requestLimits.streams(request.raw);
+    stateOf(request.raw).release();
     const ending = new AbortController();
     const end = () => ending.abort();
     signal.addEventListener('abort', end);
@@ -97,7 +98,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     identity: Identity,
     signal: AbortSignal,
   ): Promise<ToolAnswer> {
-    const info = subscriptions.requestTelemetry.of(request.raw);
+    const { operation: info } = stateOf(request.raw);
     info.name = operationName(tool.operation.name);
     info.type = tool.operation.type;
     const claim = subscriptions.claim(identity);

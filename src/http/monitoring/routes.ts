@@ -1,13 +1,9 @@
-import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
-import { pathOf } from '../../lib/path.js';
 import type { Readiness } from './readiness.js';
 
 /** The paths for monitoring. No limit applies to them, because they matter most when the gateway is overloaded. */
 export const monitoringPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
-
-export const isMonitoring = ({ url = '' }: IncomingMessage): boolean => monitoringPaths.has(pathOf(url));
 
 interface MonitoringDeps {
   readonly readiness: () => Readiness;

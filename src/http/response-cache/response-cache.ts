@@ -7,19 +7,17 @@ import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import type { DocumentParams } from '../../graphql/limits/trusted-documents.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
-import { Attached } from '../../lib/attached.js';
-import { earlyHeadersOf, type HeaderList } from '../../lib/early-headers.js';
 import { joinBytes } from '../../lib/join-bytes.js';
 import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/path.js';
 import type { Stage } from '../../lib/pipeline.js';
-import type { RequestTelemetry } from '../../observability/request-telemetry.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { acceptsParts, withoutParts } from '../graphql/parts.js';
 import { readBody } from '../request-body.js';
-import { type CachedResponse, type ResponseCacheStore, represent } from './store.js';
+import { type InFlight, type RequestState, stateOf } from '../request-state.js';
+import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
 const keyHeaders = ['content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
@@ -45,26 +43,12 @@ interface ResponseCacheDeps {
   /** A hash of everything but the request that determines a response, such as the schema, the settings and the trusted documents. */
   version(scope: Scope): string;
   readonly telemetry: Pick<Telemetry, 'responseCacheHit'>;
-  readonly requestTelemetry: Pick<RequestTelemetry, 'of'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
   readonly budget: MemoryBudget;
-  /** The scope of a request; undefined: it is not cached. @throws anything, for a request that a later stage refuses. */
-  scopeOf(request: IncomingMessage): MaybePromise<Scope | undefined>;
   /** The text of the requested document, also of one that is requested by its hash. @throws if the document may not be executed. */
   readonly documentText: Admission['documentText'];
   /** In bytes. */
   readonly largestBody: number;
-}
-
-/** An execution in flight. Equal requests of its scope may wait for its result. */
-interface InFlight {
-  readonly scope: Scope;
-  readonly key: ScopedKey;
-  readonly version: string;
-  readonly result: Promise<CachedResponse | undefined>;
-  /** Whether it certainly writes nothing. Undefined until an equal request comes. */
-  onlyReads: boolean | undefined;
-  settle(response: CachedResponse | undefined): void;
 }
 
 /** A response that is being sent to several clients: it is in memory once, and counted once. */
@@ -78,27 +62,22 @@ export function createResponseCache({
   store,
   version,
   telemetry,
-  requestTelemetry,
   acceptedScopes,
   budget,
-  scopeOf,
   documentText,
   largestBody,
 }: ResponseCacheDeps): ResponseCache {
   const inFlight = new Map<ScopedKey, InFlight>();
-  const startedBy = new Attached<InFlight>();
-
   const sendings = new WeakMap<CachedResponse, Sending>();
 
   /** Counts the bytes until they are sent. @throws Overloaded, RateLimited */
-  function claimMemory(cached: CachedResponse, scope: Scope, response: ServerResponse): void {
-    // A destroyed response does not emit `close` again.
-    if (cached.length < worthCounting || response.destroyed) return;
+  function claimMemory(cached: CachedResponse, scope: Scope, state: RequestState): void {
+    if (cached.length < worthCounting) return;
     const sending = sendings.get(cached) ?? { claim: budget.claim(scope), count: 0 };
     if (sending.count === 0) sending.claim.reserveResponse(cached.length);
     sending.count += 1;
     sendings.set(cached, sending);
-    response.once('close', () => {
+    state.whenClosed(() => {
       sending.count -= 1;
       if (sending.count === 0) sending.claim.force(0);
     });
@@ -110,14 +89,15 @@ export function createResponseCache({
     request: IncomingMessage,
     response: ServerResponse,
   ): MaybePromise<true> {
-    claimMemory(cached, scope, response);
-    const operation = requestTelemetry.of(request);
+    const state = stateOf(request);
+    claimMemory(cached, scope, state);
+    const { operation } = state;
     operation.name = cached.operation;
     operation.type = 'query';
     operation.outcome = cached.outcome;
     operation.untrusted = cached.untrusted;
     return andThen(represent(cached, request.headers), ({ status, headers, body }): true => {
-      headers.push(...earlyHeadersOf(request));
+      headers.push(...state.headers);
       response.writeHead(status, headers);
       // All parts in one write.
       if (body.length > 1) response.cork();
@@ -134,16 +114,17 @@ export function createResponseCache({
     response: ServerResponse,
     body: Buffer | undefined,
   ): MaybePromise<boolean> {
+    const state = stateOf(request);
     const current = version(scope);
     const key = responseKey(scope, current, request, body);
     return andThen(store.get(key), cached => {
-      requestTelemetry.of(request).scope = scope;
+      state.operation.scope = scope;
       if (cached !== undefined) {
         // The service accepted this credential when the response was created.
         acceptedScopes.add(scope);
         return sendCached(cached, scope, request, response);
       }
-      // The client has hung up meanwhile: `close` would not come again, and equal requests would wait for ever.
+      // The client has hung up meanwhile.
       if (response.destroyed) return true;
       // A client that takes parts would wait for the whole response of another, and has nothing to share.
       const shares = !acceptsParts(request.headers.accept);
@@ -153,12 +134,12 @@ export function createResponseCache({
         if (earlier.onlyReads) return shareResult(earlier, request, response);
       }
       const started = startFlight(scope, key, current);
-      startedBy.set(request, started);
+      state.flight = started;
       if (shares && earlier === undefined) {
         inFlight.set(key, started);
         void started.result.then(() => inFlight.delete(key));
       }
-      response.on('close', () => started.settle(undefined));
+      state.whenClosed(() => started.settle(undefined));
       return false;
     });
   }
@@ -190,21 +171,17 @@ export function createResponseCache({
       if (!isCandidate(request)) return next(request, response);
       const orNext = (work: () => MaybePromise<boolean>) =>
         andThen(undefinedIfRefused(work), done => (done ? undefined : next(request, response)));
-      return andThen(
-        undefinedIfRefused(() => scopeOf(request)),
-        scope => {
-          if (scope === undefined) return next(request, response);
-          if (request.method === 'GET') return orNext(() => respond(scope, request, response, undefined));
-          return andThen(readBody(request, largestBody), body => {
-            const isKey = !(body instanceof Error) && body.length <= longestKey;
-            return orNext(() => isKey && respond(scope, request, response, body));
-          });
-        },
-      );
+      const { scope } = stateOf(request);
+      if (scope === undefined) return next(request, response);
+      if (request.method === 'GET') return orNext(() => respond(scope, request, response, undefined));
+      return andThen(readBody(request, largestBody), body => {
+        const isKey = !(body instanceof Error) && body.length <= longestKey;
+        return orNext(() => isKey && respond(scope, request, response, body));
+      });
     },
 
     async finish(request, reply, bytes, metadata) {
-      const started = startedBy.get(request.raw);
+      const { flight: started } = stateOf(request.raw);
       const isCacheable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (started === undefined || !isCacheable) {
         started?.settle(undefined);

@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http';
+import { type IncomingHttpHeaders, type OutgoingHttpHeader, validateHeaderName, validateHeaderValue } from 'node:http';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -9,9 +9,11 @@ import type { Generations } from '../../data/cache/generations.js';
 import { hashedKey, type ScopedKey, type SharedStore } from '../../data/cache/keys.js';
 import type { Signer } from '../../data/cache/signer.js';
 import { createRedisGuard } from '../../data/redis.js';
-import type { HeaderList } from '../../lib/early-headers.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import type { Telemetry } from '../../observability/telemetry.js';
+
+/** Names and values in turns, as `writeHead` takes them. */
+export type HeaderList = OutgoingHttpHeader[];
 
 /** Stores responses by scope and request: the most recent ones in this process, and all of them in Redis if it is configured. */
 export interface ResponseCacheStore {

@@ -1,12 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
-import { Attached } from '../lib/attached.js';
-import { addEarlyHeader } from '../lib/early-headers.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { loggedPathOf, pathOf } from '../lib/path.js';
 import type { Stage } from '../lib/pipeline.js';
-import { type ClientApp, clientAppOf } from './client-app.js';
+import { type ClientApp, clientAppOf } from '../observability/client-app.js';
 import {
   newOperationInfo,
   type OperationInfo,
@@ -14,17 +12,18 @@ import {
   type Span,
   type Tracing,
   type Transport,
-} from './operation-info.js';
-import type { OperationNames } from './operation-names.js';
-import { operationAttributes, requestAttributes } from './request-attributes.js';
-import type { Telemetry } from './telemetry.js';
-import { createUntrustedReport } from './untrusted-report.js';
+} from '../observability/operation-info.js';
+import type { OperationNames } from '../observability/operation-names.js';
+import { operationAttributes, requestAttributes } from '../observability/request-attributes.js';
+import type { Telemetry } from '../observability/telemetry.js';
+import { createUntrustedReport } from '../observability/untrusted-report.js';
+import type { Connections } from './connections.js';
+import { type ConnectionTelemetry, RequestState, stateOf } from './request-state.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export interface RequestTelemetry {
-  /** Sees each request first, and its response to the end. */
+  /** The first stage. It begins the state of each request, and sees its response to the end. */
   readonly stage: Stage;
-  of(request: IncomingMessage): OperationInfo;
   /** A request that opens a connection. It has a response only where it is refused. */
   startConnection(request: IncomingMessage): ConnectionTelemetry;
   /** An operation on a connection. Its id begins with the id of the connection. */
@@ -33,22 +32,11 @@ export interface RequestTelemetry {
   endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void;
 }
 
-/** Follows a connection from its request on. It holds nothing of that request. */
-export interface ConnectionTelemetry {
-  readonly id: string;
-  /** The program that the headers of the request name. */
-  readonly app: ClientApp | undefined;
-  /** The request was answered with this status instead; undefined: the client hung up before it was answered. */
-  refused(status: number | undefined): void;
-  /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
-  closed(code: number, operations: number, credential: Credential | undefined): void;
-}
-
 /** The client of a request, for the log. */
 export interface Client {
   readonly address: string;
-  /** Undefined where it has none, or where it is not known. */
-  readonly credential: Credential | undefined;
+  /** An error or undefined where it has no valid one, or where it is not known. */
+  readonly credential: Credential | Error | undefined;
 }
 
 /** What a client may call its request: nothing that could break a line of a log or a header. */
@@ -60,8 +48,7 @@ interface RequestTelemetryDeps {
   readonly telemetry: Pick<Telemetry, 'request' | 'clientRequest' | 'untrustedDocument'>;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
-  /** The client of a request, as far as it is known by now. */
-  clientOf(request: IncomingMessage): Client;
+  readonly connections: Pick<Connections, 'follow'>;
   /** The name of a credential's team; undefined where it has none. */
   teamOf(credential: Credential): string | undefined;
   /** Paths whose requests are not logged, because probes send them all the time. */
@@ -75,55 +62,35 @@ export function createRequestTelemetry({
   telemetry,
   tracing,
   names,
-  clientOf,
+  connections,
   teamOf,
   probePaths,
   proxyHeaders,
 }: RequestTelemetryDeps): RequestTelemetry {
-  const operations = new Attached<OperationInfo>();
   const reportUntrusted = createUntrustedReport(log, telemetry);
-  /** Of requests that are traced. */
-  const requestSpans = new WeakMap<IncomingMessage, Span>();
 
-  function of(request: IncomingMessage): OperationInfo {
-    const known = operations.get(request);
-    if (known !== undefined) return known;
-    if (tracing === undefined || !transports.has(pathOf(request.url ?? ''))) return start(request, undefined);
-    const span = tracing.beginRequest(request.headers);
-    requestSpans.set(request, span);
-    return start(request, span.begin('server'));
+  function begin(request: IncomingMessage, span?: Span): RequestState {
+    const { headers } = request;
+    const given = headers['x-request-id'];
+    const id = typeof given === 'string' && validRequestId.test(given) ? given : undefined;
+    const operation = newOperationInfo(id, span?.begin('server'), clientAppOf(headers));
+    const state = new RequestState(request, proxyHeaders.addressOf(request), operation, span);
+    state.setHeader('x-request-id', operation.id);
+    return state;
   }
 
-  function start(request: IncomingMessage, span: OperationInfo['span']): OperationInfo {
-    const given = request.headers['x-request-id'];
-    const operation = newOperationInfo(
-      typeof given === 'string' && validRequestId.test(given) ? given : undefined,
-      span,
-      clientAppOf(request.headers),
-    );
-    operations.set(request, operation);
-    return operation;
-  }
+  const logged = ({ address, credential }: Client) => ({
+    address,
+    team: credential === undefined || credential instanceof Error ? undefined : teamOf(credential),
+  });
 
-  function endRequestSpan(request: IncomingMessage, response: ServerResponse): void {
-    const span = requestSpans.get(request);
-    if (span === undefined) return;
+  function end(request: IncomingMessage, response: ServerResponse, startedAt: number): void {
+    const state = stateOf(request);
+    const { operation, path } = state;
     const { method = '', url = '' } = request;
-    const { address } = clientOf(request);
-    const route = pathOf(url);
-    const attributes = requestAttributes(request, response, { route, clientAddress: address, proxyHeaders });
     const { statusCode: status } = response;
-    span.end(`${method} ${route}`, attributes, status >= 500 ? String(status) : undefined);
-  }
-
-  const logged = ({ address, credential }: Client) => ({ address, team: credential && teamOf(credential) });
-
-  function onClose(request: IncomingMessage, response: ServerResponse, startedAt: number): void {
-    const { method, url = '' } = request;
-    const { statusCode: status } = response;
-    const operation = of(request);
     const milliseconds = performance.now() - startedAt;
-    const transport = operation.transport ?? transports.get(pathOf(url));
+    const transport = operation.transport ?? transports.get(path);
     // A subscription is answered once it has begun.
     const isAnswered = operation.type === 'subscription' ? response.headersSent : response.writableFinished;
     if (transport !== undefined && !isAnswered) operation.outcome = 'ABANDONED';
@@ -132,33 +99,35 @@ export function createRequestTelemetry({
     if (transport !== undefined && (name !== undefined || outcome !== 'ok')) {
       telemetry.request(transport, names.labelOf(operation), outcome, transport === 'http' ? milliseconds : undefined);
       telemetry.clientRequest(names.clientLabelOf(operation));
-      reportUntrusted(operation);
+      if (operation.untrusted !== undefined) reportUntrusted(operation);
       endOperationSpan(operation);
     }
-    endRequestSpan(request, response);
-    if (log.isLevelEnabled('info') && !probePaths.has(pathOf(url))) {
-      const path = loggedPathOf(url);
-      const client = logged(clientOf(request));
-      const more = { status, milliseconds, operation: name, outcome, ...loggedOf(operation) };
-      log.info({ requestId, method, path, ...client, ...more }, 'Answered');
+    if (state.span !== undefined) {
+      const attributes = requestAttributes(request, response, {
+        route: path,
+        clientAddress: state.address,
+        proxyHeaders,
+      });
+      state.span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
+    if (!log.isLevelEnabled('info') || probePaths.has(path)) return;
+    const more = { status, milliseconds, operation: name, outcome, ...loggedOf(operation) };
+    log.info({ requestId, method, path: loggedPathOf(url), ...logged(state), ...more }, 'Answered');
   }
 
   return {
-    of,
     stage: next => (request, response) => {
       const startedAt = performance.now();
-      addEarlyHeader(request, 'x-request-id', of(request).id);
-      response.once('close', () => onClose(request, response, startedAt));
-      return next(request, response);
+      const isTraced = tracing !== undefined && transports.has(pathOf(request.url ?? ''));
+      const state = begin(request, isTraced ? tracing.beginRequest(request.headers) : undefined);
+      state.whenClosed(() => end(request, response, startedAt));
+      return connections.follow(request, response) ? next(request, response) : undefined;
     },
     startConnection(request) {
       const startedAt = performance.now();
-      const operation = start(request, undefined);
+      const { operation, address } = begin(request);
       const { method, url = '' } = request;
       const path = loggedPathOf(url);
-      const { address } = clientOf(request);
-      const isTransport = transports.has(pathOf(url));
       const logEnd = (status: number | undefined, more: object, message: string) => {
         const milliseconds = performance.now() - startedAt;
         log.info({ requestId: operation.id, method, path, address, status, milliseconds, ...more }, message);
@@ -168,7 +137,7 @@ export function createRequestTelemetry({
         app: operation.app,
         refused(status) {
           const outcome = status === undefined ? 'ABANDONED' : outcomeOf(operation, status);
-          if (isTransport) telemetry.request('websocket', 'none', outcome, undefined);
+          telemetry.request('websocket', 'none', outcome, undefined);
           logEnd(status, { outcome }, 'Answered');
         },
         closed: (code, operations, credential) =>
@@ -180,7 +149,7 @@ export function createRequestTelemetry({
       operation.outcome ??= 'ok';
       const { id: requestId, name = 'none', outcome } = operation;
       endOperationSpan(operation);
-      reportUntrusted(operation);
+      if (operation.untrusted !== undefined) reportUntrusted(operation);
       telemetry.request('websocket', names.labelOf(operation), outcome, milliseconds);
       telemetry.clientRequest(names.clientLabelOf(operation));
       if (!log.isLevelEnabled('info')) return;

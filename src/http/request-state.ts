@@ -1,0 +1,136 @@
+import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Credential, Scope } from '../auth/credentials.js';
+import type { ScopedKey } from '../data/cache/keys.js';
+import type { GatewayError } from '../errors.js';
+import type { MaybePromise } from '../lib/maybe-promise.js';
+import { pathOf } from '../lib/path.js';
+import type { ClientApp } from '../observability/client-app.js';
+import type { OperationInfo, Span } from '../observability/operation-info.js';
+import type { CachedResponse, HeaderList } from './response-cache/store.js';
+
+const key = Symbol('RequestState');
+type Holder = IncomingMessage & { [key]: RequestState };
+
+/** What the gateway knows about a request. Each request has one from the first stage on. */
+export const stateOf = (request: IncomingMessage): RequestState => (request as Holder)[key];
+
+/** Everything that the gateway knows about a request. The first stage creates it; the others fill in what they find. */
+export class RequestState {
+  /** The path of its URL, as the client wrote it. */
+  readonly path: string;
+  /** The network address of its client. */
+  readonly address: string;
+  /** What logs, metrics and traces say about it. */
+  readonly operation: OperationInfo;
+  /** The span of the whole request; undefined where it is not traced. */
+  readonly span: Span | undefined;
+  /** Headers of the response that are set before it is known what responds. */
+  readonly headers: HeaderList = [];
+
+  // Authentication
+  isAuthenticated = false;
+  /** The error of an invalid one; undefined where there is none. */
+  credential: Credential | GatewayError | undefined;
+  /** Undefined where there is no valid credential. */
+  scope: Scope | undefined;
+
+  // Admission
+  /** The error with which Fastify responds. */
+  refusal: Error | undefined;
+  bodyWatch: BodyWatch | undefined;
+  readonly #counts: (() => void)[] = [];
+
+  /** Once someone reads it. */
+  body: MaybePromise<Buffer | Error> | undefined;
+  /** Its execution, for whose result equal requests may wait in the response cache. */
+  flight: InFlight | undefined;
+  /** Set where it opens a WebSocket. */
+  upgrade: Upgrade | undefined;
+
+  #isClosed = false;
+  readonly #onClose: (() => void)[] = [];
+
+  /** @param span of the request, in which `operation` has its own. */
+  constructor(request: IncomingMessage, address: string, operation: OperationInfo, span?: Span) {
+    this.path = pathOf(request.url ?? '');
+    this.address = address;
+    this.operation = operation;
+    this.span = span;
+    (request as Holder)[key] = this;
+  }
+
+  /** The only way to set a header of the response before Fastify. */
+  setHeader(name: string, value: OutgoingHttpHeader): void {
+    this.headers.push(name, value);
+  }
+
+  /** Sets the headers on a response that is not written with `writeHead`, which costs a quarter of `setHeader` for each header. */
+  copyHeaders(response: ServerResponse): void {
+    const { headers } = this;
+    for (let at = 0; at + 1 < headers.length; at += 2) response.setHeader(String(headers[at]), headers[at + 1] ?? '');
+  }
+
+  /** @param end of a count of the request, such as that of those in flight. It may be called again. */
+  countUntilReleased(end: () => void): void {
+    if (this.#isClosed) end();
+    else this.#counts.push(end);
+  }
+
+  /** Ends the counts: the response has ended, or has become a stream, which has a limit of its own. */
+  release(): void {
+    for (const end of this.#counts) end();
+  }
+
+  /** Calls `work` once the response has ended or its client has gone; at once if that was before. */
+  whenClosed(work: () => void): void {
+    if (this.#isClosed) work();
+    else this.#onClose.push(work);
+  }
+
+  /** The response has emitted `close`, which Node 24 may do twice. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.release();
+    for (const work of this.#onClose) work();
+  }
+}
+
+/** A request that opens a WebSocket. */
+interface Upgrade {
+  readonly socket: Socket;
+  readonly head: Buffer;
+  readonly telemetry: ConnectionTelemetry;
+  readonly response: ServerResponse;
+}
+
+/** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */
+interface BodyWatch {
+  /** @param bytes of the body that have arrived so far. */
+  grew(bytes: number): void;
+  /** The whole body has arrived. */
+  ended(): void;
+}
+
+/** An execution in flight. Equal requests of its scope may wait for its result. */
+export interface InFlight {
+  readonly scope: Scope;
+  readonly key: ScopedKey;
+  readonly version: string;
+  readonly result: Promise<CachedResponse | undefined>;
+  /** Whether it certainly writes nothing. Undefined until an equal request comes. */
+  onlyReads: boolean | undefined;
+  settle(response: CachedResponse | undefined): void;
+}
+
+/** Follows a connection from its request on. It holds nothing of that request. */
+export interface ConnectionTelemetry {
+  readonly id: string;
+  /** The program that the headers of the request name. */
+  readonly app: ClientApp | undefined;
+  /** The request was answered with this status instead; undefined: the client hung up before it was answered. */
+  refused(status: number | undefined): void;
+  /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
+  closed(code: number, operations: number, credential: Credential | undefined): void;
+}

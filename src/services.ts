@@ -10,7 +10,6 @@ import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { type Generations, localGenerations, sharedGenerations } from './data/cache/generations.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/cache/keys.js';
-import { modelVersion } from './data/cache/model-version.js';
 import { noPurges, sharedPurges } from './data/cache/purges.js';
 import { createSigner } from './data/cache/signer.js';
 import { MemoryTier, RedisTier } from './data/cache/tiers.js';
@@ -78,7 +77,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
   redis?.on('ready', () => telemetry.redisWorks('connect'));
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
-  const shared = redis && { redis, namespace: cacheNamespace(fleet, modelVersion()), signer, telemetry };
+  const shared = redis && { redis, namespace: cacheNamespace(fleet), signer, telemetry };
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
   const purges = redis === undefined ? noPurges : sharedPurges(redis, fleet, telemetry);
   const tiers = { memory: new MemoryTier(cacheBytes), redis: shared && new RedisTier(shared) };

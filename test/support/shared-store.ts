@@ -13,7 +13,7 @@ export const testFleet = (redis: RedisClient) =>
 export function sharedStore(
   redis: RedisClient,
   telemetry: Telemetry = silentTelemetry,
-  namespace: CacheNamespace = cacheNamespace(testFleet(redis), 'models'),
+  namespace: CacheNamespace = cacheNamespace(testFleet(redis)),
 ): SharedStore {
   return { redis, namespace, signer: createSigner([new Secret('a secret of the tests')]), telemetry };
 }

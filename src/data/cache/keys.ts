@@ -88,7 +88,12 @@ export function fleetNamespace(
   return `${database}.${serviceName(upstream)}` as FleetNamespace;
 }
 
-/** @param models the result of `modelVersion`. */
-export function cacheNamespace(fleet: FleetNamespace, models: string): CacheNamespace {
-  return `${fleet}.${models}` as CacheNamespace;
+/**
+ * The version of what gateways share in Redis. Raise it with every change to the models: gateways of two versions then have cache entries and polls of their own.
+ * `test/model-version.test.ts` fails if the models changed and it did not.
+ */
+export const modelVersion = 1;
+
+export function cacheNamespace(fleet: FleetNamespace): CacheNamespace {
+  return `${fleet}.${modelVersion}` as CacheNamespace;
 }

@@ -310,7 +310,7 @@ test('while the gateway closes, it refuses what comes on a connection that waits
     const [head = '', body = ''] = last.split('\r\n\r\n');
     const lines = head.toLowerCase().split('\r\n');
     const message = 'The gateway is closing; try again in a moment';
-    const extensions = { code: 'RATE_LIMITED', retryable: true };
+    const extensions = { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true };
     expect({ name, statuses: raw.statuses(), retry: lines.includes('retry-after: 1'), body: JSON.parse(body) }).toEqual(
       {
         name,

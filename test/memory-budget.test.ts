@@ -71,7 +71,7 @@ describe('A credential that has much in memory', () => {
     const refused = await gateway.query(viewer);
     expect(refused.status).toBe(429);
     expect(refused.headers.get('retry-after')).toBe('1');
-    expect(refused.errors?.[0].extensions).toEqual({ code: 'RATE_LIMITED' });
+    expect(refused.errors?.[0].extensions).toEqual({ code: 'RATE_LIMITED', retryAfterSeconds: 1 });
     expect((await gateway.query(esgAnew(), {}, other)).errors).toBeUndefined();
     for (const listen of [overWebsocket, overSse]) {
       const { ended } = listen(gateway.url, { query: viewer });
@@ -102,7 +102,7 @@ test('a process that has much in memory turns everybody away, is not ready, and 
     const refused = await gateway.query(viewer, {}, headers);
     expect(refused.status).toBe(503);
     expect(refused.headers.get('retry-after')).toBe('1');
-    expect(refused.errors?.[0].extensions).toEqual({ code: 'RATE_LIMITED', retryable: true });
+    expect(refused.errors?.[0].extensions).toEqual({ code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true });
   }
   expect((await fetch(`${gateway.url}/readyz`)).status).toBe(503);
   expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);

@@ -67,7 +67,7 @@ describe('with as many requests in flight as there may be', () => {
     expect(errors).toEqual([
       {
         message: 'The gateway is overloaded; try again in a moment',
-        extensions: { code: 'RATE_LIMITED', retryable: true },
+        extensions: { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true },
       },
     ]);
     expect(await counted(gateway.url, 'gateway_ready')).toBe(0);

@@ -231,7 +231,7 @@ const isExecution = ({ method, headers }: IncomingMessage, { path }: RequestStat
   path === '/graphql' && (method === 'POST' || (method === 'GET' && !opensPage({ method, headers })));
 
 const tooMuchSent = () =>
-  new RateLimited('Too many large requests are being sent from this address; try again in a moment');
+  new RateLimited('Too many large requests are being sent from this address; try again in a moment', undefined, 1);
 
 function setRateLimitHeaders({ limit, remaining, resetSeconds, isOver }: Verdict, state: RequestState): void {
   state.setHeader('ratelimit-limit', limit);

@@ -83,7 +83,7 @@ export class MemoryBudget {
 }
 
 const tooMuch = () =>
-  new RateLimited('Responses for this credential are waiting to be read; read them, then try again');
+  new RateLimited('Responses for this credential are waiting to be read; read them, then try again', undefined, 1);
 
 /** What one operation, response or connection takes of a budget, until it is released. */
 export class Claim {

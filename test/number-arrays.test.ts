@@ -217,7 +217,7 @@ describe('the JSON of a reply', () => {
   const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: Buffer.from(text) });
   const request = { family: 'f', address: 'base', method: 'GET', path: '/', safe: true } as const;
   /** In bytes. */
-  const [longText, longNumber] = [256 * 1024, 1_024];
+  const [longText, longNumber] = [4 * 1024 * 1024, 1_024];
   const read = (reply: Reply, asked: UpstreamRequest) => parseReply(replyText(reply, asked));
 
   test('has vectors as text where they are wanted, null where not, and numbers where no one said what they are', () => {

@@ -34,7 +34,7 @@ interface JsonExcess {
 
 /**
  * Finds what a JSON text holds too much of, before it is parsed: a megabyte of members takes the parser seventy times as long as a megabyte of
- * text. Looks at each byte outside strings once, and stops at the first excess. The parser decides whether the text is JSON.
+ * text. Looks at each byte once, and stops at the first excess. The parser decides whether the text is JSON.
  */
 export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
   let items = 0;
@@ -46,8 +46,10 @@ export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undef
     const byte = json[at];
     if (byte === quote) {
       const opening = at;
-      at = endOfString(json, opening);
-      if (at - opening - 1 > bounds.text) return { measure: 'text', value: at - opening - 1 };
+      // Not by `indexOf`, which costs a call for each escaped quote.
+      const end = Math.min(json.length, opening + bounds.text + 2);
+      for (at += 1; at < end && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
+      if (at - opening > bounds.text + 1) return { measure: 'text', value: at - opening - 1 };
     } else if (byte === bracket || byte === brace) {
       levels += 1;
       items += 1;
@@ -75,7 +77,7 @@ export function ownStrings<Name extends string>(json: Buffer, names: readonly Na
     const byte = json[at];
     if (byte === quote) {
       const opening = at;
-      at = endOfString(json, opening);
+      for (at += 1; at < json.length && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
       if (levels !== 1) continue;
       const text = json.toString('utf8', opening + 1, at);
       const wanted = names.find(each => each === name);
@@ -86,16 +88,4 @@ export function ownStrings<Name extends string>(json: Buffer, names: readonly Na
     else if (byte === comma && levels === 1) name = undefined;
   }
   return found;
-}
-
-/** The index of the quote that closes a string, or the end of the text if none does. */
-function endOfString(json: Buffer, opening: number): number {
-  let end = opening;
-  let slashes: number;
-  do {
-    end = json.indexOf(quote, end + 1);
-    if (end === -1) return json.length;
-    for (slashes = 0; json[end - 1 - slashes] === backslash; ) slashes += 1;
-  } while (slashes % 2 === 1);
-  return end;
 }

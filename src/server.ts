@@ -23,12 +23,11 @@ import { createRateLimits } from './http/limits/rate-limits.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
 import { type Readiness, withReadiness } from './http/monitoring/readiness.js';
-import { monitoringPaths, registerMonitoring } from './http/monitoring/routes.js';
+import { registerMonitoring } from './http/monitoring/routes.js';
 import { createRequestTelemetry } from './http/request-telemetry.js';
 import { createResponseCache } from './http/response-cache/response-cache.js';
 import { createResponseCacheStore } from './http/response-cache/store.js';
 import { registerStaticFiles } from './http/static-files.js';
-import { registerWebSafety } from './http/web-safety.js';
 import { joinWorkers } from './http/workers.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
@@ -105,7 +104,6 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     names: createOperationNames(documents, acceptedScopes, telemetry.forgetOperation, telemetry.forgetClient),
     connections,
     teamOf: credential => services.teams.current.teamOf(credential)?.name,
-    probePaths: monitoringPaths,
     proxyHeaders,
   });
   const admission = createAdmission({
@@ -144,14 +142,14 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const app = await createHttpApp({
     log,
     connections,
-    stages: fastify => [
-      requestTelemetry.stage,
-      next => requestAdmission.stage(next, fastify),
-      next => (responseCache?.stage ?? (last => last))(requestAdmission.executionStage(next)),
-    ],
+    proxyHeaders,
+    origins: config.corsOrigins,
+    stages(fastify) {
+      const last = requestAdmission.executionStage(fastify);
+      return requestTelemetry.stage(requestAdmission.stage(responseCache?.stage(last) ?? last, fastify));
+    },
   });
-  await registerWebSafety(app, config.corsOrigins, proxyHeaders);
-  requestAdmission.refuseIn(app);
+  app.addHook('preClose', async () => requestAdmission.close());
   const readiness = (): Readiness => {
     const isOverloaded = loadShedding.reason() !== undefined;
     return { status: isClosing() ? 'closing' : isOverloaded ? 'overloaded' : 'ready', silentMs: 0 };

@@ -10,7 +10,6 @@ import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
 import { serveApollo } from '../src/http/graphql/apollo.js';
 import { createRequestTelemetry } from '../src/http/request-telemetry.js';
-import { registerWebSafety } from '../src/http/web-safety.js';
 import { createProxyHeaders } from '../src/lib/network.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
@@ -47,6 +46,7 @@ defineIntegrationTestSuite(async (config, options) => {
   await apollo.start();
   const log = pino({ level: 'silent' });
   const connections = createConnections();
+  const proxyHeaders = createProxyHeaders(false);
   const requestTelemetry = createRequestTelemetry({
     log,
     telemetry: silentTelemetry,
@@ -54,16 +54,16 @@ defineIntegrationTestSuite(async (config, options) => {
     names: { labelOf: ({ name = 'none' }) => name, clientLabelOf: () => 'none' },
     connections,
     teamOf: () => undefined,
-    probePaths: new Set(),
-    proxyHeaders: createProxyHeaders(false),
+    proxyHeaders,
   });
   const app = await createHttpApp({
     log,
     connections,
-    stages: () => [requestTelemetry.stage],
+    proxyHeaders,
+    origins: [],
+    stages: requestTelemetry.stage,
   });
   const documents = createTrustedDocuments('off', { current: new Map() });
-  await registerWebSafety(app, [], createProxyHeaders(false));
   serveApollo(app, '/', {
     apollo,
     admission: createAdmission({ schema, documents, introspection: true, callLimit: 1, statisticsLimit: 2_000 }),

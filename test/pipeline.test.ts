@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { createConnections } from '../src/http/connections.js';
 import { createHttpApp } from '../src/http/fastify.js';
+import type { Handler, Stage } from '../src/http/request-state.js';
 import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { createProxyHeaders } from '../src/lib/network.js';
-import { createPipeline, type Stage } from '../src/lib/pipeline.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 
 let app: FastifyInstance;
@@ -17,6 +17,7 @@ async function serve(stage: Stage): Promise<string> {
   logged = [];
   const log = pino({ level: 'error' }, { write: line => void logged.push(JSON.parse(line)) });
   const connections = createConnections();
+  const proxyHeaders = createProxyHeaders(false);
   const requestTelemetry = createRequestTelemetry({
     log,
     telemetry: silentTelemetry,
@@ -24,11 +25,10 @@ async function serve(stage: Stage): Promise<string> {
     names: { labelOf: () => 'none', clientLabelOf: () => 'none' },
     connections,
     teamOf: () => undefined,
-    probePaths: new Set(),
-    proxyHeaders: createProxyHeaders(false),
+    proxyHeaders,
   });
-  const stages = () => [requestTelemetry.stage, stage];
-  app = await createHttpApp({ log, connections, stages });
+  const stages = (fastify: Handler) => requestTelemetry.stage(stage(fastify));
+  app = await createHttpApp({ log, connections, proxyHeaders, origins: [], stages });
   app.addHook('onClose', async () => connections.close());
   app.get('/', async () => 'served');
   return app.listen({ host: '127.0.0.1', port: 0 });
@@ -83,10 +83,7 @@ test('a request passes the stages in their order, and then reaches Fastify', asy
       passed.push(name);
       return next(request, response);
     };
-  const url = await serve(next => {
-    const first = createPipeline([stage('one'), stage('two')], next, () => {});
-    return (request, response) => first(request, response);
-  });
+  const url = await serve(next => stage('one')(stage('two')(next)));
   const response = await fetch(url);
   expect(await response.text()).toBe('served');
   expect(passed).toEqual(['one', 'two']);

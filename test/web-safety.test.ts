@@ -312,8 +312,7 @@ function ambiguousRequests(): [string, number, string][] {
     ...['a b', 'a/b', 'a,b', 'user@a', 'a:b', 'a:1:2', 'http://a', 'a?b', 'a#b', '[::1', 'a\\b', 'a%00', 'ä'].map(
       (host): [string, number, string] => [`the host ${host}`, 400, sent(`Host: ${host}`, key, length)],
     ),
-    ['another host in the address', 400, sent(...one).replace('/graphql', 'http://evil.example/graphql')],
-    ['the same host in the address', 200, sent(...one).replace('/graphql', 'http://127.0.0.1/graphql')],
+    ['a whole address', 200, sent(...one).replace('/graphql', 'http://127.0.0.1/graphql')],
     ['a path in the query of an address', 404, sent(...one).replace('/graphql', 'http://127.0.0.1?x=/graphql')],
     ['two keys', 400, sent(...one, 'x-api-key: another')],
     ['two equal keys', 400, sent(...one, key)],
@@ -340,8 +339,10 @@ function ambiguousRequests(): [string, number, string][] {
       415,
       sent(...one, 'Content-Encoding: br').replace('/graphql', '/graphql/stream'),
     ],
-    ['another spelling of a path', 404, request('GET /%6detrics')],
-    ['another spelling of /graphql', 404, sent(...one).replace('/graphql', '/%67raphql')],
+    ['another spelling of a path', 200, request('GET /%6detrics')],
+    ['another spelling of /graphql', 200, sent(...one).replace('/graphql', '/%67raphql')],
+    ['an escaped slash', 404, sent(...one).replace('/graphql', '/graphql%2fstream')],
+    ['an escape that is escaped', 404, request('GET /%256detrics')],
     ['two hosts for a probe', 400, request('GET /healthz', 'Host: a')],
     [
       'two hosts for a WebSocket',

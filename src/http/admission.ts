@@ -1,12 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyInstance } from 'fastify';
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
-import type { Handler } from '../lib/pipeline.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication } from './authentication.js';
 import type { Connections } from './connections.js';
@@ -15,7 +13,7 @@ import type { LoadShedding } from './limits/load-shedding.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { createTurns } from './limits/turns.js';
 import { monitoringPaths } from './monitoring/routes.js';
-import { type RequestState, stateOf } from './request-state.js';
+import { type Handler, type RequestState, stateOf } from './request-state.js';
 import type { HeaderList } from './response-cache/store.js';
 import { faultOf, hasBody, opensPage, refusalBody, safeHeaders } from './web-safety.js';
 
@@ -29,8 +27,10 @@ export interface RequestAdmission {
   stage(next: Handler, fastify: Handler): Handler;
   /** Stands behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
   executionStage(fastify: Handler): Handler;
-  /** Makes Fastify send the errors of refused requests, and applies the limits to WebSocket handshakes, which do not pass the stages. */
-  refuseIn(app: FastifyInstance): void;
+  /** Applies the limits to a WebSocket handshake, which does not pass the stages. */
+  admitUpgrade(request: IncomingMessage): Promise<void>;
+  /** Refuses everything from now on. */
+  close(): void;
   /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
   countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
   /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */
@@ -199,18 +199,17 @@ export function createRequestAdmission({
       return fastify(request, response);
     },
 
-    refuseIn(app) {
-      app.addHook('preClose', async () => {
-        isClosing = true;
-      });
-      app.addHook('onRequest', async ({ raw }, reply) => {
-        const state = stateOf(raw);
-        if (state.upgrade !== undefined) {
-          state.refusal = await check(raw);
-          state.copyHeaders(reply.raw);
-        }
-        if (state.refusal !== undefined) throw state.refusal;
-      });
+    async admitUpgrade(request) {
+      const state = stateOf(request);
+      try {
+        state.refusal = await check(request);
+      } catch (error) {
+        state.refusal = error as Error;
+      }
+    },
+
+    close() {
+      isClosing = true;
     },
 
     async countOperation(address, scope) {

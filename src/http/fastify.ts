@@ -8,11 +8,19 @@ import {
   LogController,
 } from 'fastify';
 import { Abandoned, GatewayError, RateLimited } from '../errors.js';
-import { createPipeline, type Handler, type Stage } from '../lib/pipeline.js';
+import type { ProxyHeaders } from '../lib/network.js';
 import type { Connections } from './connections.js';
 import { parseReadBodies } from './request-body.js';
-import { stateOf } from './request-state.js';
-import { invalidJson, nothingHere, Refused, refusalBody, refuseUnreadable, safeHeaders } from './web-safety.js';
+import { type Handler, stateOf } from './request-state.js';
+import {
+  invalidJson,
+  nothingHere,
+  Refused,
+  refusalBody,
+  refuseUnreadable,
+  registerWebSafety,
+  safeHeaders,
+} from './web-safety.js';
 
 /** The largest body of a request, in bytes. */
 export const largestBody = 1024 * 1024;
@@ -37,12 +45,16 @@ const slowestRequestMs = 30_000;
 interface HttpAppDeps {
   readonly log: FastifyBaseLogger;
   readonly connections: Connections;
-  /** The stages in front of Fastify. The first one begins the state of a request. @param fastify for stages that skip those after them. */
-  stages(fastify: Handler): readonly Stage[];
+  readonly proxyHeaders: Pick<ProxyHeaders, 'schemeOf'>;
+  /** Origins whose pages may read responses and send cookies. */
+  readonly origins: readonly string[];
+  /** The first of the stages in front of Fastify, which begins the state of a request. @param fastify the last. */
+  stages(fastify: Handler): Handler;
 }
 
-/** The HTTP server without its routes. An error in a stage is logged and answered with 500. */
-export async function createHttpApp({ log, connections, stages }: HttpAppDeps): Promise<FastifyInstance> {
+/** The HTTP server without its routes. An error in a stage is logged and answered with 500, as every other one. */
+export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance> {
+  const { log, connections, stages } = deps;
   const answerError = (error: FrameworkError, request: FastifyRequest, reply: FastifyReply) => {
     const refuse = (status: number, message: string, extensions: Readonly<Record<string, unknown>>) =>
       reply.code(status).send(refusalBody(stateOf(request.raw).path, message, extensions));
@@ -61,18 +73,6 @@ export async function createHttpApp({ log, connections, stages }: HttpAppDeps): 
     if (!(error instanceof Abandoned)) request.log.error({ err: error, req: request }, 'Unexpected');
     return refuse(status, 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' });
   };
-  const answerStageError = (error: unknown, request: IncomingMessage, response: ServerResponse) => {
-    const state = stateOf(request);
-    log.error({ err: error, requestId: state.operation.id }, 'Unexpected');
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
-    state.copyHeaders(response);
-    response.writeHead(500, { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' });
-    const code = 'INTERNAL_SERVER_ERROR';
-    response.end(JSON.stringify(refusalBody(state.path, 'Internal server error', { code })));
-  };
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -83,10 +83,25 @@ export async function createHttpApp({ log, connections, stages }: HttpAppDeps): 
         stateOf(request).copyHeaders(response);
         handler(request, response);
       };
-      const pipeline = createPipeline(stages(toFastify), toFastify, answerStageError);
+      const first = stages(toFastify);
+      const onError = (error: Error, request: IncomingMessage, response: ServerResponse) => {
+        const state = stateOf(request);
+        state.refusal = error;
+        if (!response.headersSent) return toFastify(request, response);
+        log.error({ err: error, requestId: state.operation.id }, 'Unexpected');
+        response.destroy();
+      };
+      const listener = (request: IncomingMessage, response: ServerResponse) => {
+        try {
+          const done = first(request, response);
+          if (done instanceof Promise) done.catch(error => onError(error, request, response));
+        } catch (error) {
+          onError(error as Error, request, response);
+        }
+      };
       // Otherwise Node itself would answer a request without a host, and would drop the second header of a name that a proxy may read.
       const more = { requireHostHeader: false, joinDuplicateHeaders: true };
-      const server = createHttpServer({ ...options, ...more }, pipeline);
+      const server = createHttpServer({ ...options, ...more }, listener);
       connections.watch(server);
       return server;
     },
@@ -102,6 +117,7 @@ export async function createHttpApp({ log, connections, stages }: HttpAppDeps): 
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.setErrorHandler(answerError);
   parseReadBodies(app, largestBody);
+  await registerWebSafety(app, deps.origins, deps.proxyHeaders);
   // The framework's own response would repeat the URL with its query, and would not tell a wrong method from a wrong path.
   app.setNotFoundHandler(({ method, raw }) => {
     const allowed = ['GET', 'POST'].filter(known => app.hasRoute({ method: known, url: stateOf(raw).path }));

@@ -4,10 +4,16 @@ import type { Credential, Scope } from '../auth/credentials.js';
 import type { ScopedKey } from '../data/cache/keys.js';
 import type { GatewayError } from '../errors.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
-import { pathOf } from '../lib/path.js';
+import { normalizedUrl, pathOf } from '../lib/path.js';
 import type { ClientApp } from '../observability/client-app.js';
 import type { OperationInfo, Span } from '../observability/operation-info.js';
 import type { CachedResponse, HeaderList } from './response-cache/store.js';
+
+/** Answers a request, or passes it on. */
+export type Handler = (request: IncomingMessage, response: ServerResponse) => MaybePromise<void>;
+
+/** A handler that answers some requests, and passes all others on to `next`. */
+export type Stage = (next: Handler) => Handler;
 
 const key = Symbol('RequestState');
 type Holder = IncomingMessage & { [key]: RequestState };
@@ -17,7 +23,7 @@ export const stateOf = (request: IncomingMessage): RequestState => (request as H
 
 /** Everything that the gateway knows about a request. The first stage creates it; the others fill in what they find. */
 export class RequestState {
-  /** The path of its URL, as the client wrote it. */
+  /** The path of its URL, in the one spelling that the router reads too. */
   readonly path: string;
   /** The network address of its client. */
   readonly address: string;
@@ -53,7 +59,8 @@ export class RequestState {
 
   /** @param span of the request, in which `operation` has its own. */
   constructor(request: IncomingMessage, address: string, operation: OperationInfo, span?: Span) {
-    this.path = pathOf(request.url ?? '');
+    request.url = normalizedUrl(request.url ?? '');
+    this.path = pathOf(request.url);
     this.address = address;
     this.operation = operation;
     this.span = span;
@@ -129,8 +136,6 @@ export interface ConnectionTelemetry {
   readonly id: string;
   /** The program that the headers of the request name. */
   readonly app: ClientApp | undefined;
-  /** The request was answered with this status instead; undefined: the client hung up before it was answered. */
-  refused(status: number | undefined): void;
   /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
   closed(code: number, operations: number, credential: Credential | undefined): void;
 }

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
 import type { ProxyHeaders } from '../lib/network.js';
-import { loggedPathOf, pathOf } from '../lib/path.js';
-import type { Stage } from '../lib/pipeline.js';
+import { loggedPathOf, normalizedUrl, pathOf } from '../lib/path.js';
 import { type ClientApp, clientAppOf } from '../observability/client-app.js';
 import {
   newOperationInfo,
@@ -18,14 +17,15 @@ import { operationAttributes, requestAttributes } from '../observability/request
 import type { Telemetry } from '../observability/telemetry.js';
 import { createUntrustedReport } from '../observability/untrusted-report.js';
 import type { Connections } from './connections.js';
-import { type ConnectionTelemetry, RequestState, stateOf } from './request-state.js';
+import { monitoringPaths } from './monitoring/routes.js';
+import { type ConnectionTelemetry, RequestState, type Stage, stateOf } from './request-state.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export interface RequestTelemetry {
   /** The first stage. It begins the state of each request, and sees its response to the end. */
   readonly stage: Stage;
-  /** A request that opens a connection. It has a response only where it is refused. */
-  startConnection(request: IncomingMessage): ConnectionTelemetry;
+  /** A request that opens a connection. @param response closes only where it is refused, or its client hangs up before. */
+  startConnection(request: IncomingMessage, response: ServerResponse): ConnectionTelemetry;
   /** An operation on a connection. Its id begins with the id of the connection. */
   startOperation(id: string, app: ClientApp | undefined): OperationInfo;
   /** @param milliseconds how long it took; undefined for a subscription, which lasts as long as its subscriber listens. */
@@ -51,8 +51,6 @@ interface RequestTelemetryDeps {
   readonly connections: Pick<Connections, 'follow'>;
   /** The name of a credential's team; undefined where it has none. */
   teamOf(credential: Credential): string | undefined;
-  /** Paths whose requests are not logged, because probes send them all the time. */
-  readonly probePaths: ReadonlySet<string>;
   readonly proxyHeaders: ProxyHeaders;
 }
 
@@ -64,18 +62,18 @@ export function createRequestTelemetry({
   names,
   connections,
   teamOf,
-  probePaths,
   proxyHeaders,
 }: RequestTelemetryDeps): RequestTelemetry {
   const reportUntrusted = createUntrustedReport(log, telemetry);
 
-  function begin(request: IncomingMessage, span?: Span): RequestState {
+  function begin(request: IncomingMessage, response: ServerResponse, startedAt: number, span?: Span): RequestState {
     const { headers } = request;
     const given = headers['x-request-id'];
     const id = typeof given === 'string' && validRequestId.test(given) ? given : undefined;
     const operation = newOperationInfo(id, span?.begin('server'), clientAppOf(headers));
     const state = new RequestState(request, proxyHeaders.addressOf(request), operation, span);
     state.setHeader('x-request-id', operation.id);
+    state.whenClosed(() => end(request, response, startedAt));
     return state;
   }
 
@@ -110,39 +108,50 @@ export function createRequestTelemetry({
       });
       state.span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
-    if (!log.isLevelEnabled('info') || probePaths.has(path)) return;
+    // Probes come all the time.
+    if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
     const more = { status, milliseconds, operation: name, outcome, ...loggedOf(operation) };
     log.info({ requestId, method, path: loggedPathOf(url), ...logged(state), ...more }, 'Answered');
+  }
+
+  /** A function of its own, so that the connection holds nothing of its request. */
+  function closing(
+    { id, app }: OperationInfo,
+    startedAt: number,
+    line: { readonly address: string; readonly [name: string]: unknown },
+  ): ConnectionTelemetry {
+    return {
+      id,
+      app,
+      closed(code, operations, credential) {
+        const milliseconds = performance.now() - startedAt;
+        log.info(
+          { ...line, ...logged({ address: line.address, credential }), milliseconds, code, operations },
+          'Closed',
+        );
+      },
+    };
   }
 
   return {
     stage: next => (request, response) => {
       const startedAt = performance.now();
-      const isTraced = tracing !== undefined && transports.has(pathOf(request.url ?? ''));
-      const state = begin(request, isTraced ? tracing.beginRequest(request.headers) : undefined);
-      state.whenClosed(() => end(request, response, startedAt));
+      const isTraced = tracing !== undefined && transports.has(pathOf(normalizedUrl(request.url ?? '')));
+      begin(request, response, startedAt, isTraced ? tracing.beginRequest(request.headers) : undefined);
       return connections.follow(request, response) ? next(request, response) : undefined;
     },
-    startConnection(request) {
+    startConnection(request, response) {
       const startedAt = performance.now();
-      const { operation, address } = begin(request);
+      const { operation, address } = begin(request, response, startedAt);
+      operation.transport = 'websocket';
       const { method, url = '' } = request;
-      const path = loggedPathOf(url);
-      const logEnd = (status: number | undefined, more: object, message: string) => {
-        const milliseconds = performance.now() - startedAt;
-        log.info({ requestId: operation.id, method, path, address, status, milliseconds, ...more }, message);
-      };
-      return {
-        id: operation.id,
-        app: operation.app,
-        refused(status) {
-          const outcome = status === undefined ? 'ABANDONED' : outcomeOf(operation, status);
-          telemetry.request('websocket', 'none', outcome, undefined);
-          logEnd(status, { outcome }, 'Answered');
-        },
-        closed: (code, operations, credential) =>
-          logEnd(101, { ...logged({ address, credential }), code, operations }, 'Closed'),
-      };
+      return closing(operation, startedAt, {
+        requestId: operation.id,
+        method,
+        path: loggedPathOf(url),
+        address,
+        status: 101,
+      });
     },
     startOperation: (id, app) => newOperationInfo(id, tracing?.begin('server'), app),
     endOperation(operation, client, milliseconds) {

@@ -47,12 +47,10 @@ const validHost = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
  * Why a request may mean something else to a proxy than to the gateway; undefined: it cannot. Node refuses two lengths, and a length with chunks. It joins other
  * headers of one name, so that two hosts are no valid host, and two credentials no valid credential.
  */
-export function faultOf({ url = '', headers, httpVersion }: IncomingMessage): Refused | undefined {
+export function faultOf({ headers, httpVersion }: IncomingMessage): Refused | undefined {
   const { host, 'transfer-encoding': transfer, 'content-encoding': encoding } = headers;
   if (host === undefined) return httpVersion === '1.0' ? undefined : new Refused(400, 'The header Host is missing');
   if (!validHost.test(host)) return new Refused(400, 'The header Host must name one host');
-  if (/^https?:/i.test(url) && !(URL.canParse(url) && new URL(url).host === host.toLowerCase()))
-    return new Refused(400, 'The URL and the header Host must name the same host');
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked')
     return new Refused(400, 'The header Transfer-Encoding must be chunked');
   if (encoding !== undefined && hasBody(headers) && !/^(?:identity)?$/i.test(encoding))
@@ -128,28 +126,33 @@ const sendable = [
 const preflightSeconds = 600;
 const yearSeconds = 31_536_000;
 
-/** Sets the headers for browsers on every response, and the origins that may read responses and send cookies. GraphiQL's page has a policy of its own. */
+/**
+ * Sets the headers for browsers on every response, and the origins that may read responses and send cookies. GraphiQL's page has a policy of its own. Then refuses
+ * what a stage has refused.
+ */
 export async function registerWebSafety(
   app: FastifyInstance,
   origins: readonly string[],
   { schemeOf }: Pick<ProxyHeaders, 'schemeOf'>,
 ): Promise<void> {
   const overTls = { ...safeHeaders, 'strict-transport-security': `max-age=${yearSeconds}; includeSubDomains` };
-  app.addHook('onRequest', async ({ raw, routeOptions }, reply) => {
+  app.addHook('onRequest', async ({ raw }, reply) => {
     reply.headers(schemeOf(raw) === 'https' ? overTls : safeHeaders);
-    // The router decodes a path. Nothing else does, so that what a proxy forbids has one spelling.
-    const [fixed = ''] = routeOptions.url?.split(/[:*]/, 1) ?? [];
-    if (!stateOf(raw).path.startsWith(fixed)) throw new Refused(404, nothingHere);
   });
-  if (origins.length === 0) return;
-  await app.register(cors, {
-    origin: [...origins],
-    credentials: true,
-    methods: ['GET', 'POST'],
-    allowedHeaders: sendable,
-    exposedHeaders: readable,
-    maxAge: preflightSeconds,
-    // The plugin would refuse other OPTIONS requests with a message of its own.
-    strictPreflight: false,
+  if (origins.length > 0) await app.register(cors, corsOptions(origins));
+  app.addHook('onRequest', async ({ raw }) => {
+    const { refusal } = stateOf(raw);
+    if (refusal !== undefined) throw refusal;
   });
 }
+
+const corsOptions = (origins: readonly string[]) => ({
+  origin: [...origins],
+  credentials: true,
+  methods: ['GET', 'POST'],
+  allowedHeaders: sendable,
+  exposedHeaders: readable,
+  maxAge: preflightSeconds,
+  // The plugin would refuse other OPTIONS requests with a message of its own.
+  strictPreflight: false,
+});

@@ -1,8 +1,18 @@
-/** The path of a request's URL as the client wrote it: without scheme and host, and without the query, which may hold a credential. */
+/** A request's URL in the one spelling of its path: without scheme and host, and with no escape that it does not need (RFC 3986, 6.2.2.2). */
+export function normalizedUrl(url: string): string {
+  if (url.startsWith('/') && !url.includes('%')) return url;
+  const [head = '', path = ''] = /^(?:https?:\/\/[^/?#]*)?([^?#]*)/i.exec(url) ?? [];
+  const unescaped = path.replace(/%([\da-f]{2})/gi, (escaped, code) => {
+    const character = String.fromCharCode(Number.parseInt(code, 16));
+    return /[\w.~-]/.test(character) ? character : escaped;
+  });
+  return (unescaped || '/') + url.slice(head.length);
+}
+
+/** The path of a normalized URL, without the query, which may hold a credential. */
 export function pathOf(url: string): string {
   const end = url.search(/[?#]/);
-  const path = end === -1 ? url : url.slice(0, end);
-  return path.startsWith('/') ? path : path.replace(/^https?:\/\/[^/]*/i, '');
+  return end === -1 ? url : url.slice(0, end);
 }
 
 /** The same for a log, up to the first character that no path of the gateway has: what comes behind it may be meant as a query. */

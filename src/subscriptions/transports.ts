@@ -17,7 +17,7 @@ export type SubscriptionOptions = Pick<
   'schema' | 'services' | 'deadlineMs' | 'authentication' | 'admission' | 'introspection' | 'acceptedScopes' | 'budget'
 > &
   Pick<ExecutorDeps, 'apollo'> & {
-    readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation'>;
+    readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation' | 'admitUpgrade'>;
     readonly requestTelemetry: RequestTelemetry;
     readonly connections: Pick<Connections, 'claimUpgrades'>;
     readonly bounds?: Partial<SubscriptionLimits & SubscriptionTimes> | undefined;
@@ -46,10 +46,7 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
   const streams = createHttpStreams(app, subscriptions, authentication, bounds.heartbeatMs);
   registerSse(app, '/graphql/stream', subscriptions, streams);
   registerMultipart(app, '/graphql', subscriptions, streams);
-  const connectionsOf = [
-    registerWebsocket(app, '/graphql', options.connections, subscriptions, authentication, bounds),
-    streams.list,
-  ];
+  const connectionsOf = [registerWebsocket(app, '/graphql', options, subscriptions, bounds), streams.list];
   app.addHook('preClose', async () => {
     const spreadMs = Math.min(subscriptions.open * drain.eachMs, drain.mostMs);
     const open = connectionsOf.map(list => list());

@@ -2,12 +2,13 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { RequestAdmission } from '../http/admission.js';
 import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
 import { largestBody } from '../http/fastify.js';
 import { type ConnectionTelemetry, stateOf } from '../http/request-state.js';
 import { Refused, refusalBody, safeHeaders } from '../http/web-safety.js';
-import { pathOf } from '../lib/path.js';
+import { normalizedUrl, pathOf } from '../lib/path.js';
 import type { SubscriptionTimes } from './limits.js';
 import { createProtocolServer, protocol } from './protocol.js';
 import { inSlices } from './shared-execution.js';
@@ -23,6 +24,13 @@ const mostFragments = 64;
 /** Per frame: the buffers in which it arrives, each of which costs far more than a byte. */
 const mostChunks = 1024;
 
+/** What opens connections. */
+interface WebsocketDeps {
+  readonly connections: Pick<Connections, 'claimUpgrades'>;
+  readonly requestAdmission: Pick<RequestAdmission, 'admitUpgrade'>;
+  readonly authentication: Authentication;
+}
+
 /** How long a refused client may take to read the reason, in milliseconds. */
 const lingerMs = 1_000;
 
@@ -34,9 +42,8 @@ const lingerMs = 1_000;
 export function registerWebsocket(
   app: FastifyInstance,
   path: string,
-  upgradable: Pick<Connections, 'claimUpgrades'>,
+  { connections: upgradable, requestAdmission, authentication }: WebsocketDeps,
   subscriptions: Subscriptions,
-  authentication: Authentication,
   times: SubscriptionTimes,
 ): () => readonly WebSocketConnection[] {
   const connections = new Set<WebSocketConnection>();
@@ -62,20 +69,18 @@ export function registerWebsocket(
   });
 
   const isClaimed = ({ method, url = '', headers }: IncomingMessage) =>
-    method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && pathOf(url) === path;
-  upgradable.claimUpgrades(isClaimed, (raw, socket, head) => {
+    method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && pathOf(normalizedUrl(url)) === path;
+  upgradable.claimUpgrades(isClaimed, async (raw, socket, head) => {
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    const telemetry = subscriptions.requestTelemetry.startConnection(raw);
-    response.on('finish', () => {
-      telemetry.refused(response.statusCode);
-      dismiss(socket);
-    });
-    response.once('close', () => {
-      if (!response.writableFinished) telemetry.refused(undefined);
-    });
-    stateOf(raw).upgrade = { socket, head, telemetry, response };
+    const telemetry = subscriptions.requestTelemetry.startConnection(raw, response);
+    const state = stateOf(raw);
+    response.on('finish', () => dismiss(socket));
+    response.on('close', () => state.close());
+    state.upgrade = { socket, head, telemetry, response };
+    await requestAdmission.admitUpgrade(raw);
+    state.copyHeaders(response);
     app.routing(raw, response);
   });
 

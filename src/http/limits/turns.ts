@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FairQueue } from '../../lib/fair-queue.js';
-import type { Handler, Stage } from '../../lib/pipeline.js';
+import type { Handler, Stage } from '../request-state.js';
 
 /** What becomes of requests that have to wait. */
 export interface TurnsOptions {

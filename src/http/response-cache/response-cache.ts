@@ -11,12 +11,11 @@ import { joinBytes } from '../../lib/join-bytes.js';
 import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
 import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/path.js';
-import type { Stage } from '../../lib/pipeline.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { acceptsParts, withoutParts } from '../graphql/parts.js';
 import { readBody } from '../request-body.js';
-import { type InFlight, type RequestState, stateOf } from '../request-state.js';
+import { type InFlight, type RequestState, type Stage, stateOf } from '../request-state.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
@@ -168,7 +167,7 @@ export function createResponseCache({
 
   return {
     stage: next => (request, response) => {
-      if (!isCandidate(request)) return next(request, response);
+      if (!isCandidate(request, stateOf(request))) return next(request, response);
       const orNext = (work: () => MaybePromise<boolean>) =>
         andThen(undefinedIfRefused(work), done => (done ? undefined : next(request, response)));
       const { scope } = stateOf(request);
@@ -231,9 +230,9 @@ function paramsInUrl(url: string): DocumentParams {
   return { query, documentId, extensions: extensions === undefined ? undefined : JSON.parse(extensions) };
 }
 
-function isCandidate({ method, url = '', headers }: IncomingMessage): boolean {
+function isCandidate({ method, headers }: IncomingMessage, { path }: RequestState): boolean {
   if (headers['x-explain'] !== undefined) return false;
-  if (url !== '/graphql' && !url.startsWith('/graphql?')) return false;
+  if (path !== '/graphql') return false;
   if (method === 'GET') return !headers.accept?.includes('text/html');
   return method === 'POST' && headers['content-type']?.startsWith('application/json') === true;
 }

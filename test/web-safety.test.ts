@@ -313,7 +313,7 @@ function ambiguousRequests(): [string, number, string][] {
       (host): [string, number, string] => [`the host ${host}`, 400, sent(`Host: ${host}`, key, length)],
     ),
     ['a whole address', 200, sent(...one).replace('/graphql', 'http://127.0.0.1/graphql')],
-    ['a path in the query of an address', 404, sent(...one).replace('/graphql', 'http://127.0.0.1?x=/graphql')],
+    ['a path in the query of an address', 405, sent(...one).replace('/graphql', 'http://127.0.0.1?x=/graphql')],
     ['two keys', 400, sent(...one, 'x-api-key: another')],
     ['two equal keys', 400, sent(...one, key)],
     ['two tokens', 400, sent('Host: a', length, 'Authorization: Bearer a', 'authorization: Bearer b')],

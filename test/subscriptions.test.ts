@@ -260,7 +260,22 @@ describe('The protocol', () => {
   test.each([
     ['no JSON', 4400, ['{']],
     ['an unknown message', 4400, [{ type: 'hello' }]],
+    ['a message without a type', 4400, [{ id: 'a' }]],
+    ['a message of the server', 4400, [{ type: 'connection_ack' }]],
+    ['no object', 4400, ['[]']],
+    ['a payload that is no object', 4400, [{ type: 'connection_init', payload: 'iamstring' }]],
+    ['a ping whose payload is no object', 4400, [{ type: 'ping', payload: 1 }]],
+    ['a subscription without an id', 4400, [{ type: 'subscribe', payload: { query: '{ __typename }' } }]],
+    ['a subscription with an empty id', 4400, [subscribe('')]],
+    ['a subscription without a payload', 4400, [{ id: 'a', type: 'subscribe' }]],
+    ['a subscription whose query is no text', 4400, [subscribe('a', { query: 1 })]],
+    ['a completion without an id', 4400, [{ type: 'complete' }]],
     ['a subscription before the acknowledgement', 4401, [subscribe('a')]],
+    [
+      'a subscription while the introduction is pending',
+      4401,
+      [{ type: 'connection_init', payload: demoHeaders }, subscribe('a')],
+    ],
     ['two introductions', 4429, [{ type: 'connection_init', payload: demoHeaders }, { type: 'connection_init' }]],
   ] as const)('%s closes with %i', async (_, code, messages) => {
     const raw = rawSocket(gateway.url);
@@ -342,12 +357,52 @@ describe('The protocol', () => {
     raw.socket.close();
   });
 
-  test('another sub-protocol or path is refused', async () => {
-    for (const options of [{ protocol: 'graphql-ws' }, { path: '/nothing' }]) {
-      const raw = rawSocket(gateway.url, options);
-      await raw.closed;
-      expect(raw.failure()?.message).toMatch(/Unexpected server response: 40[04]/);
-    }
+  test('another path is refused', async () => {
+    const raw = rawSocket(gateway.url, { path: '/nothing' });
+    await raw.closed;
+    expect(raw.failure()?.message).toMatch(/Unexpected server response: 404/);
+  });
+
+  test.each([
+    ['another sub-protocol', 'graphql-ws'],
+    ['several others', ['graphql-ws', 'soap']],
+    ['none', []],
+  ])('%s closes with 4406', async (_, protocol) => {
+    const raw = rawSocket(gateway.url, { protocol });
+    expect(await raw.closed).toMatchObject({
+      code: 4406,
+      reason: expect.stringMatching(/^Subprotocol not acceptable/),
+    });
+    expect(raw.messages).toEqual([]);
+  });
+
+  test('the sub-protocol is chosen among others', async () => {
+    const raw = rawSocket(gateway.url, { protocol: ['soap', 'graphql-transport-ws'] });
+    await raw.introduce();
+    expect(raw.socket.protocol).toBe('graphql-transport-ws');
+    raw.send({ type: 'pong' });
+    raw.send({ type: 'pong', payload: { at: 1 } });
+    raw.send(subscribe('a', { query: '{ __typename }' }));
+    await until(() => raw.messages.some(({ type }) => type === 'complete'));
+    // A pong has no answer, and a message has the members of the protocol in the order in which everybody writes them.
+    expect(raw.messages.map(message => JSON.stringify(message))).toEqual([
+      '{"type":"connection_ack"}',
+      '{"id":"a","type":"next","payload":{"data":{"__typename":"Query"}}}',
+      '{"id":"a","type":"complete"}',
+    ]);
+    raw.socket.close();
+  });
+
+  test('a subscription that the client completes is not completed by the gateway', async () => {
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    raw.send(subscribe('a'));
+    await until(() => raw.messages.some(({ type }) => type === 'next'));
+    raw.send({ id: 'a', type: 'complete' });
+    raw.send(subscribe('b', { query: '{ __typename }' }));
+    await until(() => raw.messages.some(({ type }) => type === 'complete'));
+    expect(raw.messages.filter(({ type }) => type === 'complete')).toEqual([{ id: 'b', type: 'complete' }]);
+    raw.socket.close();
   });
 
   test('an operation that is completed while it runs is not answered any more', async () => {

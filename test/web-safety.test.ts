@@ -256,8 +256,8 @@ const refusedRequests: [string, string][] = [
     request('GET /graphql?sessionId=a-secret', 'x-api-key: a', 'Apollo-Require-Preflight: 1'),
   ],
   [
-    'a WebSocket of another protocol',
-    upgrade('Sec-WebSocket-Protocol: graphql-ws', `Sec-WebSocket-Key: ${'A'.repeat(22)}==`),
+    'a WebSocket whose key is too short',
+    upgrade('Sec-WebSocket-Protocol: graphql-transport-ws', `Sec-WebSocket-Key: ${'A'.repeat(21)}==`),
   ],
   ['a WebSocket without a key', upgrade('Sec-WebSocket-Protocol: graphql-transport-ws')],
   [

@@ -5,9 +5,9 @@ import type { Authentication } from '../http/authentication.js';
 import { stateOf } from '../http/request-state.js';
 import type { Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
-import { type OperationHost, OperationResults } from './operation-results.js';
 import type { Operation } from './operations.js';
-import { type EncodedResult, FailedOperation, framed, SendBuffer, SlowReader } from './shared-execution.js';
+import { type OperationHost, RunningOperation } from './running-operation.js';
+import { type EncodedResult, framed, SendBuffer } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** How results are written into a response that is a stream. */
@@ -78,10 +78,7 @@ export function createHttpStreams(
         streams.delete(stream);
         stream.closed();
       });
-      const results = new OperationResults('', subscriptions, stream, identity, operationInfo, () =>
-        read(operationInfo),
-      );
-      void stream.run(results);
+      stream.run(new RunningOperation('', subscriptions, stream, identity, operationInfo), () => read(operationInfo));
     },
     list: () => [...streams],
   };
@@ -95,7 +92,7 @@ class HttpStream implements OperationHost {
   readonly #response: ServerResponse;
   readonly #format: StreamFormat;
   readonly #disconnect: () => void;
-  #results: OperationResults | undefined;
+  #operation: RunningOperation | undefined;
   #over = false;
 
   constructor(
@@ -117,20 +114,21 @@ class HttpStream implements OperationHost {
   }
 
   /** Sends the results until they end or the client has gone. */
-  async run(results: OperationResults): Promise<void> {
-    this.#results = results;
-    try {
-      for await (const result of results) {
-        this.#send(framed(result, ...this.#format.frame(result.cursor)), result.needsRoom);
-      }
-    } catch (error) {
-      // A client that is too slow is disconnected without a word.
-      if (!(error instanceof FailedOperation) || error.cause instanceof SlowReader) return this.end();
-      const [before, after] = this.#format.frame(undefined);
-      this.#send([`${before}{"errors":${error.errors}}${after}`]);
-    }
-    // Never refused for want of memory: with the response destroyed, the client would lose the results that are still on their way.
-    this.#send([this.#format.complete], false);
+  run(operation: RunningOperation, read: () => Operation): void {
+    this.#operation = operation;
+    void operation.run(read);
+  }
+
+  sendResult(_: RunningOperation, result: EncodedResult): void {
+    this.#send(framed(result, ...this.#format.frame(result.cursor)), result.needsRoom);
+  }
+
+  sendEnd(_: RunningOperation, errors: string | undefined, isSlow: boolean): void {
+    const [before, after] = this.#format.frame(undefined);
+    if (errors !== undefined && !isSlow) this.#send([`${before}{"errors":${errors}}${after}`]);
+    // A client that is too slow is disconnected without a word. Never refused for want of memory: with the response destroyed, the client would
+    // lose the results that are still on their way.
+    if (!isSlow) this.#send([this.#format.complete], false);
     this.end();
   }
 
@@ -158,19 +156,19 @@ class HttpStream implements OperationHost {
   /** Ends a subscription; a query or a mutation ends with its response. */
   leave(): void {
     this.isDraining = true;
-    if (this.#results?.isSingle === false) this.drop();
+    if (this.#operation?.isSingle === false) this.drop();
   }
 
   /** Ends the response and stops the operation. */
   end(): void {
     if (this.#over) return;
     this.#over = true;
-    void this.#results?.return();
+    this.#operation?.stop();
     this.#disconnect();
     this.#response.end();
   }
 
-  inTurn(_: OperationResults, start: () => Promise<EncodedResult | undefined>): Promise<EncodedResult | undefined> {
+  inTurn(_: RunningOperation, start: () => Promise<void>): Promise<void> {
     return start();
   }
 

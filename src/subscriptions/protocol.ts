@@ -1,62 +1,106 @@
-import { buildSchema, type ExecutionArgs, type FormattedExecutionResult, parse } from 'graphql';
-import { type Context, makeServer, type Server, type SubscribePayload, type WebSocket } from 'graphql-ws';
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, Unauthenticated } from '../errors.js';
 import { checkJson } from '../graphql/limits/bounds.js';
 import { ownStrings } from '../lib/json-excess.js';
 import { parseJson } from '../lib/text.js';
-import type { OperationResults } from './operation-results.js';
 import { members, type OperationRequest, operationRequest } from './operations.js';
-import { type EncodedResult, FailedOperation } from './shared-execution.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */
 export const protocol = 'graphql-transport-ws';
 
-/** What graphql-ws keeps of a connection. */
-export type ProtocolContext = Context<Record<string, unknown>, ProtocolConnection>;
-
-/** The protocol of graphql-ws, for all connections. */
-export type ProtocolServer = Server<ProtocolConnection>;
-
-/** A connection, as graphql-ws uses it. */
-export interface ProtocolConnection extends WebSocket {
-  /** Identifies the client. @throws GatewayError if the connection may not be opened. */
-  acknowledge(context: ProtocolContext): Promise<void>;
-  /** Starts an operation. @throws Abandoned if the connection is closed instead. */
-  start(id: string, request: RequestHolder['request']): OperationResults;
-  /** The result that belongs into the message that is sent next, in place of the `null` at its end. */
-  resultOfMessage: EncodedResult | undefined;
+/** What a connection does when the protocol allows it. */
+export interface ProtocolHandler {
+  /** Sends a message that is not part of an operation. */
+  send(message: string): void;
+  close(code: number, reason: string): void;
+  /** Identifies the client. @returns whether the connection may be used. @throws GatewayError if it may not be opened. */
+  acknowledge(params: Record<string, unknown>): Promise<boolean>;
+  /** Whether an operation with this id runs. */
+  runs(id: string): boolean;
+  /** @param request the error of one that is too large to be read. */
+  start(id: string, request: OperationRequest | QueryTooComplex): void;
+  stop(id: string): void;
 }
 
-/** graphql-ws demands an operation before it asks for results. Ours is parsed later, when its turn has come. */
-const placeholderSchema = buildSchema('type Query { placeholder: Boolean }');
-const placeholderDocument = parse('{ placeholder }');
+/** The server's side of graphql-transport-ws for one connection: which message is allowed when, and what answers it. */
+export class Protocol {
+  readonly #handler: ProtocolHandler;
+  #state: 'opened' | 'introduced' | 'acknowledged' = 'opened';
+  #initTimer: NodeJS.Timeout | undefined;
 
-/** The protocol of graphql-ws. @param initMs how long a client may take to send `connection_init`, in milliseconds. */
-export function createProtocolServer(initMs: number): ProtocolServer {
-  return makeServer<Record<string, unknown>, ProtocolConnection>({
-    connectionInitWaitTimeout: initMs,
-    onConnect: context => context.extra.acknowledge(context),
-    // Returns synchronously: graphql-ws can stop an operation only once it has its iterator.
-    onSubscribe: ({ extra }, id, payload): ExecutionArgs => ({
-      schema: placeholderSchema,
-      document: placeholderDocument,
-      contextValue: extra.start(id, (payload as RequestHolder).request),
-    }),
-    execute: ({ contextValue }) => contextValue as OperationResults,
-    // It is serialized and sent without a pause in between, so that no other message can take its result.
-    onNext: ({ extra }, _, __, ___, result) =>
-      new Placeholder(extra, result as EncodedResult) as FormattedExecutionResult,
-    onError: (_, __, ___, [error]) =>
-      error?.originalError instanceof FailedOperation ? JSON.parse(error.originalError.errors) : undefined,
-  });
+  /** @param initMs how long the client may take to send `connection_init`, in milliseconds. */
+  constructor(handler: ProtocolHandler, initMs: number) {
+    this.#handler = handler;
+    this.#initTimer = setTimeout(
+      () => handler.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout'),
+      initMs,
+    );
+  }
+
+  /** Handles one message. Never rejects: what is wrong with a message closes this connection, and no other. */
+  async receive(bytes: Buffer | undefined): Promise<void> {
+    try {
+      await this.#handle(bytes && messageIn(bytes));
+    } catch (error) {
+      this.#handler.close(...closeFor(error));
+    }
+  }
+
+  /** The connection is closed. */
+  end(): void {
+    clearTimeout(this.#initTimer);
+  }
+
+  async #handle(message: Message | undefined): Promise<void> {
+    const handler = this.#handler;
+    switch (message?.type) {
+      case undefined:
+        return handler.close(closeCodes.badRequest, 'Invalid message received');
+      case 'connection_init':
+        return this.#introduce(message.payload ?? {});
+      case 'ping':
+        return handler.send(JSON.stringify({ type: 'pong', payload: message.payload ?? undefined }));
+      case 'pong':
+        return;
+      case 'subscribe':
+        return this.#subscribe(message.id, message.payload);
+      case 'complete':
+        return handler.stop(message.id);
+    }
+  }
+
+  async #introduce(params: Record<string, unknown>): Promise<void> {
+    const handler = this.#handler;
+    if (this.#state !== 'opened') {
+      return handler.close(closeCodes.tooMany, 'Too many initialisation requests');
+    }
+    this.#state = 'introduced';
+    clearTimeout(this.#initTimer);
+    this.#initTimer = undefined;
+    if (!(await handler.acknowledge(params))) return;
+    this.#state = 'acknowledged';
+    handler.send('{"type":"connection_ack"}');
+  }
+
+  #subscribe(id: string, request: OperationRequest | QueryTooComplex): void {
+    const handler = this.#handler;
+    if (this.#state !== 'acknowledged') handler.close(closeCodes.unauthorized, 'Unauthorized');
+    else if (handler.runs(id)) handler.close(closeCodes.subscriberExists, `Subscriber for ${id} already exists`);
+    else handler.start(id, request);
+  }
 }
 
-/** What graphql-ws sees as the payload of `subscribe`. It demands a `query`, which a trusted document need not have. */
-interface RequestHolder extends SubscribePayload {
-  /** The error of a request that is too large to be read. */
-  readonly request: OperationRequest | QueryTooComplex;
+/** The text around a result in `next`. */
+export const nextFrame = (id: string): readonly [before: string, after: string] => [
+  `{"id":${JSON.stringify(id)},"type":"next","payload":`,
+  '}',
+];
+
+/** The message that ends an operation. @param errors as JSON, if it failed. */
+export function endMessage(id: string, errors: string | undefined): string {
+  const head = `{"id":${JSON.stringify(id)},"type":`;
+  return errors === undefined ? `${head}"complete"}` : `${head}"error","payload":${errors}}`;
 }
 
 /** Bounded, because it is kept while its operation runs and repeated in each of its frames. */
@@ -66,22 +110,18 @@ const message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('connection_init'), payload: members }),
   z.object({ type: z.literal('ping'), payload: members }),
   z.object({ type: z.literal('pong'), payload: members }),
-  z.object({
-    type: z.literal('subscribe'),
-    id,
-    payload: operationRequest.transform((request): RequestHolder => ({ query: '', request })),
-  }),
+  z.object({ type: z.literal('subscribe'), id, payload: operationRequest }),
   z.object({ type: z.literal('complete'), id }),
 ]);
 
-/** A message from a client. */
-type Message = z.output<typeof message>;
+/** The payload of an operation that is too large to be read is the error. */
+type Message = z.output<typeof message> | { type: 'subscribe'; id: string; payload: QueryTooComplex };
 
 /**
  * Reads one message. Undefined if no client may send it. Where the JSON of a `subscribe` is beyond its bounds, the message has the error in place of the request:
  * the other operations on the connection go on.
  */
-export function messageIn(bytes: Buffer): Message | undefined {
+function messageIn(bytes: Buffer): Message | undefined {
   try {
     checkJson(bytes);
     return message.parse(parseJson(bytes.toString()));
@@ -89,7 +129,7 @@ export function messageIn(bytes: Buffer): Message | undefined {
     if (!(error instanceof QueryTooComplex)) return undefined;
     const { type, id: operation } = ownStrings(bytes, ['type', 'id']);
     const { data, success } = id.safeParse(operation);
-    return type === 'subscribe' && success ? { type, id: data, payload: { query: '', request: error } } : undefined;
+    return type === 'subscribe' && success ? { type, id: data, payload: error } : undefined;
   }
 }
 
@@ -122,13 +162,14 @@ export const closeCodes = {
   badRequest: 4400,
   unauthorized: 4401,
   forbidden: 4403,
+  subprotocolNotAcceptable: 4406,
   initialisationTimeout: 4408,
   subscriberExists: 4409,
   tooMany: 4429,
 } as const;
 
 /** The close code and the reason for an error. The reason begins with the error's own code, such as `FORBIDDEN`. */
-export function closeFor(error: unknown): [code: number, reason: string] {
+function closeFor(error: unknown): [code: number, reason: string] {
   if (!(error instanceof GatewayError))
     return [closeCodes.internalError, 'INTERNAL_SERVER_ERROR: Internal server error'];
   return [closeCodeOf(error), `${error.code}: ${error.message}`];
@@ -143,19 +184,3 @@ function closeCodeOf(error: GatewayError): number {
 
 /** Cuts a reason to what a close frame can hold: 123 bytes (RFC 6455, 5.5.1). */
 export const closeReason = (reason: string): string => Buffer.from(reason).subarray(0, 120).toString();
-
-/** Leaves a `null` in a message of graphql-ws, in the place of the result that the connection then sends. */
-class Placeholder {
-  readonly #connection: ProtocolConnection;
-  readonly #result: EncodedResult;
-
-  constructor(connection: ProtocolConnection, result: EncodedResult) {
-    this.#connection = connection;
-    this.#result = result;
-  }
-
-  toJSON(): null {
-    this.#connection.resultOfMessage = this.#result;
-    return null;
-  }
-}

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Resumable, TopicSubscription } from '../data/polling/topic.js';
-import { Abandoned, RateLimited } from '../errors.js';
+import { Abandoned } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';
 
 /** A result as JSON, in the parts in which it is sent. One object serves all listeners. */
@@ -10,8 +10,6 @@ export interface EncodedResult {
   readonly needsRoom: boolean;
   /** The cursor behind which a client can continue. */
   readonly cursor?: string | undefined;
-  /** Never set; graphql-ws expects a result that may have data. */
-  readonly data?: null;
 }
 
 /** The parts of a result with a text before and after it. */
@@ -22,6 +20,12 @@ export function framed({ parts }: EncodedResult, before: string, after: string):
 
 /** One client's subscription. */
 export interface Listener {
+  /** The number of the newest rendering that it has. Only its execution changes it. */
+  received: number;
+  /** Where it listens; undefined before it has joined. */
+  execution: SharedExecution | undefined;
+  /** Whether it wants nothing more. */
+  isOver: boolean;
   /** @param replaces whether values that were not sent yet are now obsolete. */
   next(result: EncodedResult, replaces: boolean): void;
   fail(errors: string): void;
@@ -35,12 +39,6 @@ export interface SubscriptionSource {
   open(signal: AbortSignal): Promise<AsyncIterable<unknown>>;
   render(value: unknown, signal: AbortSignal): Promise<string>;
   errors(error: unknown): string;
-}
-
-interface Member {
-  readonly listener: Listener;
-  /** The number of the newest rendering that this listener has. */
-  received: number;
 }
 
 interface Rendering {
@@ -61,7 +59,7 @@ export class SharedExecution {
   readonly #source: SubscriptionSource;
   readonly #onClosed: () => void;
   readonly #leaving = new AbortController();
-  readonly #members = new Set<Member>();
+  readonly #listeners = new Set<Listener>();
   #opening: Promise<AsyncIterable<unknown>> | undefined;
   #states: TopicSubscription<unknown> | undefined;
   #resumable: ResumableSource | undefined;
@@ -83,17 +81,19 @@ export class SharedExecution {
     await nextTurn();
   }
 
-  /** Adds a listener, which gets the newest state and everything after it. Returns a function that removes it. */
-  join(listener: Listener): () => void {
-    const member: Member = { listener, received: this.#rendering?.order ?? 0 };
-    this.#members.add(member);
+  /** Adds a listener, which gets the newest state and everything after it. */
+  join(listener: Listener): void {
+    listener.execution = this;
+    listener.received = this.#rendering?.order ?? 0;
+    this.#listeners.add(listener);
     const newest = this.#states?.newest;
-    if (newest !== undefined) void this.#catchUp(member, newest).catch(() => {});
+    if (newest !== undefined) void this.#catchUp(listener, newest).catch(() => {});
     else if (this.#resumable !== undefined && this.#rendering !== undefined)
-      void this.#start(member, this.#resumable, this.#rendering).catch(() => {});
-    return () => {
-      if (this.#members.delete(member) && this.#members.size === 0) this.#end();
-    };
+      void this.#start(listener, this.#resumable, this.#rendering).catch(() => {});
+  }
+
+  leave(listener: Listener): void {
+    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#end();
   }
 
   /** Runs until the source ends. Never rejects. */
@@ -106,13 +106,13 @@ export class SharedExecution {
         const rendering = this.#render(value);
         await this.#tell(rendering, await rendering.result);
         // A client that catches up takes its time. No other client waits for it: a resumed execution is not shared after its first value.
-        const [only, other] = this.#resumable?.isResumed ? this.#members : [];
-        if (only !== undefined && other === undefined) await only.listener.room();
+        const [only, other] = this.#resumable?.isResumed ? this.#listeners : [];
+        if (only !== undefined && other === undefined) await only.room();
       }
       this.#end();
       await this.#tellEnd(listener => listener.complete());
     } catch (error) {
-      const errors = this.#members.size === 0 ? '' : this.#source.errors(error);
+      const errors = this.#listeners.size === 0 ? '' : this.#source.errors(error);
       this.#end();
       await this.#tellEnd(listener => listener.fail(errors));
     }
@@ -132,18 +132,17 @@ export class SharedExecution {
     this.#onClosed();
   }
 
-  async #catchUp(member: Member, newest: unknown): Promise<void> {
+  async #catchUp(listener: Listener, newest: unknown): Promise<void> {
     const rendering = this.#render(newest);
-    member.received = rendering.order - 1;
-    this.#give(member, rendering, await rendering.result, true);
+    listener.received = rendering.order - 1;
+    this.#give(listener, rendering.order, await rendering.result, true);
   }
 
   /** Tells a listener where it starts, unless it has got a later value by then. */
-  async #start(member: Member, source: ResumableSource, { value, order }: Rendering): Promise<void> {
-    member.received = order - 1;
+  async #start(listener: Listener, source: ResumableSource, { value, order }: Rendering): Promise<void> {
+    listener.received = order - 1;
     const start = source.startAfter(value as { readonly cursor: string });
-    const result = await this.#encode(start);
-    this.#give(member, { order }, result, false);
+    this.#give(listener, order, await this.#encode(start), false);
   }
 
   async #encode(value: unknown): Promise<EncodedResult> {
@@ -160,22 +159,22 @@ export class SharedExecution {
     return this.#rendering;
   }
 
-  async #tell(rendering: Rendering, result: EncodedResult): Promise<void> {
+  async #tell({ order }: Rendering, result: EncodedResult): Promise<void> {
     const replaces = this.#states !== undefined;
-    await inSlices([...this.#members], member => this.#give(member, rendering, result, replaces));
+    await inSlices([...this.#listeners], listener => this.#give(listener, order, result, replaces));
   }
 
   async #tellEnd(tell: (listener: Listener) => void): Promise<void> {
-    await inSlices([...this.#members], member => {
-      if (this.#members.delete(member)) tell(member.listener);
+    await inSlices([...this.#listeners], listener => {
+      if (this.#listeners.delete(listener)) tell(listener);
     });
   }
 
   /** Skips a listener that already has this rendering or a newer one. */
-  #give(member: Member, { order }: Pick<Rendering, 'order'>, result: EncodedResult, replaces: boolean): void {
-    if (member.received >= order || !this.#members.has(member)) return;
-    member.received = order;
-    member.listener.next(result, replaces);
+  #give(listener: Listener, order: number, result: EncodedResult, replaces: boolean): void {
+    if (listener.received >= order || !this.#listeners.has(listener)) return;
+    listener.received = order;
+    listener.next(result, replaces);
   }
 }
 
@@ -190,7 +189,7 @@ export async function inSlices<T>(items: readonly T[], visit: (item: T) => void)
 }
 
 /** In bytes. Above this send buffer a client is slow: it gets nothing more until it has taken what was sent. */
-const slowBytes = 64 * 1024;
+export const slowBytes = 64 * 1024;
 
 /** Counts what is queued for one client, or sent and not yet taken, against the memory budget. */
 export class SendBuffer {
@@ -249,119 +248,5 @@ export class SendBuffer {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     for (const each of waiting ?? []) each();
-  }
-}
-
-/** The masked errors with which a subscription or an operation ends, as JSON. */
-export class FailedOperation extends Error {
-  override readonly name = 'FailedOperation';
-  readonly errors: string;
-
-  constructor(errors: string, cause?: unknown) {
-    super('The operation failed', { cause });
-    this.errors = errors;
-  }
-}
-
-const lengthOf = ({ parts }: EncodedResult) => parts.reduce((sum, { length }) => sum + length, 0);
-
-/** The client takes the values of a subscription more slowly than they come. */
-export class SlowReader extends RateLimited {}
-
-const mostWaiting = 1_000;
-/** In bytes. */
-const mostWaitingBytes = 1024 * 1024;
-
-/**
- * One subscription of one client, from which the transport takes one result after another. For a slow client only the newest state waits;
- * where every value counts, a bounded queue.
- */
-export class Subscriber implements Listener {
-  readonly #buffer: SendBuffer;
-  readonly #waiting: EncodedResult[] = [];
-  #waitingBytes = 0;
-  #end: { readonly error: unknown } | undefined;
-  #wake: (() => void) | undefined;
-  #onRoom: (() => void) | undefined;
-
-  constructor(buffer: SendBuffer) {
-    this.#buffer = buffer;
-  }
-
-  next(result: EncodedResult, replaces: boolean): void {
-    if (this.#end !== undefined) return;
-    if (replaces) this.#clear();
-    const length = lengthOf(result);
-    this.#waiting.push(result);
-    this.#waitingBytes += length;
-    const isTooMuch = this.#waiting.length > mostWaiting || (!replaces && this.#waitingBytes > mostWaitingBytes);
-    if (this.#buffer.queue(length) && !isTooMuch) this.#wake?.();
-    else {
-      this.#clear();
-      this.#endWith(new SlowReader('Too slow a reader'));
-    }
-  }
-
-  fail(errors: string): void {
-    this.#endWith(new FailedOperation(errors));
-  }
-
-  complete(): void {
-    this.#endWith(undefined);
-  }
-
-  /** Ends the subscription and drops what waits. */
-  stop(): void {
-    this.#clear();
-    this.#endWith(undefined);
-  }
-
-  /**
-   * The next result, once the client is not slow; undefined at the end.
-   * @throws FailedOperation if the subscription ended with errors, SlowReader if the client was too slow.
-   */
-  async take(): Promise<EncodedResult | undefined> {
-    for (;;) {
-      const isSlow = this.#buffer.isSlow;
-      if (this.#waiting.length === 0 && this.#end !== undefined) {
-        if (this.#end.error !== undefined) throw this.#end.error;
-        return undefined;
-      }
-      const result = isSlow ? undefined : this.#waiting.shift();
-      if (result !== undefined) {
-        this.#count(-lengthOf(result));
-        return result;
-      }
-      await new Promise<void>(resolve => {
-        this.#wake = resolve;
-        if (isSlow) this.#buffer.whenTaken(resolve);
-      });
-    }
-  }
-
-  /** Waits until the client has taken most of what waits for it, or the subscription has ended. */
-  async room(): Promise<void> {
-    while (this.#end === undefined && this.#waitingBytes > slowBytes) {
-      await new Promise<void>(resolve => {
-        this.#onRoom = resolve;
-      });
-    }
-  }
-
-  #clear(): void {
-    this.#waiting.length = 0;
-    this.#count(-this.#waitingBytes);
-  }
-
-  #count(by: number): void {
-    this.#waitingBytes += by;
-    this.#buffer.queue(by);
-    if (by < 0) this.#onRoom?.();
-  }
-
-  #endWith(error: unknown): void {
-    this.#end ??= { error };
-    this.#wake?.();
-    this.#onRoom?.();
   }
 }

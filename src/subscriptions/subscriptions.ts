@@ -17,7 +17,7 @@ import {
 import type { Telemetry } from '../observability/telemetry.js';
 import { ConnectionCounts, type SubscriptionLimits } from './limits.js';
 import { type Executor, type Operation, type OperationRequest, type Outcome, RefusedOperation } from './operations.js';
-import { SharedExecution, type Subscriber } from './shared-execution.js';
+import { type Listener, SharedExecution } from './shared-execution.js';
 
 /** What the WebSocket and SSE transports share. */
 export interface Subscriptions {
@@ -44,16 +44,10 @@ export interface Subscriptions {
     operationInfo: OperationInfo,
     claim: Claim,
   ): Promise<Outcome>;
-  /** Subscribes to the execution that all equal subscriptions share. Returns a function that unsubscribes. */
-  subscribe(operation: Operation, identity: Identity, subscriber: Subscriber, operationInfo: OperationInfo): () => void;
+  /** Lets a listener join the execution that all equal subscriptions share. */
+  subscribe(operation: Operation, identity: Identity, listener: Listener, operationInfo: OperationInfo): void;
   /** Errors as JSON, as a client may see them. Notes their code as the outcome of the operation. */
   formatErrors(error: unknown, operationInfo: OperationInfo): string;
-}
-
-/** A subscriber's place in a shared execution: being looked for, taken, or left. */
-interface Membership {
-  hasLeft: boolean;
-  leave(): void;
 }
 
 export function createSubscriptions(
@@ -106,22 +100,18 @@ export function createSubscriptions(
     return execution;
   }
 
-  /** A function of its own, so that the closure of each subscriber does not keep the operation alive. */
   async function joinExecution(
-    membership: Membership,
     key: string,
     operation: Operation,
     identity: Identity,
-    subscriber: Subscriber,
+    listener: Listener,
   ): Promise<void> {
     for (let running = executions.get(key); running !== undefined; running = executions.get(key)) {
       await running.refresh();
-      if (membership.hasLeft) return;
-      if (executions.get(key) !== running) continue;
-      membership.leave = running.join(subscriber);
-      return;
+      if (listener.isOver) return;
+      if (executions.get(key) === running) return running.join(listener);
     }
-    membership.leave = begin(key, operation, identity).join(subscriber);
+    begin(key, operation, identity).join(listener);
   }
 
   return {
@@ -157,17 +147,12 @@ export function createSubscriptions(
         end();
       }
     },
-    subscribe(operation, identity, subscriber, operationInfo) {
+    subscribe(operation, identity, listener, operationInfo) {
       const { query, operationName, variables, lastEventId } = operation;
       const scope = scopeOf(identity.credential);
       operationInfo.scope = scope;
       const key = JSON.stringify([scope, query, operationName ?? null, variables ?? null, lastEventId]);
-      const membership: Membership = { hasLeft: false, leave() {} };
-      void joinExecution(membership, key, operation, identity, subscriber);
-      return () => {
-        membership.hasLeft = true;
-        membership.leave();
-      };
+      void joinExecution(key, operation, identity, listener);
     },
     formatErrors(error, operationInfo) {
       const errors = executor.masked(error);

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Credential } from '../auth/credentials.js';
-import { Abandoned, QueryTooComplex } from '../errors.js';
+import { QueryTooComplex } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import { bytesTaken } from '../http/connections.js';
 import type { ConnectionTelemetry } from '../http/request-state.js';
@@ -10,19 +10,17 @@ import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { type ClientApp, clientAppOf } from '../observability/client-app.js';
 import type { SubscriptionTimes } from './limits.js';
-import { type OperationHost, OperationResults } from './operation-results.js';
 import type { OperationRequest } from './operations.js';
 import {
   closeCodes,
-  closeFor,
   closeReason,
-  messageIn,
-  type ProtocolConnection,
-  type ProtocolContext,
-  type ProtocolServer,
-  protocol,
+  endMessage,
+  nextFrame,
+  Protocol,
+  type ProtocolHandler,
   rawCredentialsIn,
 } from './protocol.js';
+import { type OperationHost, RunningOperation } from './running-operation.js';
 import { type EncodedResult, framed, SendBuffer } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
@@ -30,7 +28,6 @@ import type { Subscriptions } from './subscriptions.js';
 interface ConnectionDeps {
   readonly subscriptions: Subscriptions;
   readonly times: SubscriptionTimes;
-  readonly server: ProtocolServer;
   readonly authentication: Authentication;
 }
 
@@ -51,9 +48,8 @@ const mostUnsent = 1024 * 1024;
 /** In bytes. More than a well-behaved client sends in pings and pongs between two heartbeats. */
 const controlBytesPerBeat = 16 * 1024;
 
-/** One WebSocket, as graphql-ws sees it: its limits, its memory, and the operations that run on it. */
-export class WebSocketConnection implements ProtocolConnection, OperationHost {
-  readonly protocol = protocol;
+/** One WebSocket: its limits, its memory, and the operations that run on it. */
+export class WebSocketConnection implements ProtocolHandler, OperationHost {
   readonly transport = 'websocket';
   readonly #socket: WebSocket;
   readonly #raw: Socket;
@@ -61,17 +57,18 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   #app: ClientApp | undefined;
   readonly #handshake: Handshake;
   readonly #deps: ConnectionDeps;
-  readonly #running = new Set<OperationResults>();
+  readonly #protocol: Protocol;
+  /** By their ids. */
+  readonly #running = new Map<string, RunningOperation>();
   /** Bounds how many operations are executed at a time; the others wait in order. */
   readonly #executions: Bulkhead;
   readonly buffer: SendBuffer;
   /** Counts the bytes of a message that has not arrived completely. */
   readonly #unfinishedClaim: Claim;
   #unfinished = 0;
-  /** The context of an acknowledged connection, and what ends its count. */
-  #admitted: { readonly context: ProtocolContext; readonly identity: Identity; readonly leave: () => void } | undefined;
+  /** The identity of the client, once it is known, and what ends the count of the connection. */
+  #admitted: { readonly identity: Identity; readonly leave: () => void } | undefined;
   #isClosed = false;
-  readonly #closed: () => Promise<void>;
   #alive = true;
   /** How many heartbeats passed without a sign of the client. */
   #silentBeats = 0;
@@ -81,7 +78,6 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   #idleSince = performance.now();
   #operationsStarted = 0;
   isDraining = false;
-  resultOfMessage: EncodedResult | undefined;
 
   /** @param telemetry has the id of the upgrade request; operations are numbered below it, such as `id/1`. */
   constructor(
@@ -100,30 +96,18 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
     this.#executions = new Bulkhead(deps.subscriptions.limits.executions, deps.subscriptions.limits.operations);
     this.buffer = new SendBuffer(() => socket.bufferedAmount, deps.subscriptions.claimOf(handshake.address));
     this.#unfinishedClaim = deps.subscriptions.claimOf(networkOf(handshake.address));
-    this.#closed = deps.server.opened(this, this);
+    this.#protocol = new Protocol(this, deps.times.initMs);
+    socket.on('message', (data, isBinary) => this.#onMessage(isBinary ? undefined : (data as Buffer)));
     socket.on('pong', () => {
       this.#alive = true;
     });
     socket.on('error', () => socket.terminate());
   }
 
-  onMessage(receive: (message: string) => Promise<void>): void {
-    this.#socket.on('message', async (data, isBinary) => {
-      this.#countUnfinished(0);
-      this.#alive = true;
-      if (this.#isClosed) return;
-      const message = isBinary ? undefined : messageIn(data as Buffer);
-      if (message === undefined) return this.close(closeCodes.badRequest, 'Invalid message received');
-      // The client repeats the operation after it has reconnected.
-      if (message.type === 'subscribe' && this.isDraining) return;
-      try {
-        // graphql-ws also takes a message that is parsed already.
-        await receive(message as never);
-      } catch (error) {
-        // A bad message must not affect other connections.
-        this.close(...closeFor(error));
-      }
-    });
+  #onMessage(bytes: Buffer | undefined): void {
+    this.#countUnfinished(0);
+    this.#alive = true;
+    if (!this.#isClosed) void this.#protocol.receive(bytes);
   }
 
   /** How many operations have been started so far. */
@@ -156,28 +140,37 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
     this.#unfinishedClaim.reserveRequest(bytes);
   }
 
-  /** Sends one message of graphql-ws, with the result that belongs into it. */
   send(message: string): void {
-    const result = this.resultOfMessage;
-    this.resultOfMessage = undefined;
-    const parts = result === undefined ? [message] : framed(result, message.slice(0, -'null}'.length), '}');
+    this.#send([message]);
+  }
+
+  sendResult({ id }: RunningOperation, result: EncodedResult): void {
+    this.#send(framed(result, ...nextFrame(id)), result.needsRoom);
+  }
+
+  sendEnd({ id }: RunningOperation, errors: string | undefined): void {
+    this.#send([endMessage(id, errors)]);
+  }
+
+  /** Sends one message. */
+  #send(parts: readonly (Buffer | string)[], needsRoom = true): void {
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
     const { isSlow } = this.buffer;
     if (socket.bufferedAmount > mostUnsent) socket.pause();
     const last = parts.length - 1;
     for (const [index, part] of parts.entries()) {
-      socket.send(part, { binary: false, fin: index === last }, index === last ? () => this.#onSent() : undefined);
+      socket.send(part, { binary: false, fin: index === last }, index === last ? this.#onSent : undefined);
     }
     // A slow reader must not fill the memory of the process.
-    if (!this.buffer.count() && isSlow && result?.needsRoom !== false) socket.terminate();
+    if (!this.buffer.count() && isSlow && needsRoom) socket.terminate();
   }
 
   /** The client has taken some bytes. */
-  #onSent(): void {
+  readonly #onSent = (): void => {
     if (this.#socket.isPaused && this.#socket.bufferedAmount <= mostUnsent) this.#socket.resume();
     this.buffer.taken();
-  }
+  };
 
   /** Waits until the send buffer is below `mostUnsent`, or the connection is closed. */
   async room(): Promise<void> {
@@ -198,14 +191,13 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
   /** Drains the connection: ends subscriptions, starts nothing new, and closes when every running query and mutation has its response. */
   leave(): void {
     this.isDraining = true;
-    for (const results of [...this.#running]) if (!results.isSingle) this.drop(results);
+    for (const operation of this.#running.values()) if (!operation.isSingle) this.drop(operation);
     this.#closeWhenDone();
   }
 
-  /** Ends results without a `complete`, which the client would take for the end of its subscription. */
-  drop(results: OperationResults): void {
-    if (this.#admitted !== undefined) delete this.#admitted.context.subscriptions[results.id];
-    void results.return();
+  /** Sends no `complete`, which the client would take for the end of its subscription. */
+  drop(operation: RunningOperation): void {
+    operation.stop();
   }
 
   #closeWhenDone(): void {
@@ -239,7 +231,8 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
     this.#isClosed = true;
     this.#admitted?.leave();
     this.buffer.release();
-    void this.#closed();
+    this.#protocol.end();
+    for (const operation of this.#running.values()) operation.stop();
     this.#unfinishedClaim.release();
   }
 
@@ -248,28 +241,38 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
     return this.#admitted?.identity.credential;
   }
 
-  /** Identifies the client. @throws GatewayError if the connection may not be opened. */
-  async acknowledge(context: ProtocolContext): Promise<void> {
+  async acknowledge(params: Record<string, unknown>): Promise<boolean> {
     const { subscriptions, authentication } = this.#deps;
-    const params = context.connectionParams ?? {};
     const identity = authentication.authenticate(this.#handshake, rawCredentialsIn(params));
     this.#app = clientAppOf(params) ?? this.#app;
     // The client may have disconnected in the meantime.
-    if (this.#isClosed) return;
+    if (this.#isClosed) return false;
     const leave = subscriptions.enter(identity);
-    if (leave === undefined)
-      return this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
-    this.#admitted = { context, identity, leave };
+    if (leave === undefined) {
+      this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
+      return false;
+    }
+    this.#admitted = { identity, leave };
     this.buffer.chargeTo(subscriptions.claim(identity));
+    return true;
   }
 
-  /** Starts an operation. @throws Abandoned if it closes the connection. */
-  start(id: string, request: OperationRequest | QueryTooComplex): OperationResults {
+  runs(id: string): boolean {
+    return this.#running.has(id);
+  }
+
+  stop(id: string): void {
+    this.#running.get(id)?.stop();
+  }
+
+  start(id: string, request: OperationRequest | QueryTooComplex): void {
+    // The client repeats the operation after it has reconnected.
+    if (this.isDraining) return;
     const { subscriptions } = this.#deps;
     const identity = this.#admitted?.identity;
     if (identity === undefined || this.#running.size >= subscriptions.limits.operations) {
       this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
-      throw new Abandoned('The connection is closed');
+      return;
     }
     this.#operationsStarted += 1;
     this.#idleSince = performance.now();
@@ -277,43 +280,38 @@ export class WebSocketConnection implements ProtocolConnection, OperationHost {
       `${this.#id}/${this.#operationsStarted}`,
       this.#app,
     );
-    const read = () => {
+    const operation = new RunningOperation(id, subscriptions, this, identity, operationInfo);
+    this.#running.set(id, operation);
+    void operation.run(() => {
       if (request instanceof QueryTooComplex) throw request;
       return subscriptions.read(request, operationInfo);
-    };
-    const results = new OperationResults(id, subscriptions, this, identity, operationInfo, read);
-    this.#running.add(results);
-    return results;
+    });
   }
 
-  async inTurn(
-    results: OperationResults,
-    start: () => Promise<EncodedResult | undefined>,
-  ): Promise<EncodedResult | undefined> {
+  async inTurn(operation: RunningOperation, start: () => Promise<void>): Promise<void> {
     const isNext = await new Promise<boolean>(resolve => {
       const waiter = { start: () => resolve(true) };
-      results.onStop(() => this.#executions.withdraw(waiter) && resolve(false));
+      operation.onStop(() => this.#executions.withdraw(waiter) && resolve(false));
       this.#executions.enter(waiter);
     });
-    if (!isNext) return undefined;
+    if (!isNext) return;
     try {
       await this.room();
-      if (!results.isOver && this.#admitted !== undefined)
+      if (!operation.isOver && this.#admitted !== undefined)
         await this.#deps.subscriptions.count(this.#admitted.identity);
-      return await start();
+      await start();
     } finally {
       this.#executions.leave();
     }
   }
 
-  onEnd(results: OperationResults, milliseconds: number | undefined): void {
-    this.#running.delete(results);
+  onEnd(operation: RunningOperation, milliseconds: number | undefined): void {
+    this.#running.delete(operation.id);
     this.#deps.subscriptions.requestTelemetry.endOperation(
-      results.operationInfo,
+      operation.operationInfo,
       this.#admitted?.identity,
       milliseconds,
     );
-    // By then graphql-ws has sent the message that completes the operation.
-    if (this.isDraining) setImmediate(() => this.#closeWhenDone());
+    this.#closeWhenDone();
   }
 }

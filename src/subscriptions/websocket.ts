@@ -7,10 +7,10 @@ import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
 import { largestBody } from '../http/fastify.js';
 import { type ConnectionTelemetry, stateOf } from '../http/request-state.js';
-import { Refused, refusalBody, safeHeaders } from '../http/web-safety.js';
+import { refusalBody, safeHeaders } from '../http/web-safety.js';
 import { normalizedUrl, pathOf } from '../lib/path.js';
 import type { SubscriptionTimes } from './limits.js';
-import { createProtocolServer, protocol } from './protocol.js';
+import { closeCodes, protocol } from './protocol.js';
 import { inSlices } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketConnection } from './websocket-connection.js';
@@ -50,14 +50,13 @@ export function registerWebsocket(
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    // One message in each turn of the event loop: graphql-ws ends an operation before its id may be used again.
-    allowSynchronousEvents: false,
     maxPayload: largestMessage,
     maxFragments: mostFragments,
     maxBufferedChunks: mostChunks,
-    handleProtocols: offered => (offered.has(protocol) ? protocol : false),
+    // A client is told which subprotocol it must use by the code that closes its connection, so it must be able to open one.
+    handleProtocols: offered => (offered.has(protocol) ? protocol : ([...offered][0] ?? false)),
   });
-  const connectionDeps = { subscriptions, times, authentication, server: createProtocolServer(times.initMs) };
+  const connectionDeps = { subscriptions, times, authentication };
   server.on('headers', (headers, request) => {
     headers.push(`x-request-id: ${stateOf(request).operation.id}`);
   });
@@ -87,9 +86,6 @@ export function registerWebsocket(
   app.addHook('onRequest', async (request, reply) => {
     const { upgrade } = stateOf(request.raw);
     if (upgrade === undefined) return;
-    if (!offers(request.headers['sec-websocket-protocol'])) {
-      throw new Refused(400, `Use the subprotocol ${protocol}`);
-    }
     const handshake = authentication.handshakeOf(request);
     reply.hijack();
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
@@ -109,6 +105,9 @@ export function registerWebsocket(
       connection.end();
       telemetry.closed(code, connection.operationsStarted, connection.credential);
     });
+    if (socket.protocol !== protocol) {
+      connection.close(closeCodes.subprotocolNotAcceptable, `Subprotocol not acceptable: use ${protocol}`);
+    }
   }
 
   let beating = false;
@@ -122,8 +121,6 @@ export function registerWebsocket(
 
   return () => [...connections];
 }
-
-const offers = (header: string | undefined) => (header ?? '').split(',').some(name => name.trim() === protocol);
 
 /**
  * Ends a connection after its response. For a while, further bytes of the client are read and dropped: a socket that is destroyed with unread

@@ -66,7 +66,7 @@ function heard(subscribe: (sink: Sink) => () => void): Heard {
 /** A bare socket of the protocol, for what no well-behaved client does. */
 export function rawSocket(
   url: string,
-  options: { headers?: Record<string, string>; path?: string; protocol?: string } = {},
+  options: { headers?: Record<string, string>; path?: string; protocol?: string | string[] } = {},
 ) {
   const { headers = {}, path = '/graphql', protocol = 'graphql-transport-ws' } = options;
   const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, protocol, { headers });

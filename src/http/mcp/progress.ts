@@ -11,7 +11,7 @@ import {
 import type { Admission } from '../../graphql/limits/admission.js';
 import { newOperationInfo } from '../../observability/operation-info.js';
 import { type Operation, parseAndValidate, RefusedOperation } from '../../subscriptions/operations.js';
-import { FailedOperation, SendBuffer, Subscriber } from '../../subscriptions/shared-execution.js';
+import type { Listener } from '../../subscriptions/shared-execution.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Identity } from '../authentication.js';
 import { type ObjectSchema, outputSchema } from './json-schema.js';
@@ -80,29 +80,43 @@ export function createJobWatch(schema: GraphQLSchema, admission: Admission, subs
       return { marketId: (input as StartedJobs).marketId, phase: phases.get(field.name.value) ?? '' };
     },
     async *states(jobs, identity, signal) {
-      const claim = subscriptions.claim(identity);
-      const subscriber = new Subscriber(new SendBuffer(() => 0, claim));
+      let newest: JobState | undefined;
+      let wake = () => {};
+      const end = () => {
+        listener.isOver = true;
+        wake();
+      };
+      const listener: Listener = {
+        received: 0,
+        isOver: false,
+        execution: undefined,
+        next({ parts }) {
+          newest = JSON.parse(parts.join('')).data?.jobProgress ?? undefined;
+          wake();
+        },
+        fail: end,
+        complete: end,
+        room: async () => {},
+      };
       const variables = { ...jobs };
-      const leave = subscriptions.subscribe(
-        { ...operation, name: 'JobProgress', variables },
-        identity,
-        subscriber,
-        newOperationInfo(),
-      );
-      const stop = () => subscriber.stop();
-      signal.addEventListener('abort', stop);
-      if (signal.aborted) stop();
+      subscriptions.subscribe({ ...operation, name: 'JobProgress', variables }, identity, listener, newOperationInfo());
+      signal.addEventListener('abort', end);
+      if (signal.aborted) end();
       try {
-        for (let result = await subscriber.take(); result !== undefined; result = await subscriber.take()) {
-          const { data } = JSON.parse(result.parts.join(''));
-          if (data?.jobProgress) yield data.jobProgress;
+        while (!signal.aborted) {
+          const state = newest;
+          newest = undefined;
+          if (state !== undefined) yield state;
+          else if (listener.isOver) return;
+          else
+            await new Promise<void>(resolve => {
+              wake = resolve;
+            });
         }
-      } catch (error) {
-        if (!(error instanceof FailedOperation)) throw error;
       } finally {
-        signal.removeEventListener('abort', stop);
-        leave();
-        claim.release();
+        signal.removeEventListener('abort', end);
+        listener.isOver = true;
+        listener.execution?.leave(listener);
       }
     },
   };

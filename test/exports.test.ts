@@ -1564,9 +1564,12 @@ describe('the record of exports', () => {
     await gateway.close();
     const file = join(folder, 'data', 'exports.json');
     const state = JSON.parse(await readFile(file, 'utf8'));
-    const [record] = state.teams['name:Demo Team'].exports;
+    const { signature: _, ...team } = state.teams['name:Demo Team'];
+    const [record] = team.exports;
     Object.assign(record, { outcome: null, finishedAt: null });
     Object.assign(record.attempts[0], { status: null, milliseconds: null });
+    const signer = createSigner([new Secret('x'.repeat(32))]);
+    state.teams['name:Demo Team'] = JSON.parse(signedText(signer, 'name:Demo Team', team));
     await writeFile(file, JSON.stringify(state));
     gateway = await gatewayWith();
     const { exportId } = first.data.exportMarketToEndpoint;

@@ -222,7 +222,7 @@ describe('A poller', () => {
   test('does not poll before the time that the service asked for with an error', async () => {
     const live = createPolling({ store: localPollStore(50), intervalMs: 50, telemetry: silentTelemetry });
     const from = source();
-    from.value = Object.assign(new UpstreamUnavailable('Down'), { retryAfterSeconds: 1 });
+    from.value = new UpstreamUnavailable('Down', { status: 503, errorCode: null, retryAfterSeconds: 1 });
     const listener = listen(live, scope(), from);
     await until(() => from.asked.length === 1);
     from.value = 7;

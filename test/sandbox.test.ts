@@ -307,7 +307,7 @@ describe('authentication', () => {
     expect(body).toEqual({ name: user?.name, email: user?.email });
     const [session, region, ...more] = headers.getSetCookie();
     expect(session).toMatch(/^svc_session=[0-9a-f]+; Max-Age=3600; Path=\/; HttpOnly/);
-    expect(region).toMatch(/^svc_region=eu; Path=\//);
+    expect(region).toMatch(/^svc_region=eu; Max-Age=3600; Path=\//);
     expect(more).toEqual([]);
     const cookie = [session, region].map(line => line?.split(';')[0]).join('; ');
     expect((await client.get(events, { cookie })).status).toBe(200);

@@ -250,7 +250,17 @@ describe('what goes over the wire', () => {
     [{ kind: 'bearer', secret: new Secret('t0ken') }, { authorization: 'Bearer t0ken' }, '/v1/thing?a=1'],
     [{ kind: 'sessionId', secret: new Secret('s&id') }, {}, '/v1/thing?a=1&sessionId=s%26id'],
     [
-      { kind: 'cookie', secret: new Secret('sid=1; b=2'), email: 'a@b.c', name: null },
+      {
+        kind: 'cookie',
+        secret: new Secret(
+          JSON.stringify([
+            ['sid=1', '/', null],
+            ['b=2', '/', null],
+          ]),
+        ),
+        email: 'a@b.c',
+        name: null,
+      },
       { cookie: 'sid=1; b=2' },
       '/v1/thing?a=1',
     ],

@@ -301,9 +301,13 @@ test('warns once of a Redis that does not answer, and only the first request wai
   }
   // A request that waited for Redis would take longer than this. A busy machine delays some that do not.
   expect(Math.min(...times)).toBeLessThan(200);
-  expect(gateway.warnings()).toEqual([
+  const [first, ...later] = gateway.warnings();
+  expect(first).toBe(
     'REDIS_URL: no answer in time (TIMEOUT); until commands succeed again, less is shared and exports may be refused. Check the load of the server, the network, and whether the server expects TLS',
-  ]);
+  );
+  // After a second and a half, which a busy machine may need for the requests, the connection is replaced.
+  expect(later.length).toBeLessThanOrEqual(1);
+  for (const line of later) expect(line).toMatch(/^REDIS_URL: no answer in time \(TIMEOUT\); until Redis is there,/);
 });
 
 test('warns once for each unreachable address of the service, with the cause', async () => {

@@ -479,7 +479,7 @@ describe('an error', () => {
     try {
       for (const query of [
         everything,
-        'mutation { publishMarket(input: { marketId: 1 }) { marketId } }',
+        'mutation { publishMarket(input: { marketId: 1 }) { jobs { id } } }',
         'mutation { signIn(input: { email: "a@b.example", password: "a-password" }) { viewer { team } } }',
         'mutation { createEmbedSession { session { idToken } } }',
       ]) {

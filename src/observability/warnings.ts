@@ -161,8 +161,8 @@ function codeOf(error: unknown): string {
   if ('code' in error && typeof error.code === 'string') return error.code;
   // OpenTelemetry puts the status of the collector's response there.
   if ('code' in error && typeof error.code === 'number') return `HTTP ${error.code}`;
-  // The two errors of ioredis itself have no code.
-  if (error.message === timedOut) return 'TIMEOUT';
+  // The errors of ioredis itself have no code.
+  if (error.message === timedOut || error.message.startsWith('Socket timeout')) return 'TIMEOUT';
   if (error.message === closed) return 'CLOSED';
   if (failedCommand(error) === 'select') return 'SELECT';
   // The first word of Redis' reply.

@@ -37,7 +37,7 @@ test('what can happen is counted as 0 before it happens, so that a rate sees its
     shed: ['concurrency', 'waiting', 'requests_in_flight', 'memory', 'connection'],
     exports: ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'],
     cached: ['memory', 'redis', 'flight'],
-    malformed: ['record', 'answer', 'message', 'state', 'generation'],
+    malformed: ['record', 'answer', 'message', 'state', 'generation', 'exports'],
     leases: ['taken', 'lost', 'released'],
     listeners: ['websocket', 'sse', 'multipart'],
   });

@@ -333,7 +333,7 @@ describe('a process', () => {
 
 test('a client that has all operations that may run gets 503, another client is answered, and the rest comes later', async () => {
   sandbox.reset();
-  sandbox.tell({ path: /topics/, delayMs: 2_500 });
+  sandbox.tell({ path: /topics/, delayMs: 10_000 });
   const gateway = await startGateway({ sandbox });
   try {
     await acceptDemoKey(gateway);

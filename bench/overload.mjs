@@ -10,7 +10,7 @@ import { settle, start } from './lib/processes.mjs';
 import { startFlags, variants } from './lib/variants.mjs';
 
 runOnBenchNode();
-const [seconds, timesCapacity, mostConnections, serviceMs] = [30, 10, 1_000, 20];
+const [seconds, timesCapacity, maxConnections, serviceMs] = [30, 10, 1_000, 20];
 /** The limits adapt in the first seconds of an overload. */
 const adaptingSeconds = 2;
 /** A quiet client sends so many requests in a second. */
@@ -77,7 +77,7 @@ async function measure(name, origin) {
   const probes = await probing.stop();
   await sleep(2_000);
   const [flood, beside] = await Promise.all([
-    openLoop(origin, before * timesCapacity, seconds, () => floodOf(number++), mostConnections),
+    openLoop(origin, before * timesCapacity, seconds, () => floodOf(number++), maxConnections),
     openLoop(origin, quietRate, seconds, () => quiet(number++), 10),
   ]);
   // Once more: the speed of a machine that others share changes within a minute.
@@ -127,7 +127,7 @@ async function closedLoop(origin, connections, forSeconds, next) {
 }
 
 /** Requests arrive at a steady rate, whatever becomes of those before them. A response time begins when the request should have been sent. */
-async function openLoop(origin, rate, forSeconds, next, most = mostConnections) {
+async function openLoop(origin, rate, forSeconds, next, most = maxConnections) {
   const all = Array.from({ length: most }, () => new Connection(origin));
   await Promise.all(all.map(connection => connection.ask(get('/healthz'))));
   const idle = [...all];
@@ -233,7 +233,7 @@ ${lines.join('\n')}
 ${rows.map(({ name }) => `- ${workloads[name].title}.`).join('\n')}
 - Capacity: the most responses in a second that 4, 16 or 64 connections got without a refusal, each of which sends the next request when it has the response:
   before and after the overload. What is answered is compared with the mean.
-- ${timesCapacity} times: requests arrive at a steady rate on ${mostConnections} connections for ${seconds} s. A response time begins when the request should have been sent.
+- ${timesCapacity} times: requests arrive at a steady rate on ${maxConnections} connections for ${seconds} s. A response time begins when the request should have been sent.
   Those for which no connection was free are not sent. In the first ${adaptingSeconds} s, the limit of operations adapts to the load; they are in every other column, but not in the
   p99 at ${timesCapacity} times.
 - Answered: with status 200. All others got 503 and \`Retry-After\`.

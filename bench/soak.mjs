@@ -10,7 +10,7 @@ import { startFlags } from './lib/variants.mjs';
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' } } });
 const minutes = Number(values.minutes);
 const warmUpMinutes = 5;
-const mostPerMinute = 1;
+const maxPerMinute = 1;
 const sampleMs = 5_000;
 if (!(minutes > warmUpMinutes)) throw new Error(`--minutes must be more than ${warmUpMinutes}`);
 
@@ -158,9 +158,9 @@ for (const [name, count] of counts) {
 }
 process.stdout.write(`subscriptions: ${streams.opened} opened, ${streams.told} messages\n`);
 process.stdout.write(
-  `memory grows by ${perMinute.toFixed(2)} MB a minute after the first ${warmUpMinutes} minutes (at most ${mostPerMinute})\n`,
+  `memory grows by ${perMinute.toFixed(2)} MB a minute after the first ${warmUpMinutes} minutes (at most ${maxPerMinute})\n`,
 );
-process.exit(perMinute > mostPerMinute || wrong > 0 || streams.told === 0 ? 1 : 0);
+process.exit(perMinute > maxPerMinute || wrong > 0 || streams.told === 0 ? 1 : 0);
 
 /** The slope of the line through the samples with the least squares. @param {{ minute: number, memory: number }[]} points */
 function slopeOf(points) {

@@ -16,7 +16,13 @@ import { operationFiles } from './http/mcp/operations.js';
 import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
 import { type Listening, type RunningGateway, startWorkers } from './http/workers.js';
 import { createLogger } from './observability/logger.js';
-import { createMetrics, gaugeBreakers, gaugeEach, gaugeOldSeals, type Metrics } from './observability/metrics.js';
+import {
+  createMetrics,
+  gaugeBreakers,
+  gaugeEach,
+  type Metrics,
+  registerStaleSecretGauge,
+} from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnings, redisWarning } from './observability/warnings.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
@@ -80,7 +86,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     label: 'latest',
   };
   gaugeEach(metrics, credentials, () => built.acceptedScopes.recent());
-  gaugeOldSeals(metrics, { session: sessions.outdated, endpoint: exports.outdated });
+  registerStaleSecretGauge(metrics, { session: sessions.outdated, endpoint: exports.outdated });
   const demoKey = sandbox && demoKeyOf(sandbox);
   const connections = createConnections();
   let isClosing = false;

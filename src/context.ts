@@ -8,7 +8,7 @@ import { createWriter, type Writer } from './data/writer.js';
 import { type CompaniesLoaders, createCompaniesLoaders } from './domains/companies/loaders.js';
 import { createDiscoveryFeed, type DiscoveryFeed } from './domains/discovery/feed.js';
 import { createDiscoveryLoaders, type DiscoveryLoaders } from './domains/discovery/loaders.js';
-import type { CatchUps } from './domains/events/catch-ups.js';
+import type { BackfillLimiter } from './domains/events/backfill-limiter.js';
 import type { EventsClient } from './domains/events/client.js';
 import { createEventsFeed, type EventsFeed } from './domains/events/feed.js';
 import { createEventsLoaders, type EventsLoaders } from './domains/events/loaders.js';
@@ -35,7 +35,7 @@ export interface Capabilities {
 export interface Services extends ReaderDeps {
   readonly scopeOf: (credential: Credential) => Scope;
   readonly events: EventsClient;
-  readonly catchUps: CatchUps;
+  readonly backfillLimiter: BackfillLimiter;
   /** The most events that one `eventStatistics` reads. */
   readonly eventStatisticsLimit: number;
   readonly lifetimes: Lifetimes;

@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import type { FromWorker, RunningGateway, ToWorker } from './http/workers.js';
 
 /** How long closing may take after the notice, before the process exits anyway. */
-const longestClosingMs = 10_000;
+const closeTimeoutMs = 10_000;
 
 /** How long the first request of a new connection may take to arrive. */
 const requestOnTheWayMs = 500;
@@ -67,10 +67,10 @@ async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<vo
   }
   const { log } = gateway;
   const cutOff = () => {
-    log.error(`Not closed within ${longestClosingMs / 1_000} seconds: what was still running is cut off`);
+    log.error(`Not closed within ${closeTimeoutMs / 1_000} seconds: what was still running is cut off`);
     process.exit(1);
   };
-  setTimeout(cutOff, noticeMs + longestClosingMs).unref();
+  setTimeout(cutOff, noticeMs + closeTimeoutMs).unref();
   await gateway.close(noticeMs);
   process.exit(status);
 }

@@ -13,7 +13,7 @@ import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-
 import { createRequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
 import type { Connections } from './http/connections.js';
-import { createHttpApp, largestBody } from './http/fastify.js';
+import { createHttpApp, maxBodyBytes } from './http/fastify.js';
 import { examples } from './http/graphiql/examples.js';
 import { redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
@@ -86,7 +86,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const concurrency = createConcurrencyLimit({
     backlogs: services.upstream.backlogs,
     targetDelayMs: config.loadShedding.eventLoopDelayMs,
-    most: config.loadShedding.requestsInFlight,
+    max: config.loadShedding.requestsInFlight,
   });
   gaugeLoad(metrics, budget, loadShedding, concurrency);
   const proxyHeaders = createProxyHeaders(config.trustProxy);
@@ -135,7 +135,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
       telemetry,
       acceptedScopes,
       budget,
-      largestBody,
+      maxBodyBytes,
       documentText: admission.documentText,
     });
 

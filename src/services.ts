@@ -18,7 +18,7 @@ import { createPolling } from './data/polling/polling.js';
 import { redisPollStore } from './data/polling/redis-poll-store.js';
 import { connectRedis, databaseOf, firstContact } from './data/redis.js';
 import { createUpstream } from './data/upstream/upstream.js';
-import { CatchUps } from './domains/events/catch-ups.js';
+import { BackfillLimiter } from './domains/events/backfill-limiter.js';
 import { createEventsClient } from './domains/events/client.js';
 import { createAddressGuard, type Resolve, resolveName } from './domains/exports/address-guard.js';
 import { realTimer, type StartTimer } from './domains/exports/delivery.js';
@@ -103,7 +103,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     telemetry,
     scopeOf: createScoper(config.sessionSecrets[0]),
     events: createEventsClient(config.eventsSearchParam),
-    catchUps: new CatchUps(),
+    backfillLimiter: new BackfillLimiter(),
     eventStatisticsLimit: config.eventStatisticsLimit,
     lifetimes: lifetimesOf(schema),
     sessions: createSessions({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'graphql';
-import { createDocumentStore, mostDocumentText } from '../src/http/graphql/route.js';
+import { createDocumentStore, maxDocumentText } from '../src/http/graphql/route.js';
 
 const queryOf = (number: number) => `query Q${number} { events(first: 1) { totalCount nodes { id title } } }`;
 
@@ -25,7 +25,7 @@ describe('the document store', () => {
   test('limits the total text of its documents', async () => {
     const store = createDocumentStore();
     const document = parse(queryOf(0));
-    const maxDocuments = Math.floor(mostDocumentText / queryOf(0).length);
+    const maxDocuments = Math.floor(maxDocumentText / queryOf(0).length);
     for (let number = 0; number <= maxDocuments; number += 1) {
       for (const _ of [1, 2]) await store.set(`${number}`, document);
     }

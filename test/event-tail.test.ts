@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween, type Tail } from '../src/domains/events/tail.js';
-import { largestPage } from '../src/graphql/input.js';
+import { maxPageSize } from '../src/graphql/input.js';
 
 type Compare = (one: Event, other: Event) => number;
 
@@ -26,7 +26,7 @@ function listIn(order: Compare) {
         .filter(({ lastUpdated }) => lastUpdated !== null && lastUpdated >= from && lastUpdated <= to)
         .sort(order);
       return {
-        events: found.slice((page - 1) * largestPage, page * largestPage),
+        events: found.slice((page - 1) * maxPageSize, page * maxPageSize),
         totalItems: found.length,
         skipped: 0,
       };

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Scope } from '../src/auth/credentials.js';
 import { known } from '../src/data/upstream/schema-drift.js';
-import { CatchUps } from '../src/domains/events/catch-ups.js';
+import { BackfillLimiter } from '../src/domains/events/backfill-limiter.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
 import { cursorAt, type EventUpdate, type FleetTail, positionIn, updatesAfter } from '../src/domains/events/updates.js';
@@ -322,18 +322,18 @@ describe('the updates after a position', () => {
 });
 
 test('eight listeners of a credential catch up at a time, the next begins when one ends, and another credential does not wait', async () => {
-  const catchUps = new CatchUps();
+  const backfillLimiter = new BackfillLimiter();
   const { signal } = new AbortController();
   const [one, other] = ['one', 'other'] as Scope[] as [Scope, Scope];
-  const ends = await Promise.all(Array.from({ length: 8 }, () => catchUps.begin(one, signal)));
+  const ends = await Promise.all(Array.from({ length: 8 }, () => backfillLimiter.begin(one, signal)));
   let hasBegun = false;
-  const ninth = catchUps.begin(one, signal).then(end => {
+  const ninth = backfillLimiter.begin(one, signal).then(end => {
     hasBegun = true;
     return end;
   });
   const leaving = new AbortController();
-  const tenth = catchUps.begin(one, leaving.signal);
-  (await catchUps.begin(other, signal))();
+  const tenth = backfillLimiter.begin(one, leaving.signal);
+  (await backfillLimiter.begin(other, signal))();
   leaving.abort(new Error('The client has gone'));
   await expect(tenth).rejects.toThrow('The client has gone');
   expect(hasBegun).toBe(false);

@@ -13,7 +13,7 @@ import { redisPlaces } from './support/redis-cluster.js';
 
 /** How many kills for each storage: `npm run test:kills` makes it 100. */
 const kills = Number(process.env.KILLS ?? 2);
-const longestLifeMs = 400;
+const maxLifeMs = 400;
 jest.setTimeout(30_000 + kills * 12_000);
 
 let program: Program;
@@ -233,7 +233,7 @@ test.each(Object.entries(storages))(
           secret: undefined,
         };
         const working = work(`${gateway.url}/graphql`, headers, endpoint.url, confirmed);
-        await pause(Math.random() * longestLifeMs);
+        await pause(Math.random() * maxLifeMs);
         // On a busy machine nothing may be confirmed yet. The last gateway lives until something is.
         while (round === kills && totals.registered + confirmed.registered.size === 0) await pause(5);
         await gateway.kill();

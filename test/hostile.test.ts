@@ -20,9 +20,9 @@ const perSecond = 200;
 const rounds = isWhole ? 10 : 1;
 const quietMs = isWhole ? 10_000 : 500;
 /** Of the resident memory, between the first and the second half of the rounds. */
-const mostResidentGrowth = 16 * 1024 * 1024;
+const maxResidentGrowth = 16 * 1024 * 1024;
 /** Of what the process holds after a collection, for each request of the measured run: a gateway that kept the bodies would hold 40 KB each. */
-const mostHeldPerRequest = 4 * 1024;
+const maxHeldPerRequest = 4 * 1024;
 
 let sandbox: Running;
 let gateway: Running;
@@ -151,7 +151,7 @@ async function attackAndMeasure(): Promise<void> {
   expect(faults).toEqual([]);
   expect(gateway.stderr()).not.toMatch(/"msg":"Unexpected"|Unexpected error/);
   // Connections that the attacks left open are closed within their time limits.
-  await until(async () => (await heldBytes()) - heldBefore < requests * mostHeldPerRequest);
+  await until(async () => (await heldBytes()) - heldBefore < requests * maxHeldPerRequest);
   if (!isWhole) return;
   const figures = {
     underLoad,
@@ -161,7 +161,7 @@ async function attackAndMeasure(): Promise<void> {
     after: median(resident.slice(rounds / 2)),
   };
   process.stdout.write(`${JSON.stringify(figures)}\n`);
-  expect(figures.after - figures.before).toBeLessThan(mostResidentGrowth);
+  expect(figures.after - figures.before).toBeLessThan(maxResidentGrowth);
   expect(figures.beside).toBeLessThan(figures.quiet * 2);
 }
 

@@ -111,7 +111,7 @@ describe('the limit of operations at once', () => {
     delay = 0;
     backlog = { perSlot: 0, milliseconds: 0 };
     limit = createConcurrencyLimit(
-      { backlogs: () => [backlog], targetDelayMs: 20, most: 5_000 },
+      { backlogs: () => [backlog], targetDelayMs: 20, max: 5_000 },
       { delayMs: () => delay, close: () => {} },
     );
   });
@@ -220,7 +220,7 @@ describe('the limit of operations at once', () => {
 });
 
 test('the limit shrinks while each turn of the event loop takes longer than a sample', async () => {
-  const limit = createConcurrencyLimit({ backlogs: () => [], targetDelayMs: 20, most: 5_000 });
+  const limit = createConcurrencyLimit({ backlogs: () => [], targetDelayMs: 20, max: 5_000 });
   try {
     for (let operation = 0; operation < 100; operation += 1) limit.begin('a');
     const startedAt = performance.now();

@@ -15,7 +15,7 @@ const rounds = Number(process.env.ROUNDS ?? 300);
 const warmUp = Math.min(rounds, 2_000);
 const atOnce = 20;
 /** More than this and something stays: one connection alone takes several kilobytes. */
-const mostGrowth = 1_000_000;
+const maxGrowth = 1_000_000;
 
 jest.setTimeout(180_000 + rounds * 60);
 
@@ -166,7 +166,7 @@ test(`${rounds} rounds of connecting, subscribing and leaving, whichever way, le
   const { heap } = await inspector.holdings();
   if (process.env.ROUNDS !== undefined)
     process.stdout.write(`heap: ${before.heap} bytes before, ${heap} after ${rounds} rounds\n`);
-  expect(heap - before.heap).toBeLessThan(mostGrowth);
+  expect(heap - before.heap).toBeLessThan(maxGrowth);
   const clients = String(await store.client('LIST'));
   expect(clients.split('\n').filter(line => / sub=[1-9]/.test(line))).toEqual([]);
 });

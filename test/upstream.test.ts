@@ -151,7 +151,7 @@ describe('connections', () => {
     });
     await Promise.all(times(30, () => read()));
     expect(service.connections).toBe(3);
-    expect(service.mostAtOnce).toBe(3);
+    expect(service.maxConcurrent).toBe(3);
     await Promise.all(times(3, () => read()));
     expect(service.connections).toBe(3);
     expect(service.calls).toHaveLength(33);

@@ -26,6 +26,7 @@ const oldTerms: readonly (readonly [RegExp, string])[] = [
   [/\b[A-Z][A-Za-z]*Parts\b/, 'Deps or Options'],
   [/(?<!--|\.)\bgates?\b(?!:)|(?<!under-|back)\bpressure\b|most-?calls/i, 'rate-limit, load-shedding, cost'],
   [/\b(anew|whoever)\b|(?<![-'"`|=])\bnobody\b(?![-@'"])/i, 'again, the client, no one'],
+  [/\b(most|longest|largest|worth|least)[A-Z]\w*/, 'max…, min…, …Threshold, …Timeout'],
   [/(?<!there )\bis none\b|\bwho asks\b/i, 'is not a valid …, the client'],
 ];
 

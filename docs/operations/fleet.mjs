@@ -18,7 +18,7 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 const program = process.env.PROGRAM ?? fileURLToPath(new URL('../../dist', import.meta.url));
 /** Debian keeps servers where only root looks. */
 const path = `${process.env.PATH ?? ''}${delimiter}/usr/sbin`;
-const longestStopMs = 15_000;
+const maxStopMs = 15_000;
 const { values } = parseArgs({ options: { gateways: { type: 'string', default: '2' } } });
 if (!['2', '3'].includes(values.gateways)) {
   process.stderr.write('--gateways must be 2 or 3: haproxy.cfg names three servers\n');
@@ -90,7 +90,7 @@ async function stop(code) {
   if (stopping) return;
   stopping = true;
   for (const { child, exit } of members.reverse()) {
-    const late = setTimeout(() => child.kill('SIGKILL'), longestStopMs);
+    const late = setTimeout(() => child.kill('SIGKILL'), maxStopMs);
     child.kill('SIGTERM');
     await exit;
     clearTimeout(late);

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { atMost } from '../lib/lru-bounds.js';
 import type { Scope } from './credentials.js';
 
-const mostScopes = 10_000;
+const maxScopes = 10_000;
 /** How long a call says something about whether the service accepts a credential, in milliseconds. */
 const recentMs = 5 * 60_000;
 
@@ -18,7 +18,7 @@ interface LatestCall {
  * scopes, or kept for each of them, asks here first.
  */
 export class AcceptedScopes {
-  readonly #scopes = new LRUCache<Scope, LatestCall>(atMost(mostScopes));
+  readonly #scopes = new LRUCache<Scope, LatestCall>(atMost(maxScopes));
 
   /** The service has answered under this scope. */
   add(scope: Scope): void {

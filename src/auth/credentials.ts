@@ -19,7 +19,7 @@ export interface RawCredentials {
   readonly sessionId?: string | undefined;
 }
 
-const longestCredential = 4096;
+const maxCredentialLength = 4096;
 const visibleAscii = /^[\x21-\x7e]+$/;
 
 /**
@@ -54,8 +54,8 @@ const nameOf = {
 
 function checked(argument: string, value: string): Secret {
   if (value === '') throw new BadUserInput(argument, 'must not be empty');
-  if (value.length > longestCredential)
-    throw new BadUserInput(argument, `must be at most ${longestCredential} characters`);
+  if (value.length > maxCredentialLength)
+    throw new BadUserInput(argument, `must be at most ${maxCredentialLength} characters`);
   if (!visibleAscii.test(value)) throw new BadUserInput(argument, 'must contain only visible ASCII characters');
   return new Secret(value);
 }
@@ -69,7 +69,7 @@ type UpstreamCredential =
  * A credential for an upstream call, in the form in which the client sent it (docs/upstream-api.md: Authentication).
  * @param path of the call: each cookie is for some paths only, and without any there is no credential.
  */
-export function carry(credential: Credential, path: string): UpstreamCredential | undefined {
+export function toUpstreamAuth(credential: Credential, path: string): UpstreamCredential | undefined {
   const value = credential.secret.reveal();
   switch (credential.kind) {
     case 'apiKey':

@@ -13,12 +13,12 @@ const withDefault = <T extends z.ZodType>(schema: T, value: z.output<T>) =>
     schema.optional().transform(given => given ?? value),
   );
 
-const wholeNumber = (least: number, most: number) =>
+const wholeNumber = (min: number, max: number) =>
   z
     .string()
-    .regex(/^\d+$/, `must be a whole number, ${least} or more`)
+    .regex(/^\d+$/, `must be a whole number, ${min} or more`)
     .transform(Number)
-    .refine(value => value >= least && value <= most, `must be between ${least} and ${most}`);
+    .refine(value => value >= min && value <= max, `must be between ${min} and ${max}`);
 
 const flag = z.enum(['true', 'false'], 'must be true or false').transform(value => value === 'true');
 

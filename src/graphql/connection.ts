@@ -96,14 +96,14 @@ class Edge<T> {
 }
 
 /** The largest index of a list that a cursor can name. */
-export const largestIndex = 1_000_000_000;
+export const maxIndex = 1_000_000_000;
 
 /** The index in the list that follows a cursor; 0 without a cursor. @throws BadUserInput if the gateway did not issue the cursor. */
 export function offsetAfter(after: string | null | undefined, argument = 'after'): number {
   if (after == null) return 0;
   const [, digits] = /^item:(0|[1-9]\d*)$/.exec(Buffer.from(after, 'base64url').toString()) ?? [];
   const index = Number(digits);
-  if (digits === undefined || index >= largestIndex || itemCursor(index) !== after) {
+  if (digits === undefined || index >= maxIndex || itemCursor(index) !== after) {
     throw new BadUserInput(argument, 'is not a valid cursor for this list');
   }
   return index + 1;

@@ -11,19 +11,19 @@ import {
 import { BadUserInput } from '../errors.js';
 import { boundedList, type ListCoordinate } from './limits/list-bounds.js';
 
-const smallestPage = 1;
+const minPageSize = 1;
 /** The most items of one page, here and in the service (docs/upstream-api.md: GET events). */
-export const largestPage = 100;
+export const maxPageSize = 100;
 /** The number of items of a page if the client does not say how many. */
 export const defaultPage = 10;
-const longestText = 1_000;
+const maxTextLength = 1_000;
 const domainName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
 
 /** The size of a page. @throws BadUserInput outside 1 to 100. */
 export function pageSize(first: number | null | undefined, argument = 'first'): number {
   const size = first ?? defaultPage;
-  if (size < smallestPage || size > largestPage) {
-    throw new BadUserInput(argument, `must be between ${smallestPage} and ${largestPage}`);
+  if (size < minPageSize || size > maxPageSize) {
+    throw new BadUserInput(argument, `must be between ${minPageSize} and ${maxPageSize}`);
   }
   return size;
 }
@@ -48,9 +48,9 @@ export function marketId(id: string, argument = 'id'): string {
 }
 
 /** Text that is sent to the service unchanged. @throws BadUserInput if it is empty, too long, or contains control characters. */
-export function plainText(text: string, argument: string, longest = longestText): string {
+export function plainText(text: string, argument: string, maxLength = maxTextLength): string {
   if (text.trim() === '') throw new BadUserInput(argument, 'must not be empty');
-  if (text.length > longest) throw new BadUserInput(argument, `must be at most ${longest} characters`);
+  if (text.length > maxLength) throw new BadUserInput(argument, `must be at most ${maxLength} characters`);
   // In place of half a surrogate pair, or of bytes that were no text: the service cannot find it.
   if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadUserInput(argument, 'must not contain control characters');
   return text;

@@ -60,7 +60,7 @@ export function responseBytes(result: unknown, claim?: Claim): ResponseBytes {
 export function responseFrames(result: unknown, claim: Claim): readonly [string] | readonly Buffer[] {
   const { pieces, vectors } = serialize(result, claim);
   const [text] = pieces;
-  if (text !== undefined && vectors.length === 0 && text.length < largestText) {
+  if (text !== undefined && vectors.length === 0 && text.length < maxTextLength) {
     claim.reserveResponse(text.length);
     return [text];
   }
@@ -78,7 +78,7 @@ export function responseText(result: unknown, claim?: Claim): string {
 }
 
 /** In characters. A longer text is converted once into bytes, which are outside of V8's heap. */
-const largestText = 64 * 1024;
+const maxTextLength = 64 * 1024;
 
 const partsOf = (pieces: readonly string[], vectors: readonly Vector[]): readonly Buffer[] =>
   pieces.flatMap((piece, index) => {

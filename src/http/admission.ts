@@ -3,7 +3,7 @@ import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
-import { type Claim, type MemoryBudget, worthCounting } from '../lib/memory-budget.js';
+import { type Claim, countThreshold, type MemoryBudget } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication } from './authentication.js';
@@ -102,7 +102,7 @@ export function createRequestAdmission({
     let claim: Claim | undefined;
     state.bodyWatch = {
       grew(bytes) {
-        if (bytes < worthCounting) return;
+        if (bytes < countThreshold) return;
         if (claim === undefined) {
           const counted = budget.claim(networkOf(state.address));
           claim = counted;

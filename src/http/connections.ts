@@ -4,7 +4,7 @@ import type { Credential, Scope } from '../auth/credentials.js';
 import { stateOf } from './request-state.js';
 
 /** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
-const mostUnanswered = 32;
+const maxUnanswered = 32;
 
 /** If a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
 const defaultSweepMs = 10_000;
@@ -97,7 +97,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
         socket.on('error', destroy);
         const proceed = () => {
           if (socket.destroyed) return;
-          if (!isClaimed(request)) return goOnWithoutUpgrade(server, request, socket, head);
+          if (!isClaimed(request)) return ignoreUpgrade(server, request, socket, head);
           const connection = connectionOf(socket);
           if (connection !== undefined) open.delete(connection);
           take(request, socket, head);
@@ -112,12 +112,12 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
       response.on('close', onClose);
       const { unanswered = [] } = connectionOf(socket) ?? {};
       unanswered.push(response);
-      if (unanswered.length > 2 * mostUnanswered) socket.destroy();
+      if (unanswered.length > 2 * maxUnanswered) socket.destroy();
       // Node parses a chunk to its end, even after the connection was destroyed.
       return !socket.destroyed;
     },
 
-    isOverBound: ({ socket }) => (connectionOf(socket)?.unanswered.length ?? 0) > mostUnanswered,
+    isOverBound: ({ socket }) => (connectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered,
 
     claimUpgrades(claims, taker) {
       isClaimed = claims;
@@ -158,7 +158,7 @@ export function bytesTaken(socket: Socket): number {
  * Puts the request back in front of Node's parser, without the header that made it an upgrade. On Node 24 `shouldUpgradeCallback` would make
  * this unnecessary; Node 20 does not have it.
  */
-function goOnWithoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+function ignoreUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
   socket.removeListener('error', destroy);
   const { method, url, httpVersion, rawHeaders } = request;
   let text = `${method} ${url} HTTP/${httpVersion}\r\n`;

@@ -23,7 +23,7 @@ import {
 } from './web-safety.js';
 
 /** The largest body of a request, in bytes. */
-export const largestBody = 1024 * 1024;
+export const maxBodyBytes = 1024 * 1024;
 /** Messages for some errors of the framework, by code. */
 const messageFor: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: invalidJson,
@@ -76,7 +76,7 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    bodyLimit: largestBody,
+    bodyLimit: maxBodyBytes,
     requestTimeout: slowestRequestMs,
     serverFactory(handler, options) {
       const toFastify: Handler = (request, response) => {
@@ -116,7 +116,7 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); otherwise Node itself would answer it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.setErrorHandler(answerError);
-  parseReadBodies(app, largestBody);
+  parseReadBodies(app, maxBodyBytes);
   await registerWebSafety(app, deps.origins, deps.proxyHeaders);
   // The framework's own response would repeat the URL with its query, and would not tell a wrong method from a wrong path.
   app.setNotFoundHandler(({ method, raw }) => {

@@ -9,7 +9,7 @@ import { type RequestState, stateOf } from './request-state.js';
 import { Refused } from './web-safety.js';
 
 /** A body in more chunks than this costs more to parse than its content is worth: its connection is destroyed. */
-const mostPieces = 20_000;
+const maxPieces = 20_000;
 
 /**
  * Reads the body of a request once; later callers get the same buffer. Returns, and does not throw, an Error if the body cannot be
@@ -57,7 +57,7 @@ function collectBody(
       size += chunk.length;
       pieces += 1;
       // A response would not stop the client: Node parses for as long as bytes arrive.
-      if (pieces > mostPieces) request.destroy();
+      if (pieces > maxPieces) request.destroy();
       if (size > limit) throw tooLarge(limit);
       watch?.grew(size);
       chunks.add(chunk);

@@ -40,7 +40,7 @@ export class Bulkhead {
   }
 
   get backlog(): Backlog {
-    return { perSlot: this.#waiting.size / this.#slots, milliseconds: this.#waiting.longestMs };
+    return { perSlot: this.#waiting.size / this.#slots, milliseconds: this.#waiting.oldestQueuedMs };
   }
 
   /** Starts the waiter at once if a slot is free; otherwise the waiter joins the queue. @throws BulkheadFull */

@@ -22,14 +22,14 @@ export class FairQueue<T> {
   }
 
   /** How long the oldest item has waited, in milliseconds; 0 if the queue is empty. */
-  get longestMs(): number {
+  get oldestQueuedMs(): number {
     const now = performance.now();
-    let longest = 0;
+    let maxMs = 0;
     for (const queue of this.#queues.values()) {
       const [addedAt = now] = queue.values();
-      longest = Math.max(longest, now - addedAt);
+      maxMs = Math.max(maxMs, now - addedAt);
     }
-    return longest;
+    return maxMs;
   }
 
   add(client: string | undefined, item: T): void {

@@ -28,8 +28,8 @@ export const cacheBytes = Math.min(heapLimit / 16, 32 * mebibyte);
  */
 export function heapFlags(workers = 0, memory = memoryOfAll(), chosen = heapLimit): string[] {
   const share = workers === 0 ? memory : (memory - firstProcessBytes) / workers;
-  const most = Math.max((share - programBytes) * heapPart, smallestHeap);
-  return most < chosen ? [`--max-heap-size=${Math.floor(most / mebibyte)}`] : [];
+  const max = Math.max((share - programBytes) * heapPart, smallestHeap);
+  return max < chosen ? [`--max-heap-size=${Math.floor(max / mebibyte)}`] : [];
 }
 
 /** In bytes. Without a limit, `constrainedMemory` says 0 or more than the machine has. */

@@ -14,9 +14,9 @@ const nearlyFull = 0.75;
 /** A parsed record takes about this many times the bytes of its text. */
 const bytesPerByteRead = 3;
 /** In bytes. An operation that read less cannot have a large response, so its response is not measured in advance. */
-const worthMeasuring = 256 * 1024;
+const measureThreshold = 256 * 1024;
 /** In bytes. A smaller response is not counted: the number of requests in flight bounds how many there are. */
-export const worthCounting = 16 * 1024;
+export const countThreshold = 16 * 1024;
 
 function memoryBounds(): MemoryBounds {
   const total = Math.floor(Math.min(heapLimit / 4, 512 * mebibyte));
@@ -114,7 +114,7 @@ export class Claim {
    * @throws QueryTooComplex if it would be larger than any response may be; Overloaded, RateLimited if there is no room.
    */
   reserveForResponse(measure: () => number): void {
-    if (this.#bytesRead >= worthMeasuring) this.reserveResponse(measure());
+    if (this.#bytesRead >= measureThreshold) this.reserveResponse(measure());
   }
 
   /** Counts a response of this length, in bytes, in place of everything counted before. @throws as `reserveForResponse` does. */
@@ -126,7 +126,7 @@ export class Claim {
 
   /** Counts the bytes of a request that have arrived so far. @throws Overloaded, RateLimited if there is no room. */
   reserveRequest(bytes: number): void {
-    this.#resize(bytes < worthCounting ? 0 : bytes);
+    this.#resize(bytes < countThreshold ? 0 : bytes);
   }
 
   /** Counts this many bytes, even if there is no room. Returns whether there was room. */

@@ -2,7 +2,7 @@ import { FairQueue } from './fair-queue.js';
 import type { MaybePromise } from './maybe-promise.js';
 
 /** Once such work has taken so many milliseconds of a turn of the event loop, no further piece of it begins in this turn. */
-const longestMs = 10;
+const maxMs = 10;
 
 let spentMs = 0;
 let isScheduled = false;
@@ -14,7 +14,7 @@ const waiting = new FairQueue<() => void>(1);
  * @param client whose work it is: clients take turns.
  */
 export function runYielding<T>(client: string | undefined, work: () => T): MaybePromise<T> {
-  if (spentMs < longestMs && waiting.size === 0) return timed(work);
+  if (spentMs < maxMs && waiting.size === 0) return timed(work);
   return new Promise((resolve, reject) => {
     waiting.add(client, () => {
       try {
@@ -27,7 +27,7 @@ export function runYielding<T>(client: string | undefined, work: () => T): Maybe
 }
 
 /** How long the oldest piece of work has waited, in milliseconds; 0 where none waits. */
-export const yieldedMs = (): number => waiting.longestMs;
+export const oldestQueuedMs = (): number => waiting.oldestQueuedMs;
 
 function timed<T>(work: () => T): T {
   if (!isScheduled) setImmediate(nextTurn);
@@ -43,7 +43,7 @@ function timed<T>(work: () => T): T {
 function nextTurn(): void {
   spentMs = 0;
   isScheduled = false;
-  while (spentMs < longestMs) {
+  while (spentMs < maxMs) {
     const piece = waiting.take();
     if (piece === undefined) return;
     piece();

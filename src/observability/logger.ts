@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js';
 import { loggedPathOf } from '../lib/path.js';
 
 /** In bytes. More than this is dropped while it cannot be written. */
-const mostUnwritten = 1024 * 1024;
+const maxUnwritten = 1024 * 1024;
 
 /** Where a worker logs: the standard error of the first process. Its own is read by the first process, which logs whatever others write there. */
 export const workerLogDescriptor = 4;
@@ -12,7 +12,7 @@ export const workerLogDescriptor = 4;
 /** The standard error. A full disk must not end the gateway: what cannot be written is lost. */
 function standardError(): DestinationStream {
   const dest = cluster.isWorker ? workerLogDescriptor : 2;
-  const stream = destination({ dest, sync: true, maxLength: mostUnwritten });
+  const stream = destination({ dest, sync: true, maxLength: maxUnwritten });
   stream.on('error', () => {});
   return stream;
 }

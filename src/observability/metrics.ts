@@ -225,7 +225,10 @@ export interface OpenBreakers {
  * Adds a gauge of what is sealed with a secret other than the first of `SESSION_SECRET`, by kind. A kind whose count fails is left out.
  * @param counts the functions that count each kind; called at each scrape.
  */
-export function gaugeOldSeals({ registry }: Metrics, counts: Record<string, () => number | Promise<number>>): void {
+export function registerStaleSecretGauge(
+  { registry }: Metrics,
+  counts: Record<string, () => number | Promise<number>>,
+): void {
   new Gauge({
     name: 'gateway_sealed_under_old_secret',
     help: 'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints and the signatures of teams in the registry, that were made with a SESSION_SECRET other than the first',

@@ -26,7 +26,7 @@ const collector = core.getStringFromEnv('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
 /** A span whose export fails has failed by then, in milliseconds. OpenTelemetry does not say when an export succeeds. */
 const exportedMs = 60_000;
 /** How long closing waits for the collector, in milliseconds. */
-const longestFlushMs = 2_000;
+const flushTimeoutMs = 2_000;
 
 /**
  * Tracing by OpenTelemetry, which reads its own variables (`OTEL_*`). Imported only where tracing is on, because it is large. Only the trace context
@@ -81,7 +81,7 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
     begin: kind => begin(kind, ROOT_CONTEXT),
     beginRequest: headers => begin('server', propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)),
     async close() {
-      await Promise.race([sdk.shutdown().catch(() => {}), sleep(longestFlushMs, undefined, { ref: false })]);
+      await Promise.race([sdk.shutdown().catch(() => {}), sleep(flushTimeoutMs, undefined, { ref: false })]);
     },
   };
 }

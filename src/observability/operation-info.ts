@@ -66,11 +66,11 @@ export interface OperationInfo {
   scope: Scope | undefined;
 }
 
-const longestName = 100;
+const maxNameLength = 100;
 
 /** The name of an operation in logs and spans: the client's own, up to 100 characters of it, or `unnamed`. */
 export function operationName(name: string | undefined): string {
-  return name?.slice(0, longestName) ?? 'unnamed';
+  return name?.slice(0, maxNameLength) ?? 'unnamed';
 }
 
 /** @param id the client's own request id. By default a random one. */

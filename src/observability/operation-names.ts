@@ -12,7 +12,7 @@ export interface OperationNames {
   clientLabelOf(operation: OperationInfo): string;
 }
 
-const mostNames = 100;
+const maxNames = 100;
 /** Labels that stand for many operations: no single operation may use them. */
 const reserved = new Set(['none', 'other']);
 
@@ -59,7 +59,7 @@ export function createOperationNames(
 /** Returns a label itself if it is one of the hundred that succeeded most recently, else `other`. */
 function createRecentLabels(forget: (label: string) => void) {
   const recent = new LRUCache<string, string>({
-    max: mostNames,
+    max: maxNames,
     dispose: (_, label, reason) => reason === 'evict' && forget(label),
   });
   return (label: string, isSuccess: boolean, isAccepted: boolean): string => {

@@ -33,13 +33,13 @@ export const defaultLimits: SubscriptionLimits & SubscriptionTimes = {
 
 /** Counts the open connections of each credential, over all transports. */
 export class ConnectionCounts {
-  readonly #most: number;
+  readonly #max: number;
   readonly #counts = new Map<Scope, number>();
   #open = 0;
 
   /** @param most how many connections one credential may hold. */
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   /** How many connections are open. */
@@ -50,7 +50,7 @@ export class ConnectionCounts {
   /** Counts a connection. Returns a function that ends the count, or undefined if the credential has too many. */
   enter(scope: Scope): (() => void) | undefined {
     const count = this.#counts.get(scope) ?? 0;
-    if (count >= this.#most) return undefined;
+    if (count >= this.#max) return undefined;
     this.#change(scope, 1);
     return () => this.#change(scope, -1);
   }

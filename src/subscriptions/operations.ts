@@ -19,7 +19,7 @@ import { z } from 'zod';
 import { type Context, createContext, type RequestIdentity } from '../context.js';
 import { BadUserInput, UpstreamTimeout } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
-import { type GraphqlRouteDeps, mostDocumentText } from '../http/graphql/route.js';
+import { type GraphqlRouteDeps, maxDocumentText } from '../http/graphql/route.js';
 import { maskError, toGraphqlError, withoutSuggestions } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from '../observability/operation-info.js';
@@ -71,7 +71,7 @@ export function createOperationReader(
   admission: Admission,
 ): (operationRequest: OperationRequest) => Operation | RefusedOperation {
   const known = new LRUCache<string, Checked>({
-    maxSize: mostDocumentText,
+    maxSize: maxDocumentText,
     sizeCalculation: (_, query) => query.length + 1,
   });
 

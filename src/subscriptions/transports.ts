@@ -24,7 +24,7 @@ export type SubscriptionOptions = Pick<
   };
 
 /** Connections are closed over at most this time, faster if there are few. */
-const drain = { mostMs: 5_000, eachMs: 20 };
+const drain = { maxMs: 5_000, eachMs: 20 };
 
 /** GraphQL over WebSocket and multipart responses at `/graphql`, and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. Returns what they share. */
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): Subscriptions {
@@ -48,7 +48,7 @@ export function registerSubscriptions(app: FastifyInstance, options: Subscriptio
   registerMultipart(app, '/graphql', subscriptions, streams);
   const connectionsOf = [registerWebsocket(app, '/graphql', options, subscriptions, bounds), streams.list];
   app.addHook('preClose', async () => {
-    const spreadMs = Math.min(subscriptions.open * drain.eachMs, drain.mostMs);
+    const spreadMs = Math.min(subscriptions.open * drain.eachMs, drain.maxMs);
     const open = connectionsOf.map(list => list());
     await Promise.all(open.map(connections => drainGradually(connections, spreadMs)));
   });

@@ -33,17 +33,17 @@ interface ConnectionDeps {
 
 /**
  * A ping waits behind everything that was sent before it. The operating system holds some megabytes, does not tell how much of them the client
- * has read, and takes more only when a large part is free. So a client that has more than `worthWaiting` bytes to read may be silent for
+ * has read, and takes more only when a large part is free. So a client that has more than `waitThreshold` bytes to read may be silent for
  * `beatsToRead` heartbeats.
  */
-const worthWaiting = 64 * 1024;
+const waitThreshold = 64 * 1024;
 const beatsToRead = 8;
 
 /** How long the client may take to close its side. */
 const closingMs = 2_000;
 
 /** In bytes. Above this send buffer we stop reading from the socket. */
-const mostUnsent = 1024 * 1024;
+const maxUnsentBytes = 1024 * 1024;
 
 /** In bytes. More than a well-behaved client sends in pings and pongs between two heartbeats. */
 const controlBytesPerBeat = 16 * 1024;
@@ -116,13 +116,13 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
   }
 
   /**
-   * Counts bytes that arrived on the socket. Closes the connection if more than `most` bytes came without a complete message, or if the memory
+   * Counts bytes that arrived on the socket. Closes the connection if more than `max` bytes came without a complete message, or if the memory
    * budget has no room for them.
    */
-  arrived(bytes: number, most: number): void {
+  arrived(bytes: number, max: number): void {
     try {
       this.#countUnfinished(this.#unfinished + bytes);
-      if (this.#unfinished > most) this.#closeUnread(closeCodes.messageTooBig, 'Message too big');
+      if (this.#unfinished > max) this.#closeUnread(closeCodes.messageTooBig, 'Message too big');
     } catch {
       this.#closeUnread(closeCodes.tooMany, 'RATE_LIMITED: Too much is being sent from this address');
     }
@@ -157,7 +157,7 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
     const { isSlow } = this.buffer;
-    if (socket.bufferedAmount > mostUnsent) socket.pause();
+    if (socket.bufferedAmount > maxUnsentBytes) socket.pause();
     const last = parts.length - 1;
     for (const [index, part] of parts.entries()) {
       socket.send(part, { binary: false, fin: index === last }, index === last ? this.#onSent : undefined);
@@ -168,13 +168,13 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
 
   /** The client has taken some bytes. */
   readonly #onSent = (): void => {
-    if (this.#socket.isPaused && this.#socket.bufferedAmount <= mostUnsent) this.#socket.resume();
+    if (this.#socket.isPaused && this.#socket.bufferedAmount <= maxUnsentBytes) this.#socket.resume();
     this.buffer.taken();
   };
 
-  /** Waits until the send buffer is below `mostUnsent`, or the connection is closed. */
+  /** Waits until the send buffer is below `maxUnsentBytes`, or the connection is closed. */
   async room(): Promise<void> {
-    while (!this.#isClosed && this.#socket.bufferedAmount > mostUnsent) {
+    while (!this.#isClosed && this.#socket.bufferedAmount > maxUnsentBytes) {
       await new Promise<void>(resolve => this.buffer.whenTaken(resolve));
     }
   }
@@ -213,7 +213,7 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
     if (this.#alive) [this.#silentBeats, this.#takenAtAnswer] = [0, taken];
     else if (buffered > 0 && taken !== this.#taken) this.#silentBeats = 0;
     else this.#silentBeats += 1;
-    const hasMuchToRead = taken - this.#takenAtAnswer + buffered > worthWaiting;
+    const hasMuchToRead = taken - this.#takenAtAnswer + buffered > waitThreshold;
     if (this.#silentBeats > (hasMuchToRead ? beatsToRead : 0)) {
       this.#socket.terminate();
       return;

@@ -5,7 +5,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
-import { largestBody } from '../http/fastify.js';
+import { maxBodyBytes } from '../http/fastify.js';
 import { type ConnectionTelemetry, stateOf } from '../http/request-state.js';
 import { refusalBody, safeHeaders } from '../http/web-safety.js';
 import { normalizedUrl, pathOf } from '../lib/path.js';
@@ -16,13 +16,13 @@ import type { Subscriptions } from './subscriptions.js';
 import { WebSocketConnection } from './websocket-connection.js';
 
 /** In bytes. What is too much for one operation must not end the others: a message may be as large as a body over HTTP. */
-const largestMessage = largestBody;
+const maxMessageBytes = maxBodyBytes;
 /** In bytes, between two complete messages: the frames of the largest one, with pings and pongs in between. */
-const mostUnfinished = largestMessage + 128 * 1024;
+const maxUnfinishedBytes = maxMessageBytes + 128 * 1024;
 /** Per message. Each fragment keeps alive the buffer of up to 64 KB in which it arrived. */
-const mostFragments = 64;
+const maxFragments = 64;
 /** Per frame: the buffers in which it arrives, each of which costs far more than a byte. */
-const mostChunks = 1024;
+const maxChunks = 1024;
 
 /** What opens connections. */
 interface WebsocketDeps {
@@ -50,9 +50,9 @@ export function registerWebsocket(
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    maxPayload: largestMessage,
-    maxFragments: mostFragments,
-    maxBufferedChunks: mostChunks,
+    maxPayload: maxMessageBytes,
+    maxFragments: maxFragments,
+    maxBufferedChunks: maxChunks,
     // A client is told which subprotocol it must use by the code that closes its connection, so it must be able to open one.
     handleProtocols: offered => (offered.has(protocol) ? protocol : ([...offered][0] ?? false)),
   });
@@ -75,7 +75,7 @@ export function registerWebsocket(
     response.assignSocket(socket);
     const telemetry = subscriptions.requestTelemetry.startConnection(raw, response);
     const state = stateOf(raw);
-    response.on('finish', () => dismiss(socket));
+    response.on('finish', () => lingerAndClose(socket));
     response.on('close', () => state.close());
     state.upgrade = { socket, head, telemetry, response };
     await requestAdmission.admitUpgrade(raw);
@@ -99,7 +99,7 @@ export function registerWebsocket(
     const connection = new WebSocketConnection(socket, raw, telemetry, handshake, connectionDeps);
     connections.add(connection);
     // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
-    raw.prependListener('data', chunk => connection.arrived(chunk.length, mostUnfinished));
+    raw.prependListener('data', chunk => connection.arrived(chunk.length, maxUnfinishedBytes));
     socket.on('close', code => {
       connections.delete(connection);
       connection.end();
@@ -126,7 +126,7 @@ export function registerWebsocket(
  * Ends a connection after its response. For a while, further bytes of the client are read and dropped: a socket that is destroyed with unread
  * bytes resets the connection, and the client may never see the response; a socket that is neither read nor destroyed is never closed.
  */
-function dismiss(socket: Socket): void {
+function lingerAndClose(socket: Socket): void {
   socket.resume();
   socket.end();
   const timer = setTimeout(() => socket.destroy(), lingerMs);

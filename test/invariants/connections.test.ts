@@ -11,7 +11,7 @@ import { until } from '../support/until.js';
 
 jest.setTimeout(fuzzMs + 120_000);
 
-const mostInFlight = 200;
+const maxInFlight = 200;
 
 let sandbox: Sandbox;
 let gateway: Running;
@@ -23,7 +23,7 @@ beforeAll(async () => {
     UPSTREAM_API_URL: sandbox.addresses.api,
     UPSTREAM_DEV_URL: sandbox.addresses.dev,
     SESSION_SECRET: 's'.repeat(32),
-    MAX_REQUESTS_IN_FLIGHT: String(mostInFlight),
+    MAX_REQUESTS_IN_FLIGHT: String(maxInFlight),
     RATE_LIMIT_PER_ADDRESS: '0',
     RATE_LIMIT_PER_CREDENTIAL: '0',
   });

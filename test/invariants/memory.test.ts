@@ -7,7 +7,7 @@ import type { StubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
 /** What an operator of a small container would be killed for. */
-const mostResident = 1_000_000_000;
+const maxResident = 1_000_000_000;
 
 jest.setTimeout(fuzzMs + 240_000);
 
@@ -91,7 +91,7 @@ const known = new Set(['whole', 'refused']);
 async function holds(clients: readonly LargeClient[]): Promise<readonly string[]> {
   const { outcomes, resident } = await ask(clients);
   expect(outcomes.filter(outcome => !known.has(outcome))).toEqual([]);
-  expect(resident).toBeLessThan(mostResident);
+  expect(resident).toBeLessThan(maxResident);
   await recovered();
   return outcomes;
 }

@@ -24,7 +24,7 @@ export interface Step {
 
 /** Where a guide speaks of a gateway without a variable. */
 const exampleHost = 's://gateway.example';
-const longestCommandMs = 120_000;
+const maxCommandMs = 120_000;
 
 /** The fenced blocks of a guide, in their order. */
 export function blocksOf(guide: string): Block[] {
@@ -106,7 +106,7 @@ async function run(command: string, cwd: string, env: Record<string, string>) {
     // A group of its own, so that what it has started can be ended with it.
     detached: true,
   });
-  const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), longestCommandMs);
+  const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), maxCommandMs);
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', chunk => (stdout += chunk));
   child.stderr.on('data', chunk => (stderr += chunk));

@@ -19,7 +19,7 @@ export interface Inspector {
    * The longest time that its event loop was held up while something was done, in milliseconds: by the clock, or by the processor's time of
    * the whole process where that is less, since other processes take their part of the clock.
    */
-  longestBlock(work: () => Promise<unknown>): Promise<number>;
+  maxBlock(work: () => Promise<unknown>): Promise<number>;
   /** How many times as long a fixed task takes now as it took at its best, by the processor's time. More than 1 where other processes share the core. */
   slowdown(): Promise<number>;
   close(): void;
@@ -97,7 +97,7 @@ export async function inspect(running: Running): Promise<Inspector> {
       const { result } = await call('Runtime.evaluate', { expression: look });
       return JSON.parse(result?.value ?? '');
     },
-    async longestBlock(work) {
+    async maxBlock(work) {
       await call('Runtime.evaluate', { expression: beginWatch });
       await work();
       const { result } = await call('Runtime.evaluate', { expression: endWatch, awaitPromise: true });

@@ -13,7 +13,7 @@ export interface StubService {
   /** How many connections were ever opened. */
   readonly connections: number;
   /** The most requests that were under way at one time. */
-  readonly mostAtOnce: number;
+  readonly maxConcurrent: number;
   handle: Handler;
   /** Resolves when that many requests have arrived. */
   arrived(count: number): Promise<void>;
@@ -29,12 +29,12 @@ export function reply(response: ServerResponse, status: number, body: unknown = 
 /** Starts a stub on a free loopback port. */
 export async function startStubService(handler: Handler): Promise<StubService> {
   const calls: string[] = [];
-  let [connections, atOnce, mostAtOnce] = [0, 0, 0];
+  let [connections, atOnce, maxConcurrent] = [0, 0, 0];
   let waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer((request, response) => {
     calls.push(`${request.method} ${request.url}`);
     atOnce += 1;
-    mostAtOnce = Math.max(mostAtOnce, atOnce);
+    maxConcurrent = Math.max(maxConcurrent, atOnce);
     response.once('close', () => {
       atOnce -= 1;
     });
@@ -53,8 +53,8 @@ export async function startStubService(handler: Handler): Promise<StubService> {
     get connections() {
       return connections;
     },
-    get mostAtOnce() {
-      return mostAtOnce;
+    get maxConcurrent() {
+      return maxConcurrent;
     },
     handle: handler,
     async arrived(count) {

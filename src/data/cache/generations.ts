@@ -27,7 +27,7 @@ export interface Generations {
 /** How long Redis keeps a token after it was set: longer than any entry lives. */
 const lifetimeSeconds = 24 * 60 * 60;
 /** How many tokens a process keeps without Redis. A dropped token only costs cache misses. */
-const mostTags = 100_000;
+const maxTags = 100_000;
 /** Between two attempts to write a token to Redis, in milliseconds. */
 const payPauseMs = 100;
 
@@ -36,7 +36,7 @@ const isToken = (text: string | null): text is string => tokenSchema.safeParse(t
 
 /** The generations of a process that shares its cache with no other process. */
 export function localGenerations(): Generations {
-  const tokens = new LRUCache<string, string>(atMost(mostTags));
+  const tokens = new LRUCache<string, string>(atMost(maxTags));
   const renewed = (tag: string) => {
     const token = randomUUID();
     tokens.set(tag, token);
@@ -83,7 +83,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   // Another gateway may be later to reach the new server, and have a token for it.
   onServerLost(redis, () => {
     trustedFrom = performance.now() + moveMs;
-    renewed = new LRUCache(atMost(mostTags));
+    renewed = new LRUCache(atMost(maxTags));
   });
 
   const currentOf = (tag: string) =>

@@ -35,7 +35,7 @@ export interface RedisWrite {
 }
 
 /** In characters, including the scope. A longer key is hashed. */
-const longestKey = 250;
+const maxKeyLength = 250;
 
 /**
  * The tier that the processes of a fleet share. If Redis is unavailable, slow or full, the tier behaves as if it were empty. All keys of one
@@ -82,6 +82,6 @@ export class RedisTier {
   }
 
   #nameOf(key: ScopedKey): string {
-    return `mig:cache:${this.#store.namespace}:${key.length <= longestKey ? key : hashedKey(key)}`;
+    return `mig:cache:${this.#store.namespace}:${key.length <= maxKeyLength ? key : hashedKey(key)}`;
   }
 }

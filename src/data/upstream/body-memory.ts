@@ -1,7 +1,7 @@
 import { MessageChannel } from 'node:worker_threads';
 
 /** In bytes. Freeing less saves little. */
-const worthFreeing = 16 * 1024;
+const freeThreshold = 16 * 1024;
 
 const closed = new MessageChannel().port1;
 closed.close();
@@ -11,7 +11,7 @@ closed.close();
  * transferred to a closed port is gone (HTML standard, message port post message steps). V8 frees it late, and collects garbage more often because
  * of it (docs/decisions/0056-tricks.md). To measure without it, return at the top.
  */
-export function freeSoon(buffers: readonly Buffer[]): void {
+export function releaseArrayBuffers(buffers: readonly Buffer[]): void {
   const memory = new Set(buffers.map(({ buffer }) => buffer as ArrayBuffer).filter(isLarge));
   if (memory.size === 0) return;
   queueMicrotask(() => {
@@ -23,4 +23,4 @@ export function freeSoon(buffers: readonly Buffer[]): void {
   });
 }
 
-const isLarge = ({ byteLength }: ArrayBuffer) => byteLength >= worthFreeing;
+const isLarge = ({ byteLength }: ArrayBuffer) => byteLength >= freeThreshold;

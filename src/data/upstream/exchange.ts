@@ -3,7 +3,7 @@ import { UpstreamInvalidResponse } from '../../errors.js';
 import { isPlainUtf8, UnreadableBody, utf8Pieces } from '../../lib/body-encoding.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
 import { Chunks, joinBytes } from '../../lib/join-bytes.js';
-import { freeSoon } from './body-memory.js';
+import { releaseArrayBuffers } from './body-memory.js';
 import { bodyTooLarge, type Reply } from './reply.js';
 
 /** An exchange that ended without a reply. `sent` says whether the service may have received the request. */
@@ -127,7 +127,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const parts = this.#chunks?.parts ?? [];
     const body = joinBytes(parts);
     if (isPlainUtf8(body, this.#headers)) {
-      if (parts.length > 1) freeSoon(parts);
+      if (parts.length > 1) releaseArrayBuffers(parts);
       this.#reply(body);
     } else {
       void this.#decode(body);

@@ -1,5 +1,5 @@
 import { buildConnector, type Dispatcher, Pool } from 'undici';
-import { carry } from '../../auth/credentials.js';
+import { toUpstreamAuth } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
 import { readableEncodings } from '../../lib/body-encoding.js';
 import { type Backlog, Bulkhead } from '../../lib/bulkhead.js';
@@ -153,7 +153,7 @@ function dispatchOptions(
   { origin, prefix }: { readonly origin: string; readonly prefix: string },
 ): Dispatcher.DispatchOptions {
   const { method, body } = request;
-  const carried = credential && carry(credential, prefix + request.path);
+  const carried = credential && toUpstreamAuth(credential, prefix + request.path);
   // Names and values in turn.
   const headers = ['accept', 'application/json', 'accept-encoding', readableEncodings];
   headers.push('x-request-id', metadata.operation.id);

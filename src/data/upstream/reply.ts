@@ -3,7 +3,7 @@ import type { UnreadableBody } from '../../lib/body-encoding.js';
 import { type JsonBounds, jsonExcess } from '../../lib/json-excess.js';
 import { parseJson } from '../../lib/text.js';
 import { cutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
-import { freeSoon } from './body-memory.js';
+import { releaseArrayBuffers } from './body-memory.js';
 import type { UpstreamRequest } from './request.js';
 
 /** What came back over the wire, whatever its status. */
@@ -71,7 +71,7 @@ export function replyText({ body, unreadable }: Reply, { family, vectors }: Upst
     vectors === undefined ? body : (vectors.wanted ? quoteNumberArrays : cutNumberArrays)(body, vectors.member);
   if (jsonExcess(bytes, bodyBoundsOf(family)) !== undefined) throw bodyTooLarge();
   const text = bytes.toString();
-  freeSoon([body]);
+  releaseArrayBuffers([body]);
   return text;
 }
 

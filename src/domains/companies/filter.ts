@@ -31,7 +31,7 @@ export interface CompanyConditions {
   readonly overallMomentum?: FloatRange | null;
 }
 
-const longestCode = 10;
+const maxCodeLength = 10;
 
 /** The text that a search looks at, in lower case, in the order of the list. Computed once for each list. */
 const searchTexts = oncePerValue((companies: Companies): readonly string[] =>
@@ -57,19 +57,19 @@ const preparedListsOf = oncePerValue((_: readonly string[]) => new Map<ListMembe
 
 /** Prepares a filter. @throws BadUserInput that names the member of the argument: `filter.search`. */
 export function preparedFilter(filter: CompanyConditions, argument: string): PreparedFilter {
-  const prepare = (member: ListMember, longest?: number): PreparedList | undefined => {
+  const prepare = (member: ListMember, maxLength?: number): PreparedList | undefined => {
     const [given, at] = [filter[member], `${argument}.${member}`];
     if (given == null) return undefined;
     const known = preparedListsOf(given).get(member);
     if (known !== undefined) return known;
     const bounded = boundedList(`CompanyFilter.${member}`, given, at);
-    const values = new Set(bounded.map((value, index) => plainText(value, `${at}.${index}`, longest).toLowerCase()));
+    const values = new Set(bounded.map((value, index) => plainText(value, `${at}.${index}`, maxLength).toLowerCase()));
     const prepared = { values, key: JSON.stringify([...values].sort()) };
     preparedListsOf(given).set(member, prepared);
     return prepared;
   };
   const text = filter.search == null ? undefined : plainText(filter.search, `${argument}.search`).toLowerCase();
-  const lists = [prepare('domains'), prepare('operatesIn'), prepare('naics', longestCode)] as const;
+  const lists = [prepare('domains'), prepare('operatesIn'), prepare('naics', maxCodeLength)] as const;
   const [domains, countries, codes] = lists.map(list => list?.values);
   const lengths = codes && [...new Set([...codes].map(code => code.length))];
   const revenue = checkedRange(filter.actualRevenue, `${argument}.actualRevenue`);

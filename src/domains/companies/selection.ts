@@ -27,7 +27,7 @@ export interface PreparedSelection {
   pick(companies: Companies): Companies;
 }
 
-const mostDomainsInMessage = 5;
+const maxDomainsInMessage = 5;
 
 /**
  * Checks a selection (docs/upstream-api.md: Export to API): all companies, one page, those that match a filter, or those with the given
@@ -70,6 +70,6 @@ function withDomains(companies: Companies, domains: readonly string[], argument:
   const known = companiesByDomain(companies);
   const missing = [...wanted].filter(domain => !known.has(domain));
   if (missing.length === 0) return companies.filter(({ domain }) => wanted.has(domain.toLowerCase()));
-  const some = missing.slice(0, mostDomainsInMessage).join(', ');
+  const some = missing.slice(0, maxDomainsInMessage).join(', ');
   throw new BadUserInput(argument, `${missing.length} of the domains are not in the market: ${some}`);
 }

@@ -4,7 +4,7 @@ import { plainText } from '../../graphql/input.js';
 import { boundedList, type ListCoordinate } from '../../graphql/limits/list-bounds.js';
 import { criteriaMembers, keywordMembers, locationMembers } from './model.js';
 
-const longestText = 10_000;
+const maxTextLength = 10_000;
 
 /**
  * Converts search criteria to the service's format (docs/upstream-api.md: Search criteria), without members that are null or left out. Criteria
@@ -35,12 +35,12 @@ export function criteriaBody(input: SearchCriteriaInput, argument: string): Reco
 
 /** Checks a question in natural language, which may contain line breaks. @throws BadUserInput */
 export function checkedPrompt(text: string, argument: string): string {
-  plainText(text.replaceAll(/[\n\r\t]/g, ' '), argument, longestText);
+  plainText(text.replaceAll(/[\n\r\t]/g, ' '), argument, maxTextLength);
   return text;
 }
 
 function checkedText(text: string, argument: string): string {
-  if (text.length > longestText) throw new BadUserInput(argument, `must be at most ${longestText} characters`);
+  if (text.length > maxTextLength) throw new BadUserInput(argument, `must be at most ${maxTextLength} characters`);
   return text;
 }
 

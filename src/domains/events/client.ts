@@ -113,7 +113,10 @@ function parsedPage(body: unknown, number: number, pageSize: number): Parsed<Eve
   const found = page.events.flatMap(event =>
     event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
   );
-  return { value: { ...page, events: page.events.map(event => withVector(event, null)) }, embeddings: apart(found) };
+  return {
+    value: { ...page, events: page.events.map(event => withVector(event, null)) },
+    embeddings: splitEmbeddings(found),
+  };
 }
 
 function joinedPage(page: EventPage, vectors: Vectors): EventPage {
@@ -124,7 +127,7 @@ function parsedObservation(body: unknown): Parsed<Observation, Vectors> {
   const record = observation.parse(body);
   const { id, textEmbedding } = record;
   if (textEmbedding === null) return { value: record, embeddings: noVectors };
-  return { value: { ...record, textEmbedding: null }, embeddings: apart([[id, textEmbedding]]) };
+  return { value: { ...record, textEmbedding: null }, embeddings: splitEmbeddings([[id, textEmbedding]]) };
 }
 
 function joinedObservation(record: Observation, vectors: Vectors): Observation {
@@ -142,8 +145,8 @@ function vectorOf(vectors: Vectors, id = ''): Vector | null {
   return typeof found === 'string' ? new Vector(found) : (found ?? null);
 }
 
-function apart(found: readonly (readonly [string, Vector])[]) {
+function splitEmbeddings(found: readonly (readonly [string, Vector])[]) {
   return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, { bytes }]) => sum + bytes.length, 0) };
 }
 
-const noVectors = apart([]);
+const noVectors = splitEmbeddings([]);

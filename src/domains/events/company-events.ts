@@ -1,5 +1,5 @@
 import { known } from '../../data/upstream/schema-drift.js';
-import { largestPage } from '../../graphql/input.js';
+import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
 import type { Event, EventPage } from './model.js';
 
@@ -18,7 +18,7 @@ export type CompanyEvents = EventPage;
 export type ReadPage = (query: EventQuery, page: number, pageSize: number, vectors: boolean) => Promise<EventPage>;
 
 /** How long the percent-encoded names of one call may be, in characters. */
-const longestNames = 6_000;
+const maxNamesLength = 6_000;
 
 /** The service's defaults (docs/upstream-api.md: GET events). */
 const defaultBounds = { minLikelihood: 2, maxLikelihood: 3, minSeverity: 2, maxSeverity: 3 };
@@ -59,9 +59,9 @@ export async function readCompanyEvents(
 async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promise<Found> {
   const [{ query, vectors }] = group;
   const names = new Set(group.map(({ name }) => name));
-  const readPage = (number: number) => page(withNames(query, [...names]), number, largestPage, vectors);
+  const readPage = (number: number) => page(withNames(query, [...names]), number, maxPageSize, vectors);
   const firstPage = await readPage(1);
-  const pageCount = Math.ceil(firstPage.totalItems / largestPage);
+  const pageCount = Math.ceil(firstPage.totalItems / maxPageSize);
   if (pageCount > group.length) return nothing;
 
   const otherPages = Array.from({ length: Math.max(pageCount - 1, 0) }, (_, index) => readPage(index + 2));
@@ -139,8 +139,8 @@ function withinBounds(impact: Event['impactedEntities'][number]['impact'], query
   );
 }
 
-function isBetween(score: number | null, least: number, greatest: number): boolean {
-  return score !== null && score >= least && score <= greatest;
+function isBetween(score: number | null, min: number, max: number): boolean {
+  return score !== null && score >= min && score <= max;
 }
 
 /** The events of each impacted entity by its name, in the order of the list. */
@@ -170,7 +170,7 @@ function groupsOf(requests: readonly CompanyEventsRequest[]): Group[] {
     const key = JSON.stringify([request.query, request.first, request.vectors]);
     const length = encodeURIComponent(`${request.name},`).length;
     const last = open.get(key);
-    if (last !== undefined && last.length + length <= longestNames) {
+    if (last !== undefined && last.length + length <= maxNamesLength) {
       last.group.push(request);
       last.length += length;
     } else {

@@ -2,9 +2,9 @@ import type { Polling } from '../../data/polling/polling.js';
 import type { Resumable } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { largestPage } from '../../graphql/input.js';
+import { maxPageSize } from '../../graphql/input.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
-import type { CatchUps } from './catch-ups.js';
+import type { BackfillLimiter } from './backfill-limiter.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { follow, reviveVectors } from './tail.js';
 import { type EventUpdate, type FleetTail, positionIn, updatesAfter } from './updates.js';
@@ -25,13 +25,13 @@ export function createEventsFeed(
   deps: Pick<ReaderDeps, 'upstream' | 'telemetry'> & {
     readonly polling: Polling;
     readonly events: EventsClient;
-    readonly catchUps: CatchUps;
+    readonly backfillLimiter: BackfillLimiter;
   },
   { credential, scope, cancellation }: RequestAuth,
 ): EventsFeed {
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
     const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
-    return async (page: number, from: string, to: string, pageSize = largestPage) => {
+    return async (page: number, from: string, to: string, pageSize = maxPageSize) => {
       const read = deps.events.page({ ...query, from, to }, page, pageSize, vectors);
       const { value } = await readUncached(deps, read, auth);
       const { events, totalItems } = value;
@@ -61,7 +61,7 @@ export function createEventsFeed(
       );
       const { signal } = cancellation;
       const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), filter, signal, () =>
-        deps.catchUps.begin(scope, signal),
+        deps.backfillLimiter.begin(scope, signal),
       );
       return {
         isResumed: position !== undefined,

@@ -6,10 +6,10 @@ import { oncePerValue } from '../../lib/once-per-value.js';
 import { isCalendarDay, readTime } from '../../lib/time.js';
 import { type EventQuery, endOf, isDay, startOf } from './client.js';
 
-const longestName = 255;
+const maxNameLength = 255;
 /** In a URL, where a letter outside ASCII takes up to twelve characters. Most servers accept 8 KB for the whole head. */
-const longestQuery = 7_000;
-const greatestScore = 3;
+const maxQueryLength = 7_000;
+const maxScore = 3;
 
 /** Converts a filter to a query of the service. @throws BadUserInput that names the member: `filter.minLikelihood`. */
 export function queryOf(filter: EventFilter | null | undefined): EventQuery {
@@ -31,7 +31,7 @@ const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
   if (query.from !== undefined && query.to !== undefined && startOf(query.from) > endOf(query.to)) {
     throw new BadUserInput('filter.from', 'must not be after filter.to');
   }
-  if (encodedLength(query) > longestQuery) throw new BadUserInput('filter', 'is too long');
+  if (encodedLength(query) > maxQueryLength) throw new BadUserInput('filter', 'is too long');
   return query;
 });
 
@@ -53,7 +53,7 @@ export function isEntityName(name: string): boolean {
 function entityName(name: string, argument: string): string {
   if (name.includes(','))
     throw new BadUserInput(argument, 'must not contain a comma, because the service cannot search for such a name');
-  return plainText(name, argument, longestName);
+  return plainText(name, argument, maxNameLength);
 }
 
 function converted<K extends keyof EventQuery, V>(
@@ -79,21 +79,20 @@ function names(member: 'affectedDatapoints' | 'alertTypes' | 'impactedEntities')
 type Least = 'minLikelihood' | 'minSeverity';
 type Greatest = 'maxLikelihood' | 'maxSeverity';
 
-function bounds(least: Least, greatest: Greatest, filter: EventFilter) {
-  const low = score(filter[least], least, 0);
-  const high = score(filter[greatest], greatest, greatestScore);
+function bounds(min: Least, max: Greatest, filter: EventFilter) {
+  const low = score(filter[min], min, 0);
+  const high = score(filter[max], max, maxScore);
   if (low !== undefined && high !== undefined && low > high) {
-    throw new BadUserInput(`filter.${least}`, `must not be above filter.${greatest}`);
+    throw new BadUserInput(`filter.${min}`, `must not be above filter.${max}`);
   }
-  return { ...(low !== undefined && { [least]: low }), ...(high !== undefined && { [greatest]: high }) };
+  return { ...(low !== undefined && { [min]: low }), ...(high !== undefined && { [max]: high }) };
 }
 
 /** A bound that is left out keeps the service's default. Null becomes the end of the scale, because the service cannot express "no bound". */
 function score(value: number | null | undefined, member: string, end: number): number | undefined {
   if (value === undefined) return undefined;
   if (value === null) return end;
-  if (value < 0 || value > greatestScore)
-    throw new BadUserInput(`filter.${member}`, `must be between 0 and ${greatestScore}`);
+  if (value < 0 || value > maxScore) throw new BadUserInput(`filter.${member}`, `must be between 0 and ${maxScore}`);
   return value;
 }
 

@@ -1,15 +1,9 @@
 import type { Context } from '../../context.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/schema-types.js';
-import {
-  connectionOf,
-  largestIndex,
-  type PageArguments,
-  type PageRequest,
-  pageRequest,
-} from '../../graphql/connection.js';
+import { connectionOf, maxIndex, type PageArguments, type PageRequest, pageRequest } from '../../graphql/connection.js';
 import { isObservationId, observationId, pageSize, selectsField } from '../../graphql/input.js';
-import { mostBuckets } from '../../graphql/limits/cost-table.js';
+import { maxBuckets } from '../../graphql/limits/cost-table.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { isEntityName, queryOf } from './filter.js';
@@ -34,10 +28,10 @@ export const eventsResolvers: Resolvers = {
     eventStatistics(_, { filter, interval }, { loaders }) {
       const query = queryOf(filter);
       const range = rangeOf(query, Date.now());
-      if (bucketsIn(range, interval) > mostBuckets) {
+      if (bucketsIn(range, interval) > maxBuckets) {
         throw new BadUserInput(
           'interval',
-          `must divide the range of the filter into at most ${mostBuckets} buckets; choose a longer interval or a shorter range`,
+          `must divide the range of the filter into at most ${maxBuckets} buckets; choose a longer interval or a shorter range`,
         );
       }
       return loaders.events.statistics(query, { interval, range });
@@ -108,7 +102,7 @@ function requestOf({ page, ...args }: PageArguments & { readonly page?: number |
     throw new BadUserInput('page', 'cannot be combined with after, last or before');
   }
   const request = pageRequest(args);
-  const lastPage = Math.floor(largestIndex / request.size);
+  const lastPage = Math.floor(maxIndex / request.size);
   if (page < 1 || page > lastPage) {
     throw new BadUserInput('page', `must be between 1 and ${lastPage} with ${request.size} events on each page`);
   }

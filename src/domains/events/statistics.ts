@@ -1,5 +1,5 @@
 import { known } from '../../data/upstream/schema-drift.js';
-import { largestPage } from '../../graphql/input.js';
+import { maxPageSize } from '../../graphql/input.js';
 import { countValues } from '../../lib/count-values.js';
 import { type EventQuery, endOf, startOf } from './client.js';
 import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
@@ -46,9 +46,9 @@ export interface Plot {
 }
 
 const dayMs = 86_400_000;
-const mostFacets = 100;
+const maxFacets = 100;
 /** How often a range is divided to find the newest events. */
-const mostDivisions = 20;
+const maxDivisions = 20;
 
 /** The range that a query selects, with the service's defaults (docs/upstream-api.md: GET events). @param now milliseconds since 1970. */
 export function rangeOf({ from, to }: EventQuery, now: number): UpdateRange {
@@ -78,11 +78,11 @@ export async function readStatistics(
   limit: number,
   read: ReadEvents,
 ): Promise<EventStatistics> {
-  const first = await read(query, 1, largestPage);
+  const first = await read(query, 1, maxPageSize);
   const { totalItems } = first;
   if (totalItems <= limit) return statisticsOf(await readRest(query, first, limit, read), totalItems, plot);
   const newest = await newestOf(query, plot.range, limit, read);
-  const { events } = await readRest(newest, await read(newest, 1, largestPage), limit, read);
+  const { events } = await readRest(newest, await read(newest, 1, maxPageSize), limit, read);
   return statisticsOf({ events, totalItems: 0 }, totalItems, plot);
 }
 
@@ -98,7 +98,7 @@ async function newestOf(
 ): Promise<EventQuery> {
   const queryFrom = (time: number) => ({ ...query, from: iso(time), to: query.to ?? iso(to) });
   let [tooMany, few, countOfFew] = [from, to, 0];
-  for (let division = 0; division < mostDivisions && countOfFew <= limit / 2 && few - tooMany > 1; division += 1) {
+  for (let division = 0; division < maxDivisions && countOfFew <= limit / 2 && few - tooMany > 1; division += 1) {
     const middle = Math.floor((tooMany + few) / 2);
     const { totalItems } = await read(queryFrom(middle), 1, 1);
     if (totalItems > limit) tooMany = middle;
@@ -109,8 +109,8 @@ async function newestOf(
 
 /** Reads the pages after the first one, and each event once: the list may change between two calls. */
 async function readRest(query: EventQuery, first: EventPage, limit: number, read: ReadEvents) {
-  const count = Math.ceil(Math.min(first.totalItems, limit) / largestPage);
-  const others = Array.from({ length: Math.max(count - 1, 0) }, (_, index) => read(query, index + 2, largestPage));
+  const count = Math.ceil(Math.min(first.totalItems, limit) / maxPageSize);
+  const others = Array.from({ length: Math.max(count - 1, 0) }, (_, index) => read(query, index + 2, maxPageSize));
   const pages = [first, ...(await Promise.all(others))];
   const events = newestVersions(pages.flatMap(page => page.events).filter(event => event !== null));
   return { events: events.slice(0, limit), totalItems: pages.at(-1)?.totalItems ?? 0 };
@@ -122,7 +122,7 @@ function statisticsOf(
   plot: Plot,
 ): EventStatistics {
   const facet = (recordsOf: (event: Event) => readonly { readonly name: string | null }[]) =>
-    countValues(events, event => recordsOf(event).flatMap(({ name }) => name ?? [])).slice(0, mostFacets);
+    countValues(events, event => recordsOf(event).flatMap(({ name }) => name ?? [])).slice(0, maxFacets);
   return {
     total: Math.max(total, totalItems, events.length),
     counted: events.length,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Vector } from '../../data/embeddings/vector.js';
 import { known } from '../../data/upstream/schema-drift.js';
-import { largestPage } from '../../graphql/input.js';
+import { maxPageSize } from '../../graphql/input.js';
 import { type Event, newestVersions } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
@@ -51,8 +51,8 @@ const dayMs = 86_400_000;
 /** An update may appear in the list some time after its `lastUpdated`. */
 const overlapMs = 5 * 60_000;
 const keptForMs = 5 * 60_000;
-const mostUpdates = 1_000;
-const mostKnown = 1_000;
+const maxUpdates = 1_000;
+const maxKnown = 1_000;
 
 /** Identifies one update of one event. */
 export const updateKey = ({ id, lastUpdated }: Event): string => `${known(lastUpdated) ?? ''} ${id}`;
@@ -88,12 +88,12 @@ const endFor = (now: number) => iso(startOfDay(now) + 2 * dayMs - 1);
 async function firstTail(read: ReadBetween, to: string, now: number): Promise<Tail> {
   const earliest = startOfDay(now) - dayMs;
   const page = await read(1, iso(earliest), to);
-  const isWhole = page.totalItems <= largestPage;
+  const isWhole = page.totalItems <= maxPageSize;
   const { events } = isWhole ? page : await readAll(read, iso(await startOfNewest(read, earliest, now, to)), to);
   const keys = events.map(updateKey);
   const newest = Math.min(now, Math.max(earliest, ...keys.map(updateTime)));
   const next = Math.max(earliest, newest - overlapMs);
-  const known = events.map(event => [event.id, updateTime(updateKey(event))] as const).slice(-mostKnown);
+  const known = events.map(event => [event.id, updateTime(updateKey(event))] as const).slice(-maxKnown);
   return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [], sent: 0, known };
 }
 
@@ -119,14 +119,14 @@ async function nextTail(read: ReadBetween, last: Tail, to: string, now: number):
     .map(event => ({ key: updateKey(event), foundAt: now, event }))
     .filter(({ key }) => !seen.has(key))
     .sort((a, b) => compareKeys(a.key, b.key));
-  const fresh = found.slice(0, mostUpdates);
+  const fresh = found.slice(0, maxUpdates);
   for (const { key } of fresh) seen.add(key);
 
   // The next poll may only skip what was read and sent completely.
   const isCaughtUp = isComplete && fresh.length === found.length;
   const newest = isCaughtUp ? Math.min(now, Math.max(...[...seen].map(updateTime), 0)) : 0;
   const from = Math.max(last.from, newest - overlapMs);
-  const recent = last.updates.filter(({ foundAt }) => foundAt > now - keptForMs).slice(-mostUpdates);
+  const recent = last.updates.filter(({ foundAt }) => foundAt > now - keptForMs).slice(-maxUpdates);
   const known = new Map(last.known);
   for (const { key, event } of fresh) if (!known.has(event.id)) known.set(event.id, updateTime(key));
   return {
@@ -134,23 +134,23 @@ async function nextTail(read: ReadBetween, last: Tail, to: string, now: number):
     seen: [...seen].filter(key => updateTime(key) >= from),
     updates: [...recent, ...fresh],
     sent: last.sent + fresh.length,
-    known: [...known].slice(-mostKnown),
+    known: [...known].slice(-maxKnown),
   };
 }
 
 /** Reads all events since a time, which are at most so many; undefined if there are more. */
-export async function readSince(read: ReadBetween, from: number, most: number, now: number) {
-  const all = await readAll(read, iso(from), endFor(now), most);
+export async function readSince(read: ReadBetween, from: number, max: number, now: number) {
+  const all = await readAll(read, iso(from), endFor(now), max);
   return all.isTooLong ? undefined : all;
 }
 
 /** Reads all pages of a range. `isComplete` is false if the list changed in a way that may have moved an event from one page to another. */
-async function readAll(read: ReadBetween, from: string, to: string, most = Number.POSITIVE_INFINITY) {
+async function readAll(read: ReadBetween, from: string, to: string, max = Number.POSITIVE_INFINITY) {
   const found: Event[] = [];
   let total = 0;
   let unreadable = 0;
   let isStable = true;
-  for (let page = 1; page === 1 || ((page - 1) * largestPage < total && total <= most); page += 1) {
+  for (let page = 1; page === 1 || ((page - 1) * maxPageSize < total && total <= max); page += 1) {
     const { events: pageEvents, totalItems, skipped } = await read(page, from, to);
     isStable &&= page === 1 || total === totalItems;
     total = totalItems;
@@ -159,7 +159,7 @@ async function readAll(read: ReadBetween, from: string, to: string, most = Numbe
   }
   const events = newestVersions(found);
   const dated = events.filter(({ lastUpdated }) => known(lastUpdated) !== null);
-  return { events: dated, isComplete: isStable && events.length + unreadable >= total, isTooLong: total > most };
+  return { events: dated, isComplete: isStable && events.length + unreadable >= total, isTooLong: total > max };
 }
 
 const startOfDay = (time: number) => time - (time % dayMs);

@@ -46,12 +46,12 @@ const filterBytes = 4;
 const timeBytes = 6;
 const headBytes = 1 + filterBytes + timeBytes + hashBytes;
 /** A cursor names at most so many updates, which keeps it below 4 KB. */
-const mostInCursor = 480;
+const maxInCursor = 480;
 /** A client that missed more updates is told of a gap. Its position alone may be old: it stays where the list has no updates. */
-const mostMissed = 2_000;
+const maxMissed = 2_000;
 /** How often a list is read again that changes while it is read. */
-const mostReads = 3;
-const retryMs = { first: 500, most: 30_000 };
+const maxReads = 3;
+const retryMs = { first: 500, max: 30_000 };
 
 const noHash = '0'.repeat(2 * hashBytes);
 
@@ -61,8 +61,8 @@ export function cursorAt({ from, fromHash, seen }: Position, filter: string): st
   const newestFirst = [...seen].sort(
     ([hash, time], [otherHash, otherTime]) => otherTime - time || (hash < otherHash ? 1 : -1),
   );
-  const latest = newestFirst.slice(0, mostInCursor);
-  const [startHash, start] = newestFirst[mostInCursor] ?? [fromHash, from];
+  const latest = newestFirst.slice(0, maxInCursor);
+  const [startHash, start] = newestFirst[maxInCursor] ?? [fromHash, from];
   const head = Buffer.alloc(headBytes, version);
   digest(filter, filterBytes).copy(head, 1);
   head.writeUIntBE(start, 1 + filterBytes, timeBytes);
@@ -74,7 +74,7 @@ export function cursorAt({ from, fromHash, seen }: Position, filter: string): st
 export function positionIn(cursor: string, filter: string): Position {
   const bytes = Buffer.from(cursor, 'base64url');
   const count = (bytes.length - headBytes) / hashBytes;
-  const isCursor = bytes[0] === version && Number.isInteger(count) && count >= 0 && count <= mostInCursor;
+  const isCursor = bytes[0] === version && Number.isInteger(count) && count >= 0 && count <= maxInCursor;
   const from = isCursor ? bytes.readUIntBE(1 + filterBytes, timeBytes) : 0;
   const fromHash = bytes.toString('hex', headBytes - hashBytes, headBytes);
   if (!isCursor || from > Date.now() + dayMs || bytes.toString('base64url') !== cursor) {
@@ -186,9 +186,9 @@ async function missedSince(position: Position, read: ReadBetween, signal: AbortS
   let pause = retryMs.first;
   for (let reads = 1; ; reads += 1) {
     try {
-      const list = await readSince(read, position.from, mostMissed, Date.now());
+      const list = await readSince(read, position.from, maxMissed, Date.now());
       if (list === undefined) return undefined;
-      if (!list.isComplete && reads < mostReads) continue;
+      if (!list.isComplete && reads < maxReads) continue;
       const events = list.events.toSorted((one, other) => compareKeys(updateKey(one), updateKey(other)));
       const seen = events.filter(event => !isAfter(position, event)).map(updateKey);
       const current = seen.map(key => [hashOf(key), updateTime(key)] as const);
@@ -199,7 +199,7 @@ async function missedSince(position: Position, read: ReadBetween, signal: AbortS
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
     }
     await sleep(pause, undefined, { signal });
-    pause = Math.min(pause * 2, retryMs.most);
+    pause = Math.min(pause * 2, retryMs.max);
     reads = 0;
   }
 }

@@ -1,5 +1,5 @@
 import { type PageRequest, windowOf } from '../../graphql/connection.js';
-import { largestPage } from '../../graphql/input.js';
+import { maxPageSize } from '../../graphql/input.js';
 import type { Event, EventPage } from './model.js';
 
 /** A range of the event list, and the size of the list. */
@@ -25,7 +25,7 @@ export interface PagePart {
  * @param count 1 to 100.
  */
 export function pagesFor(offset: number, count: number): readonly [PagePart, ...PagePart[]] {
-  for (let pageSize = count; pageSize <= largestPage; pageSize += 1) {
+  for (let pageSize = count; pageSize <= maxPageSize; pageSize += 1) {
     const skip = offset % pageSize;
     if (skip + count <= pageSize) return [{ page: (offset - skip) / pageSize + 1, pageSize, skip }];
   }

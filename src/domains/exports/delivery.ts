@@ -34,12 +34,12 @@ export interface DeliveryResult {
 }
 
 const attemptMs = 15_000;
-const mostRetries = 3;
+const maxRetries = 3;
 /** The most time that all attempts together can take, in milliseconds. */
-export const longestDeliveryMs = (1 + mostRetries) * attemptMs;
-const largestBody = 1024 * 1024;
+export const maxDeliveryMs = (1 + maxRetries) * attemptMs;
+const maxBodyBytes = 1024 * 1024;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
-const mostInformational = 10;
+const maxInformational = 10;
 
 /** A timer of the process. */
 export const realTimer: StartTimer = (milliseconds, fire) => {
@@ -75,7 +75,7 @@ export async function deliver(
     if (end.fault === null && meaningOf(end.status) !== 'exception') {
       return { attempts, outcome: outcomeOfResponse(end.status, end.body) };
     }
-    if (attempts.length > mostRetries) return { attempts, outcome: { kind: 'FAILED', message: genericFailure } };
+    if (attempts.length > maxRetries) return { attempts, outcome: { kind: 'FAILED', message: genericFailure } };
   }
 }
 
@@ -121,7 +121,7 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
       signal: aborting.signal,
       onInfo({ statusCode: status }) {
         informational.push(status);
-        if (informational.length > mostInformational) aborting.abort(tooManyInformational);
+        if (informational.length > maxInformational) aborting.abort(tooManyInformational);
       },
     });
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));
@@ -157,7 +157,7 @@ async function bytesOf(body: AsyncIterable<Uint8Array>): Promise<Buffer | undefi
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > largestBody) return undefined;
+    if (bytes > maxBodyBytes) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -16,8 +16,8 @@ export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception
 }
 
 /** How much of a response is stored and shown, in characters and items. The rest is cut off. */
-const longest = { title: 255, message: 4_000, referenceMessage: 500 };
-const mostReferences = 50;
+const maxLength = { title: 255, message: 4_000, referenceMessage: 500 };
+const maxReferences = 50;
 
 const cutTo = (length: number) => z.string().transform(text => cutText(text, length));
 
@@ -29,8 +29,8 @@ const referenceTypes = new Map<string, ExportReference['type']>([
 ]);
 
 const reference = z.object({
-  title: cutTo(longest.title),
-  message: cutTo(longest.referenceMessage).nullable().catch(null),
+  title: cutTo(maxLength.title),
+  message: cutTo(maxLength.referenceMessage).nullable().catch(null),
   url: browserUrl,
   type: z
     .string()
@@ -42,11 +42,11 @@ const references = z
   .array(z.unknown())
   .catch([])
   // Cut before parsing: a megabyte of invalid references takes seconds.
-  .transform(items => items.slice(0, mostReferences).flatMap(item => reference.safeParse(item).data ?? []));
+  .transform(items => items.slice(0, maxReferences).flatMap(item => reference.safeParse(item).data ?? []));
 
 const titleAndMessage = (title: string, message: string) => ({
-  title: cutTo(longest.title).catch(title),
-  message: cutTo(longest.message).catch(message),
+  title: cutTo(maxLength.title).catch(title),
+  message: cutTo(maxLength.message).catch(message),
 });
 
 const deliveredBody = z.object({

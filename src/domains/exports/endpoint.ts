@@ -16,11 +16,11 @@ export interface ExportUser {
   readonly argument: string;
 }
 
-const longestHeaderName = 255;
-const longestHeaderValue = 4_096;
+const maxHeaderNameLength = 255;
+const maxHeaderValueLength = 4_096;
 /** All names and values of an endpoint. Most servers accept less. */
-const longestHeaders = 32 * 1024;
-const longestUrl = 1_024;
+const maxHeadersLength = 32 * 1024;
+const maxUrlLength = 1_024;
 
 const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
 const visibleAscii = /^[\x20-\x7e]+$/;
@@ -42,21 +42,21 @@ const reservedHeaders = new Set([
  */
 export function checkedHeaders(headers: readonly EndpointHeader[], argument: string): readonly EndpointHeader[] {
   const length = headers.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
-  if (length > longestHeaders)
-    throw new BadUserInput(argument, `must be at most ${longestHeaders} characters in total`);
+  if (length > maxHeadersLength)
+    throw new BadUserInput(argument, `must be at most ${maxHeadersLength} characters in total`);
   const seen = new Set<string>();
   return boundedList('RegisterExportEndpointInput.headers', headers, argument).map((header, index) => {
     const at = `${argument}.${index}`;
     const { value } = header;
     const name = header.name.trim();
     const key = name.toLowerCase();
-    if (!headerName.test(name) || name.length > longestHeaderName)
+    if (!headerName.test(name) || name.length > maxHeaderNameLength)
       throw new BadUserInput(`${at}.name`, 'is not a valid header name');
     if (reservedHeaders.has(key)) throw new BadUserInput(`${at}.name`, `${name} cannot be set`);
     if (seen.has(key)) throw new BadUserInput(`${at}.name`, `${name} is set twice`);
     seen.add(key);
-    if (!visibleAscii.test(value) || value.length > longestHeaderValue) {
-      throw new BadUserInput(`${at}.value`, `must be 1 to ${longestHeaderValue} visible ASCII characters`);
+    if (!visibleAscii.test(value) || value.length > maxHeaderValueLength) {
+      throw new BadUserInput(`${at}.value`, `must be 1 to ${maxHeaderValueLength} visible ASCII characters`);
     }
     return { name, value };
   });
@@ -69,7 +69,7 @@ export function checkedHeaders(headers: readonly EndpointHeader[], argument: str
  * @throws BadUserInput
  */
 export function templateUrl(text: string, argument: string, httpsOnly: boolean): URL {
-  plainText(text, argument, longestUrl);
+  plainText(text, argument, maxUrlLength);
   if (/[{}]/.test(text.replace(placeholder, ''))) {
     throw new BadUserInput(argument, 'may contain braces only in {user.name} and {user.email}');
   }

@@ -9,7 +9,7 @@ import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
-import { deliver, longestDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
+import { deliver, maxDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
 import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
 import type { Endpoint, ExportAttempt, ExportOutcome, ExportRecord, TeamState } from './model.js';
 import { type Payload, testPayload } from './payload.js';
@@ -299,7 +299,7 @@ export function createExports(deps: ExportsDeps): Exports {
       ...recorded,
       id,
       startedAt: startsAt.toISOString(),
-      expiresAt: new Date(startsAt.getTime() + longestDeliveryMs + slackMs).toISOString(),
+      expiresAt: new Date(startsAt.getTime() + maxDeliveryMs + slackMs).toISOString(),
       finishedAt: null,
       user: user.email ?? user.name,
       selected,
@@ -332,16 +332,16 @@ type ExportOrder = Pick<
 > & { readonly user: ExportUser };
 
 /** In characters of JSON text. Every change of a team writes its whole state, so what is longer is not stored. */
-const longestSelection = 32 * 1024;
-const longestOutcome = 64 * 1024;
+const maxSelectionLength = 32 * 1024;
+const maxOutcomeLength = 64 * 1024;
 
 function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRecord['repeatable'] {
-  return JSON.stringify(companies).length > longestSelection ? null : { companies, user: { name, email } };
+  return JSON.stringify(companies).length > maxSelectionLength ? null : { companies, user: { name, email } };
 }
 
 /** The outcome as it is stored: without its URLs if it is too long. The client that waits gets them at any length. */
 function storedOutcome(outcome: ExportOutcome): ExportOutcome {
-  if (JSON.stringify(outcome).length <= longestOutcome) return outcome;
+  if (JSON.stringify(outcome).length <= maxOutcomeLength) return outcome;
   switch (outcome.kind) {
     case 'DELIVERED':
       return { ...outcome, redirectUrl: null };

@@ -27,7 +27,7 @@ export interface Payload {
   readonly sent: number;
 }
 
-const mostCompanies = 500;
+const maxCompanies = 500;
 
 /**
  * The body of an export (docs/upstream-api.md: Outbound request body): the 500 companies with the highest score, in descending order.
@@ -36,7 +36,7 @@ const mostCompanies = 500;
 export function payloadOf(market: { id: string; name: string }, selected: readonly ExportCompany[]): Payload {
   const data = selected
     .toSorted((one, other) => scoreOf(other) - scoreOf(one))
-    .slice(0, mostCompanies)
+    .slice(0, maxCompanies)
     .map(exportedFields);
   const body = { meta: { totalItems: selected.length }, market: { id: Number(market.id), name: market.name }, data };
   return { body: JSON.stringify(body), selected: selected.length, sent: data.length };

@@ -18,8 +18,8 @@ const teamsAtATime = 500;
 /** How long the seals are cached. They are needed for each scrape of the metrics. */
 const sealsAgeMs = 5_000;
 
-const mostTries = 50;
-const longestPauseMs = 20;
+const maxTries = 50;
+const maxPauseMs = 20;
 
 /**
  * Stores the text of each team under one key without an expiry. A confirmed change is in Redis; its durability depends on how Redis
@@ -62,7 +62,7 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
       return [...found];
     },
     async change(key, change) {
-      for (let tries = 1; tries <= mostTries; tries++) {
+      for (let tries = 1; tries <= maxTries; tries++) {
         const [version, before] = await attempt('HMGET', () => redis.hmget(key, 'version', 'state'));
         const { value, result } = change(before ?? undefined);
         if (value === undefined) return result;
@@ -71,7 +71,7 @@ export function createRedisStore(redis: RedisClient, telemetry: RedisTelemetry):
         const values = [version ?? '0', value, JSON.stringify(sealsIn(value))];
         const replaced = await attempt('EVAL', () => redis.eval(replaceScript, 1, key, ...values));
         if (replaced === 1) return result;
-        await pause(Math.random() * longestPauseMs);
+        await pause(Math.random() * maxPauseMs);
       }
       throw new UpstreamUnavailable('The export store is too busy');
     },

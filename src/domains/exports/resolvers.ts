@@ -18,9 +18,9 @@ import type { RepeatedExport } from './exports.js';
 import { type Endpoint, type ExportRecord, statusOf } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
 
-const longestName = 255;
-const longestDescription = 1_024;
-const longestEmail = 320;
+const maxNameLength = 255;
+const maxDescriptionLength = 1_024;
+const maxEmailLength = 320;
 
 /** The endpoints of the client's team, and the exports to them. */
 export const exportsResolvers: Resolvers = {
@@ -37,14 +37,14 @@ export const exportsResolvers: Resolvers = {
       const team = teamOf(context);
       const { id, idempotencyKey } = by;
       if (id != null) return (await context.exports.find(team, { id })) ?? null;
-      const key = plainText(idempotencyKey ?? '', 'by.idempotencyKey', longestName);
+      const key = plainText(idempotencyKey ?? '', 'by.idempotencyKey', maxNameLength);
       return (await context.exports.find(team, { idempotencyKey: key })) ?? null;
     },
   },
   Subscription: {
     exportProgress: {
       subscribe: (_, { exportId }, context) =>
-        context.feeds.exports.exportProgress(teamOf(context), plainText(exportId, 'exportId', longestName)),
+        context.feeds.exports.exportProgress(teamOf(context), plainText(exportId, 'exportId', maxNameLength)),
       resolve: ({ state }: Snapshot<ExportRecord>) => state,
     },
   },
@@ -52,28 +52,28 @@ export const exportsResolvers: Resolvers = {
     async registerExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
       const { endpoint, signingSecret } = await context.exports.register(team, {
-        name: plainText(input.name, 'input.name', longestName),
+        name: plainText(input.name, 'input.name', maxNameLength),
         url: input.url,
-        description: plainText(input.description, 'input.description', longestDescription),
+        description: plainText(input.description, 'input.description', maxDescriptionLength),
         headers: checkedHeaders(input.headers ?? [], 'input.headers'),
       });
       return { endpoint, signingSecret: signingSecret.reveal() };
     },
     async rotateExportEndpointSecret(_, { input }, context) {
       const team = administeredTeam(context);
-      const name = plainText(input.name, 'input.name', longestName);
+      const name = plainText(input.name, 'input.name', maxNameLength);
       const { endpoint, signingSecret } = await context.exports.rotateSecret(team, name);
       return { endpoint, signingSecret: signingSecret.reveal() };
     },
     async deleteExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      return { endpoint: await context.exports.remove(team, plainText(input.name, 'input.name', longestName)) };
+      return { endpoint: await context.exports.remove(team, plainText(input.name, 'input.name', maxNameLength)) };
     },
     async exportMarketToEndpoint(_, { input }, context) {
       const team = teamOf(context);
       const id = marketId(input.marketId, 'input.marketId');
       const request = {
-        endpoint: plainText(input.endpoint, 'input.endpoint', longestName),
+        endpoint: plainText(input.endpoint, 'input.endpoint', maxNameLength),
         marketId: id,
         companies: input.companies,
         user: userOf(context, input.onBehalfOf),
@@ -85,13 +85,13 @@ export const exportsResolvers: Resolvers = {
     },
     async testExportEndpoint(_, { input }, context) {
       const team = teamOf(context);
-      const endpoint = plainText(input.endpoint, 'input.endpoint', longestName);
+      const endpoint = plainText(input.endpoint, 'input.endpoint', maxNameLength);
       const request = { endpoint, user: testUser(context), by: by(context) };
       return resultOf(await context.exports.test(team, request, context.metadata.operation.span));
     },
     async retryExport(_, { input }, context) {
       const team = teamOf(context);
-      const exportId = plainText(input.exportId, 'input.exportId', longestName);
+      const exportId = plainText(input.exportId, 'input.exportId', maxNameLength);
       const request = { exportId, by: by(context), idempotencyKey: idempotencyKeyOf(input) };
       const repeat = ({ marketId: id, companies }: RepeatedExport) =>
         payload(context, id, companies as CompanySelection);
@@ -128,7 +128,7 @@ const by = ({ credential }: Context) => memberName(credential);
 
 /** @throws BadUserInput */
 function idempotencyKeyOf({ idempotencyKey }: { readonly idempotencyKey?: string | null }): string | null {
-  return idempotencyKey == null ? null : plainText(idempotencyKey, 'input.idempotencyKey', longestName);
+  return idempotencyKey == null ? null : plainText(idempotencyKey, 'input.idempotencyKey', maxNameLength);
 }
 
 /** The body of an export, from the market and the companies as they are now. @throws Conflict for a market that is not published. */
@@ -153,7 +153,7 @@ function testUser(context: Context): ExportUser {
 /** Whether an export matches a filter. @throws BadUserInput for an invalid filter. */
 function matcherOf(filter: ExportFilter | null | undefined): (record: ExportRecord) => boolean {
   const { endpoint, outcome, marketId: market } = filter ?? {};
-  if (endpoint != null) plainText(endpoint, 'filter.endpoint', longestName);
+  if (endpoint != null) plainText(endpoint, 'filter.endpoint', maxNameLength);
   if (market != null) marketId(market, 'filter.marketId');
   return record =>
     (endpoint == null || record.endpoint === endpoint) &&
@@ -186,8 +186,8 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
   }
   const argument = 'input.onBehalfOf';
   return {
-    name: given?.name == null ? null : plainText(given.name, `${argument}.name`, longestName),
-    email: given?.email == null ? null : plainText(given.email, `${argument}.email`, longestEmail),
+    name: given?.name == null ? null : plainText(given.name, `${argument}.name`, maxNameLength),
+    email: given?.email == null ? null : plainText(given.email, `${argument}.email`, maxEmailLength),
     argument,
   };
 }

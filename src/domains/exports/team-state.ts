@@ -1,12 +1,12 @@
 import { Conflict, NotFound, RateLimited } from '../../errors.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamState } from './model.js';
 
-const mostEndpoints = 100;
-const mostInFlight = 5;
-const mostPerDay = 500;
+const maxEndpoints = 100;
+const maxInFlight = 5;
+const maxPerDay = 500;
 const keptExports = 100;
 /** Of JSON text. A change writes the exports of the team again, and in a file those of all teams. */
-const mostBytes = 8 * 1024 * 1024;
+const maxBytes = 8 * 1024 * 1024;
 const dayMs = 24 * 60 * 60 * 1_000;
 
 /** The endpoint with this name. @throws NotFound */
@@ -23,7 +23,7 @@ export function withEndpoint(state: TeamState, endpoint: Endpoint): TeamState {
       'The team already has an endpoint with this name; to change it, delete it and register it again',
     );
   }
-  if (state.endpoints.length >= mostEndpoints) throw new Conflict(`A team can have at most ${mostEndpoints} endpoints`);
+  if (state.endpoints.length >= maxEndpoints) throw new Conflict(`A team can have at most ${maxEndpoints} endpoints`);
   const endpoints = [...state.endpoints, endpoint].sort((one, other) => (one.name < other.name ? -1 : 1));
   return { ...state, endpoints };
 }
@@ -75,18 +75,18 @@ export function earlierExport(
 export function withExport(state: TeamState, record: ExportRecord): TeamState {
   const earliest = Date.now() - dayMs;
   const running = state.exports.filter(other => statusOf(other) === 'RUNNING');
-  if (running.length >= mostInFlight) {
-    throw new RateLimited(`A team can run at most ${mostInFlight} exports at a time`);
+  if (running.length >= maxInFlight) {
+    throw new RateLimited(`A team can run at most ${maxInFlight} exports at a time`);
   }
   const isRecent = ({ startedAt }: ExportRecord) => Date.parse(startedAt) > earliest;
-  if (state.exports.filter(isRecent).length >= mostPerDay) {
-    throw new RateLimited(`A team can start at most ${mostPerDay} exports in 24 hours`);
+  if (state.exports.filter(isRecent).length >= maxPerDay) {
+    throw new RateLimited(`A team can start at most ${maxPerDay} exports in 24 hours`);
   }
   let bytes = 0;
   const kept = [...state.exports, record].toReversed().filter((each, index) => {
     bytes += Buffer.byteLength(JSON.stringify(each));
-    if (!isRecent(each)) return index < keptExports && bytes <= mostBytes;
-    if (bytes > mostBytes) throw new RateLimited('A team can store at most 8 MB of exports in 24 hours');
+    if (!isRecent(each)) return index < keptExports && bytes <= maxBytes;
+    if (bytes > maxBytes) throw new RateLimited('A team can store at most 8 MB of exports in 24 hours');
     return true;
   });
   return { ...state, exports: kept.reverse() };

@@ -16,13 +16,13 @@ export interface SignInAttempts {
 
 const windowSeconds = 15 * 60;
 /** For one e-mail address from one network, so that attempts from other networks cannot lock a user out. */
-const mostPerEmailAndNetwork = 10;
-const mostPerNetwork = 100;
+const maxPerEmailAndNetwork = 10;
+const maxPerNetwork = 100;
 /** For one e-mail address from all networks that it has not signed in from, against guessing from many networks. */
-const mostPerEmail = 100;
+const maxPerEmail = 100;
 /** How long a network stays known for an e-mail address. */
 const knownSeconds = 14 * 24 * 60 * 60;
-const mostKnownLocally = 50_000;
+const maxKnownLocally = 50_000;
 
 /** With Redis, attempts on all instances count. Without it, or while it is unavailable, only those on this instance do. */
 export function createSignInAttempts(redis: RedisClient | undefined): SignInAttempts {
@@ -31,9 +31,9 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
     const local = new RateLimiterMemory(bound);
     return redis === undefined ? local : new RedisCounter({ ...bound, storeClient: redis, insuranceLimiter: local });
   };
-  const perNetwork = limiter('mig:sign-in:network', mostPerNetwork);
-  const perEmailAndNetwork = limiter('mig:sign-in:both', mostPerEmailAndNetwork);
-  const perEmail = limiter('mig:sign-in:email', mostPerEmail);
+  const perNetwork = limiter('mig:sign-in:network', maxPerNetwork);
+  const perEmailAndNetwork = limiter('mig:sign-in:both', maxPerEmailAndNetwork);
+  const perEmail = limiter('mig:sign-in:email', maxPerEmail);
   const known = createKnownNetworks(redis);
   return {
     async count(email, address) {
@@ -59,7 +59,7 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
 
 /** The known networks of e-mail addresses. With Redis, all instances share them; while it is unavailable, only this instance's are known. */
 function createKnownNetworks(redis: RedisClient | undefined) {
-  const local = new LRUCache<string, true>({ ...atMost(mostKnownLocally), ttl: knownSeconds * 1_000 });
+  const local = new LRUCache<string, true>({ ...atMost(maxKnownLocally), ttl: knownSeconds * 1_000 });
   const redisKey = (name: string) => `mig:sign-in:known:${name}`;
   return {
     has: async (name: string) => local.has(name) || (await redis?.exists(redisKey(name)).catch(() => 0)) === 1,

@@ -5,8 +5,8 @@ import type { Resolvers } from '../../generated/schema-types.js';
 import { plainText } from '../../graphql/input.js';
 import { embedSessionWrite } from './client.js';
 
-const longestEmail = 320;
-const longestPassword = 1_024;
+const maxEmailLength = 320;
+const maxPasswordLength = 1_024;
 
 /** The client that made the request, and how sessions start and end. */
 export const sessionsResolvers: Resolvers = {
@@ -17,10 +17,10 @@ export const sessionsResolvers: Resolvers = {
   },
   Mutation: {
     async signIn(_, { input }, { session, teams }) {
-      const email = plainText(input.email.trim(), 'input.email', longestEmail);
+      const email = plainText(input.email.trim(), 'input.email', maxEmailLength);
       const { password } = input;
-      if (password === '' || password.length > longestPassword) {
-        throw new BadUserInput('input.password', `must be 1 to ${longestPassword} characters`);
+      if (password === '' || password.length > maxPasswordLength) {
+        throw new BadUserInput('input.password', `must be 1 to ${maxPasswordLength} characters`);
       }
       return { viewer: viewerOf(await session.begin(email, password), teams) };
     },

@@ -18,7 +18,7 @@ export interface Revocations {
 const redisKey = 'mig:sessions:revoked';
 /** How long a reply of Redis is cached, so that a busy session costs one round trip a second. */
 const cachedMs = 1_000;
-const mostCached = 50_000;
+const maxCached = 50_000;
 /** How long after a failure the sign-outs are saved again. */
 const retryMs = 1_000;
 /** The subject of the warning. */
@@ -31,7 +31,7 @@ export function createRevocations(
 ): Revocations {
   const revoked = new Map<string, number>();
   const unsaved = new Map<string, number>();
-  const cached = new LRUCache<string, Promise<boolean>>({ ...atMost(mostCached), ttl: cachedMs, perf: performance });
+  const cached = new LRUCache<string, Promise<boolean>>({ ...atMost(maxCached), ttl: cachedMs, perf: performance });
   const guard = createRedisGuard(telemetry);
   let retry: NodeJS.Timeout | undefined;
 

@@ -65,7 +65,7 @@ export interface SessionsDeps {
 /** Lifetime of a session with a cookie that has no expiry. */
 const unlimitedMs = 12 * 60 * 60 * 1_000;
 /** In characters. Browsers silently drop a cookie of more than 4,096 bytes, including its name. */
-const longestCookie = 4_000;
+const maxCookieLength = 4_000;
 /** The least time before a refusal, so that timing does not reveal its reason. */
 const refusalMs = 500;
 /** How long a session counts as one with an older secret, and how many sessions are counted at most. */
@@ -100,7 +100,7 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
         const endsAt = Math.max(...expiries.map(expiresAt => expiresAt ?? Date.now() + unlimitedMs));
         const begun = { ...session, service, id: randomUUID(), endsAt, isKept: expiries.includes(endsAt) };
         const cookie = await cookieOf(begun);
-        if (cookie.value.length > longestCookie) {
+        if (cookie.value.length > maxCookieLength) {
           throw new UpstreamInvalidResponse('The session is too large for a cookie', undefined, false);
         }
         return { credential: credentialOf(begun), cookie };

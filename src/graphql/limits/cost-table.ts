@@ -49,7 +49,7 @@ const identified = 200;
 /** A selection of companies may be filtered and sorted. */
 const selection = () => 2 * companiesPerMarket;
 /** The most buckets of `eventStatistics`. */
-export const mostBuckets = 1_000;
+export const maxBuckets = 1_000;
 /** Counting 2,000 events costs as much as this many values. */
 const statisticsValue = 10_000;
 const objects = (number: number): FieldCost => ({ calls: 0, objects: number });
@@ -70,7 +70,7 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
     calls: ({ statisticsLimit }) => 21 + Math.ceil(statisticsLimit / 100),
     values: statisticsValue,
   },
-  'EventStatistics.buckets': objects(mostBuckets),
+  'EventStatistics.buckets': objects(maxBuckets),
   // All buckets together have at most as many severities as events are counted: 2,000 by default.
   'EventBucket.bySeverity': objects(2),
   'EventStatistics.alertTypes': facet,

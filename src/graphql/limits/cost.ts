@@ -21,7 +21,7 @@ import {
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
 } from 'graphql';
-import { defaultPage, isSkipped, largestPage } from '../input.js';
+import { defaultPage, isSkipped, maxPageSize } from '../input.js';
 import { type CountedArguments, costTable, type FieldCost, listLength, nodeTable } from './cost-table.js';
 
 /** The most that an operation can cost. */
@@ -231,7 +231,7 @@ function valuesOf(
 
 /** An invalid size counts as the largest; the field itself rejects it later. */
 function countedSize(value: unknown = defaultPage): number {
-  return typeof value === 'number' && value >= 0 && value <= largestPage ? value : largestPage;
+  return typeof value === 'number' && value >= 0 && value <= maxPageSize ? value : maxPageSize;
 }
 
 function sumBy<T>(items: readonly T[], size: (item: T) => number): number {

@@ -158,20 +158,20 @@ function abortController(
 type DocumentStore = NonNullable<ApolloServerOptions<BaseContext>['documentStore']>;
 
 /** The total text, in characters, of the documents that a transport keeps parsed. A parsed document takes about a hundred times its text. */
-export const mostDocumentText = 256 * 1024;
-const mostSeen = 10_000;
+export const maxDocumentText = 256 * 1024;
+const maxSeen = 10_000;
 
 /**
  * Stores a document when it is parsed for the second time. So documents that are sent only once, such as those with values in their text, use no
  * memory and evict nothing.
  */
 export function createDocumentStore(): DocumentStore {
-  const seen = new LRUCache<string, true>(atMost(mostSeen));
-  const kept = new LRUCache<string, DocumentNode>({ maxSize: mostDocumentText });
+  const seen = new LRUCache<string, true>(atMost(maxSeen));
+  const kept = new LRUCache<string, DocumentNode>({ maxSize: maxDocumentText });
   return {
     get: async key => kept.get(key),
     async set(key, document) {
-      if (seen.has(key)) kept.set(key, document, { size: document.loc?.source.body.length ?? mostDocumentText });
+      if (seen.has(key)) kept.set(key, document, { size: document.loc?.source.body.length ?? maxDocumentText });
       seen.set(key, true);
     },
     async delete(key) {

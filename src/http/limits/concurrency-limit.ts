@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Backlog } from '../../lib/bulkhead.js';
-import { yieldedMs } from '../../lib/run-yielding.js';
+import { oldestQueuedMs } from '../../lib/run-yielding.js';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
@@ -34,7 +34,7 @@ interface ConcurrencyBounds {
   /** The delay that the limit aims at, in milliseconds. */
   readonly targetDelayMs: number;
   /** The most operations at once, however quick they are. */
-  readonly most: number;
+  readonly max: number;
 }
 
 /** A running operation. */
@@ -49,25 +49,25 @@ const resolutionMs = 10;
 /** Where the limit begins, and where it returns to when there is little to do: a page may send many requests at once. */
 const initial = 256;
 /** So few operations are never an overload: another process may delay them. */
-const least = 8;
+const minLimit = 8;
 /**
  * The limit shrinks if both are exceeded in two samples in a row. A burst is over sooner. Calls to a slow service wait long where few do, and many calls to
  * a quick one wait for a short time.
  */
-const mostBacklog: Backlog = { perSlot: 2, milliseconds: 250 };
+const maxBacklog: Backlog = { perSlot: 2, milliseconds: 250 };
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
 
 /** So many operations may run beyond the limit, as a share of it. With as many again, embeddings took twice as long under ten times the load. */
-const mostBeyond = 0.25;
+const maxBeyond = 0.25;
 
 /** Starts the limit. It is adjusted ten times a second. */
 export function createConcurrencyLimit(
-  { backlogs, targetDelayMs, most }: ConcurrencyBounds,
+  { backlogs, targetDelayMs, max }: ConcurrencyBounds,
   probe: DelayProbe = eventLoopDelay(),
 ): ConcurrencyLimit {
   const runningOf = new Map<string, number>();
-  let limit = Math.min(initial, most);
+  let limit = Math.min(initial, max);
   let running = 0;
   /** Those that began beyond the limit, for clients with less than their share. */
   let runningBeyond = 0;
@@ -77,14 +77,14 @@ export function createConcurrencyLimit(
 
   function adjust(): void {
     // What waits at one moment may be the end of a burst.
-    const waiting = Math.max(yieldedMs() / targetDelayMs, ...backlogs().map(excessOf));
+    const waiting = Math.max(oldestQueuedMs() / targetDelayMs, ...backlogs().map(excessOf));
     const overload = Math.max(probe.delayMs() / targetDelayMs, Math.min(waiting, waitingBefore));
     waitingBefore = waiting;
     if (overload > 1) {
       const used = Math.min(limit, peak);
-      if (used > least) limit = Math.max(least, used * Math.max(shrink, 1 / overload));
+      if (used > minLimit) limit = Math.max(minLimit, used * Math.max(shrink, 1 / overload));
     } else if (limit < initial || peak >= limit) {
-      limit = Math.min(most, limit * growth);
+      limit = Math.min(max, limit * growth);
     }
     peak = running;
   }
@@ -119,7 +119,7 @@ export function createConcurrencyLimit(
       const isBeyond = running >= limit;
       if (isBeyond) {
         const clients = runningOf.size + (own === 0 ? 1 : 0);
-        if (own >= limit / clients || runningBeyond >= limit * mostBeyond) return undefined;
+        if (own >= limit / clients || runningBeyond >= limit * maxBeyond) return undefined;
         runningBeyond += 1;
       }
       running += 1;
@@ -146,7 +146,7 @@ export function createConcurrencyLimit(
 
 /** How many times as much waits as may wait. */
 function excessOf({ perSlot, milliseconds }: Backlog): number {
-  return Math.min(perSlot / mostBacklog.perSlot, milliseconds / mostBacklog.milliseconds);
+  return Math.min(perSlot / maxBacklog.perSlot, milliseconds / maxBacklog.milliseconds);
 }
 
 function eventLoopDelay(): DelayProbe {

@@ -21,7 +21,7 @@ const fullHeap = 0.92;
 
 /** Measures twice a second, so that a request costs only a comparison of numbers. */
 export function createLoadShedding(
-  mostInFlight: number,
+  maxInFlight: number,
   heapShare: () => number = usedShareOfHeap,
   budget?: Pick<MemoryBudget, 'isNearlyFull'>,
 ): LoadShedding {
@@ -34,7 +34,7 @@ export function createLoadShedding(
   return {
     reason() {
       if (full >= samplesInARow || budget?.isNearlyFull) return 'memory';
-      return inFlight >= mostInFlight ? 'requests_in_flight' : undefined;
+      return inFlight >= maxInFlight ? 'requests_in_flight' : undefined;
     },
     get inFlight() {
       return inFlight;

@@ -36,7 +36,7 @@ type RateLimitTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' |
 
 const windowSeconds = 60;
 /** How many clients are counted at once. The least recently counted one is dropped first. */
-const mostClients = 50_000;
+const maxClients = 50_000;
 /** The time between two attempts to reach Redis while it is away, in milliseconds. */
 const retryMs = 1_000;
 /** A process takes a limit from Redis in this many shares, so that a client costs at most so many round trips in a window. */
@@ -87,7 +87,7 @@ function createCounter(
   redis: RedisClient | undefined,
   telemetry: RateLimitTelemetry,
 ): Counter {
-  const shares = new LRUCache<string, Share>(atMost(mostClients));
+  const shares = new LRUCache<string, Share>(atMost(maxClients));
   const taking = new Map<string, Promise<void>>();
   const shared = redis && new RedisCounter({ keyPrefix, points: limit, duration: windowSeconds, storeClient: redis });
 

@@ -17,7 +17,7 @@ const sliceMs = 2;
 /** A line that was not empty for so many turns is an overload, and not a burst. */
 const overloadTurns = 50;
 /** In an overload, a request that has waited longer is refused, if its client has more than its share of the line. */
-const mostWaitMs = 50;
+const maxWaitMs = 50;
 /** A line of so many is never an overload: so many busy clients together may wait for each other. Each client has its share of it. */
 const shortLine = 64;
 
@@ -59,7 +59,7 @@ export function createTurns({ isUrgent, clientOf, refuse }: TurnsOptions): Stage
     function refuseSome(): void {
       const startedAt = performance.now();
       const isOver = (waitedMs: number, ofClient: number) =>
-        waitedMs > mostWaitMs && ofClient > shortLine / line.clients;
+        waitedMs > maxWaitMs && ofClient > shortLine / line.clients;
       for (const leave of line.takeWhile(isOver)) {
         leave(refuse);
         if (performance.now() - startedAt > sliceMs) return;

@@ -5,7 +5,7 @@ import type { JsonSchema, ObjectSchema } from './json-schema.js';
 import type { ToolOperation, ToolPage } from './operations.js';
 
 /** The most bytes of JSON in the data of one answer: an agent has to read all of it. */
-export const mostBytes = 60 * 1024;
+export const maxBytes = 60 * 1024;
 
 /** What a tool answers. */
 export interface ToolAnswer {
@@ -71,7 +71,7 @@ export function answerOf(
   const { data, errors }: { data: Record<string, unknown>; errors?: GraphQLFormattedError[] } = JSON.parse(text);
   const shown = { data, ...(errors && { errors: distinct(errors) }) };
   const bytes = Buffer.byteLength(text);
-  const isTooLarge = bytes > mostBytes && operation.type === OperationTypeNode.QUERY;
+  const isTooLarge = bytes > maxBytes && operation.type === OperationTypeNode.QUERY;
   const connection = page && connectionAt(data, page);
   if (connection === undefined) {
     if (isTooLarge) throw tooLarge(bytes);
@@ -106,18 +106,18 @@ function cut({ lists, pageInfo }: Connection, bytes: number, start: number): str
   const length = lists[0]?.length ?? 0;
   let kept = length;
   let left = bytes;
-  while (kept > 1 && left > mostBytes) {
+  while (kept > 1 && left > maxBytes) {
     kept -= 1;
     for (const list of lists) left -= Buffer.byteLength(JSON.stringify(list[kept])) + 1;
   }
-  if (left > mostBytes) throw tooLarge(bytes);
+  if (left > maxBytes) throw tooLarge(bytes);
   for (const list of lists) list.length = kept;
   pageInfo.hasNextPage = true;
   pageInfo.endCursor = itemCursor(start + kept - 1);
-  return `These are the first ${kept} of ${length} items, because an answer has at most ${mostBytes} bytes. To go on, call the tool again with the arguments in "next" added.`;
+  return `These are the first ${kept} of ${length} items, because an answer has at most ${maxBytes} bytes. To go on, call the tool again with the arguments in "next" added.`;
 }
 
-const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the answer', bytes, mostBytes);
+const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the answer', bytes, maxBytes);
 
 /** One error of each kind: a single cause often fails many fields. */
 const distinct = (errors: readonly GraphQLFormattedError[]) => [

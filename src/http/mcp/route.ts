@@ -7,7 +7,7 @@ import { operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Authentication, Identity } from '../authentication.js';
 import { stateOf } from '../request-state.js';
-import { answerOf, answerSchema, failure, mostBytes, type ToolAnswer } from './answer.js';
+import { answerOf, answerSchema, failure, maxBytes, type ToolAnswer } from './answer.js';
 import type { ToolOperation } from './operations.js';
 import { createJobWatch, type JobState } from './progress.js';
 import type { Tool, ToolCall } from './protocol.js';
@@ -132,7 +132,7 @@ function describe(tool: ToolOperation, progress: Parameters<typeof answerSchema>
   const { operation, page } = tool;
   const paging =
     page &&
-    `Returns one page, of at most ${mostBytes} bytes. For more, call it again with the arguments in \`next\` added.`;
+    `Returns one page, of at most ${maxBytes} bytes. For more, call it again with the arguments in \`next\` added.`;
   return {
     name: operation.name,
     description: [tool.description, ...(paging ? [paging] : [])].join('\n\n'),

@@ -9,7 +9,7 @@ import type { DocumentParams } from '../../graphql/limits/trusted-documents.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/join-bytes.js';
 import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
-import { type Claim, type MemoryBudget, worthCounting } from '../../lib/memory-budget.js';
+import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/path.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -22,7 +22,7 @@ import { type CachedResponse, type HeaderList, type ResponseCacheStore, represen
 const keyHeaders = ['content-type', 'origin', 'apollo-require-preflight', 'x-apollo-operation-name'] as const;
 
 /** In bytes. A longer body is not looked up: that costs more than it is likely to save. */
-const longestKey = 64 * 1024;
+const maxKeyLength = 64 * 1024;
 
 /** A cache of whole responses, used before a request is parsed. */
 export interface ResponseCache {
@@ -47,7 +47,7 @@ interface ResponseCacheDeps {
   /** The text of the requested document, also of one that is requested by its hash. @throws if the document may not be executed. */
   readonly documentText: Admission['documentText'];
   /** In bytes. */
-  readonly largestBody: number;
+  readonly maxBodyBytes: number;
 }
 
 /** A response that is being sent to several clients: it is in memory once, and counted once. */
@@ -64,14 +64,14 @@ export function createResponseCache({
   acceptedScopes,
   budget,
   documentText,
-  largestBody,
+  maxBodyBytes,
 }: ResponseCacheDeps): ResponseCache {
   const inFlight = new Map<ScopedKey, InFlight>();
   const sendings = new WeakMap<CachedResponse, Sending>();
 
   /** Counts the bytes until they are sent. @throws Overloaded, RateLimited */
   function claimMemory(cached: CachedResponse, scope: Scope, state: RequestState): void {
-    if (cached.length < worthCounting) return;
+    if (cached.length < countThreshold) return;
     const sending = sendings.get(cached) ?? { claim: budget.claim(scope), count: 0 };
     if (sending.count === 0) sending.claim.reserveResponse(cached.length);
     sending.count += 1;
@@ -173,8 +173,8 @@ export function createResponseCache({
       const { scope } = stateOf(request);
       if (scope === undefined) return next(request, response);
       if (request.method === 'GET') return orNext(() => respond(scope, request, response, undefined));
-      return andThen(readBody(request, largestBody), body => {
-        const isKey = !(body instanceof Error) && body.length <= longestKey;
+      return andThen(readBody(request, maxBodyBytes), body => {
+        const isKey = !(body instanceof Error) && body.length <= maxKeyLength;
         return orNext(() => isKey && respond(scope, request, response, body));
       });
     },
@@ -258,10 +258,10 @@ function startFlight(scope: Scope, key: ScopedKey, version: string): InFlight {
 }
 
 /** In bytes. A shorter response is sent in one piece. */
-const worthStreaming = 64 * 1024;
+const streamThreshold = 64 * 1024;
 
 /** Sends a response that is not cached. The parts of a long one are sent one after another, as the client reads them. */
 export function sendParts(reply: FastifyReply, { parts, length }: ResponseBytes): FastifyReply {
-  if (parts.length === 1 || length < worthStreaming) return reply.send(joinBytes(parts));
+  if (parts.length === 1 || length < streamThreshold) return reply.send(joinBytes(parts));
   return reply.header('content-length', length).send(Readable.from(parts, { objectMode: false }));
 }

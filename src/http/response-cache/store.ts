@@ -36,7 +36,7 @@ interface ResponseCacheStoreDeps {
 /** What a response costs besides its bodies. */
 const overheadBytes = 1_500;
 /** The largest share of the memory tier for one response. */
-const largestShare = 1 / 8;
+const maxShare = 1 / 8;
 /** How much larger a response is with its compressed copy. */
 const withCompressed = 1.3;
 
@@ -47,7 +47,7 @@ export function createResponseCacheStore({
   telemetry,
 }: ResponseCacheStoreDeps): ResponseCacheStore {
   const guarded = createRedisGuard(telemetry);
-  const memory = new LRUCache<ScopedKey, CachedResponse>({ maxSize: bytes, maxEntrySize: bytes * largestShare });
+  const memory = new LRUCache<ScopedKey, CachedResponse>({ maxSize: bytes, maxEntrySize: bytes * maxShare });
   const storeInMemory = (key: ScopedKey, response: CachedResponse) => {
     const size = Math.ceil(response.length * withCompressed) + key.length + overheadBytes;
     memory.set(key, response, { size });
@@ -100,7 +100,7 @@ export function createResponseCacheStore({
 
     put(key, response) {
       // A larger one is neither stored nor copied.
-      if (response.length > bytes * largestShare) return;
+      if (response.length > bytes * maxShare) return;
       storeInMemory(key, response);
       const milliseconds = Math.floor(response.keepUntil - Date.now());
       if (shared === undefined || shared.redis.status !== 'ready' || milliseconds <= 0) return;
@@ -205,9 +205,9 @@ interface Compressed {
 
 type Encoding = 'br' | 'gzip';
 
-const worthCompressing = 1_024;
+const gzipThreshold = 1_024;
 /** In bytes. Below it, gzip costs less than Brotli (docs/decisions/0013-response-cache.md). */
-const worthBrotli = 64 * 1_024;
+const brotliThreshold = 64 * 1_024;
 
 const gzipped = promisify(gzip);
 const brotli = promisify(brotliCompress);
@@ -227,9 +227,9 @@ async function compress(body: readonly Buffer[], encoding: Encoding): Promise<Bu
 /** The response's body, compressed once. One encoding is kept: every client with Brotli accepts gzip too, so gzip replaces it where a client needs that. */
 function compressedBody(response: CachedResponse, request: IncomingHttpHeaders): Compressed | undefined {
   const { body, length, compressed } = response;
-  if (length < worthCompressing) return undefined;
+  if (length < gzipThreshold) return undefined;
   if (compressed !== undefined && accepts(request, compressed.encoding)) return compressed;
-  const preferred: readonly Encoding[] = length < worthBrotli ? ['gzip', 'br'] : ['br', 'gzip'];
+  const preferred: readonly Encoding[] = length < brotliThreshold ? ['gzip', 'br'] : ['br', 'gzip'];
   const encoding = preferred.find(each => accepts(request, each));
   if (encoding === undefined) return undefined;
   const compressing = compress(body, encoding);

@@ -708,7 +708,7 @@ describe('the circuit breaker', () => {
     expect(service.calls).toHaveLength(before + 3);
   });
 
-  test('opens for no scope whose own calls did not fail, whoever else fails', async () => {
+  test('opens for no scope whose own calls did not fail, whatever other scopes do', async () => {
     const { service, readAs } = await serviceThat(answerWith(500), { connections: 64 });
     for (const name of ['a', 'b', 'c']) {
       await Promise.all(times(enough, index => failureOf(readAs(name, `/${index}`))));
@@ -988,7 +988,7 @@ describe('an encoded body', () => {
   test.each<[string, Record<string, string>, Uint8Array | string, RegExp]>([
     ['an unknown encoding', { 'content-encoding': 'zstd' }, text, /content encoding zstd is not supported/],
     ['two encodings', { 'content-encoding': 'gzip, br' }, text, /gzip,\?br/],
-    ['a name that is none', { 'content-encoding': `<b>${'x'.repeat(99)}` }, text, /encoding \?b\?x{37} is/],
+    ['a name that does not exist', { 'content-encoding': `<b>${'x'.repeat(99)}` }, text, /encoding \?b\?x{37} is/],
     ['no gzip', { 'content-encoding': 'gzip' }, text, /encoding is gzip, but/],
     ['half of it', { 'content-encoding': 'br' }, brotliCompressSync(text).subarray(0, 9), /encoding is br, but/],
     ['an unknown charset', type('utf-7'), text, /charset utf-7 is not supported/],

@@ -8,7 +8,7 @@ import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../error
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { sessionIdsIn } from '../lib/path.js';
-import { connectionOf } from './connections.js';
+import { clientConnectionOf } from './connections.js';
 import { type RequestState, stateOf } from './request-state.js';
 
 const sealedCookie = 'mig_session';
@@ -110,7 +110,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   }
 
   function scopeFor(request: IncomingMessage, credential: Credential): Scope {
-    const connection = connectionOf(request.socket);
+    const connection = clientConnectionOf(request.socket);
     const last = connection?.lastScope;
     if (last !== undefined && isSame(last.credential, credential)) return last.scope;
     const scope = deps.scopeOf(credential);

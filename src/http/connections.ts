@@ -48,7 +48,7 @@ interface Connection {
 const key = Symbol('Connection');
 
 /** Undefined for the socket of another server. */
-export const connectionOf = (socket: Socket): Connection | undefined => (socket as { [key]?: Connection })[key];
+export const clientConnectionOf = (socket: Socket): Connection | undefined => (socket as { [key]?: Connection })[key];
 
 export function createConnections(sweepMs = defaultSweepMs): Connections {
   const open = new Set<Connection>();
@@ -57,7 +57,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
 
   function begin(socket: Socket): void {
     // A socket starts again after an upgrade that was ignored.
-    if (connectionOf(socket) !== undefined) return;
+    if (clientConnectionOf(socket) !== undefined) return;
     // Node remembers the address once it was read. A client that has reset the connection by now has none.
     if (socket.remoteAddress === undefined) return void socket.destroy();
     const connection: Connection = { socket, unanswered: [], taken: undefined, lastScope: undefined };
@@ -72,7 +72,7 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
 
   /** `this`: the response. One function for all, since every request has it. */
   function onClose(this: ServerResponse): void {
-    const unanswered = connectionOf(this.req.socket)?.unanswered ?? [];
+    const unanswered = clientConnectionOf(this.req.socket)?.unanswered ?? [];
     const index = unanswered.indexOf(this);
     if (index !== -1) unanswered.splice(index, 1);
     stateOf(this.req).close();
@@ -98,11 +98,11 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
         const proceed = () => {
           if (socket.destroyed) return;
           if (!isClaimed(request)) return ignoreUpgrade(server, request, socket, head);
-          const connection = connectionOf(socket);
+          const connection = clientConnectionOf(socket);
           if (connection !== undefined) open.delete(connection);
           take(request, socket, head);
         };
-        const last = connectionOf(socket)?.unanswered.at(-1);
+        const last = clientConnectionOf(socket)?.unanswered.at(-1);
         if (last === undefined) proceed();
         else last.once('close', proceed);
       });
@@ -110,14 +110,14 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
 
     follow({ socket }, response) {
       response.on('close', onClose);
-      const { unanswered = [] } = connectionOf(socket) ?? {};
+      const { unanswered = [] } = clientConnectionOf(socket) ?? {};
       unanswered.push(response);
       if (unanswered.length > 2 * maxUnanswered) socket.destroy();
       // Node parses a chunk to its end, even after the connection was destroyed.
       return !socket.destroyed;
     },
 
-    isOverBound: ({ socket }) => (connectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered,
+    isOverBound: ({ socket }) => (clientConnectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered,
 
     claimUpgrades(claims, taker) {
       isClaimed = claims;

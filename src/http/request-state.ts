@@ -50,7 +50,7 @@ export class RequestState {
   /** Once someone reads it. */
   body: MaybePromise<Buffer | Error> | undefined;
   /** Its execution, for whose result equal requests may wait in the response cache. */
-  flight: InFlight | undefined;
+  flight: ResponseInFlight | undefined;
   /** Set where it opens a WebSocket. */
   upgrade: Upgrade | undefined;
 
@@ -121,7 +121,7 @@ interface BodyWatch {
 }
 
 /** An execution in flight. Equal requests of its scope may wait for its result. */
-export interface InFlight {
+export interface ResponseInFlight {
   readonly scope: Scope;
   readonly key: ScopedKey;
   readonly version: string;

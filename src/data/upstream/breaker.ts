@@ -15,7 +15,7 @@ export const maxScopes = 2_000;
 export type ScopeOrNone = Scope | 'none';
 
 /**
- * The circuit breakers of one endpoint family: one for each scope, so that a client whose calls fail blocks nobody else. The log says when one opens,
+ * The circuit breakers of one endpoint family: one for each scope, so that a client whose calls fail blocks no one else. The log says when one opens,
  * and when all have stayed closed for a while.
  */
 export class Breakers {

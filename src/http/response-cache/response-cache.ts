@@ -15,7 +15,7 @@ import type { ResponseMetadata } from '../../observability/response-metadata.js'
 import type { Telemetry } from '../../observability/telemetry.js';
 import { acceptsParts, withoutParts } from '../graphql/parts.js';
 import { readBody } from '../request-body.js';
-import { type InFlight, type RequestState, type Stage, stateOf } from '../request-state.js';
+import { type RequestState, type ResponseInFlight, type Stage, stateOf } from '../request-state.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
@@ -66,7 +66,7 @@ export function createResponseCache({
   documentText,
   maxBodyBytes,
 }: ResponseCacheDeps): ResponseCache {
-  const inFlight = new Map<ScopedKey, InFlight>();
+  const inFlight = new Map<ScopedKey, ResponseInFlight>();
   const sendings = new WeakMap<CachedResponse, Sending>();
 
   /** Counts the bytes until they are sent. @throws Overloaded, RateLimited */
@@ -154,7 +154,7 @@ export function createResponseCache({
   }
 
   async function shareResult(
-    { result, scope }: InFlight,
+    { result, scope }: ResponseInFlight,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<boolean> {
@@ -249,8 +249,8 @@ function headersToStore(reply: FastifyReply): HeaderList {
   return list;
 }
 
-function startFlight(scope: Scope, key: ScopedKey, version: string): InFlight {
-  let settle: InFlight['settle'] = () => {};
+function startFlight(scope: Scope, key: ScopedKey, version: string): ResponseInFlight {
+  let settle: ResponseInFlight['settle'] = () => {};
   const result = new Promise<CachedResponse | undefined>(resolve => {
     settle = resolve;
   });

@@ -195,12 +195,10 @@ test('a WebSocket without an id gets one', async () => {
 
 test('a refused WebSocket gets its id and a log line', async () => {
   const raw = rawSocket(running.url, { headers: { 'x-request-id': 'refused-socket' }, protocol: 'other' });
-  const [, response] = (await once(raw.socket, 'unexpected-response')) as [unknown, IncomingMessage];
-  expect([response.statusCode, response.headers['x-request-id']]).toEqual([400, 'refused-socket']);
-  response.destroy();
-  expect(await linesOf('refused-socket')).toMatchObject([
-    { msg: 'Answered', path: '/graphql', status: 400, outcome: 'BAD_REQUEST' },
-  ]);
+  const [response] = (await once(raw.socket, 'upgrade')) as [IncomingMessage];
+  expect([response.statusCode, response.headers['x-request-id']]).toEqual([101, 'refused-socket']);
+  expect(await once(raw.socket, 'close')).toMatchObject([4406, expect.anything()]);
+  expect(await linesOf('refused-socket')).toMatchObject([{ path: '/graphql', status: 101, operations: 0 }]);
 });
 
 test.each(['http', 'websocket'])(

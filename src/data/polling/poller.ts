@@ -89,6 +89,10 @@ export class Poller {
     await store.release(this.#name, this.#generation ?? '', gateway).catch(() => {});
   }
 
+  get #renewMs(): number {
+    return this.#deps.store.claimMs / renewalsPerClaim;
+  }
+
   #schedule(pauseMs: number): void {
     clearTimeout(this.#stepTimer);
     if (!this.#isStopped) this.#stepTimer = setTimeout(() => void this.#step(), pauseMs);
@@ -101,7 +105,7 @@ export class Poller {
     const generation = this.#generation;
     const othersMs = await this.#claim();
     if (generation !== this.#generation) return this.#schedule(0);
-    const renewMs = this.#deps.store.claimMs / renewalsPerClaim;
+    const renewMs = this.#renewMs;
     const dueMs = this.#nextPollAt - performance.now();
     // A message can be missed, and the store can fail: so a gateway that waits asks as often as the one that polls.
     if (!this.#isPolling) this.#schedule(Math.min(othersMs || renewMs, renewMs));
@@ -184,7 +188,10 @@ export class Poller {
     this.#asking = undefined;
     const inARow = result === this.#last?.result ? this.#last.inARow + 1 : 1;
     this.#last = { result, inARow };
-    this.#nextPollAt = startedAt + Math.max(pauseAfter(result, inARow, this.#deps.intervalMs), minPauseMs);
+    const pauseMs = Math.max(pauseAfter(result, inARow, this.#deps.intervalMs), minPauseMs);
+    this.#nextPollAt = startedAt + pauseMs;
+    // The interval may be shorter than the time between two renewals.
+    if (pauseMs < this.#renewMs) this.#schedule(pauseMs);
   }
 
   async #publish(message: StateMessage<unknown>, signal: AbortSignal): Promise<void> {

@@ -93,7 +93,7 @@ async function authenticationOf(url: string, cookie: string): Promise<string | u
   const headers = { cookie, connection: 'close', 'apollo-require-preflight': 'true' };
   const sent = request(`${url}/graphql?query={viewer{authentication}}`, { agent: false, headers });
   const [response] = (await once(sent.end(), 'response')) as [IncomingMessage];
-  return JSON.parse(await text(response)).data?.viewer.authentication;
+  return JSON.parse(await text(response)).data?.viewer?.authentication;
 }
 
 async function textOf(url: string, agent: Agent): Promise<string> {

@@ -71,16 +71,18 @@ interface PendingRead {
   readonly lookup: Lookup<CachedValue, unknown>;
 }
 
-/** Parses a long list piece by piece. @throws UpstreamInvalidResponse */
+/** Parses the text of a long list, and then its pieces one by one. @throws UpstreamInvalidResponse */
 async function parsePieces(
-  { parse }: AnyRead,
-  pieces: readonly unknown[],
+  { parse, pieces = body => [body] }: AnyRead,
+  text: string,
   schemaDrift: SchemaDrift,
   client: Scope | undefined,
 ): Promise<Parsed<unknown, unknown>> {
   const values: unknown[] = [];
   await nextTurn();
-  for (const piece of pieces) {
+  const body = await runYielding(client, () => parseReply(text));
+  await nextTurn();
+  for (const piece of pieces(body)) {
     const { value } = await runYielding(client, () => parseLenient(() => parse(piece), schemaDrift));
     values.push(...(value as readonly unknown[]));
   }
@@ -100,11 +102,10 @@ async function fetchRead(
   const readReply = (reply: Reply) => {
     const text = replyText(reply, request);
     auth.metadata.claim?.reserveForParsing(text.length);
-    const body = parseReply(text);
     const parsed =
       pieces === undefined
-        ? parseLenient(() => parse(body), schemaDrift)
-        : parsePieces(read, pieces(body), schemaDrift, auth.scope);
+        ? parseLenient(() => parse(parseReply(text)), schemaDrift)
+        : parsePieces(read, text, schemaDrift, auth.scope);
     return { parsed, bytes: text.length, noStore: forbidsCaching(reply) };
   };
   try {

@@ -73,7 +73,7 @@ interface PendingRead {
 
 /** Parses the text of a long list, and then its pieces one by one. @throws UpstreamInvalidResponse */
 async function parsePieces(
-  { parse, pieces = body => [body] }: AnyRead,
+  { parse, pieces }: Required<Pick<AnyRead, 'parse' | 'pieces'>>,
   text: string,
   schemaDrift: SchemaDrift,
   client: Scope | undefined,
@@ -105,7 +105,7 @@ async function fetchRead(
     const parsed =
       pieces === undefined
         ? parseLenient(() => parse(parseReply(text)), schemaDrift)
-        : parsePieces(read, text, schemaDrift, auth.scope);
+        : parsePieces({ parse, pieces }, text, schemaDrift, auth.scope);
     return { parsed, bytes: text.length, noStore: forbidsCaching(reply) };
   };
   try {

@@ -56,7 +56,7 @@ const overloadedHeaders: HeaderList = Object.entries({
   ...safeHeaders,
   'content-type': 'application/json; charset=utf-8',
   'content-length': overloadedBody.length,
-  'retry-after': 1,
+  'retry-after': overloaded.retryAfterSeconds,
 }).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
 
 export function createRequestAdmission({

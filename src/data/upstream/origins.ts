@@ -18,7 +18,7 @@ export interface UpstreamOptions {
   readonly timeoutMs: number;
   /** For each origin. */
   readonly connections: number;
-  /** The longest life of a connection that no call uses. */
+  /** After this time, new calls get new connections, so that a name that moves is followed. */
   readonly connectionMaxAgeMs: number;
 }
 

@@ -1,10 +1,11 @@
 import dns from 'node:dns';
 import { createServer } from 'node:http';
+import { pipeline } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, errors } from 'undici';
 import { AcceptedScopes } from '../src/auth/accepted-scopes.js';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Secret } from '../src/config/secret.js';
@@ -1177,4 +1178,28 @@ test.each([
     ),
   ).toBe(expected);
   expect(service.calls).toHaveLength(1);
+});
+
+test.each(['headers', 'trailers'])('endless %s of short lines end with the first line that is too many', async kind => {
+  let overflows = 0;
+  Object.defineProperty(errors.HeadersOverflowError.prototype, 'code', {
+    configurable: true,
+    get: () => 'UND_ERR_HEADERS_OVERFLOW',
+    set: code => {
+      if (code === 'UND_ERR_HEADERS_OVERFLOW') overflows += 1;
+    },
+  });
+  const start =
+    kind === 'headers' ? '' : 'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n';
+  function* bytes() {
+    yield `HTTP/1.1 200 OK\r\n${start}`;
+    for (;;) yield 'a:\r\n'.repeat(100_000);
+  }
+  const { service, read } = await serviceThat((_, { socket }) => socket && pipeline(bytes(), socket, () => {}));
+  try {
+    expect(await failureOf(read())).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    expect(overflows).toBe(service.calls.length);
+  } finally {
+    Reflect.deleteProperty(errors.HeadersOverflowError.prototype, 'code');
+  }
 });

@@ -1,8 +1,9 @@
-import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
 import { readableEncodings } from '../../lib/body-encoding.js';
 import { type Backlog, Bulkhead } from '../../lib/bulkhead.js';
+import { createConnector } from '../../lib/connector.js';
 import { heapLimit } from '../../lib/heap.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
 import { ByteBudget, type Exchange, type ReplyLimits } from './exchange.js';
@@ -122,7 +123,7 @@ class RenewedPool {
 
   constructor(origin: string, { connections, connectionMaxAgeMs }: UpstreamOptions) {
     // Shared, because it remembers TLS sessions.
-    const connect = buildConnector({});
+    const connect = createConnector();
     // The deadline of the call bounds all waiting, so undici needs no timeouts of its own.
     this.#open = () => new Pool(origin, { connections, connect, headersTimeout: 0, bodyTimeout: 0 });
     this.#maxAgeMs = connectionMaxAgeMs;

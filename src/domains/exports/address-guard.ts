@@ -1,7 +1,8 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { buildConnector } from 'undici';
+import type { buildConnector } from 'undici';
+import { createConnector } from '../../lib/connector.js';
 
 /** Resolves a name to all its addresses, IPv4 and IPv6. @throws Error if it has none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
@@ -86,7 +87,7 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve): Add
       .catch(error => callback(error, []));
   };
 
-  const connectChecked = buildConnector({ lookup: checkedLookup, timeout: connectTimeoutMs });
+  const connectChecked = createConnector({ lookup: checkedLookup, timeout: connectTimeoutMs });
   return {
     async check({ hostname }) {
       const literal = literalOf(hostname);

@@ -47,7 +47,7 @@ const post = async (at: TestGateway, query: string, headers: Record<string, stri
 
 const keptBy = async (at: TestGateway): Promise<number> => {
   const text = await (await fetch(`${at.url}/metrics`)).text();
-  const counts = [...text.matchAll(/^gateway_kept_answers_total\{.*\} (\d+)$/gm)];
+  const counts = [...text.matchAll(/^gateway_response_cache_hits_total\{.*\} (\d+)$/gm)];
   return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 };
 

@@ -112,7 +112,7 @@ describe('A gateway that finds in Redis what no gateway wrote', () => {
     }
     await withGateway(async reader => {
       expect(await answersOf(reader)).toEqual(right);
-      for (const what of ['record', 'answer']) {
+      for (const what of ['record', 'response']) {
         expect(await counted(reader.url, 'gateway_redis_malformed_total', { what })).toBe(queries.length);
       }
     });
@@ -232,6 +232,6 @@ describe('What a gateway signed and another one cannot read', () => {
     const line = `${JSON.stringify(made())}\n{}`;
     await redis.set(name, shared.signer.sign(name, line) + line);
     expect(await store().get(key)).toBeUndefined();
-    expect(seen).toEqual(['answer']);
+    expect(seen).toEqual(['response']);
   });
 });

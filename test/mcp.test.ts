@@ -242,10 +242,10 @@ describe('an answer', () => {
         data: null,
         errors: [
           {
-            message: expect.stringContaining('bytes of the answer'),
+            message: expect.stringContaining('bytes of the response'),
             extensions: {
               code: 'QUERY_TOO_COMPLEX',
-              measure: 'bytes of the answer',
+              measure: 'bytes of the response',
               value: expect.any(Number),
               limit: 61_440,
             },

@@ -118,7 +118,7 @@ test('a response above the size limit is refused by each transport before it is 
   expect(overHttp.status).toBe(400);
   expect(overHttp.errors?.[0].extensions).toMatchObject({
     code: 'QUERY_TOO_COMPLEX',
-    measure: 'bytes of the answer',
+    measure: 'bytes of the response',
     limit: 4 * mebibyte,
   });
   expect((await overWebsocket(gateway.url, { query }).ended)[0].extensions.code).toBe('QUERY_TOO_COMPLEX');
@@ -206,7 +206,7 @@ test('an answer that many wait for and do not take is in memory once, and counte
   await until(() => release.length === 1);
   await gateway.query(viewer);
   release.pop()?.();
-  await until(async () => (await counted(gateway.url, 'gateway_kept_answers_total', { tier: 'flight' })) === 9);
+  await until(async () => (await counted(gateway.url, 'gateway_response_cache_hits_total', { tier: 'flight' })) === 9);
   const bytes = await held();
   expect(bytes).toBeGreaterThan(10 * mebibyte);
   expect(bytes).toBeLessThan(11 * mebibyte);

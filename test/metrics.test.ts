@@ -29,7 +29,7 @@ test('what can happen is counted as 0 before it happens, so that a rate sees its
   expect({
     shed: zero('gateway_shed_total'),
     exports: zero('gateway_exports_total'),
-    cached: zero('gateway_kept_answers_total'),
+    cached: zero('gateway_response_cache_hits_total'),
     malformed: zero('gateway_redis_malformed_total'),
     leases: zero('gateway_live_lease_changes_total'),
     listeners: zero('gateway_live_listeners'),
@@ -37,7 +37,7 @@ test('what can happen is counted as 0 before it happens, so that a rate sees its
     shed: ['concurrency', 'waiting', 'requests_in_flight', 'memory', 'connection'],
     exports: ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'],
     cached: ['memory', 'redis', 'flight'],
-    malformed: ['record', 'answer', 'message', 'state', 'generation', 'exports'],
+    malformed: ['record', 'response', 'message', 'state', 'generation', 'exports'],
     leases: ['taken', 'lost', 'released'],
     listeners: ['websocket', 'sse', 'multipart'],
   });
@@ -101,7 +101,7 @@ test('calls to the service are counted by family and status', async () => {
 });
 
 test('requests that the response cache answers are counted by tier', async () => {
-  const kept = (tier: string) => counted(gateway.url, 'gateway_kept_answers_total', { tier });
+  const kept = (tier: string) => counted(gateway.url, 'gateway_response_cache_hits_total', { tier });
   gateway.sandbox?.tell({ path: /events$/, delayMs: 300 });
   const query = '{ events(first: 4) { totalCount } }';
   await Promise.all([1, 2, 3].map(() => gateway.query(query)));

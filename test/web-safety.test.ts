@@ -92,7 +92,7 @@ describe('another origin', () => {
     const [before, after] = await Promise.all([start({ CORS_ORIGINS: ours }), start({})]);
     try {
       expect((await post({ origin: ours }, document, before)).headers.get('access-control-allow-origin')).toBe(ours);
-      if (ofTheRun.RESPONSE_CACHE !== 'false') await until(async () => (await redis.keys('mig:answer:*')).length > 0);
+      if (ofTheRun.RESPONSE_CACHE !== 'false') await until(async () => (await redis.keys('mig:response:*')).length > 0);
       expect((await post({ origin: ours }, document, after)).headers.get('access-control-allow-origin')).toBeNull();
     } finally {
       await Promise.all([before.close(), after.close()]);

@@ -120,7 +120,7 @@ export class Claim {
   /** Counts a response of this length, in bytes, in place of everything counted before. @throws as `reserveForResponse` does. */
   reserveResponse(bytes: number): void {
     const { perResponse } = this.#budget.bounds;
-    if (bytes > perResponse) throw new QueryTooComplex('bytes of the answer', bytes, perResponse);
+    if (bytes > perResponse) throw new QueryTooComplex('bytes of the response', bytes, perResponse);
     this.reserveRequest(bytes);
   }
 

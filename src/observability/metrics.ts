@@ -69,11 +69,17 @@ export function createMetrics(): Metrics {
     'family',
     'source',
   );
-  const cachedResponses = counter(
-    'gateway_kept_answers_total',
-    'Requests that were answered from the response cache, by tier: memory, redis, or flight (the response to an equal request that was already running)',
-    'tier',
+  // The second name is that of earlier releases. It goes with the next one.
+  const cachedResponses = ['gateway_response_cache_hits_total', 'gateway_kept_answers_total'].map(name =>
+    counter(
+      name,
+      'Requests that were answered from the response cache, by tier: memory, redis, or flight (the response to an equal request that was already running)',
+      'tier',
+    ),
   );
+  const countCachedResponse = (tier: 'memory' | 'redis' | 'flight', by?: number) => {
+    for (const cached of cachedResponses) cached.inc({ tier }, by);
+  };
   const drift = counter(
     'gateway_upstream_drift_total',
     'Fields, records and whole responses (by family) that differ from the specification of the service',
@@ -111,7 +117,7 @@ export function createMetrics(): Metrics {
     'outcome',
   );
   // A rate does not see the step from no count to the first one.
-  for (const tier of ['memory', 'redis', 'flight'] as const) cachedResponses.inc({ tier }, 0);
+  for (const tier of ['memory', 'redis', 'flight'] as const) countCachedResponse(tier, 0);
   for (const what of malformedKinds) malformed.inc({ what }, 0);
   for (const reason of shedReasons) shed.inc({ reason }, 0);
   for (const change of ['taken', 'lost', 'released']) pollerChanges.inc({ change }, 0);
@@ -145,7 +151,7 @@ export function createMetrics(): Metrics {
       upstreamCall: ({ family, outcome, status, milliseconds }) =>
         calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
       lookup: (family, source) => lookups.inc({ family, source }),
-      responseCacheHit: tier => cachedResponses.inc({ tier }),
+      responseCacheHit: tier => countCachedResponse(tier),
       drift: field => drift.inc({ field }),
       redisFault: command => redisFaults.inc({ command }),
       rateLimitUnenforced: () => rateLimitUnenforced.inc(),

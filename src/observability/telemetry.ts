@@ -9,7 +9,7 @@ export const exportOutcomes = ['DELIVERED', 'REJECTED', 'FAILED', 'UNKNOWN'] as 
 type ExportOutcome = (typeof exportOutcomes)[number];
 
 /** What can be malformed in Redis: a record, a whole response, a message on a channel, the state of a subscription, the generation of a tag; in `DATA_DIR` too: a team's exports. */
-export const malformedKinds = ['record', 'answer', 'message', 'state', 'generation', 'exports'] as const;
+export const malformedKinds = ['record', 'response', 'message', 'state', 'generation', 'exports'] as const;
 export type Malformed = (typeof malformedKinds)[number];
 
 /** Why an overloaded gateway refuses: too many operations at once, too many requests in line, too many in flight, no memory, or too many on one connection. */

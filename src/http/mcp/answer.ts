@@ -117,7 +117,7 @@ function cut({ lists, pageInfo }: Connection, bytes: number, start: number): str
   return `These are the first ${kept} of ${length} items, because an answer has at most ${maxBytes} bytes. To go on, call the tool again with the arguments in "next" added.`;
 }
 
-const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the answer', bytes, maxBytes);
+const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the response', bytes, maxBytes);
 
 /** One error of each kind: a single cause often fails many fields. */
 const distinct = (errors: readonly GraphQLFormattedError[]) => [

@@ -54,7 +54,7 @@ export function createResponseCacheStore({
   };
 
   function redisKey({ namespace }: SharedStore, key: ScopedKey): string {
-    return `mig:answer:${namespace}:${hashedKey(key)}`;
+    return `mig:response:${namespace}:${hashedKey(key)}`;
   }
 
   async function readRedis(key: ScopedKey, store: SharedStore): Promise<CachedResponse | undefined> {
@@ -64,7 +64,7 @@ export function createResponseCacheStore({
     try {
       return unpack(store.signer.open(name, found) ?? nothing);
     } catch {
-      telemetry.malformed('answer');
+      telemetry.malformed('response');
       return undefined;
     }
   }

@@ -28,11 +28,8 @@ export function parseLenient<T>(parse: () => T, schemaDrift: SchemaDrift): T {
   }
 }
 
-/**
- * A schema as compiled code, which parses a good value at a fraction of the cost. A bad value is parsed a second time, by the schema itself, for its
- * issues; its drift is counted once.
- */
-function compiled<T extends z.ZodType>(schema: T): (value: unknown) => z.ZodSafeParseResult<z.output<T>> {
+/** A schema as compiled code, which parses a good value at a fraction of the cost. It is undefined for a bad value, which counts no drift. */
+function compiled<T extends z.ZodType>(schema: T): (value: unknown) => z.ZodSafeParseSuccess<z.output<T>> | undefined {
   const fast = z.compile(schema);
   return value => {
     const [fields, skipped] = [current?.fields.length, current?.skipped.length];
@@ -40,7 +37,7 @@ function compiled<T extends z.ZodType>(schema: T): (value: unknown) => z.ZodSafe
     if (result.success) return result;
     current?.fields.splice(fields ?? 0);
     current?.skipped.splice(skipped ?? 0);
-    return schema.safeParse(value);
+    return undefined;
   };
 }
 
@@ -51,15 +48,11 @@ export const tolerant = <T extends z.ZodType>(name: string, schema: T) => fieldO
 export const readable = <T extends z.ZodType>(name: string, schema: T) => fieldOr(unreadable, name, schema);
 
 function fieldOr<T extends z.ZodType, U>(instead: U, name: string, schema: T) {
-  const otherwise = z
-    .unknown()
-    .default(null)
-    .transform((value): U | null => {
-      if (value === null) return null;
-      current?.fields.push(name);
-      return instead;
-    });
-  return z.union([schema.nullable(), otherwise]);
+  const otherwise = z.unknown().transform((): U => {
+    current?.fields.push(name);
+    return instead;
+  });
+  return z.union([schema.nullable().default(null), otherwise]);
 }
 
 /** A number of a list. One that is too large for JavaScript is an error at its place. */
@@ -93,15 +86,23 @@ export const isUnreadable = (value: unknown): boolean => (value as Unreadable | 
 export const known = <T extends string | number>(value: T | Unreadable | null | undefined): T | null =>
   typeof value === 'object' ? null : (value ?? null);
 
-/** A list of records, with null in place of each that cannot be read. */
+/** A list of records, with null in place of each that cannot be read. The list is parsed record by record only where one of them is bad. */
 export function placedRecords<T extends z.ZodType>(name: string, schema: T) {
+  const parseList = compiled(z.array(schema));
   const parse = compiled(schema);
-  return z.array(z.unknown()).transform(items => items.map(item => recordOrNull(name, parse(item), item)));
+  return z
+    .array(z.unknown())
+    .transform(
+      items =>
+        parseList(items)?.data ?? items.map(item => recordOrNull(name, parse(item) ?? schema.safeParse(item), item)),
+    );
 }
 
 /** A list of records, without those that cannot be read. */
 export function requiredRecords<T extends z.ZodType>(name: string, schema: T) {
-  return placedRecords(name, schema).transform(items => items.filter(item => item !== null));
+  return placedRecords(name, schema).transform(items =>
+    items.includes(null) ? items.filter(item => item !== null) : (items as z.output<T>[]),
+  );
 }
 
 /** Per body. A list with more unreadable records is not what the service documents, and collecting the issues of each would take seconds. */

@@ -122,16 +122,15 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     async listen() {
       const { host, port, adminPort } = config;
       const address = await orCannotListen('HOST, PORT', host, port, app.listen({ host, port }));
-      if (adminPort === undefined || cluster.isWorker) return { address, adminPort: undefined };
-      const starting = startAdminListener({
+      admin = await startAdminListener({
         host,
-        port: adminPort,
+        // The first process has one for all workers.
+        port: cluster.isWorker ? undefined : adminPort,
         readiness,
         metrics: () => metrics.registry.metrics(),
         log,
       });
-      admin = await orCannotListen('ADMIN_PORT', host, adminPort, starting);
-      return { address, adminPort: admin.port };
+      return { address, adminPort: admin?.port };
     },
     shutdownNoticeMs: config.shutdownNoticeMs,
     reload() {

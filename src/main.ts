@@ -1,20 +1,15 @@
 import cluster from 'node:cluster';
-import { once } from 'node:events';
 import { constants } from 'node:os';
+import { text } from 'node:stream/consumers';
 import { isatty } from 'node:tty';
 import { inspect } from 'node:util';
-import type { FromWorker, RunningGateway, ToWorker } from './http/workers.js';
+import type { RunningGateway, ToWorker } from './http/workers.js';
 
 /** How long closing may take after the notice, before the process exits anyway. */
 const closeTimeoutMs = 10_000;
 
-/** How long the first request of a new connection may take to arrive. */
-const requestOnTheWayMs = 500;
-
 /** Undefined while the gateway starts. */
 let gateway: RunningGateway | undefined;
-/** In a worker, what the first process has read for it. */
-let files: Promise<[ToWorker]> | undefined;
 /** Whether a SIGHUP came while the gateway was starting. It may have read the old files by then. */
 let reloads = false;
 
@@ -22,14 +17,9 @@ let reloads = false;
 if (cluster.isWorker) {
   // A signal may go to all processes at once: the first one passes it on in its own time.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
-  // What is sent to a worker before it listens is lost: it asks.
-  files = once(process, 'message') as Promise<[ToWorker]>;
-  process.send?.('files' satisfies FromWorker);
   process.on('message', (message: ToWorker) => {
-    if (typeof message === 'object' && 'close' in message) void end('SIGTERM', message.close);
+    if (typeof message === 'number') void end('SIGTERM', message);
   });
-  // There are no new connections, but one may have come a moment ago, and its request is on the way.
-  process.once('disconnect', () => void end('SIGTERM', requestOnTheWayMs));
 } else {
   process.once('SIGINT', () => void end('SIGINT'));
   process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdownNoticeMs));
@@ -55,8 +45,8 @@ process.on('uncaughtException', error => {
 process.removeAllListeners('warning').on('warning', warning => report('warn', warning, 'Warning of Node'));
 
 const { start } = await import('./app.js');
-const [given] = (await files) ?? [];
-gateway = await start(process.env, typeof given === 'object' && 'files' in given ? given.files : undefined);
+// A worker gets what the first process has read.
+gateway = await start(process.env, cluster.isWorker ? JSON.parse(await text(process.stdin)) : undefined);
 if (reloads) gateway.reload();
 
 /** Closes the gateway after the notice and its running requests. While it still starts, the process exits at once, with the status that shells use for a signal. */

@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { readConfig } from '../src/config/config.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -151,15 +152,30 @@ test('a file that is invalid is one clear line', async () => {
   expect(stderr).toMatch(/^Invalid configuration: TEAMS_FILE: [^\n]+\n$/);
 });
 
-test('what stops a worker from starting is a line of the log, and one of the first process', async () => {
-  const { code, stderr } = await program.run({ ...environment(), PORT: '0', STATIC_DIR: '/nothing' });
-  expect(code).toBe(1);
-  const [line = '', ...others] = stderr.trim().split('\n');
-  expect(JSON.parse(line)).toMatchObject({
-    level: 50,
-    msg: expect.stringMatching(/^Invalid configuration: STATIC_DIR: /),
-  });
-  expect(others).toEqual(['Invalid configuration: WORKERS: a worker ended before it was ready (status 1)']);
+test('what stops a worker from starting is one line of the log', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const faults = {
+    'STATIC_DIR: ': { PORT: '0', STATIC_DIR: '/nothing' },
+    [`HOST, PORT: cannot listen at 127.0.0.1, port ${port}: `]: { PORT: String(port) },
+  };
+  for (const [words, env] of Object.entries(faults)) {
+    const { code, stderr } = await program.run({ ...environment(), ...env });
+    expect(code).toBe(1);
+    const [line = '', ...others] = stderr.trim().split('\n');
+    const msg = expect.stringMatching(new RegExp(`^Invalid configuration: ${words}`));
+    expect(JSON.parse(line)).toMatchObject({ level: 50, msg });
+    expect(others).toEqual([]);
+  }
+  other.close();
+});
+
+test('a worker that a signal ends before it is ready is one clear line', async () => {
+  const ending = "import cluster from 'node:cluster'; if (cluster.isWorker) process.kill(process.pid, 'SIGKILL');";
+  const { code, stderr } = await program.run({ ...environment(), PORT: '0', NODE_OPTIONS: preloaded(ending) });
+  const line = 'Invalid configuration: WORKERS: a worker ended before it was ready (SIGKILL)\n';
+  expect([code, stderr]).toEqual([1, line]);
 });
 
 test('the workers of one port count together, one that is killed is replaced, and SIGTERM ends all', async () => {
@@ -233,27 +249,56 @@ test('while one worker is silent, the gateway is not ready, and says which state
   await until(async () => (await gauged('gateway_ready')) === 1);
 });
 
-test('while a worker is missing, because no new one starts, the gateway is not ready', async () => {
+test('while a worker is replaced, the gateway stays ready, but not while no new one starts', async () => {
   const stopper = join(folder, 'no-new-worker');
+  const held = join(folder, 'held');
   const stopping = `
     import cluster from 'node:cluster';
     import { existsSync } from 'node:fs';
-    if (cluster.isWorker && existsSync(${JSON.stringify(stopper)})) throw new Error('raw text of a worker that breaks');`;
+    if (cluster.isWorker && existsSync(${JSON.stringify(stopper)})) throw new Error('raw text of a worker that breaks');
+    while (cluster.isWorker && existsSync(${JSON.stringify(held)})) await new Promise(resolve => setTimeout(resolve, 50));`;
   const gateway = await start({ ADMIN_PORT: '0', NODE_OPTIONS: preloaded(stopping) });
   const { admin, gauged } = await adminOf(gateway);
+  const readyz = async () => {
+    const response = await fetch(`${admin}/readyz`);
+    return [response.status, await response.text()];
+  };
   await until(async () => (await gauged('gateway_ready')) === 1);
+
+  await writeFile(held, '');
+  process.kill(workersOf(gateway)[0] ?? 0, 'SIGKILL');
+  await until(async () => (await gauged('gateway_workers{state="starting"}')) === 1);
+  // The thread of the listener hears of it a moment later. On a busy machine, the other worker may be silent for a while.
+  for (let times = 0; times < 10; times += 1) {
+    await pause(100);
+    expect((await readyz())[1]).not.toContain('incomplete');
+  }
+  await until(async () => (await readyz())[0] === 200);
+  expect(await gauged('gateway_workers{state="starting"}')).toBe(1);
+  await rm(held);
+  await until(async () => (await gauged('gateway_workers{state="serving"}')) === 2, 60_000);
+
   await writeFile(stopper, '');
   process.kill(workersOf(gateway)[0] ?? 0, 'SIGKILL');
-  await until(async () => (await gauged('gateway_worker_exits_total')) >= 2, 60_000);
+  await until(async () => (await gauged('gateway_worker_exits_total')) >= 3, 60_000);
   await until(async () => (await gauged('gateway_workers{state="missing"}')) === 1);
-  const response = await fetch(`${admin}/readyz`);
-  expect([response.status, await response.text()]).toEqual([503, '{"status":"incomplete"}']);
-  expect(await gauged('gateway_ready')).toBe(0);
+  await until(async () => (await gauged('gateway_ready')) === 0);
+  expect(await readyz()).toEqual([503, '{"status":"incomplete"}']);
   expect(await isAnswered(gateway.url)).toBe(true);
   await rm(stopper);
   await until(async () => (await gauged('gateway_ready')) === 1, 60_000);
   expect(gateway.stderr()).toContain('raw text of a worker that breaks');
   expect(notJson(gateway)).toEqual([]);
+});
+
+test('while no worker serves, the gateway is not ready', async () => {
+  const gateway = await start({ ADMIN_PORT: '0' });
+  const { gauged } = await adminOf(gateway);
+  await until(async () => (await gauged('gateway_ready')) === 1);
+  for (const pid of workersOf(gateway)) process.kill(pid, 'SIGKILL');
+  await until(async () => (await gauged('gateway_ready')) === 0);
+  await until(async () => (await gauged('gateway_ready')) === 1, 60_000);
+  expect(await gauged('gateway_worker_exits_total')).toBe(2);
 });
 
 test('a worker that is replaced has the secrets and files of the others, until SIGHUP', async () => {

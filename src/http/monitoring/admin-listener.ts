@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { FastifyBaseLogger } from 'fastify';
+import { orCannotListen } from '../../config/configuration-error.js';
 import { beatMs, type Readiness } from './readiness.js';
 
 /** What the thread gets from the gateway: its readiness, again and again, and the text of its metrics when it asks for it. */
@@ -14,7 +15,10 @@ export interface AdminAddress {
   readonly port: number;
 }
 
-interface AdminDeps extends AdminAddress {
+interface AdminDeps {
+  readonly host: string;
+  /** Undefined: there is no such listener. */
+  readonly port: number | undefined;
   readonly readiness: () => Readiness;
   /** The metrics in the format of Prometheus, without those of the readiness. */
   readonly metrics: () => Promise<string>;
@@ -29,10 +33,17 @@ export interface AdminListener {
 
 /**
  * Serves `/healthz`, `/readyz` and `/metrics` from a thread of its own, so that they are answered while the gateway's event loop is busy.
- * @throws Error if it cannot listen.
+ * @throws ConfigurationError if it cannot listen.
  */
-export async function startAdminListener({ host, port, readiness, metrics, log }: AdminDeps): Promise<AdminListener> {
-  const workerData: AdminAddress = { host, port };
+export async function startAdminListener({ host, port, ...deps }: AdminDeps): Promise<AdminListener | undefined> {
+  if (port === undefined) return undefined;
+  return orCannotListen('ADMIN_PORT', host, port, startThread({ host, port }, deps));
+}
+
+async function startThread(
+  workerData: AdminAddress,
+  { readiness, metrics, log }: Omit<AdminDeps, keyof AdminAddress>,
+): Promise<AdminListener> {
   const thread = new Worker(new URL('./admin-thread.js', import.meta.url), { workerData });
   const tell = (message: ToAdminThread) => thread.postMessage(message);
   const beat = () => tell(readiness());

@@ -1,4 +1,4 @@
-/** Whether a gateway should get new requests. `incomplete`: one of its workers is missing. `busy`: its event loop, or that of a worker, is not heard of. */
+/** Whether a gateway should get new requests. `incomplete`: a worker that ended could not be replaced. `busy`: its event loop, or that of a worker, is not heard of. */
 export interface Readiness {
   readonly status: 'ready' | 'starting' | 'incomplete' | 'busy' | 'overloaded' | 'closing';
   /** How long the event loop has not been heard of, or that of a worker. In milliseconds. */

@@ -6,11 +6,8 @@
 export const bootScript = `
 const { path, workers, options } = JSON.parse(document.getElementById('settings').textContent);
 
-function isSubscription(request, document) {
-  const operations = document?.definitions.filter(definition => definition.kind === 'OperationDefinition') ?? [];
-  const named = operations.find(operation => operation.name?.value === request.operationName);
-  return (named ?? operations[0])?.operation === 'subscription';
-}
+const isSubscription = ({ operationName }, document) =>
+  document?.definitions.some(({ operation, name }) => operation === 'subscription' && (!operationName || name?.value === operationName));
 
 async function ask(request, headers) {
   const startedAt = performance.now();
@@ -50,22 +47,13 @@ function wordsFor({ code, reason, message }) {
 // query and variables, and adds an untitled one if there is none: it stores them only once they have been edited, and the tabs at once.
 function openTab() {
   const query = new URLSearchParams(location.search).get('query');
-  const tabs = storedTabs();
+  const { tabs, activeTabIndex } = JSON.parse(localStorage.getItem('graphiql:tabState')) ?? {};
   if (tabs === undefined) {
     const [first] = options.defaultTabs;
     return query === null ? { initialVariables: first?.variables, initialHeaders: first?.headers } : {};
   }
-  const tab = query === null ? tabs.tabs[tabs.activeTabIndex] : tabs.tabs.find(each => each.query === query);
+  const tab = query === null ? tabs[activeTabIndex] : tabs.find(each => each.query === query);
   return { ...(query === null && { query: tab?.query ?? '' }), initialVariables: tab?.variables ?? '' };
-}
-
-function storedTabs() {
-  try {
-    const stored = JSON.parse(localStorage.getItem('graphiql:tabState'));
-    return Array.isArray(stored?.tabs) ? stored : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 self.MonacoEnvironment = { globalAPI: false, getWorkerUrl: (_, label) => workers[label] };

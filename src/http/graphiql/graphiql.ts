@@ -1,6 +1,12 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { opensPage } from '../web-safety.js';
-import { type Asset, type Assets, loadAssets } from './assets.js';
+import { bootScript } from './boot.js';
 
 /** A query that is ready in the page. Its tab bears the name of its operation. */
 export interface GraphiqlTab {
@@ -14,8 +20,15 @@ export interface GraphiqlTab {
 /** Where GraphiQL is served and what it opens with. `defaultHeaders` (JSON) are those of every tab without its own. */
 interface GraphiqlOptions {
   path: string;
-  tabs: GraphiqlTab[];
+  tabs: readonly GraphiqlTab[];
   defaultHeaders?: string;
+}
+
+/** A file of the page. */
+interface Asset {
+  type: string;
+  text: string;
+  gzipped: Buffer;
 }
 
 const title = 'Market Intelligence Gateway';
@@ -45,9 +58,9 @@ const ownStyle = '.graphiql-tab { transform: none !important }';
  * files below `<path>/assets/`. All of it comes from the gateway; the files are loaded when the page is first opened.
  */
 export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions): void {
-  let loading: Promise<Assets> | undefined;
-  const assets = () => {
-    loading ??= loadAssets();
+  let loading: ReturnType<typeof load> | undefined;
+  const loaded = () => {
+    loading ??= load(options);
     return loading;
   };
 
@@ -62,13 +75,14 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
         'cache-control': 'no-store',
         vary: 'accept',
       })
-      .send(renderPage(options, await assets()));
+      .send((await loaded()).page);
   });
 
   app.get<{ Params: { name: string } }>(`${options.path}/assets/:name`, async (request, reply) => {
-    const asset = find(await assets(), request.params.name);
+    const { name } = request.params;
+    const asset = (await loaded()).assets.get(name);
     if (!asset) return reply.callNotFound();
-    const etag = `W/"${asset.name}"`;
+    const etag = `W/"${name}"`;
     reply.headers({
       'content-type': asset.type,
       'x-content-type-options': 'nosniff',
@@ -90,15 +104,27 @@ export function redirectToGraphiql(app: FastifyInstance, path: string): void {
   });
 }
 
-function find({ style, scripts, workers }: Assets, name: string): Asset | undefined {
-  return [style, ...scripts, ...Object.values(workers)].find(asset => asset.name === name);
-}
+/** The page, and its files by name. They are 9 MB of text that a gateway without a GraphiQL reader never holds. */
+async function load({ path, tabs, defaultHeaders }: GraphiqlOptions) {
+  const graphiql = await import('@graphql-yoga/render-graphiql/graphiql');
+  const graphqlWs = dirname(createRequire(import.meta.url).resolve('graphql-ws/package.json'));
+  const assets = new Map<string, Asset>();
+  /** @returns the address of the file. Its name holds a hash of its text: what a name answers never changes. */
+  async function add(name: string, extension: 'css' | 'javascript', text: string): Promise<string> {
+    const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
+    const file = `${name}.${hash}.${extension === 'css' ? 'css' : 'js'}`;
+    assets.set(file, { type: `text/${extension}; charset=utf-8`, text, gzipped: await promisify(gzip)(text) });
+    return `${path}/assets/${file}`;
+  }
 
-function renderPage({ path, tabs, defaultHeaders }: GraphiqlOptions, { style, scripts, workers }: Assets): string {
-  const url = (asset: Asset) => `${path}/assets/${asset.name}`;
   const settings = {
     path,
-    workers: Object.fromEntries(Object.entries(workers).map(([label, asset]) => [label, url(asset)])),
+    /** By the label under which the editor asks for them. */
+    workers: {
+      editorWorkerService: await add('editor-worker', 'javascript', graphiql.editorWorkerService),
+      json: await add('json-worker', 'javascript', graphiql.jsonWorker),
+      graphql: await add('graphql-worker', 'javascript', graphiql.graphqlWorker),
+    },
     options: {
       title,
       logo: '',
@@ -108,21 +134,24 @@ function renderPage({ path, tabs, defaultHeaders }: GraphiqlOptions, { style, sc
       defaultEditorToolsVisibility: 'variables',
     },
   };
-  return `<!doctype html>
+  const page = `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <title>${title}</title>
     <link rel="icon" href="data:,">
-    <link rel="stylesheet" href="${url(style)}">
+    <link rel="stylesheet" href="${await add('graphiql', 'css', graphiql.css)}">
     <style>${ownStyle}</style>
   </head>
   <body>
     <noscript>GraphiQL needs JavaScript.</noscript>
     <div id="root"></div>
     <script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
-    ${scripts.map(script => `<script src="${url(script)}"></script>`).join('\n    ')}
+    <script src="${await add('graphql-ws', 'javascript', await readFile(join(graphqlWs, 'umd/graphql-ws.min.js'), 'utf8'))}"></script>
+    <script src="${await add('graphiql', 'javascript', graphiql.js)}"></script>
+    <script src="${await add('boot', 'javascript', bootScript)}"></script>
   </body>
 </html>
 `;
+  return { page, assets };
 }

@@ -15,6 +15,7 @@ interface Subject {
   readonly since: number;
   failures: number;
   isInLog: boolean;
+  /** Undefined while something of it fails. */
   recovery: NodeJS.Timeout | undefined;
 }
 
@@ -24,39 +25,36 @@ interface Subject {
  */
 export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemetry, 'warn' | 'works'> {
   const subjects = new Map<string, Subject>();
-  /** The lines of the log: how often each was not written, whether it may be written again, and when its cause failed last. */
-  const lines = new LRUCache<string, { times: number; isQuiet: boolean; failedAt: number }>({ max: maxCauses });
-
-  function write(name: string, subject: Subject, line: string, times: number): void {
-    const since = { times: 0, isQuiet: true, failedAt: performance.now() };
-    lines.set(line, since);
-    subject.isInLog = true;
-    log.warn({ times }, line);
-    const endMinute = () => {
-      since.isQuiet = false;
-      // After a recovery the subject is another object.
-      const stillFails = subjects.get(name) === subject && subject.recovery === undefined;
-      const isRecent = performance.now() - since.failedAt <= steadyMs;
-      if (since.times > 0 && stillFails && isRecent) write(name, subject, line, since.times);
-    };
-    setTimeout(endMinute, quietMs).unref();
-  }
+  /** How often each line was not written, when its cause failed last, and whether it was written within the last minute. */
+  const lines = new LRUCache<string, { times: number; failedAt: number; isQuiet: boolean }>({ max: maxCauses });
 
   return {
     warn(name, words, part = '') {
       const now = performance.now();
       const started = { failing: new Map(), since: now, failures: 0, isInLog: false, recovery: undefined };
-      const subject = subjects.get(name) ?? started;
+      const subject: Subject = subjects.get(name) ?? started;
       subjects.set(name, subject);
       subject.failures += 1;
       subject.failing.set(part, now);
       clearTimeout(subject.recovery);
       subject.recovery = undefined;
-      const line = `${name}: ${words}`;
-      const known = lines.get(line) ?? { times: 0, isQuiet: false, failedAt: now };
-      known.times += 1;
-      known.failedAt = now;
-      if (!known.isQuiet) write(name, subject, line, known.times);
+      const text = `${name}: ${words}`;
+      const line = lines.get(text) ?? { times: 0, failedAt: now, isQuiet: false };
+      lines.set(text, line);
+      line.times += 1;
+      line.failedAt = now;
+      if (!line.isQuiet) write();
+
+      function write(): void {
+        log.warn({ times: line.times }, text);
+        Object.assign(line, { times: 0, isQuiet: true });
+        subject.isInLog = true;
+        setTimeout(() => {
+          line.isQuiet = false;
+          const stillFails = subject.recovery === undefined && performance.now() - line.failedAt <= steadyMs;
+          if (line.times > 0 && stillFails) write();
+        }, quietMs).unref();
+      }
     },
 
     works(name, part = '', afterMs = steadyMs) {
@@ -68,12 +66,11 @@ export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemet
       const now = performance.now();
       for (const [other, failedAt] of failing) if (now - failedAt > quietMs) failing.delete(other);
       if (failing.size > 0) return;
-      const recover = () => {
+      subject.recovery = setTimeout(() => {
         subjects.delete(name);
         const seconds = Math.round((now - since) / 1_000);
         if (subject.isInLog) log.info({ times: subject.failures, seconds }, `${name}: back to normal`);
-      };
-      subject.recovery = setTimeout(recover, afterMs).unref();
+      }, afterMs).unref();
     },
   };
 }

@@ -16,13 +16,7 @@ import { operationFiles } from './http/mcp/operations.js';
 import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
 import { type Listening, type RunningGateway, startWorkers } from './http/workers.js';
 import { createLogger } from './observability/logger.js';
-import {
-  createMetrics,
-  gaugeBreakers,
-  gaugeEach,
-  type Metrics,
-  registerStaleSecretGauge,
-} from './observability/metrics.js';
+import { createMetrics, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
 import { createWarnings, redisWarning } from './observability/warnings.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
@@ -78,15 +72,6 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     seams,
     report: (error, message) => log.error({ err: error }, message),
   });
-  const { sessions, exports, upstream } = built.services;
-  gaugeBreakers(metrics, upstream.openBreakers);
-  const credentials = {
-    name: 'gateway_credentials',
-    help: 'Credentials that the service has accepted, with a call in the last five minutes, by the outcome of the latest: accepted, or refused (401 or 403)',
-    label: 'latest',
-  };
-  gaugeEach(metrics, credentials, () => built.acceptedScopes.recent());
-  registerStaleSecretGauge(metrics, { session: sessions.outdated, endpoint: exports.outdated });
   const demoKey = sandbox && demoKeyOf(sandbox);
   const connections = createConnections();
   let isClosing = false;

@@ -32,7 +32,7 @@ import { joinWorkers } from './http/workers.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
-import type { Metrics } from './observability/metrics.js';
+import { addGauge, type Metrics } from './observability/metrics.js';
 import type { Tracing } from './observability/operation-info.js';
 import { createOperationNames } from './observability/operation-names.js';
 import type { BuiltServices } from './services.js';
@@ -88,7 +88,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     targetDelayMs: config.loadShedding.eventLoopDelayMs,
     max: config.loadShedding.requestsInFlight,
   });
-  gaugeLoad(metrics, budget, loadShedding, concurrency);
+  addGauges(metrics, deps, budget, loadShedding, concurrency);
   const proxyHeaders = createProxyHeaders(config.trustProxy);
   const authentication = createAuthentication({
     sessions: services.sessions,
@@ -161,7 +161,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
     registerGraphiql(app, {
       path: '/graphql',
-      tabs: [...examples],
+      tabs: examples,
       defaultHeaders: graphiqlHeaders(demoKey, explains),
     });
   }
@@ -217,37 +217,54 @@ function responseVersion({ config, documents, services }: ServerDeps, sdl: strin
   return scope => version + purges.epochOf(scope);
 }
 
-function gaugeLoad(
+function addGauges(
   metrics: Metrics,
+  { services: { upstream, sessions, exports }, acceptedScopes }: ServerDeps,
   budget: MemoryBudget,
   loadShedding: LoadShedding,
   concurrency: ConcurrencyLimit,
 ): void {
-  metrics.gauge(
+  const add = (name: string, help: string, read: Parameters<typeof addGauge>[2], more = {}) =>
+    addGauge(metrics, { name, help, ...more }, read);
+  add(
     'gateway_memory_ratio',
     'Resident memory as a share of what the process takes with a full heap; of several workers, the largest',
     () => process.memoryUsage.rss() / memoryLimit,
-    'max',
+    { aggregator: 'max' },
   );
-  metrics.gauge(
+  add(
     'gateway_held_bytes',
     'Bytes of records that running operations have read, of responses that clients have not received yet, and of request bodies',
     () => budget.held,
   );
-  metrics.gauge(
-    'gateway_requests_in_flight',
-    'Requests that are being answered, without streams',
-    () => loadShedding.inFlight,
-  );
-  metrics.gauge(
+  add('gateway_requests_in_flight', 'Requests that are being answered, without streams', () => loadShedding.inFlight);
+  add(
     'gateway_operations_running',
     'Operations that are being executed; the response cache answers the others',
     () => concurrency.running,
   );
-  metrics.gauge(
+  add(
     'gateway_operations_limit',
     'Operations that may be executed at once; it follows the delay of the event loop',
     () => concurrency.limit,
+  );
+  add(
+    'gateway_breaker_open',
+    'For how many credentials a circuit breaker is open, by endpoint family that was called',
+    () => Object.fromEntries(upstream.openBreakers().map(({ family, credentials }) => [family, credentials])),
+    { label: 'family' },
+  );
+  add(
+    'gateway_credentials',
+    'Credentials that the service has accepted, with a call in the last five minutes, by the outcome of the latest: accepted, or refused (401 or 403)',
+    () => ({ ...acceptedScopes.recent() }),
+    { label: 'latest' },
+  );
+  add(
+    'gateway_sealed_under_old_secret',
+    'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints and the signatures of teams in the registry, that were made with a SESSION_SECRET other than the first',
+    async () => ({ session: sessions.outdated(), endpoint: await exports.outdated().catch(() => undefined) }),
+    { label: 'kind' },
   );
 }
 

@@ -6,9 +6,10 @@ import { version } from './version.js';
 export interface Metrics {
   readonly registry: Registry;
   readonly telemetry: Omit<Telemetry, 'warn' | 'works' | 'redisWorks'>;
-  /** Adds a gauge whose value is read at each scrape. @param aggregator makes one value of those of several workers */
-  gauge(name: string, help: string, read: () => number, aggregator?: 'sum' | 'max'): void;
 }
+
+/** The value of a gauge, or one for each value of its label; undefined where it is not known now. */
+type GaugeValues = number | Readonly<Record<string, number | undefined>>;
 
 /** Creates the metrics of one gateway, with the metrics of its Node process. */
 export function createMetrics(): Metrics {
@@ -125,17 +126,6 @@ export function createMetrics(): Metrics {
   for (const outcome of exportOutcomes) exports.inc({ outcome }, 0);
   return {
     registry,
-    gauge(name, help, read, aggregator = 'sum') {
-      new Gauge({
-        name,
-        help,
-        aggregator,
-        registers,
-        collect() {
-          this.set(read());
-        },
-      });
-    },
     telemetry: {
       request: (transport, operation, outcome, milliseconds) => {
         requests.inc({ transport, operation, outcome });
@@ -173,37 +163,38 @@ async function removeOperation(counter: Counter<'operation'>, operation: string)
   for (const { labels } of values) if (labels.operation === operation) counter.remove(labels);
 }
 
-/** Adds a gauge of the circuit breakers. @param openBreakers those of each endpoint family that was called; called at each scrape. */
-export function gaugeBreakers({ registry }: Metrics, openBreakers: () => Iterable<OpenBreakers>): void {
-  new Gauge({
-    name: 'gateway_breaker_open',
-    help: 'For how many credentials a circuit breaker is open, by endpoint family that was called',
-    labelNames: ['family'],
-    // The workers have breakers of their own.
-    aggregator: 'max',
-    registers: [registry],
-    collect() {
-      for (const { family, credentials } of openBreakers()) this.set({ family }, credentials);
-    },
-  });
-}
-
-/** Adds a gauge with one label, read at each scrape. Of several workers it shows the largest: a credential, for example, may use several of them. */
-export function gaugeEach(
+/**
+ * Adds a gauge that is read at each scrape.
+ * @param label undefined: it has a single value.
+ * @param aggregator makes one value of those of several workers. By default the largest of those with a label: a credential, for example, may use several workers.
+ */
+export function addGauge(
   { registry }: Pick<Metrics, 'registry'>,
-  { name, help, label }: { readonly name: string; readonly help: string; readonly label: string },
-  read: () => Readonly<Record<string, number>>,
+  { name, help, label, aggregator = label === undefined ? 'sum' : 'max' }: GaugeOptions,
+  read: () => GaugeValues | Promise<GaugeValues>,
 ): void {
   new Gauge<string>({
     name,
     help,
-    labelNames: [label],
-    aggregator: 'max',
+    labelNames: label === undefined ? [] : [label],
+    aggregator,
     registers: [registry],
-    collect() {
-      for (const [value, count] of Object.entries(read())) this.set({ [label]: value }, count);
+    async collect() {
+      const values = await read();
+      if (label === undefined) return this.set(values as number);
+      for (const [value, count] of Object.entries(values)) {
+        if (count === undefined) this.remove({ [label]: value });
+        else this.set({ [label]: value }, count);
+      }
     },
   });
+}
+
+interface GaugeOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly label?: string;
+  readonly aggregator?: 'sum' | 'max';
 }
 
 /** The metrics of the first process of several workers. @param states how many workers are in each state; called at each scrape. */
@@ -215,7 +206,7 @@ export function createWorkerMetrics(states: () => Readonly<Record<string, number
   const started = Math.round(Date.now() / 1_000 - process.uptime());
   new Gauge({ name: 'process_start_time_seconds', help, registers }).set(started);
   const workers = 'Workers, by state: serving, busy (not heard of for two seconds), starting, closing, or missing';
-  gaugeEach({ registry }, { name: 'gateway_workers', help: workers, label: 'state' }, states);
+  addGauge({ registry }, { name: 'gateway_workers', help: workers, label: 'state' }, states);
   const ended = 'Workers that ended without being told to close';
   return { registry, exits: new Counter({ name: 'gateway_worker_exits_total', help: ended, registers }) };
 }
@@ -225,31 +216,4 @@ export interface OpenBreakers {
   readonly family: string;
   /** For how many credentials it is open. */
   readonly credentials: number;
-}
-
-/**
- * Adds a gauge of what is sealed with a secret other than the first of `SESSION_SECRET`, by kind. A kind whose count fails is left out.
- * @param counts the functions that count each kind; called at each scrape.
- */
-export function registerStaleSecretGauge(
-  { registry }: Metrics,
-  counts: Record<string, () => number | Promise<number>>,
-): void {
-  new Gauge({
-    name: 'gateway_sealed_under_old_secret',
-    help: 'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints and the signatures of teams in the registry, that were made with a SESSION_SECRET other than the first',
-    labelNames: ['kind'],
-    // All workers count the same endpoints.
-    aggregator: 'max',
-    registers: [registry],
-    async collect() {
-      for (const [kind, count] of Object.entries(counts)) {
-        try {
-          this.set({ kind }, await count());
-        } catch {
-          this.remove({ kind });
-        }
-      }
-    },
-  });
 }

@@ -188,26 +188,19 @@ const valuesText = (type: GraphQLEnumType) =>
     .map(({ name, description }) => `\`${name}\`: ${description}`)
     .join(' ');
 
-const count = String.raw`(\d[\d,]*)`;
-const charactersRange = new RegExp(`${count} to ${count} characters`);
-const charactersLimit = new RegExp(`at most ${count} characters`);
-const numberRange = new RegExp(`${count} to ${count}(?! characters)\\b`);
-const numberStart = new RegExp(`\\b(?:from|[Aa]t least) ${count}\\b`);
+/** How the descriptions of the schema state bounds: `1 to 100`, `0 to 255 characters`, `at most 1,000 characters`, `from 1`, `At least 1`. */
+const stated =
+  /\b(?:(?<min>\d[\d,]*) to |at most )(?<max>\d[\d,]*)\b(?<text> characters)?|\b(?:from|at least) (?<start>\d[\d,]*)\b/gi;
 
 /** The bounds that a description states. Tests check that the gateway enforces them. */
 function boundsIn(type: string, description: string | null | undefined): JsonSchema {
-  const found = (pattern: RegExp) =>
-    pattern
-      .exec(description ?? '')
-      ?.slice(1)
-      .map(digits => Number(digits.replaceAll(',', '')));
-  if (type === 'Int' || type === 'Float') {
-    const [minimum, maximum] = found(numberRange) ?? found(numberStart) ?? [];
-    return { ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }) };
-  }
-  if (type !== 'String' && type !== 'ID') return {};
-  const [minLength, maxLength] = found(charactersRange) ?? [undefined, ...(found(charactersLimit) ?? [])];
-  return { ...(minLength !== undefined && { minLength }), ...(maxLength !== undefined && { maxLength }) };
+  const isNumber = type === 'Int' || type === 'Float';
+  if (!isNumber && type !== 'String' && type !== 'ID') return {};
+  const all = [...(description ?? '').matchAll(stated)].map(({ groups = {} }) => groups);
+  const { min, start = min, max } = all.find(({ text }) => isNumber === (text === undefined)) ?? {};
+  const [lowest, highest] = isNumber ? ['minimum', 'maximum'] : ['minLength', 'maxLength'];
+  const numberOf = (digits: string) => Number(digits.replaceAll(',', ''));
+  return { ...(start && { [lowest]: numberOf(start) }), ...(max && { [highest]: numberOf(max) }) };
 }
 
 /** A description in one line, without the calls of the gateway, which agents do not need. */

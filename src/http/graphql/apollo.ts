@@ -99,7 +99,7 @@ export function toApolloRequest({ method, url, headers, body }: FastifyRequest):
 /** The request with the text of its trusted document in place of the document's hash. @throws what `admission.documentText` throws. */
 function withDocument(request: HTTPGraphQLRequest, admission: Pick<Admission, 'documentText'>): HTTPGraphQLRequest {
   if (request.method === 'GET') {
-    return { ...request, search: searchWithDocument(wellFormedSearch(request.search), admission) };
+    return { ...request, search: searchWithDocument(request.search, admission) };
   }
   const { body } = request;
   const params: Record<string, unknown> =
@@ -110,18 +110,11 @@ function withDocument(request: HTTPGraphQLRequest, admission: Pick<Admission, 'd
   return { ...request, body: { ...rest, query: text } };
 }
 
-/** A query string whose variables are well-formed Unicode. */
-function wellFormedSearch(search: string): string {
-  const params = new URLSearchParams(search);
-  const variables = params.get('variables') ?? '';
-  const repaired = wellFormedJson(variables);
-  if (repaired === variables) return search;
-  params.set('variables', repaired);
-  return `?${params}`;
-}
-
+/** The same for a query string. Its variables become well-formed Unicode. */
 function searchWithDocument(search: string, admission: Pick<Admission, 'documentText'>): string {
   const params = new URLSearchParams(search);
+  const variables = params.get('variables');
+  if (variables !== null) params.set('variables', wellFormedJson(variables));
   const named = {
     query: params.get('query') ?? undefined,
     documentId: params.get('documentId') ?? undefined,
@@ -129,10 +122,11 @@ function searchWithDocument(search: string, admission: Pick<Admission, 'document
     variables: parsed(params.get('variables')),
   };
   const text = admission.documentText(named);
-  if (text === undefined || !hasDocumentHash(named)) return search;
-  params.set('query', text);
-  params.delete('extensions');
-  params.delete('documentId');
+  if (text !== undefined && hasDocumentHash(named)) {
+    params.set('query', text);
+    params.delete('extensions');
+    params.delete('documentId');
+  }
   return `?${params}`;
 }
 

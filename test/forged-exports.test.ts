@@ -44,6 +44,8 @@ interface Place {
   readonly env: Record<string, string>;
   read(): Promise<Record<string, Stored>>;
   write(teams: Record<string, Stored>): Promise<unknown>;
+  /** What `npm run sign-exports` prints where the state of one of two teams cannot be read. */
+  readonly unreadable: RegExp;
 }
 
 const places: Record<string, () => Promise<Place>> = {
@@ -55,6 +57,7 @@ const places: Record<string, () => Promise<Place>> = {
       env: { DATA_DIR: folder },
       read: async () => JSON.parse(await readFile(file, 'utf8')).teams,
       write: teams => writeFile(file, JSON.stringify({ version: 1, teams })),
+      unreadable: /^exports\.json cannot be read and was not changed.*\n$/,
     };
   },
   async Redis() {
@@ -69,6 +72,8 @@ const places: Record<string, () => Promise<Place>> = {
       async write(teams) {
         for (const [key, state] of Object.entries(teams)) await redis.hset(key, 'state', JSON.stringify(state));
       },
+      unreadable:
+        /^{"team":"mig:exports:[^"]+","endpoints":"cannot be read"}\n.* 1 of 2 teams\.\nThe others cannot be read.*\n$/,
     };
   },
 };
@@ -284,6 +289,15 @@ describe.each(Object.entries(places))('the registry of exports in %s', (_, open)
       for (const headers of [ours, theirs]) expect((await send(gateway, headers)).errors).toBeUndefined();
       expect(received).toHaveLength(2);
       expect(await run(old)).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 of 2 teams\.\n$/), stderr: '' });
+    });
+
+    test('say what cannot be read, and in Redis sign the other teams', async () => {
+      await twoTeams();
+      const teams = await place.read();
+      const [broken = ''] = Object.keys(teams);
+      await place.write({ ...teams, [broken]: { endpoints: 1 } });
+      const { code, stdout, stderr } = await run(old);
+      expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(place.unreadable)]);
     });
 
     test.each([

@@ -357,17 +357,17 @@ test.each([
 });
 
 test.each([
-  [401, 'The service does not accept the credential', 'If no request succeeds, check the address'],
-  [403, 'The credential has no permission for this', 'If no request succeeds, check the address'],
+  [401, 'The service does not accept the credential', 'If no request succeeds, check the address, and the contract with the service'],
+  [403, 'The credential has no permission for this', 'If no request succeeds, check the address, and the contract with the service'],
   [
     404,
     'The service has no such record, or hides it from this credential',
-    'If no request succeeds, check the address',
+    'If no request succeeds, check the address, and the contract with the service',
   ],
   [
     410,
     'The service has no such record, or hides it from this credential',
-    'If no request succeeds, check the address',
+    'If no request succeeds, check the address, and the contract with the service',
   ],
   [429, 'The service limits the rate of requests', 'Check the rate limit of the service'],
 ])('warns once of an address that answers %d without an error code of the service', async (status, message, advice) => {

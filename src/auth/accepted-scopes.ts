@@ -4,7 +4,7 @@ import type { Scope } from './credentials.js';
 
 const maxScopes = 10_000;
 /** How long a call says something about whether the service accepts a credential, in milliseconds. */
-const recentMs = 5 * 60_000;
+const recentMs = 2 * 60_000;
 
 /** The latest call of a scope that was answered. */
 interface LatestCall {
@@ -38,7 +38,7 @@ export class AcceptedScopes {
     latest.isRefused = isRefused;
   }
 
-  /** How many scopes had a call in the last five minutes, by whether their latest call was refused. */
+  /** How many scopes had a call in the last two minutes, by whether their latest call was refused. */
   recent(): Readonly<Record<'accepted' | 'refused', number>> {
     const earliest = performance.now() - recentMs;
     const calls = [...this.#scopes.values()].filter(({ at }) => at >= earliest);

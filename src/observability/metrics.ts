@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { exportOutcomes, malformedKinds, shedReasons, type Telemetry } from './telemetry.js';
 import { version } from './version.js';
@@ -16,6 +17,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  keepMaxDelay(registry);
   for (const metric of registry.getMetricsAsArray()) {
     // The delays of the event loop. An average of several workers would hide one that is blocked.
     if (metric.aggregator === 'average') metric.aggregator = 'max';
@@ -216,4 +218,33 @@ export interface OpenBreakers {
   readonly family: string;
   /** For how many credentials it is open. */
   readonly credentials: number;
+}
+
+/** In milliseconds. */
+const delayWindowMs = 60_000;
+
+/**
+ * Shows the longest delay of the event loop in the last one to two minutes, whoever reads the metrics how often. That of prom-client starts again with each
+ * read, so one reader would hide a delay from the others.
+ */
+function keepMaxDelay(registry: Registry): void {
+  const name = 'nodejs_eventloop_lag_max_seconds';
+  registry.removeSingleMetric(name);
+  const delays = monitorEventLoopDelay();
+  delays.enable();
+  let maxBefore = 0;
+  let startedAt = performance.now();
+  new Gauge({
+    name,
+    help: 'The longest delay of the event loop in the last one to two minutes',
+    aggregator: 'max',
+    registers: [registry],
+    collect() {
+      this.set(Math.max(maxBefore, delays.max) / 1e9);
+      if (performance.now() - startedAt < delayWindowMs) return;
+      maxBefore = delays.max;
+      delays.reset();
+      startedAt = performance.now();
+    },
+  });
 }

@@ -93,7 +93,10 @@ export function reportRefusal(
   if (refusal instanceof UpstreamFailure) {
     warnOfService(telemetry, request, `${refusal.message} (HTTP ${status}); ${requestsFail}`);
   } else if (isUnexplained) {
-    const advice = status === 429 ? 'Check the rate limit of the service' : 'If no request succeeds, check the address';
+    const advice =
+      status === 429
+        ? 'Check the rate limit of the service'
+        : 'If no request succeeds, check the address, and the contract with the service';
     const words = `${refusal.message} (HTTP ${status}, without a known errorCode); ${requestsFail}. ${advice}`;
     warnOfService(telemetry, request, words);
   } else {

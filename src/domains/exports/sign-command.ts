@@ -6,7 +6,7 @@ import { createSigner } from '../../data/cache/signer.js';
 import { connectRedis, firstContact } from '../../data/redis.js';
 import { failureInWords } from '../../observability/warnings.js';
 import { openFileStore } from './file-store.js';
-import { type Endpoint, teamState } from './model.js';
+import { type Endpoint, type TeamState, teamState } from './model.js';
 import { createRedisStore } from './redis-store.js';
 import { openSigned, signedText, type TextStore } from './team-store.js';
 
@@ -34,7 +34,7 @@ async function signExports(env: Record<string, string | undefined>, args: string
   /** Signs what is stored under a name. False if it is not the same text any more. @param shown the hash of a text without a valid signature. */
   async function signAgain(name: string, shown: string | undefined): Promise<boolean> {
     const text = await textOf(name);
-    const state = hashOf(text) === shown ? teamState.parse(JSON.parse(text)) : openSigned(signer, name, text);
+    const state = hashOf(text) === shown ? readState(text) : openSigned(signer, name, text);
     if (state === undefined) throw new Error(`What is stored under ${name} was changed meanwhile, and is not signed`);
     const endpoints: Endpoint[] = [];
     for (const endpoint of state.endpoints) {
@@ -51,11 +51,14 @@ async function signExports(env: Record<string, string | undefined>, args: string
 
   const names = (await texts.names()).toSorted();
   const unsigned = new Map<string, string>();
+  const unreadable: string[] = [];
   for (const name of names) {
     const text = await textOf(name);
     if (openSigned(signer, name, text) !== undefined) continue;
-    unsigned.set(name, hashOf(text));
-    print(described(name, text));
+    const state = readState(text);
+    if (state === undefined) unreadable.push(name);
+    else unsigned.set(name, hashOf(text));
+    print(described(name, state));
   }
   const digest = hashOf(JSON.stringify([...unsigned]));
   if (takeOver !== undefined && takeOver !== digest) {
@@ -63,24 +66,34 @@ async function signExports(env: Record<string, string | undefined>, args: string
       `--take-over: ${takeOver} is not the digest of what has no valid signature now. Nothing was signed`,
     );
   }
-  const signed = names.filter(name => takeOver !== undefined || !unsigned.has(name));
+  const signed = names.filter(name => !unreadable.includes(name) && (takeOver !== undefined || !unsigned.has(name)));
   for (const name of signed) while (!(await signAgain(name, unsigned.get(name))));
   print(
     `Signed with the first SESSION_SECRET: the endpoints and exports of ${signed.length} of ${names.length} teams.`,
   );
-  if (signed.length < names.length) {
+  if (unsigned.size > 0 && takeOver === undefined) {
     throw new Error(
       `The others have no valid signature, and are refused. If each endpoint above is right: npm run sign-exports -- --take-over ${digest}`,
     );
   }
+  if (unreadable.length > 0)
+    throw new Error('The others cannot be read, and are refused. Delete what is stored under their names');
 }
 
-/** The endpoints in a text, in ASCII: what someone else wrote must not control the terminal. */
-function described(name: string, text: string): string {
-  const { endpoints } = teamState.parse(JSON.parse(text));
-  const shown = endpoints.map(({ sealedHeaders: _, sealedSigningSecrets: __, ...endpoint }) => endpoint);
+/** Undefined if a text is not the state of a team. */
+function readState(text: string): TeamState | undefined {
+  try {
+    return teamState.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The endpoints of a state, in ASCII: what someone else wrote must not control the terminal. */
+function described(name: string, state: TeamState | undefined): string {
+  const endpoints = state?.endpoints.map(({ sealedHeaders: _, sealedSigningSecrets: __, ...endpoint }) => endpoint);
   const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return JSON.stringify({ team: name, endpoints: shown }).replace(/[^ -~]/g, escaped);
+  return JSON.stringify({ team: name, endpoints: endpoints ?? 'cannot be read' }).replace(/[^ -~]/g, escaped);
 }
 
 /** @throws Error that says why Redis or the folder cannot be used. */

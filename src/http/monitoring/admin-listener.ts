@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { FastifyBaseLogger } from 'fastify';
 import { orCannotListen } from '../../config/configuration-error.js';
-import { beatMs, type Readiness } from './readiness.js';
+import { beatMs, busyMs, type Readiness } from './readiness.js';
 
 /** What the thread gets from the gateway: its readiness, again and again, and the text of its metrics when it asks for it. */
 export type ToAdminThread = Readiness | string;
@@ -22,7 +22,7 @@ interface AdminDeps {
   readonly readiness: () => Readiness;
   /** The metrics in the format of Prometheus, without those of the readiness. */
   readonly metrics: () => Promise<string>;
-  readonly log: Pick<FastifyBaseLogger, 'error'>;
+  readonly log: Pick<FastifyBaseLogger, 'error' | 'warn'>;
 }
 
 /** The listener for probes and metrics (`ADMIN_PORT`). */
@@ -46,7 +46,13 @@ async function startThread(
 ): Promise<AdminListener> {
   const thread = new Worker(new URL('./admin-thread.js', import.meta.url), { workerData });
   const tell = (message: ToAdminThread) => thread.postMessage(message);
-  const beat = () => tell(readiness());
+  let heardAt = performance.now();
+  const beat = () => {
+    const silentMs = Math.round(performance.now() - heardAt);
+    heardAt = performance.now();
+    if (silentMs >= busyMs) log.warn({ silentMs }, 'The event loop was blocked: nothing was answered in this time');
+    tell(readiness());
+  };
   /** If it fails, the thread serves the metrics that it got last. */
   const tellMetrics = () => void metrics().then(tell, error => log.error({ err: error }, 'The metrics cannot be read'));
   const [started] = (await once(thread, 'message')) as [FromAdminThread];

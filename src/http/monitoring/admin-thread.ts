@@ -2,7 +2,6 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { AdminAddress, FromAdminThread, ToAdminThread } from './admin-listener.js';
 import { Heartbeat, withReadiness } from './readiness.js';
@@ -49,7 +48,7 @@ async function freshMetrics(): Promise<string> {
 
 async function askForMetrics(): Promise<void> {
   tell('metrics');
-  await Promise.race([once(hearing, 'metrics'), pause(metricsMs)]);
+  await once(hearing, 'metrics', { signal: AbortSignal.timeout(metricsMs) }).catch(() => {});
 }
 
 function sendStatus(response: ServerResponse, isGood: boolean, status: string): void {

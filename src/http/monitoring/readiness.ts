@@ -8,7 +8,7 @@ export interface Readiness {
 /** How often a gateway says that it runs. */
 export const beatMs = 250;
 /** A gateway that is silent for so long should get no new requests. */
-const busyMs = 2_000;
+export const busyMs = 2_000;
 /** A gateway that is silent for so long will not recover. A busy one must not be restarted. */
 const stuckMs = 30_000;
 

@@ -211,10 +211,7 @@ describe('What a gateway signed and another one cannot read', () => {
     generations: [],
   });
   test.each<[string, () => unknown]>([
-    ['a length of its own', () => ({ ...answerHead(), headers: ['Content-Length', '1'] })],
-    ['a line break in a header', () => ({ ...answerHead(), headers: ['x-a', 'b\r\nc: d'] })],
-    ['a header without a value', () => ({ ...answerHead(), headers: ['content-type'] })],
-    ['a cookie', () => ({ ...answerHead(), headers: ['set-cookie', 'a=b'] })],
+    ['a header that is no text', () => ({ ...answerHead(), headers: ['x-a', {}] })],
     ['no time', () => ({ ...answerHead(), keepUntil: undefined })],
     ['a tag that is no text', () => ({ ...answerHead(), generations: [[1, 2]] })],
     ['an entity tag with a quote in it', () => ({ ...answerHead(), etag: '"a"b"' })],

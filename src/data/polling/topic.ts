@@ -1,10 +1,16 @@
+/** Settles the promise of a listener that waits for the next value. */
+interface Waiting<T> {
+  readonly resolve: (result: IteratorResult<T>) => void;
+  readonly reject: (error: Error) => void;
+}
+
 /**
  * One listener's view of a topic. Each value replaces the one before it, so that a slow reader gets the newest value and never a queue.
- * Ends when its signal aborts or the topic ends.
+ * Ends when its signal aborts or the topic ends. It has one reader: `next` is called again only after its promise has settled.
  */
 export class TopicSubscription<T> implements AsyncIterableIterator<T> {
   readonly #topic: Topic<T>;
-  #waiting: PromiseWithResolvers<IteratorResult<T>> | undefined;
+  #waiting: Waiting<T> | undefined;
   #unread: { value: T } | undefined;
   #end: { error?: Error } | undefined;
 
@@ -58,8 +64,9 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
       this.#end = {};
       return error === undefined ? Promise.resolve(done) : Promise.reject(error);
     }
-    this.#waiting ??= withResolvers();
-    return this.#waiting.promise;
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
   }
 
   async return(): Promise<IteratorResult<T>> {
@@ -73,7 +80,7 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
     return this;
   }
 
-  #settle(settle: (waiting: PromiseWithResolvers<IteratorResult<T>>) => void): void {
+  #settle(settle: (waiting: Waiting<T>) => void): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     if (waiting !== undefined) settle(waiting);
@@ -153,20 +160,3 @@ export class Topic<T> {
 }
 
 const done = { value: undefined, done: true } as const;
-
-interface PromiseWithResolvers<T> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** `Promise.withResolvers`, which Node 20 does not have. */
-function withResolvers<T>(): PromiseWithResolvers<T> {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: Error) => void = () => {};
-  const promise = new Promise<T>((resolved, rejected) => {
-    resolve = resolved;
-    reject = rejected;
-  });
-  return { promise, resolve, reject };
-}

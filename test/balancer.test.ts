@@ -2,14 +2,14 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, get, type Server } from 'node:http';
 import http2 from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
 import { hashOfKey } from '../src/auth/teams.js';
 import { freeAddress } from './support/free-address.js';
@@ -366,7 +366,7 @@ describe('the balancer', () => {
     expect(`${answer}`).toBe('127.0.0.1: hello');
   });
 
-  test('retries a refused request at another gateway, and never one that may have begun', async () => {
+  test('repeats neither a refused request nor one that may have begun', async () => {
     const seen: string[] = [];
     const closing = await standIn(
       createServer((request, response) => {
@@ -383,20 +383,95 @@ describe('the balancer', () => {
       }),
     );
     const address = await balance(closing, well);
-    // As large as a request may be that can still be given to another.
-    const body = 'x'.repeat(100_000);
-    const post = (path: string) => fetch(`http://${address}${path}`, { method: 'POST', body });
-    const statuses = [];
-    for (let turn = 0; turn < 4; turn++) statuses.push((await post('/turned-down')).status);
-    expect(statuses).toEqual([200, 200, 200, 200]);
-    expect(seen).toContain('closing /turned-down');
+    const post = (path: string) => fetch(`http://${address}${path}`, { method: 'POST', body: 'x'.repeat(100_000) });
+    for (const path of ['/turned-down', '/breaks']) {
+      seen.length = 0;
+      for (let turn = 0; turn < 4; turn++) await post(path).catch(() => {});
+      expect(seen).toContain(`closing ${path}`);
+      expect(seen.filter(sight => sight.endsWith(path))).toHaveLength(4);
+    }
+  });
 
-    seen.length = 0;
-    for (let turn = 0; turn < 4; turn++) await post('/breaks').catch(() => {});
-    const [broken, answered] = ['closing /breaks', 'well /breaks'].map(
-      sight => seen.filter(one => one === sight).length,
-    );
-    expect(broken).toBeGreaterThan(0);
-    expect((broken ?? 0) + (answered ?? 0)).toBe(4);
+  describe('before gateways that answer nothing', () => {
+    const perGateway = 256;
+    let waiting: (() => void)[];
+    let paths: string[];
+    let isReady: boolean;
+    let port: number;
+    beforeEach(async () => {
+      [waiting, paths, isReady] = [[], [], true];
+      const hang = () =>
+        createServer(({ url = '', headers: { accept = '' } }, response) => {
+          if (url === '/readyz' || url === '/graphql/stream' || accept.includes('multipart'))
+            return response.writeHead(isReady ? 200 : 503).end();
+          paths.push(url);
+          waiting.push(() => response.end());
+        }).on('upgrade', (_, socket) => {
+          const headers = [
+            'Connection: upgrade',
+            'Upgrade: websocket',
+            'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=',
+          ];
+          socket.end(`HTTP/1.1 101 Switching Protocols\r\n${headers.join('\r\n')}\r\n\r\n`);
+        });
+      const [one, two] = await Promise.all([standIn(hang()), standIn(hang())]);
+      port = Number(new URL(`http://${await balance(one, two)}`).port);
+    });
+
+    /** The status of a response. @param from the address of the client. */
+    const statusOf = (path: string, headers: Record<string, string> = {}, from = '127.0.0.1') =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const sent = get({ host: '127.0.0.1', port, path, headers, localAddress: from, agent: false });
+        sent.on('response', response => resolve(response.resume().statusCode));
+        sent.on('upgrade', ({ statusCode }, socket) => {
+          socket.destroy();
+          resolve(statusCode);
+        });
+        sent.on('error', reject);
+      });
+
+    test('a gateway gets no more at once than it can have, and a client with few requests waits behind no other', async () => {
+      const heavy = Array.from({ length: 2 * perGateway + 20 }, () => statusOf('/heavy'));
+      await until(() => paths.length === 2 * perGateway);
+      expect(await statusOf('/readyz')).toBe(200);
+      expect(await statusOf('/graphql/stream')).toBe(200);
+      const upgrade = { connection: 'upgrade', upgrade: 'websocket' };
+      // The example of RFC 6455.
+      const handshake = { 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+      expect(await statusOf('/graphql', { ...upgrade, ...handshake })).toBe(101);
+      expect(await statusOf('/graphql', { accept: 'multipart/mixed;subscriptionSpec="1.0"' })).toBe(200);
+      expect(paths).toHaveLength(2 * perGateway);
+      const quiet = statusOf('/quiet', {}, '127.0.0.2');
+      await statusOf('/readyz', {}, '127.0.0.2');
+      while (!paths.includes('/quiet')) {
+        const before = paths.length;
+        waiting.shift()?.();
+        await until(() => paths.length > before);
+      }
+      // It came last.
+      expect(paths.length).toBeLessThan(2 * perGateway + 20);
+      const releasing = setInterval(() => {
+        for (const release of waiting.splice(0)) release();
+      }, 5);
+      const statuses = await Promise.all([...heavy, quiet]).finally(() => clearInterval(releasing));
+      expect(new Set(statuses)).toEqual(new Set([200]));
+    });
+
+    test('it says in JSON when to try again if no gateway is ready', async () => {
+      isReady = false;
+      const address = `http://127.0.0.1:${port}`;
+      // The gateways themselves do not say so.
+      await until(async () => (await fetch(`${address}/readyz`)).headers.has('retry-after'));
+      const response = await fetch(`${address}/graphql`);
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+      expect(await response.json()).toEqual({
+        errors: [
+          {
+            message: 'The gateway is overloaded; try again in a moment',
+            extensions: { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true },
+          },
+        ],
+      });
+    });
   });
 });

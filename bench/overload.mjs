@@ -223,14 +223,14 @@ function report(rows) {
   return `# Overload
 
 \`npm run overload\` wrote this page: version ${version}, Node ${process.version}, ${cpus()[0]?.model ?? 'unknown processor'}. The gateway has one core, the
-load and the service (${serviceMs} ms for each call) the other.
+load, the service (${serviceMs} ms for each call) and HAProxy, as \`docs/operations/haproxy.cfg\` sets it up, the other.
 
 | Workload | Capacity | Sent | Answered, of the capacity | p99 at a tenth of it | p99 at ${timesCapacity} times | in the first ${adaptingSeconds} s | Slowest probe | Quiet client |
 |---|---|---|---|---|---|---|---|---|
 ${lines.join('\n')}
 | Bound | | | at least ${percent(bounds.throughput)} | | (at most ${bounds.slowdown}) | | ${bounds.probeMs} ms | at least ${percent(bounds.quiet)} |
 
-${rows.map(({ name }) => `- ${workloads[name].title}.`).join('\n')}
+${measured.map(name => `- ${workloads[name].title}.`).join('\n')}
 - Capacity: the most responses in a second that 4, 16 or 64 connections got without a refusal, each of which sends the next request when it has the response:
   before and after the overload. What is answered is compared with the mean.
 - ${timesCapacity} times: requests arrive at a steady rate on ${maxConnections} connections for ${seconds} s. A response time begins when the request should have been sent.

@@ -14,8 +14,8 @@ afterEach(async () => {
   running = undefined;
 });
 
-/** Code that a process runs first: at SIGUSR2 its event loop is busy for three seconds. */
-const busyAtSignal = 'process.once("SIGUSR2",()=>{const end=performance.now()+3000;while(performance.now()<end);})';
+/** Code that a process runs first: at SIGUSR2 its event loop is busy for six seconds, of which the gateway is not ready for four. */
+const busyAtSignal = 'process.once("SIGUSR2",()=>{const end=performance.now()+6000;while(performance.now()<end);})';
 
 /** Starts a gateway with a listener for probes. @returns the address of that listener */
 async function startWithAdmin(env: Record<string, string> = {}): Promise<string> {

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.js';
 import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
 import type { FilesRead } from '../config/files.js';
 import { heapFlags } from '../lib/heap.js';
+import { sharedRun } from '../lib/shared-run.js';
 import { createLogger, workerLogDescriptor } from '../observability/logger.js';
 import { createWorkerMetrics } from '../observability/metrics.js';
 import { startAdminListener } from './monitoring/admin-listener.js';
@@ -75,8 +76,6 @@ export async function startWorkers(
   let lacksWorker = false;
   /** The counters of all workers that have ended, because a counter must not fall: Prometheus would count everything again. */
   let endedCounters: readonly MetricObject[] = [];
-  /** The metrics that are being collected. Scrapes at the same time share them. */
-  let collecting: Promise<string> | undefined;
 
   // The workers share the memory. Of two flags for the same, the last one counts. What a worker's logger has not written is read from its standard error.
   cluster.setupPrimary({
@@ -103,14 +102,7 @@ export async function startWorkers(
   }
 
   /** The metrics of all together. Those of a worker that is busy are as it gave them last. */
-  function metrics(): Promise<string> {
-    collecting ??= collect().finally(() => {
-      collecting = undefined;
-    });
-    return collecting;
-  }
-
-  async function collect(): Promise<string> {
+  const metrics = sharedRun(async () => {
     const asked = inState('serving').map(({ worker }) => {
       tell(worker, 'metrics');
       return once(worker, 'metrics', { signal: AbortSignal.timeout(metricsTimeouts.ofWorkerMs) }).catch(() => {});
@@ -118,7 +110,7 @@ export async function startWorkers(
     await Promise.all(asked);
     const merged = AggregatorRegistry.aggregate([endedCounters, ...[...members].map(each => each.metrics)]);
     return (await registry.metrics()) + (await merged.metrics());
-  }
+  });
 
   async function hear(member: Member, message: FromWorker): Promise<void> {
     const { worker, heartbeat } = member;
@@ -186,12 +178,13 @@ export async function startWorkers(
 
   async function replaceAll(): Promise<void> {
     const before = files;
+    let started = 0;
     try {
       files = readFiles();
-      for (let started = 0; started < config.workers; started += 1) await startWorker();
+      for (; started < config.workers && !isClosing; started += 1) await startWorker();
       log.warn('Every worker was replaced');
     } catch (error) {
-      files = before;
+      if (started === 0) files = before;
       log.error(`WORKERS: ${reasonOf(error)}; the workers from before stay`);
     }
   }
@@ -260,10 +253,10 @@ export function joinWorkers(registry: Registry, readiness: () => Readiness, read
   });
   beat();
   setInterval(beat, beatMs).unref();
-  return async (): Promise<string> => {
+  return sharedRun(async (): Promise<string> => {
     if (!process.connected) return readOwn();
     tellFirst('metrics');
     const answer = once(heard, 'metrics', { signal: AbortSignal.timeout(metricsTimeouts.ofAllMs) });
     return answer.then(([text]) => text, readOwn);
-  };
+  });
 }

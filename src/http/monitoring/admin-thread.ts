@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
+import { sharedRun } from '../../lib/shared-run.js';
 import type { AdminAddress, FromAdminThread, ToAdminThread } from './admin-listener.js';
 import { Heartbeat, withReadiness } from './readiness.js';
 
@@ -12,11 +13,13 @@ const metricsMs = 500;
 const { host, port } = workerData as AdminAddress;
 const heartbeat = new Heartbeat();
 let metrics = '';
-/** The request for metrics that runs now. Scrapes at the same time share it. */
-let asking: Promise<unknown> | undefined;
 const hearing = new EventEmitter();
 
 const tell = (message: FromAdminThread) => parentPort?.postMessage(message);
+const askForMetrics = sharedRun(() => {
+  tell('metrics');
+  return once(hearing, 'metrics', { signal: AbortSignal.timeout(metricsMs) }).catch(() => {});
+});
 
 parentPort?.on('message', (message: ToAdminThread) => {
   if (typeof message !== 'string') return heartbeat.hear(message);
@@ -40,15 +43,8 @@ server.listen(port, host, () => tell({ port: (server.address() as AddressInfo).p
 
 /** The metrics as the gateway gives them now; if it is too busy, as it gave them last. The readiness is that of this moment. */
 async function freshMetrics(): Promise<string> {
-  asking ??= askForMetrics();
-  await asking;
-  asking = undefined;
+  await askForMetrics();
   return withReadiness(metrics, heartbeat.readiness);
-}
-
-async function askForMetrics(): Promise<void> {
-  tell('metrics');
-  await once(hearing, 'metrics', { signal: AbortSignal.timeout(metricsMs) }).catch(() => {});
 }
 
 function sendStatus(response: ServerResponse, isGood: boolean, status: string): void {

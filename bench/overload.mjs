@@ -6,7 +6,7 @@ import { embeddings, flagship } from './lib/answer.mjs';
 import { runOnBenchNode } from './lib/bench-node.mjs';
 import { Connection } from './lib/load.mjs';
 import { mixedOf, mixedTitle, request } from './lib/mixed.mjs';
-import { settle, start } from './lib/processes.mjs';
+import { freePort, settle, start } from './lib/processes.mjs';
 import { startFlags, variants } from './lib/variants.mjs';
 
 runOnBenchNode();
@@ -15,7 +15,11 @@ const [seconds, timesCapacity, maxConnections, serviceMs] = [30, 10, 1_000, 20];
 const adaptingSeconds = 2;
 /** A quiet client sends so many requests in a second. */
 const quietRate = 10;
-const bounds = { throughput: 0.9, slowdown: 5, probeMs: 1_000, quiet: 0.95 };
+/** The ways to the gateway, and what must hold there. Without a balancer, a response may take its time. */
+const ways = {
+  HAProxy: { throughput: 0.9, slowdown: 5, probeMs: 1_000, quiet: 0.95 },
+  'no balancer': { throughput: 0.8, slowdown: Number.POSITIVE_INFINITY, probeMs: 1_000, quiet: 0.9 },
+};
 
 const get = path => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
 
@@ -42,33 +46,51 @@ settle();
 const stub = await start({ args: ['lib/stub.mjs'], cwd: import.meta.dirname, core: 'load' });
 await stub.tell({ delayMs: serviceMs });
 const measured = names.length > 0 ? names : Object.keys(workloads);
-const servers = await Promise.all(
-  measured.map(name =>
-    variants.ours.launch({
+const started = [stub];
+/** @type {{ name: string, way: keyof typeof ways, origin: string }[]} */
+const targets = [];
+for (const name of measured) {
+  for (const way of Object.keys(ways)) {
+    const gateway = await variants.ours.launch({
       upstream: `${stub.origin}/${workloads[name].world}`,
       flags: startFlags,
-      env: { MAX_EVENT_LOOP_DELAY_MS: '' },
-    }),
-  ),
-);
+      env: { MAX_EVENT_LOOP_DELAY_MS: '', TRUST_PROXY: way === 'HAProxy' ? '127.0.0.1' : '' },
+    });
+    const front = way === 'HAProxy' ? await startBalancer(gateway.origin) : gateway;
+    started.push(...new Set([front, gateway]));
+    targets.push({ name, way, origin: front.origin });
+  }
+}
 // Only now: the servers would have the same priority. The service must not become slow because it shares the core with the load.
 setPriority(10);
 const rows = [];
 try {
-  for (const [index, name] of measured.entries()) rows.push(await measure(name, servers[index].origin));
+  for (const target of targets) rows.push(await measure(target));
 } finally {
-  await Promise.all([stub, ...servers].map(server => server.stop()));
+  await Promise.all(started.map(server => server.stop()));
 }
 const page = report(rows);
 process.stdout.write(page);
 if (names.length === 0) writeFileSync(new URL('../docs/overload.md', import.meta.url), page);
 if (rows.some(({ misses }) => misses.length > 0)) process.exitCode = 1;
 
-async function measure(name, origin) {
+/** The shipped balancer before one gateway: the other is down. */
+async function startBalancer(gateway) {
+  const [balancer, down] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
+  return start({
+    command: 'haproxy',
+    args: ['-db', '-f', new URL('../docs/operations/haproxy.cfg', import.meta.url).pathname],
+    env: { BALANCER: balancer, GATEWAY_ONE: new URL(gateway).host, GATEWAY_TWO: down },
+    core: 'load',
+    origin: `http://${balancer}`,
+  });
+}
+
+async function measure({ name, way, origin }) {
   const { requestOf, floodOf, quiet } = workloads[name];
   let number = 0;
   const next = () => requestOf(number++);
-  process.stderr.write(`${name}: warming up\n`);
+  process.stderr.write(`${name}, ${way}: warming up\n`);
   await closedLoop(origin, 8, 10, next);
   const before = await capacityOf(origin, next);
   const unloaded = await openLoop(origin, before / 10, seconds, next, 64);
@@ -92,11 +114,11 @@ async function measure(name, origin) {
     probeMs: Math.max(...probes),
     quiet: beside.good / (beside.good + beside.refused + beside.failed),
   };
-  const misses = Object.entries(bounds).filter(([figure, bound]) =>
+  const misses = Object.entries(ways[way]).filter(([figure, bound]) =>
     figure === 'throughput' || figure === 'quiet' ? figures[figure] < bound : figures[figure] > bound,
   );
-  process.stderr.write(`${name}: ${JSON.stringify({ figures, unloaded, loaded, flood, beside })}\n`);
-  return { name, figures, unloaded, loaded, flood, beside, probes: probes.length, misses };
+  process.stderr.write(`${name}, ${way}: ${JSON.stringify({ figures, unloaded, loaded, flood, beside })}\n`);
+  return { name, way, figures, unloaded, loaded, flood, beside, probes: probes.length, misses };
 }
 
 /** The most responses in a second. */
@@ -203,10 +225,13 @@ function probe(origin) {
 function report(rows) {
   const version = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
   const percent = share => `${(share * 100).toFixed(0)} %`;
-  const lines = rows.map(({ name, figures, unloaded, loaded, probes }) =>
+  const boundOf = ([way, { throughput, slowdown, probeMs, quiet }]) =>
+    `| Bound | ${way} | | | at least ${percent(throughput)} | | ${slowdown === Number.POSITIVE_INFINITY ? '' : `(at most ${slowdown})`} | | ${probeMs} ms | at least ${percent(quiet)} |`;
+  const lines = rows.map(({ name, way, figures, unloaded, loaded, probes }) =>
     [
       '',
       workloads[name].title.split(':')[0],
+      way,
       `${figures.before.toFixed(0)}/s, ${figures.after.toFixed(0)}/s`,
       `${(loaded.sent / seconds).toFixed(0)}/s`,
       percent(figures.throughput),
@@ -225,10 +250,10 @@ function report(rows) {
 \`npm run overload\` wrote this page: version ${version}, Node ${process.version}, ${cpus()[0]?.model ?? 'unknown processor'}. The gateway has one core, the
 load, the service (${serviceMs} ms for each call) and HAProxy, as \`docs/operations/haproxy.cfg\` sets it up, the other.
 
-| Workload | Capacity | Sent | Answered, of the capacity | p99 at a tenth of it | p99 at ${timesCapacity} times | in the first ${adaptingSeconds} s | Slowest probe | Quiet client |
-|---|---|---|---|---|---|---|---|---|
+| Workload | Through | Capacity | Sent | Answered, of the capacity | p99 at a tenth of it | p99 at ${timesCapacity} times | in the first ${adaptingSeconds} s | Slowest probe | Quiet client |
+|---|---|---|---|---|---|---|---|---|---|
 ${lines.join('\n')}
-| Bound | | | at least ${percent(bounds.throughput)} | | (at most ${bounds.slowdown}) | | ${bounds.probeMs} ms | at least ${percent(bounds.quiet)} |
+${Object.entries(ways).map(boundOf).join('\n')}
 
 ${measured.map(name => `- ${workloads[name].title}.`).join('\n')}
 - Capacity: the most responses in a second that 4, 16 or 64 connections got without a refusal, each of which sends the next request when it has the response:

@@ -10,7 +10,7 @@ import { Secret } from './config/secret.js';
 import { shortHash } from './data/cache/keys.js';
 import { createAdmission } from './graphql/limits/admission.js';
 import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-documents.js';
-import { createRequestAdmission } from './http/admission.js';
+import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
 import type { Connections } from './http/connections.js';
 import { createHttpApp, maxBodyBytes } from './http/fastify.js';
@@ -18,7 +18,6 @@ import { examples } from './http/graphiql/examples.js';
 import { redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
-import { createLoadShedding, type LoadShedding } from './http/limits/load-shedding.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
@@ -82,13 +81,10 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const sdl = printSchemaWithDirectives(schema);
 
   const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
-  const loadShedding = createLoadShedding(config.loadShedding.requestsInFlight, undefined, budget);
   const concurrency = createConcurrencyLimit({
-    backlogs: services.upstream.backlogs,
     targetDelayMs: config.loadShedding.eventLoopDelayMs,
     max: config.loadShedding.requestsInFlight,
   });
-  addGauges(metrics, deps, budget, loadShedding, concurrency);
   const proxyHeaders = createProxyHeaders(config.trustProxy);
   const authentication = createAuthentication({
     sessions: services.sessions,
@@ -116,13 +112,14 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   const requestAdmission = createRequestAdmission({
     authentication,
     connections,
-    loadShedding,
+    maxInFlight: config.loadShedding.requestsInFlight,
     concurrency,
     telemetry,
     budget,
     limits: createRateLimits(config.rateLimits, deps.shared?.redis, telemetry),
     acceptedScopes,
   });
+  addGauges(metrics, deps, budget, requestAdmission, concurrency);
   const { shared, generations } = deps;
   const store = config.responseCache
     ? createResponseCacheStore({ bytes: cacheBytes, shared, generations, telemetry })
@@ -151,8 +148,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   });
   app.addHook('preClose', async () => requestAdmission.close());
   const readiness = (): Readiness => {
-    const isOverloaded = loadShedding.reason() !== undefined;
-    return { status: isClosing() ? 'closing' : isOverloaded ? 'overloaded' : 'ready', silentMs: 0 };
+    return { status: isClosing() ? 'closing' : requestAdmission.isOverloaded ? 'overloaded' : 'ready', silentMs: 0 };
   };
   const readOwn = async () => withReadiness(await metrics.registry.metrics(), readiness());
   const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry, readiness, readOwn) : readOwn;
@@ -191,10 +187,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   }
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (introspection) redirectToGraphiql(app, '/graphql');
-  app.addHook('onClose', async () => {
-    loadShedding.close();
-    concurrency.close();
-  });
+  app.addHook('onClose', async () => concurrency.close());
   return { app, readiness };
 }
 
@@ -221,7 +214,7 @@ function addGauges(
   metrics: Metrics,
   { services: { upstream, sessions, exports }, acceptedScopes }: ServerDeps,
   budget: MemoryBudget,
-  loadShedding: LoadShedding,
+  requestAdmission: RequestAdmission,
   concurrency: ConcurrencyLimit,
 ): void {
   const add = (name: string, help: string, read: Parameters<typeof addGauge>[2], more = {}) =>
@@ -237,7 +230,11 @@ function addGauges(
     'Bytes of records that running operations have read, of responses that clients have not received yet, and of request bodies',
     () => budget.held,
   );
-  add('gateway_requests_in_flight', 'Requests that are being answered, without streams', () => loadShedding.inFlight);
+  add(
+    'gateway_requests_in_flight',
+    'Requests that are being answered, without streams',
+    () => requestAdmission.inFlight,
+  );
   add(
     'gateway_operations_running',
     'Operations that are being executed; the response cache answers the others',

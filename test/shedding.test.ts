@@ -1,11 +1,8 @@
-import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../src/http/limits/concurrency-limit.js';
-import { createLoadShedding, type LoadShedding } from '../src/http/limits/load-shedding.js';
-import { createTurns } from '../src/http/limits/turns.js';
-import { monitoringPaths } from '../src/http/monitoring/routes.js';
-import type { Backlog } from '../src/lib/bulkhead.js';
+import { MemoryBudget } from '../src/lib/memory-budget.js';
+import { runYielding } from '../src/lib/run-yielding.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { counted } from './support/metrics.js';
@@ -103,17 +100,12 @@ describe('with as many requests in flight as there may be', () => {
 
 describe('the limit of operations at once', () => {
   let delay: number;
-  let backlog: Backlog;
   let limit: ConcurrencyLimit;
 
   beforeEach(() => {
     jest.useFakeTimers();
     delay = 0;
-    backlog = { perSlot: 0, milliseconds: 0 };
-    limit = createConcurrencyLimit(
-      { backlogs: () => [backlog], targetDelayMs: 20, max: 5_000 },
-      { delayMs: () => delay, close: () => {} },
-    );
+    limit = createConcurrencyLimit({ targetDelayMs: 20, max: 5_000 }, { delayMs: () => delay, close: () => {} });
   });
   afterEach(() => {
     limit.close();
@@ -150,18 +142,6 @@ describe('the limit of operations at once', () => {
     expect(afterSamples(1, 25)).toBe(205);
     expect(afterSamples(1, 1_000)).toBe(102);
     expect(afterSamples(20, 1_000)).toBe(8);
-  });
-
-  test('shrinks while many upstream calls wait long for connections in two samples in a row, and not for a burst', () => {
-    begin('a');
-    backlog = { perSlot: 2, milliseconds: 1_000 };
-    expect(afterSamples(2, 0)).toBeGreaterThan(256);
-    backlog = { perSlot: 30, milliseconds: 150 };
-    expect(afterSamples(2, 0)).toBeGreaterThan(256);
-    backlog = { perSlot: 8, milliseconds: 600 };
-    expect(afterSamples(1, 0)).toBeGreaterThan(256);
-    backlog = { perSlot: 4, milliseconds: 600 };
-    expect(afterSamples(1, 0)).toBe(128);
   });
 
   test('shrinks from what runs, and not from what might', () => {
@@ -220,7 +200,7 @@ describe('the limit of operations at once', () => {
 });
 
 test('the limit shrinks while each turn of the event loop takes longer than a sample', async () => {
-  const limit = createConcurrencyLimit({ backlogs: () => [], targetDelayMs: 20, max: 5_000 });
+  const limit = createConcurrencyLimit({ targetDelayMs: 20, max: 5_000 });
   try {
     for (let operation = 0; operation < 100; operation += 1) limit.begin('a');
     const startedAt = performance.now();
@@ -235,100 +215,42 @@ test('the limit shrinks while each turn of the event loop takes longer than a sa
   }
 });
 
-describe('new requests', () => {
-  const handled: string[] = [];
-  const refused: string[] = [];
-  const refuse = ({ headers }: IncomingMessage) => void refused.push(String(headers.number));
-  /** Handles requests, of which each takes so many milliseconds. */
-  const handleIn = (milliseconds: number) =>
-    createTurns({
-      isUrgent: ({ url = '' }) => monitoringPaths.has(url),
-      clientOf: ({ headers }) => String(headers.client),
-      refuse,
-    })(({ headers }) => {
-      for (const until = performance.now() + milliseconds; performance.now() < until; );
-      handled.push(String(headers.number));
-      if (headers.number === '7') throw new Error('It failed');
-    });
-  const request = (number: number | string, { url = '/graphql', client = 'one', destroyed = false } = {}) =>
-    ({ url, headers: { number: String(number), client }, socket: { destroyed } }) as never;
-
-  beforeEach(() => {
-    handled.length = 0;
-    refused.length = 0;
-  });
-
-  test('have a slice of each turn of the event loop; the others wait for the next turn, but for probes', async () => {
-    const handle = handleIn(1);
-    const sent = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(async number =>
-      handle(request(number, { destroyed: number === 5 }), {} as never),
-    );
-    expect(handled.length).toBeGreaterThan(0);
-    expect(handled.length).toBeLessThan(5);
-    const atFirst = handled.length;
-    handle(request(100, { url: '/readyz' }), {} as never);
-    expect(handled.at(-1)).toBe('100');
-    await new Promise(setImmediate);
-    expect(handled.length).toBeLessThan(9);
-    const outcomes = (await Promise.allSettled(sent)).map(({ status }) => status);
-    expect(outcomes.filter(status => status === 'rejected')).toHaveLength(1);
-    expect(outcomes[7]).toBe('rejected');
-    expect(handled.toSpliced(atFirst, 1)).toEqual(['0', '1', '2', '3', '4', '6', '7', '8']);
-    expect(refused).toEqual([]);
-  });
-
-  test('are all handled while few wait, however slow they are', async () => {
-    const handle = handleIn(3);
-    await Promise.all(Array.from({ length: 65 }, (_, number) => handle(request(100 + number), {} as never)));
-    expect([handled.length, refused.length]).toEqual([65, 0]);
-  });
-
-  test('that have waited long in an overload are refused, and those of a client with few requests are handled at once', async () => {
-    const handle = handleIn(1);
-    const flood = Array.from({ length: 400 }, (_, number) => handle(request(100 + number), {} as never));
-    while (refused.length === 0) await new Promise(setImmediate);
-    const before = handled.length;
-    await handle(request('quiet', { client: 'two' }), {} as never);
-    expect(handled.indexOf('quiet') - before).toBeLessThan(5);
-    await Promise.all(flood);
-    expect(handled.length + refused.length).toBe(401);
-    expect(refused.length).toBeGreaterThan(100);
-    expect(refused).not.toContain('quiet');
-  });
+test('the limit shrinks while work is put off to later turns without a pause, though each turn is short', async () => {
+  const limit = createConcurrencyLimit({ targetDelayMs: 20, max: 5_000 });
+  let isOver = false;
+  const work = async (client: string) => {
+    while (!isOver) {
+      await runYielding(client, () => {
+        for (const until = performance.now() + 5; performance.now() < until; );
+      });
+    }
+  };
+  const working = ['a', 'b', 'c', 'd', 'e', 'f'].map(work);
+  try {
+    for (let operation = 0; operation < 100; operation += 1) limit.begin('a');
+    await until(() => limit.limit <= 20);
+  } finally {
+    isOver = true;
+    limit.close();
+    await Promise.all(working);
+  }
 });
 
-describe('a process', () => {
-  let heap: number;
-  let loadShedding: LoadShedding;
-
-  beforeEach(() => {
-    jest.useFakeTimers();
-    loadShedding = createLoadShedding(10, () => heap);
-  });
-  afterEach(() => {
-    loadShedding.close();
+test('a process is overloaded while its heap stays full', () => {
+  jest.useFakeTimers();
+  try {
+    let heap = 0;
+    const budget = new MemoryBudget(undefined, undefined, () => heap);
+    const afterSample = (share: number) => {
+      heap = share;
+      jest.advanceTimersByTime(500);
+      return budget.isNearlyFull;
+    };
+    expect([afterSample(0.93), afterSample(0.93), afterSample(0.5)]).toEqual([false, true, false]);
+    expect([afterSample(0.93), afterSample(0.5), afterSample(0.93)]).toEqual([false, false, false]);
+  } finally {
     jest.useRealTimers();
-  });
-
-  const afterSample = (share: number) => {
-    heap = share;
-    jest.advanceTimersByTime(500);
-    return loadShedding.reason();
-  };
-
-  test('counts a request once, however often it leaves', () => {
-    const leave = loadShedding.enter();
-    expect(loadShedding.inFlight).toBe(1);
-    leave();
-    leave();
-    expect(loadShedding.inFlight).toBe(0);
-  });
-
-  test('is overloaded while its heap stays full', () => {
-    expect(afterSample(0.93)).toBeUndefined();
-    expect(afterSample(0.93)).toBe('memory');
-    expect(afterSample(0.5)).toBeUndefined();
-  });
+  }
 });
 
 test('a client that has all operations that may run gets 503, another client is answered, and the rest comes later', async () => {

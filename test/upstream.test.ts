@@ -350,19 +350,13 @@ describe('the bulkhead', () => {
     );
   });
 
-  test('gives a client up to half of the slots in a row, and knows how long the oldest call has waited', async () => {
+  test('gives a client up to half of the slots in a row', async () => {
     const bulkhead = new Bulkhead(4, 100);
     const started: string[] = [];
     const enter = (client: string, number: number) =>
       bulkhead.enter({ client, start: () => void started.push(`${client}${number}`) });
     for (const client of ['a', 'b', 'c']) for (const number of [1, 2, 3, 4, 5]) enter(client, number);
-    expect(bulkhead.backlog.perSlot).toBe(11 / 4);
-    await sleep(20);
-    expect(bulkhead.backlog.milliseconds).toBeGreaterThan(15);
-    for (let left = 0; left < 10; left += 1) bulkhead.leave();
-    expect(bulkhead.backlog.perSlot).toBe(1 / 4);
-    for (let left = 0; left < 5; left += 1) bulkhead.leave();
-    expect(bulkhead.backlog).toEqual({ perSlot: 0, milliseconds: 0 });
+    for (let left = 0; left < 15; left += 1) bulkhead.leave();
     await sleep(0);
     expect(started).toEqual(['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'c1', 'c2', 'b3', 'b4', 'c3', 'c4', 'b5', 'c5']);
   });

@@ -9,20 +9,21 @@ import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication } from './authentication.js';
 import type { Connections } from './connections.js';
 import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
-import type { LoadShedding } from './limits/load-shedding.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
-import { createTurns } from './limits/turns.js';
 import { monitoringPaths } from './monitoring/routes.js';
 import { type Handler, type RequestState, stateOf } from './request-state.js';
 import type { HeaderList } from './response-cache/store.js';
 import { faultOf, hasBody, opensPage, refusalBody, safeHeaders } from './web-safety.js';
 
 /**
- * Everything that refuses a request before it costs anything, in this order: it waited for too long in an overload, the gateway is closing, the request could
- * mean two things, its connection has too many, the process has too many or no memory, its client sends too many. Behind the response cache, the
+ * Everything that refuses a request before it costs anything, in this order: the gateway is closing, the request could mean two things, its connection has too many, the process has too many or no memory, its client sends too many. Behind the response cache, the
  * number of operations that are executed at once is bounded.
  */
 export interface RequestAdmission {
+  /** Whether this process should get no new work: too many requests are in flight, or memory is short. */
+  readonly isOverloaded: boolean;
+  /** Requests in flight. */
+  readonly inFlight: number;
   /** The second stage. @param fastify sends the error of a refused request. */
   stage(next: Handler, fastify: Handler): Handler;
   /** Stands behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
@@ -40,8 +41,8 @@ export interface RequestAdmission {
 /** What the admission is made of. */
 interface RequestAdmissionDeps {
   readonly authentication: Pick<Authentication, 'findCredential'>;
-  readonly loadShedding: LoadShedding;
   readonly concurrency: ConcurrencyLimit;
+  readonly maxInFlight: number;
   readonly telemetry: Pick<Telemetry, 'shed'>;
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
@@ -61,7 +62,7 @@ const overloadedHeaders: HeaderList = Object.entries({
 
 export function createRequestAdmission({
   authentication,
-  loadShedding,
+  maxInFlight,
   concurrency,
   telemetry,
   connections,
@@ -70,6 +71,7 @@ export function createRequestAdmission({
   acceptedScopes,
 }: RequestAdmissionDeps): RequestAdmission {
   let isClosing = false;
+  let inFlight = 0;
 
   /** The error that refuses what is too much, which is counted. */
   function shed(reason: ShedReason): Overloaded {
@@ -77,16 +79,22 @@ export function createRequestAdmission({
     return new Overloaded();
   }
 
+  /** Why this process must not get new work; undefined: it may. */
+  function overload(): Extract<ShedReason, 'memory' | 'requests_in_flight'> | undefined {
+    if (budget.isNearlyFull) return 'memory';
+    return inFlight >= maxInFlight ? 'requests_in_flight' : undefined;
+  }
+
+  function countInFlight(state: RequestState): void {
+    inFlight += 1;
+    state.countUntilReleased(() => {
+      inFlight -= 1;
+    });
+  }
+
   /** Whose share an operation takes. A client that the service has not accepted yet takes the share of its network: anyone can make up keys. */
   const clientOf = (address: string, scope: Scope | undefined) =>
     scope !== undefined && acceptedScopes.has(scope) ? scope : networkOf(address);
-
-  /** The same for a request that has not been read yet. A cookie would have to be opened first, which costs more than a refusal. */
-  function clientOfNew(request: IncomingMessage): string {
-    if (request.headers.cookie === undefined) void authentication.findCredential(request);
-    const { address, scope } = stateOf(request);
-    return clientOf(address, scope);
-  }
 
   /**
    * Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. Until the response has
@@ -96,7 +104,7 @@ export function createRequestAdmission({
     // Streams stay open as long as their client listens, and have a limit of their own.
     const isCounted = state.path !== '/graphql/stream';
     if (!hasBody(headers)) {
-      if (isCounted) state.countUntilReleased(loadShedding.enter());
+      if (isCounted) countInFlight(state);
       return;
     }
     let claim: Claim | undefined;
@@ -117,8 +125,8 @@ export function createRequestAdmission({
       ended() {
         if (!isCounted) return;
         // Many requests may have been allowed before their bodies arrived.
-        if (loadShedding.reason() === 'requests_in_flight') throw shed('requests_in_flight');
-        state.countUntilReleased(loadShedding.enter());
+        if (inFlight >= maxInFlight) throw shed('requests_in_flight');
+        countInFlight(state);
       },
     };
   }
@@ -151,7 +159,7 @@ export function createRequestAdmission({
       return shed('connection');
     }
     if (monitoringPaths.has(state.path)) return undefined;
-    const reason = loadShedding.reason();
+    const reason = overload();
     if (reason !== undefined) return shed(reason);
     if (state.upgrade === undefined) receive(request, state);
     return andThen(authentication.findCredential(request), () => countOf(state.address, state.scope, state));
@@ -176,17 +184,18 @@ export function createRequestAdmission({
   }
 
   return {
-    stage: (next, fastify) =>
-      createTurns({
-        isUrgent: request => monitoringPaths.has(stateOf(request).path),
-        clientOf: clientOfNew,
-        refuse: (request, response) => refuse('waiting', request, response, fastify),
-      })((request, response) =>
-        andThen(check(request), refusal => {
-          stateOf(request).refusal = refusal;
-          return (refusal === undefined ? next : fastify)(request, response);
-        }),
-      ),
+    get isOverloaded() {
+      return overload() !== undefined;
+    },
+    get inFlight() {
+      return inFlight;
+    },
+
+    stage: (next, fastify) => (request, response) =>
+      andThen(check(request), refusal => {
+        stateOf(request).refusal = refusal;
+        return (refusal === undefined ? next : fastify)(request, response);
+      }),
 
     executionStage: fastify => (request, response) => {
       const state = stateOf(request);
@@ -213,7 +222,7 @@ export function createRequestAdmission({
     },
 
     async countOperation(address, scope) {
-      const reason = loadShedding.reason();
+      const reason = overload();
       return reason === undefined ? countOf(address, scope) : shed(reason);
     },
 

@@ -78,7 +78,7 @@ export class RequestState {
     for (let at = 0; at + 1 < headers.length; at += 2) response.setHeader(String(headers[at]), headers[at + 1] ?? '');
   }
 
-  /** @param end of a count of the request, such as that of those in flight. It may be called again. */
+  /** @param end of a count of the request, such as that of those in flight. */
   countUntilReleased(end: () => void): void {
     if (this.#isClosed) end();
     else this.#counts.push(end);
@@ -86,7 +86,7 @@ export class RequestState {
 
   /** Ends the counts: the response has ended, or has become a stream, which has a limit of its own. */
   release(): void {
-    for (const end of this.#counts) end();
+    for (const end of this.#counts.splice(0)) end();
   }
 
   /** Calls `work` once the response has ended or its client has gone; at once if that was before. */

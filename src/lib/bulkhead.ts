@@ -13,34 +13,20 @@ export interface Waiter {
   start(): void;
 }
 
-/** How much waits for the slots of a bulkhead. */
-export interface Backlog {
-  /** Calls that wait now, for each slot. */
-  readonly perSlot: number;
-  /** How long the oldest of them has waited. */
-  readonly milliseconds: number;
-}
-
 /**
  * Bounds how many calls run at once, and how many wait for a slot. A freed slot goes straight to a call that waits. A client has up to half of all slots
  * in a row, then the next client has its turn: so most operations get what they need at once, and none waits for all calls of a very large one. A call
  * that gives up leaves the queue.
  */
 export class Bulkhead {
-  readonly #slots: number;
   #freeSlots: number;
   readonly #maxWaiting: number;
   readonly #waiting: FairQueue<Waiter>;
 
   constructor(slots: number, maxWaiting: number) {
-    this.#slots = slots;
     this.#freeSlots = slots;
     this.#maxWaiting = maxWaiting;
     this.#waiting = new FairQueue(slots / 2);
-  }
-
-  get backlog(): Backlog {
-    return { perSlot: this.#waiting.size / this.#slots, milliseconds: this.#waiting.oldestQueuedMs };
   }
 
   /** Starts the waiter at once if a slot is free; otherwise the waiter joins the queue. @throws BulkheadFull */

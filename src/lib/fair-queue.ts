@@ -1,8 +1,8 @@
-/** A queue in which clients take turns: each has so many items in a row, its oldest first. It knows how long its items have waited. */
+/** A queue in which clients take turns: each has so many items in a row, its oldest first. */
 export class FairQueue<T> {
   readonly #itemsInTurn: number;
-  /** The items by client, and when each was added. The client whose turn it is comes first. */
-  readonly #queues = new Map<string | undefined, Map<T, number>>();
+  /** The items by client. The client whose turn it is comes first. */
+  readonly #queues = new Map<string | undefined, Set<T>>();
   #size = 0;
   /** Whose turn it was when an item was last taken, and how many items of this turn have been taken. */
   #turn: string | undefined;
@@ -16,26 +16,10 @@ export class FairQueue<T> {
     return this.#size;
   }
 
-  /** How many clients have items. */
-  get clients(): number {
-    return this.#queues.size;
-  }
-
-  /** How long the oldest item has waited, in milliseconds; 0 if the queue is empty. */
-  get oldestQueuedMs(): number {
-    const now = performance.now();
-    let maxMs = 0;
-    for (const queue of this.#queues.values()) {
-      const [addedAt = now] = queue.values();
-      maxMs = Math.max(maxMs, now - addedAt);
-    }
-    return maxMs;
-  }
-
   add(client: string | undefined, item: T): void {
     this.#size += 1;
-    const queue = this.#queues.get(client) ?? new Map<T, number>();
-    queue.set(item, performance.now());
+    const queue = this.#queues.get(client) ?? new Set<T>();
+    queue.add(item);
     this.#queues.set(client, queue);
   }
 
@@ -53,7 +37,7 @@ export class FairQueue<T> {
     const [first] = this.#queues;
     if (first === undefined) return undefined;
     const [client, queue] = first;
-    const [item] = queue.keys() as Iterable<T> as [T];
+    const [item] = queue as Iterable<T> as [T];
     this.#taken = client === this.#turn ? this.#taken + 1 : 1;
     this.#turn = client;
     this.remove(client, item);
@@ -63,20 +47,5 @@ export class FairQueue<T> {
       if (this.#queues.delete(client)) this.#queues.set(client, queue);
     }
     return item;
-  }
-
-  /**
-   * Removes items as long as it is read: of each client from its oldest item to the first for which `isOver` does not hold.
-   * @param isOver learns how long the item has waited, in milliseconds, and how many items its client has.
-   */
-  *takeWhile(isOver: (waitedMs: number, ofClient: number) => boolean): Generator<T> {
-    const now = performance.now();
-    for (const [client, queue] of this.#queues) {
-      for (const [item, addedAt] of queue) {
-        if (!isOver(now - addedAt, queue.size)) break;
-        this.remove(client, item);
-        yield item;
-      }
-    }
   }
 }

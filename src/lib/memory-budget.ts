@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
 import { heapLimit } from './heap.js';
 
@@ -11,6 +12,10 @@ export interface MemoryBounds {
 const mebibyte = 1024 * 1024;
 /** Above this share of its limit, an owner or the process starts nothing new, because running operations need the rest. */
 const nearlyFull = 0.75;
+/** The same of V8's heap, which is full before a garbage collection. One that is full in two samples in a row stays full. */
+const fullHeap = 0.92;
+const samplesInARow = 2;
+const sampleMs = 500;
 /** A parsed record takes about this many times the bytes of its text. */
 const bytesPerByteRead = 3;
 /** In bytes. An operation that read less cannot have a large response, so its response is not measured in advance. */
@@ -32,12 +37,19 @@ export class MemoryBudget {
   readonly bounds: MemoryBounds;
   readonly #owners = new Map<string, number>();
   readonly #onFull: () => void;
+  readonly #heapShare: () => number;
   #held = 0;
+  #sampledAt = 0;
+  #fullSamples = 0;
 
-  /** @param onFull called whenever something is refused because this process has no room. */
-  constructor(bounds: MemoryBounds = memoryBounds(), onFull = () => {}) {
+  /**
+   * @param onFull called whenever something is refused because this process has no room.
+   * @param heapShare the used part of the largest heap, 0 to 1.
+   */
+  constructor(bounds: MemoryBounds = memoryBounds(), onFull = () => {}, heapShare = usedShareOfHeap) {
     this.bounds = bounds;
     this.#onFull = onFull;
+    this.#heapShare = heapShare;
   }
 
   /** In bytes, of all claims. */
@@ -47,12 +59,16 @@ export class MemoryBudget {
 
   /** Whether this process must not start anything new. */
   get isNearlyFull(): boolean {
-    return this.#held > this.bounds.total * nearlyFull;
+    const now = performance.now();
+    if (now - this.#sampledAt >= sampleMs) {
+      this.#sampledAt = now;
+      this.#fullSamples = this.#heapShare() > fullHeap ? this.#fullSamples + 1 : 0;
+    }
+    return this.#fullSamples >= samplesInARow || this.#held > this.bounds.total * nearlyFull;
   }
 
   /** The error if an owner must not start anything new; undefined if it may. */
   refusalFor(owner: string): Overloaded | RateLimited | undefined {
-    if (this.#held === 0) return undefined;
     if (this.isNearlyFull) return this.#full();
     return (this.#owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull ? tooMuch() : undefined;
   }
@@ -81,6 +97,8 @@ export class MemoryBudget {
     else this.#owners.set(owner, held);
   }
 }
+
+const usedShareOfHeap = () => getHeapStatistics().used_heap_size / heapLimit;
 
 const tooMuch = () =>
   new RateLimited('Responses for this credential are waiting to be read; read them, then try again', undefined, 1);

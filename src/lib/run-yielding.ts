@@ -7,6 +7,8 @@ const maxMs = 10;
 let spentMs = 0;
 let isScheduled = false;
 const waiting = new FairQueue<() => void>(1);
+/** When the first piece came to the empty queue. */
+let queuedSince = 0;
 
 /**
  * Runs a piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
@@ -15,6 +17,7 @@ const waiting = new FairQueue<() => void>(1);
  */
 export function runYielding<T>(client: string | undefined, work: () => T): MaybePromise<T> {
   if (spentMs < maxMs && waiting.size === 0) return timed(work);
+  if (waiting.size === 0) queuedSince = performance.now();
   return new Promise((resolve, reject) => {
     waiting.add(client, () => {
       try {
@@ -26,8 +29,8 @@ export function runYielding<T>(client: string | undefined, work: () => T): Maybe
   });
 }
 
-/** How long the oldest piece of work has waited, in milliseconds; 0 where none waits. */
-export const oldestQueuedMs = (): number => waiting.oldestQueuedMs;
+/** For how long some work has been waiting for a later turn without a pause, in milliseconds. */
+export const standingQueueMs = (): number => (waiting.size === 0 ? 0 : performance.now() - queuedSince);
 
 function timed<T>(work: () => T): T {
   if (!isScheduled) setImmediate(nextTurn);

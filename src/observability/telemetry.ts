@@ -13,7 +13,7 @@ export const malformedKinds = ['record', 'response', 'message', 'state', 'genera
 export type Malformed = (typeof malformedKinds)[number];
 
 /** Why an overloaded gateway refuses: too many operations at once, too many requests in line, too many in flight, no memory, or too many on one connection. */
-export const shedReasons = ['concurrency', 'waiting', 'requests_in_flight', 'memory', 'connection'] as const;
+export const shedReasons = ['concurrency', 'requests_in_flight', 'memory', 'connection'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 
 /** Counts what happens below the server. A function is called once for each event, and must not throw. */

@@ -2,7 +2,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';
 import { NotConfigured } from '../../errors.js';
 import { readableEncodings } from '../../lib/body-encoding.js';
-import { type Backlog, Bulkhead } from '../../lib/bulkhead.js';
+import { Bulkhead } from '../../lib/bulkhead.js';
 import { createConnector } from '../../lib/connector.js';
 import { heapLimit } from '../../lib/heap.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
@@ -100,8 +100,6 @@ export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
       byAddress.set(address, opened);
       return opened;
     },
-
-    backlogs: (): readonly Backlog[] => [...pools.values()].map(({ bulkhead }) => bulkhead.backlog),
 
     /** Waits for the calls in progress, then closes the connections. */
     async close(): Promise<void> {

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
 import { Abandoned, Forbidden, GatewayError, Unauthenticated, UpstreamTimeout } from '../../errors.js';
-import type { Backlog, Waiter } from '../../lib/bulkhead.js';
+import type { Waiter } from '../../lib/bulkhead.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
@@ -40,8 +40,6 @@ export interface Upstream {
   send<T>(request: UpstreamRequest, auth: CallAuth, read: (reply: Reply) => T, signal?: AbortSignal): Promise<T>;
   /** The open circuit breakers of each endpoint family that was called. */
   openBreakers(): OpenBreakers[];
-  /** The calls that wait for connections, of each origin. */
-  backlogs(): readonly Backlog[];
   close(): Promise<void>;
 }
 
@@ -86,7 +84,6 @@ export function createUpstream(
       });
     },
     openBreakers: () => [...breakers].map(([family, { open }]) => ({ family, credentials: open })),
-    backlogs: origins.backlogs,
     close: origins.close,
   };
 }

@@ -1,11 +1,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Backlog } from '../../lib/bulkhead.js';
-import { oldestQueuedMs } from '../../lib/run-yielding.js';
+import { standingQueueMs } from '../../lib/run-yielding.js';
 
 /**
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
- * limit follows how long work waits that is ready: for the processor, which the delay of the event loop shows, or for a connection to the service. A slow
- * service does not lower it by itself.
+ * limit follows how long work waits for the processor, which the delay of the event loop shows. A slow service does not lower it.
  */
 export interface ConcurrencyLimit {
   /**
@@ -21,16 +19,14 @@ export interface ConcurrencyLimit {
   close(): void;
 }
 
-/** Measures the event loop. A test can replace it. */
+/** Measures how late the event loop runs what is ready. A test can replace it. */
 export interface DelayProbe {
-  /** The mean delay since the last time, in milliseconds. */
+  /** The delay since the last time, in milliseconds. */
   delayMs(): number;
   close(): void;
 }
 
 interface ConcurrencyBounds {
-  /** The upstream calls that wait for a connection, of each origin. */
-  backlogs(): readonly Backlog[];
   /** The delay that the limit aims at, in milliseconds. */
   readonly targetDelayMs: number;
   /** The most operations at once, however quick they are. */
@@ -50,11 +46,6 @@ const resolutionMs = 10;
 const initial = 256;
 /** So few operations are never an overload: another process may delay them. */
 const minLimit = 8;
-/**
- * The limit shrinks if both are exceeded in two samples in a row. A burst is over sooner. Calls to a slow service wait long where few do, and many calls to
- * a quick one wait for a short time.
- */
-const maxBacklog: Backlog = { perSlot: 2, milliseconds: 250 };
 /** In one sample, the limit shrinks by at most this factor, and grows by this one. */
 const [shrink, growth] = [0.5, 1.1];
 
@@ -63,7 +54,7 @@ const maxBeyond = 0.25;
 
 /** Starts the limit. It is adjusted ten times a second. */
 export function createConcurrencyLimit(
-  { backlogs, targetDelayMs, max }: ConcurrencyBounds,
+  { targetDelayMs, max }: ConcurrencyBounds,
   probe: DelayProbe = eventLoopDelay(),
 ): ConcurrencyLimit {
   const runningOf = new Map<string, number>();
@@ -73,13 +64,9 @@ export function createConcurrencyLimit(
   let runningBeyond = 0;
   /** The most that ran at once since the last sample. */
   let peak = 0;
-  let waitingBefore = 0;
 
   function adjust(): void {
-    // What waits at one moment may be the end of a burst.
-    const waiting = Math.max(oldestQueuedMs() / targetDelayMs, ...backlogs().map(excessOf));
-    const overload = Math.max(probe.delayMs() / targetDelayMs, Math.min(waiting, waitingBefore));
-    waitingBefore = waiting;
+    const overload = probe.delayMs() / targetDelayMs;
     if (overload > 1) {
       const used = Math.min(limit, peak);
       if (used > minLimit) limit = Math.max(minLimit, used * Math.max(shrink, 1 / overload));
@@ -144,11 +131,7 @@ export function createConcurrencyLimit(
   };
 }
 
-/** How many times as much waits as may wait. */
-function excessOf({ perSlot, milliseconds }: Backlog): number {
-  return Math.min(perSlot / maxBacklog.perSlot, milliseconds / maxBacklog.milliseconds);
-}
-
+/** The mean delay of its turns. Work that was put off to a later turn is late as well: without it, the turns stay short and the work piles up. */
 function eventLoopDelay(): DelayProbe {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
@@ -159,8 +142,9 @@ function eventLoopDelay(): DelayProbe {
       const [countBefore, totalBefore] = [count, total];
       count = delay.count;
       total = count === 0 ? 0 : delay.mean * count;
-      if (count === countBefore) return 0;
-      return (total - totalBefore) / (count - countBefore) / 1_000_000 - resolutionMs;
+      const turns = count - countBefore;
+      const meanMs = turns === 0 ? 0 : (total - totalBefore) / turns / 1_000_000 - resolutionMs;
+      return Math.max(meanMs, standingQueueMs());
     },
     close: () => void delay.disable(),
   };

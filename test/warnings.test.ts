@@ -357,8 +357,16 @@ test.each([
 });
 
 test.each([
-  [401, 'The service does not accept the credential', 'If no request succeeds, check the address, and the contract with the service'],
-  [403, 'The credential has no permission for this', 'If no request succeeds, check the address, and the contract with the service'],
+  [
+    401,
+    'The service does not accept the credential',
+    'If no request succeeds, check the address, and the contract with the service',
+  ],
+  [
+    403,
+    'The credential has no permission for this',
+    'If no request succeeds, check the address, and the contract with the service',
+  ],
   [
     404,
     'The service has no such record, or hides it from this credential',

@@ -3,9 +3,10 @@ import { BrokenCircuitError } from 'cockatiel';
 import { Cluster, Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
+import type { Secret } from '../config/secret.js';
 import type { Attributes, Span } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import { closed, failedCommand } from '../observability/warnings.js';
+import { closed, failedCommand, failureInWords } from '../observability/warnings.js';
 
 /** One Redis, or a Cluster of them. */
 export type RedisClient = Redis | Cluster;
@@ -116,6 +117,21 @@ export function databaseOf(client: RedisClient): number {
 export async function firstContact(client: RedisClient): Promise<void> {
   if (client.status === 'ready') return;
   await once(client, 'ready', { signal: AbortSignal.timeout(maxFirstContactMs) }).catch(() => {});
+}
+
+/** Connects for a command that an operator runs. @throws Error with a line that says why it cannot, and what was not done: `nothing was purged`. */
+export async function connectForCommand(urls: readonly Secret[], undone: string): Promise<RedisClient> {
+  let failure = new Error('No answer');
+  const redis = connectRedis(
+    urls.map(url => url.reveal()),
+    error => {
+      failure = error;
+    },
+  );
+  await firstContact(redis);
+  if (redis.status === 'ready') return redis;
+  redis.disconnect();
+  throw new Error(`REDIS_URL: ${failureInWords(failure, undone)}`);
 }
 
 /** A Cluster takes user, password and TLS for all its nodes from one place, not from their addresses. */

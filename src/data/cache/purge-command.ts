@@ -4,7 +4,7 @@ import { Cluster } from 'ioredis';
 import { createHashScoper } from '../../auth/scope.js';
 import { type Config, readConfig } from '../../config/config.js';
 import { failureInWords } from '../../observability/warnings.js';
-import { connectRedis, databaseOf, firstContact, type RedisClient } from '../redis.js';
+import { connectForCommand, databaseOf, type RedisClient } from '../redis.js';
 import { renewGeneration } from './generations.js';
 import { fleetNamespace, jobsTag, marketTag } from './keys.js';
 import { refreshMs, writePurge } from './purges.js';
@@ -25,7 +25,7 @@ async function purge(env: Record<string, string | undefined>, args: readonly str
   if (hash !== undefined && !env.SESSION_SECRET && !env.SESSION_SECRET_FILE) {
     throw new Error('SESSION_SECRET: must be set, as the gateways have it, for --credential-hash');
   }
-  const { redis, close } = await connect(config);
+  const redis = await connect(config);
   try {
     const fleet = fleetNamespace(databaseOf(redis), config.upstream);
     if (market !== undefined) {
@@ -46,7 +46,7 @@ async function purge(env: Record<string, string | undefined>, args: readonly str
   } catch (error) {
     throw new Error(`REDIS_URL: ${failureInWords(error, 'the purge is not complete')}`);
   } finally {
-    close();
+    redis.disconnect();
   }
 }
 
@@ -67,7 +67,7 @@ const scopesOf = ({ sessionSecrets }: Config, hash: string) =>
     (['apiKey', 'bearer', 'sessionId'] as const).map(kind => createHashScoper(secret)(kind, hash)),
   );
 
-async function connect({ redis: urls, upstream }: Config): Promise<{ redis: RedisClient; close(): void }> {
+async function connect({ redis: urls, upstream }: Config): Promise<RedisClient> {
   if (urls === undefined) {
     throw new Error(
       'REDIS_URL is not set: each gateway has a cache of its own, in memory. Restart a gateway to purge it',
@@ -76,18 +76,7 @@ async function connect({ redis: urls, upstream }: Config): Promise<{ redis: Redi
   if (upstream.base === undefined) {
     throw new Error('UPSTREAM_BASE_URL is not set: the names in Redis contain the three upstream addresses');
   }
-  let failure: Error = new Error('No answer');
-  const redis = connectRedis(
-    urls.map(url => url.reveal()),
-    error => {
-      failure = error;
-    },
-  );
-  await firstContact(redis);
-  const close = () => redis.disconnect();
-  if (redis.status === 'ready') return { redis, close };
-  close();
-  throw new Error(`REDIS_URL: ${failureInWords(failure, 'nothing was purged')}`);
+  return connectForCommand(urls, 'nothing was purged');
 }
 
 /** Removes the entries whose names match one of the patterns. Returns how many there were. */

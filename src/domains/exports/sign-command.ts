@@ -3,8 +3,7 @@ import { parseArgs } from 'node:util';
 import { createSealer } from '../../auth/seal.js';
 import { type Config, readConfig } from '../../config/config.js';
 import { createSigner } from '../../data/cache/signer.js';
-import { connectRedis, firstContact } from '../../data/redis.js';
-import { failureInWords } from '../../observability/warnings.js';
+import { connectForCommand } from '../../data/redis.js';
 import { openFileStore } from './file-store.js';
 import { type Endpoint, type TeamState, teamState } from './model.js';
 import { createRedisStore } from './redis-store.js';
@@ -99,15 +98,7 @@ function described(name: string, state: TeamState | undefined): string {
 /** @throws Error that says why Redis or the folder cannot be used. */
 async function openTexts({ redis: urls, dataDir }: Config): Promise<TextStore> {
   if (urls === undefined) return openFileStore(dataDir, { warn() {}, works() {} });
-  let failure = new Error('No answer');
-  const redis = connectRedis(
-    urls.map(url => url.reveal()),
-    error => {
-      failure = error;
-    },
-  );
-  await firstContact(redis);
-  if (redis.status !== 'ready') throw new Error(`REDIS_URL: ${failureInWords(failure, 'nothing was signed')}`);
+  const redis = await connectForCommand(urls, 'nothing was signed');
   return createRedisStore(redis, { redisFault() {}, redisWorks() {} });
 }
 

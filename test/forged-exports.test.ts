@@ -57,7 +57,7 @@ const places: Record<string, () => Promise<Place>> = {
       env: { DATA_DIR: folder },
       read: async () => JSON.parse(await readFile(file, 'utf8')).teams,
       write: teams => writeFile(file, JSON.stringify({ version: 1, teams })),
-      unreadable: /^exports\.json cannot be read and was not changed.*\n$/,
+      unreadable: /^Invalid configuration: DATA_DIR: .*exports\.json cannot be read and was not changed.*\n$/,
     };
   },
   async Redis() {

@@ -357,6 +357,59 @@ describe('The protocol', () => {
     raw.socket.close();
   });
 
+  test('many messages are handled in several turns of the event loop, in order and with one write in each, and others have their turn in between', async () => {
+    const [flood, other] = [rawSocket(gateway.url), rawSocket(gateway.url)];
+    await flood.opened();
+    await other.opened();
+    const { _socket: raw } = flood.socket as unknown as { _socket: Socket };
+    let chunks = 0;
+    raw.on('data', () => {
+      chunks += 1;
+    });
+    let answeredBefore: number | undefined;
+    other.socket.on('message', () => {
+      answeredBefore = flood.messages.length;
+    });
+    // Each piece of work seems to take more than its share of a turn.
+    let now = performance.now();
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => {
+      now += 20;
+      return now;
+    });
+    const pings = Array.from({ length: 900 }, (_, at) => ({ type: 'ping', payload: { at } }));
+    raw.cork();
+    for (const ping of pings) flood.send(ping);
+    raw.uncork();
+    other.send({ type: 'ping' });
+    await until(() => flood.messages.length === pings.length && answeredBefore !== undefined);
+    clock.mockRestore();
+    expect(flood.messages).toEqual(pings.map(({ payload }) => ({ type: 'pong', payload })));
+    expect(answeredBefore).toBeLessThan(pings.length / 2);
+    expect(chunks).toBeGreaterThan(5);
+    expect(chunks).toBeLessThan(50);
+    for (const { socket } of [flood, other]) socket.close();
+  });
+
+  test.each([
+    ['pings', { type: 'ping' }],
+    ['pongs', { type: 'pong' }],
+    ['completions of what does not run', { type: 'complete', id: 'unknown' }],
+  ])('more %s than a client needs close with 4429, where no operations make up for them', async (_, message) => {
+    const raw = rawSocket(gateway.url);
+    await raw.introduce();
+    for (let sent = 0; sent < 1_000; sent += 1) raw.send(message);
+    for (const id of ['a', 'b']) {
+      raw.send(subscribe(id, { query: '{ __typename }' }));
+      await until(() => raw.messages.some(({ type, id: ended }) => type === 'complete' && ended === id));
+      raw.send({ type: 'complete', id });
+    }
+    raw.send(message);
+    expect(await raw.closed).toEqual({
+      code: 4429,
+      reason: 'RATE_LIMITED: Too many messages that are no operations',
+    });
+  });
+
   test('another path is refused', async () => {
     const raw = rawSocket(gateway.url, { path: '/nothing' });
     await raw.closed;

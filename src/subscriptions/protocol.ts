@@ -14,6 +14,8 @@ export interface ProtocolHandler {
   /** Sends a message that is not part of an operation. */
   send(message: string): void;
   close(code: number, reason: string): void;
+  /** Counts a message. What starts an operation, which the rate limit counts, makes up for another: some clients complete what has ended. */
+  countMessage(isOperation: boolean): void;
   /** Identifies the client. @returns whether the connection may be used. @throws GatewayError if it may not be opened. */
   acknowledge(params: Record<string, unknown>): Promise<boolean>;
   /** Whether an operation with this id runs. */
@@ -60,13 +62,15 @@ export class Protocol {
       case 'connection_init':
         return this.#introduce(message.payload ?? {});
       case 'ping':
+        handler.countMessage(false);
         return handler.send(JSON.stringify({ type: 'pong', payload: message.payload ?? undefined }));
       case 'pong':
-        return;
+        return handler.countMessage(false);
       case 'subscribe':
+        handler.countMessage(true);
         return this.#subscribe(message.id, message.payload);
       case 'complete':
-        return handler.stop(message.id);
+        return handler.runs(message.id) ? handler.stop(message.id) : handler.countMessage(false);
     }
   }
 

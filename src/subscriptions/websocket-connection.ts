@@ -8,6 +8,7 @@ import type { ConnectionTelemetry } from '../http/request-state.js';
 import { Bulkhead } from '../lib/bulkhead.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
+import { runYielding } from '../lib/run-yielding.js';
 import { type ClientApp, clientAppOf } from '../observability/client-app.js';
 import type { SubscriptionTimes } from './limits.js';
 import type { OperationRequest } from './operations.js';
@@ -45,8 +46,12 @@ const closingMs = 2_000;
 /** In bytes. Above this send buffer we stop reading from the socket. */
 const maxUnsentBytes = 1024 * 1024;
 
-/** In bytes. More than a well-behaved client sends in pings and pongs between two heartbeats. */
+/** More than a well-behaved client sends between two heartbeats: bytes of pings and pongs, and messages of the protocol that are no operations. */
 const controlBytesPerBeat = 16 * 1024;
+const controlMessagesPerBeat = 1_000;
+
+/** How many messages are handled before other connections have their turn. */
+const messagesInTurn = 64;
 
 /** One WebSocket: its limits, its memory, and the operations that run on it. */
 export class WebSocketConnection implements ProtocolHandler, OperationHost {
@@ -63,12 +68,20 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
   /** Bounds how many operations are executed at a time; the others wait in order. */
   readonly #executions: Bulkhead;
   readonly buffer: SendBuffer;
-  /** Counts the bytes of a message that has not arrived completely. */
+  /** The messages that have arrived and are not handled yet, in order; undefined for one that is no text. */
+  readonly #messages: (Buffer | undefined)[] = [];
+  /** The bytes of these messages. */
+  #waitingBytes = 0;
+  /** Counts these bytes, and those of a message that has not arrived completely. */
   readonly #unfinishedClaim: Claim;
   #unfinished = 0;
+  /** How many messages since the last heartbeat were no operations, less the operations. */
+  #controlMessages = 0;
   /** The identity of the client, once it is known, and what ends the count of the connection. */
   #admitted: { readonly identity: Identity; readonly leave: () => void } | undefined;
   #isClosed = false;
+  /** Whether nothing more is read. */
+  #isUnread = false;
   #alive = true;
   /** How many heartbeats passed without a sign of the client. */
   #silentBeats = 0;
@@ -105,9 +118,47 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
   }
 
   #onMessage(bytes: Buffer | undefined): void {
-    this.#countUnfinished(0);
+    this.#unfinished = 0;
     this.#alive = true;
-    if (!this.#isClosed) void this.#protocol.receive(bytes);
+    if (this.#isClosed) return;
+    this.#waitingBytes += bytes?.length ?? 0;
+    // Once all messages of the chunk are there.
+    if (this.#messages.push(bytes) === 1) queueMicrotask(() => void this.#handleMessages());
+  }
+
+  /** Reads nothing more until everything that has arrived is handled. */
+  async #handleMessages(): Promise<void> {
+    while (this.#messages.length > 0) {
+      const handled = runYielding(networkOf(this.#handshake.address), () => this.#handleSome());
+      if (!(handled instanceof Promise)) continue;
+      this.#socket.pause();
+      await handled;
+    }
+    if (!this.#isClosed) this.#countUnfinished(this.#unfinished);
+    this.#readOn();
+  }
+
+  #handleSome(): void {
+    // What answers the messages goes to the client in one write.
+    this.#raw.cork();
+    for (const bytes of this.#messages.splice(0, messagesInTurn)) {
+      this.#waitingBytes -= bytes?.length ?? 0;
+      if (!this.#isClosed) void this.#protocol.receive(bytes);
+    }
+    this.#raw.uncork();
+  }
+
+  /** Reads on, unless there are messages to handle, or the client has to read first. */
+  #readOn(): void {
+    const { isPaused, bufferedAmount } = this.#socket;
+    if (this.#isUnread || !isPaused) return;
+    if (this.#messages.length === 0 && bufferedAmount <= maxUnsentBytes) this.#socket.resume();
+  }
+
+  countMessage(isOperation: boolean): void {
+    this.#controlMessages = Math.max(this.#controlMessages + (isOperation ? -1 : 1), 0);
+    if (this.#controlMessages > controlMessagesPerBeat)
+      this.#closeUnread(closeCodes.tooMany, 'RATE_LIMITED: Too many messages that are no operations');
   }
 
   /** How many operations have been started so far. */
@@ -131,13 +182,14 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
   /** Closes, and stops reading until the client has closed its side. */
   #closeUnread(code: number, reason: string): void {
     this.close(code, reason);
+    this.#isUnread = true;
     this.#socket.pause();
   }
 
   /** @throws Overloaded, RateLimited if the memory budget has no room for so many bytes. */
   #countUnfinished(bytes: number): void {
     this.#unfinished = bytes;
-    this.#unfinishedClaim.reserveRequest(bytes);
+    this.#unfinishedClaim.reserveRequest(bytes + this.#waitingBytes);
   }
 
   send(message: string): void {
@@ -168,7 +220,7 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
 
   /** The client has taken some bytes. */
   readonly #onSent = (): void => {
-    if (this.#socket.isPaused && this.#socket.bufferedAmount <= maxUnsentBytes) this.#socket.resume();
+    this.#readOn();
     this.buffer.taken();
   };
 
@@ -210,6 +262,7 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
     const buffered = this.#socket.bufferedAmount;
     // Pings and pongs do not complete a message.
     this.#countUnfinished(Math.max(this.#unfinished - controlBytesPerBeat, 0));
+    this.#controlMessages = 0;
     if (this.#alive) [this.#silentBeats, this.#takenAtAnswer] = [0, taken];
     else if (buffered > 0 && taken !== this.#taken) this.#silentBeats = 0;
     else this.#silentBeats += 1;

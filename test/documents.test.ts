@@ -1,35 +1,113 @@
-import { describe, expect, test } from '@jest/globals';
-import { parse } from 'graphql';
-import { createDocumentStore, maxDocumentText } from '../src/http/graphql/route.js';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { buildSchema, type DocumentNode, parse } from 'graphql';
+import { createPlanExecutor } from '../src/graphql/executor/execute.js';
+import { createAdmission } from '../src/graphql/limits/admission.js';
+import { createDocumentStore, maxDocumentText, RefusedOperation } from '../src/graphql/limits/documents.js';
+import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
 
 const queryOf = (number: number) => `query Q${number} { events(first: 1) { totalCount nodes { id title } } }`;
 
 describe('the document store', () => {
-  test('caches a document from its second use on', async () => {
+  test('caches a document from its second use on', () => {
     const store = createDocumentStore();
     const document = parse(queryOf(1));
-    await store.set('a', document);
-    expect(await store.get('a')).toBeUndefined();
-    await store.set('a', document);
-    expect(await store.get('a')).toBe(document);
+    store.set('a', document);
+    expect(store.get('a')).toBeUndefined();
+    store.set('a', document);
+    expect(store.get('a')).toBe(document);
   });
 
-  test('does not evict a document for others that are used once', async () => {
+  test('does not evict a document for others that are used once', () => {
     const store = createDocumentStore();
     const document = parse(queryOf(0));
-    for (const _ of [1, 2]) await store.set('a', document);
-    for (let number = 1; number <= 20_000; number += 1) await store.set(`b ${number}`, document);
-    expect(await store.get('a')).toBe(document);
+    for (const _ of [1, 2]) store.set('a', document);
+    for (let number = 1; number <= 20_000; number += 1) store.set(`b ${number}`, document);
+    expect(store.get('a')).toBe(document);
   });
 
-  test('limits the total text of its documents', async () => {
+  test('limits the total text of its documents', () => {
     const store = createDocumentStore();
     const document = parse(queryOf(0));
     const maxDocuments = Math.floor(maxDocumentText / queryOf(0).length);
     for (let number = 0; number <= maxDocuments; number += 1) {
-      for (const _ of [1, 2]) await store.set(`${number}`, document);
+      for (const _ of [1, 2]) store.set(queryOf(number), document);
     }
-    expect(await store.get('0')).toBeUndefined();
-    expect(await store.get(`${maxDocuments}`)).toBe(document);
+    expect(store.get(queryOf(0))).toBeUndefined();
+    expect(store.get(queryOf(maxDocuments))).toBe(document);
+  });
+});
+
+describe('the documents of clients', () => {
+  const schema = buildSchema('type Query { a(b: Int): Int }');
+  const documents = createTrustedDocuments('off', { current: new Map() });
+  const admission = createAdmission({ schema, documents, introspection: true, callLimit: 1, statisticsLimit: 2_000 });
+  const executePlanned = createPlanExecutor(schema);
+  const planned = (client: string, document: DocumentNode) =>
+    executePlanned({ client, document, operationName: undefined, variables: {}, context: {} });
+  const textOf = (alias: string) => `{ ${alias}: a }`;
+
+  let clock: { mockRestore(): void };
+  beforeEach(async () => {
+    // Nothing is left of an earlier turn.
+    for (const _ of [1, 2]) await new Promise(setImmediate);
+    // Each piece of work seems to take more than its share of a turn.
+    let now = performance.now();
+    clock = jest.spyOn(performance, 'now').mockImplementation(() => {
+      now += 20;
+      return now;
+    });
+  });
+  afterEach(() => clock.mockRestore());
+
+  const steps: Record<string, (client: string, alias: string) => unknown> = {
+    'read and validated': (client, alias) => admission.read(client, textOf(alias)),
+    refused: (client, alias) => admission.read(client, `{ ${alias}: nothing }`),
+    estimated: (client, alias) => admission.checkOperation(client, parse(textOf(alias)), undefined, undefined),
+    planned: (client, alias) => planned(client, parse(textOf(alias))),
+  };
+
+  test.each(Object.entries(steps))(
+    'are %s one in a turn of the event loop, and clients take turns',
+    async (_, step) => {
+      let turn = 0;
+      let ticker = setImmediate(function tick() {
+        turn += 1;
+        ticker = setImmediate(tick);
+      });
+      const order: string[] = [];
+      const turns = new Set<number>();
+      const asked: [string, string][] = [
+        ['a', 'x0'],
+        ['a', 'x1'],
+        ['a', 'x2'],
+        ['a', 'x3'],
+        ['b', 'y0'],
+      ];
+      await Promise.all(
+        asked.map(async ([client, alias]) => {
+          await step(client, alias);
+          order.push(alias);
+          turns.add(turn);
+        }),
+      );
+      clearImmediate(ticker);
+      expect(order).toEqual(['x0', 'x1', 'y0', 'x2', 'x3']);
+      expect(turns.size).toBe(asked.length);
+    },
+  );
+
+  test('wait for nothing once they are known', async () => {
+    const text = textOf('known');
+    for (const _ of [1, 2]) await admission.read('a', text);
+    const document = await admission.read('a', text);
+    if (document instanceof RefusedOperation) throw document;
+    await admission.checkOperation('a', document, undefined, undefined);
+    await planned('a', document);
+    const others = ['z0', 'z1', 'z2'].map(alias => admission.read('b', textOf(alias)));
+    expect(admission.read('a', text)).toBe(document);
+    expect(admission.checkOperation('a', document, undefined, undefined)).toBeUndefined();
+    expect(planned('a', document)).toEqual({ data: { known: null } });
+    expect(others.filter(other => other instanceof Promise).length).toBeGreaterThan(0);
+    await Promise.all(others);
   });
 });

@@ -88,7 +88,7 @@ const executeWithGraphqlJs = ({ document, operationName, variables: variableValu
 
 /** @returns undefined where there is no plan. */
 async function run(
-  executor: (input: ExecutionInput) => PromiseLike<ExecutionResult> | ExecutionResult | undefined,
+  executor: (input: ExecutionInput) => PromiseLike<ExecutionResult | undefined> | ExecutionResult | undefined,
   { document, operationName, variables, seed, trouble }: Run,
 ): Promise<Outcome | undefined> {
   resolverCalls = [];

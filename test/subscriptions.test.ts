@@ -551,6 +551,62 @@ describe('An operation that is too large', () => {
   });
 });
 
+describe('Documents that are not known', () => {
+  type Door = (headers: Record<string, string>) => Promise<(selection: string) => Promise<unknown>>;
+  const overHttp =
+    (path: string, accept: string, operation: string): Door =>
+    async headers =>
+    async selection => {
+      const body = JSON.stringify({ query: `${operation} ${selection}` });
+      const all = { ...headers, accept, 'content-type': 'application/json' };
+      const response = await fetch(gateway.url + path, { method: 'POST', headers: all, body });
+      expect(response.status).toBe(200);
+      // A multipart response begins when the document has been read.
+      await (operation === 'query' ? response.text() : response.body?.cancel());
+    };
+  const doors: Record<string, Door> = {
+    HTTP: overHttp('/graphql', 'application/json', 'query'),
+    'Server-Sent Events': overHttp('/graphql/stream', 'text/event-stream', 'query'),
+    'a multipart response': overHttp('/graphql', 'multipart/mixed;subscriptionSpec=1.0', 'subscription'),
+    'a WebSocket': async headers => {
+      const raw = rawSocket(gateway.url);
+      await raw.introduce(headers);
+      raw.socket.setMaxListeners(0);
+      open.push({ results: [], ended: raw.closed, stop: () => raw.socket.terminate() });
+      return selection =>
+        new Promise<void>(resolve => {
+          raw.socket.on('message', data => {
+            const { type, id } = JSON.parse(String(data));
+            if (id === selection && type === 'complete') resolve();
+          });
+          raw.send({ id: selection, type: 'subscribe', payload: { query: `query ${selection}` } });
+        });
+    },
+  };
+
+  test.each(Object.entries(doors))('of one client do not keep another from its turn: %s', async (name, door) => {
+    const [flood, other] = [await door(demoHeaders), await door({ 'x-api-key': 'demo-key-markets-only' })];
+    const selectionOf = (alias: string) =>
+      name.startsWith('a multipart') ? `{ ${alias}: eventUpdates { cursor } }` : `{ ${alias}: __typename } # ${name}`;
+    // Each piece of work seems to take more than its share of a turn.
+    let now = performance.now();
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => {
+      now += 20;
+      return now;
+    });
+    let answered = 0;
+    const flooded = Array.from({ length: 12 }, async (_, index) => {
+      await flood(selectionOf(`a${index}`));
+      answered += 1;
+    });
+    await other(selectionOf('b'));
+    const before = answered;
+    await Promise.all(flooded);
+    clock.mockRestore();
+    expect(before).toBeLessThan(6);
+  });
+});
+
 describe('Limits', () => {
   let strict: TestGateway;
   beforeAll(async () => {

@@ -32,7 +32,7 @@ export interface HttpStreams {
     request: FastifyRequest,
     reply: FastifyReply,
     format: StreamFormat,
-    read: (operationInfo: OperationInfo) => Operation,
+    read: (operationInfo: OperationInfo) => Promise<Operation>,
   ): Promise<void>;
   /** The open streams, so that they can be drained. */
   list(): readonly HttpStream[];
@@ -114,7 +114,7 @@ class HttpStream implements OperationHost {
   }
 
   /** Sends the results until they end or the client has gone. */
-  run(operation: RunningOperation, read: () => Operation): void {
+  run(operation: RunningOperation, read: () => Promise<Operation>): void {
     this.#operation = operation;
     void operation.run(read);
   }

@@ -33,9 +33,10 @@ export function registerSse(
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         throw new Refused(406, 'Accept must include text/event-stream');
       }
-      await streams.open(request, reply, serverSentEvents, operationInfo => {
+      await streams.open(request, reply, serverSentEvents, async operationInfo => {
         const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
-        const operation = { ...subscriptions.read(readRequest(request), operationInfo), lastEventId };
+        const read = await subscriptions.read(stateOf(request.raw).scope, readRequest(request), operationInfo);
+        const operation = { ...read, lastEventId };
         if (request.method !== 'GET' || operation.type !== 'mutation') return operation;
         throw new BadUserInput('query', 'send a mutation with POST');
       });
@@ -79,13 +80,14 @@ export function registerMultipart(
   app.addHook('preHandler', async (request, reply) => {
     if (request.method !== 'POST' || request.routeOptions.url !== path) return;
     if (!acceptsMultipart(request.headers.accept)) return;
-    const operation = subscriptionIn(request);
-    if (operation !== undefined) await streams.open(request, reply, multipart, () => operation);
+    const operation = await subscriptionIn(request);
+    if (operation !== undefined) await streams.open(request, reply, multipart, async () => operation);
   });
 
-  function subscriptionIn(request: FastifyRequest) {
+  async function subscriptionIn(request: FastifyRequest) {
     try {
-      const operation = subscriptions.read(readRequest(request), stateOf(request.raw).operation);
+      const { scope, operation: operationInfo } = stateOf(request.raw);
+      const operation = await subscriptions.read(scope, readRequest(request), operationInfo);
       return operation.type === 'subscription' ? operation : undefined;
     } catch {
       return undefined;

@@ -6,20 +6,17 @@ import {
   execute,
   GraphQLError,
   type GraphQLFormattedError,
-  type GraphQLSchema,
   getOperationAST,
   Kind,
   type OperationTypeNode,
-  parse,
-  specifiedRules,
-  validate,
 } from 'graphql';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { type Context, createContext, type RequestIdentity } from '../context.js';
 import { BadUserInput, UpstreamTimeout } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
-import { type GraphqlRouteDeps, maxDocumentText } from '../http/graphql/route.js';
+import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
+import { executeRead } from '../http/graphql/apollo.js';
+import type { GraphqlRouteDeps } from '../http/graphql/route.js';
 import { maskError, toGraphqlError, withoutSuggestions } from '../http/mask-error.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from '../observability/operation-info.js';
@@ -52,46 +49,22 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
   readonly lastEventId?: string | undefined;
 }
 
-/** Errors for which an operation is not executed. */
-export class RefusedOperation extends Error {
-  override readonly name = 'Refused';
-  readonly errors: readonly GraphQLError[];
+/** Reads and admits the operation of a client, in its turn. Every error has a code. */
+export type OperationReader = (
+  client: string | undefined,
+  operationRequest: OperationRequest,
+) => Promise<Operation | RefusedOperation>;
 
-  constructor(errors: readonly GraphQLError[]) {
-    super('Refused');
-    this.errors = errors;
-  }
-}
-
-type Checked = DocumentNode | RefusedOperation;
-
-/** Parses, validates and admits operations; a repeated document is parsed and validated once. Every error has a code. */
-export function createOperationReader(
-  schema: GraphQLSchema,
-  admission: Admission,
-): (operationRequest: OperationRequest) => Operation | RefusedOperation {
-  const known = new LRUCache<string, Checked>({
-    maxSize: maxDocumentText,
-    sizeCalculation: (_, query) => query.length + 1,
-  });
-
-  function checked(query: string): Checked {
-    const found = known.get(query);
-    if (found !== undefined) return found;
-    const result = parseAndValidate(schema, query, admission);
-    known.set(query, result);
-    return result;
-  }
-
-  function admitted(operationRequest: OperationRequest): Operation | RefusedOperation {
+export function createOperationReader(admission: Admission): OperationReader {
+  const admitted: OperationReader = async (client, operationRequest) => {
     const { operationName, variables } = operationRequest;
     const query = admission.documentText(operationRequest);
     if (query === undefined) throw new BadUserInput('query', 'is missing');
-    const document = checked(query);
+    const document = await admission.read(client, query);
     if (document instanceof RefusedOperation) return document;
     const operation = getOperationAST(document, operationName);
     if (operation != null) {
-      admission.checkOperation(document, operationName, variables ?? undefined);
+      await admission.checkOperation(client, document, operationName, variables ?? undefined);
       const untrusted = admission.untrustedHash(operationRequest, query);
       const name = operation.name?.value;
       return { query, operationName, variables, document, type: operation.operation, name, untrusted };
@@ -99,47 +72,17 @@ export function createOperationReader(
     return new RefusedOperation([
       withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE'),
     ]);
-  }
+  };
 
-  return operationRequest => {
+  return async (client, operationRequest) => {
     try {
-      return admitted(operationRequest);
+      return await admitted(client, operationRequest);
     } catch (error) {
       const refused = toGraphqlError(error);
       if (refused instanceof GraphQLError) return new RefusedOperation([refused]);
       throw error;
     }
   };
-}
-
-/** The document in a text, or the errors for which it cannot be executed. */
-export function parseAndValidate(
-  schema: GraphQLSchema,
-  query: string,
-  { parseOptions, validationRules, validationOptions }: Admission,
-): Checked {
-  try {
-    const document = parse(query, parseOptions);
-    const errors = validate(schema, document, [...specifiedRules, ...validationRules], validationOptions);
-    if (errors.length === 0) return document;
-    return new RefusedOperation(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
-  } catch (error) {
-    if (error instanceof GraphQLError) return new RefusedOperation([withCode(error, 'GRAPHQL_PARSE_FAILED')]);
-    throw error;
-  }
-}
-
-/** The same error under a code of `mask-error.ts`. */
-function withCode(error: GraphQLError, code: string): GraphQLError {
-  const { nodes, source, positions, path, originalError, extensions } = error;
-  return new GraphQLError(error.message, {
-    nodes: nodes ?? null,
-    source: source ?? null,
-    positions: positions ?? null,
-    path: path ?? null,
-    originalError: originalError ?? null,
-    extensions: { ...extensions, code },
-  });
 }
 
 /** What executing needs: the dependencies of the GraphQL route, and its Apollo server. */
@@ -216,14 +159,9 @@ export function createExecutor({
   }
 
   return {
-    single: ({ query, operationName, variables }, requestIdentity, signal, operationInfo, claim) =>
+    single: (operation, requestIdentity, signal, operationInfo, claim) =>
       within(requestIdentity, signal, operationInfo, claim, async contextValue => {
-        const request = {
-          query,
-          ...(operationName != null && { operationName }),
-          ...(variables != null && { variables }),
-        };
-        const { body } = await apollo.executeOperation(request, { contextValue });
+        const { body } = await executeRead(apollo, operation, contextValue);
         if (body.kind !== 'single') throw new Error('Incremental responses are not supported here');
         const { singleResult } = body;
         return singleResult.data === undefined ? { errors: singleResult.errors ?? [] } : { answer: singleResult };

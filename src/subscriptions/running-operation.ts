@@ -84,11 +84,12 @@ export class RunningOperation implements Listener {
   }
 
   /** Executes a query or a mutation, or begins to listen. Never rejects. */
-  async run(read: () => Operation): Promise<void> {
+  async run(read: () => Promise<Operation>): Promise<void> {
     try {
       await this.#host.inTurn(this, async () => {
         if (this.isOver) return;
-        const operation = read();
+        const operation = await read();
+        if (this.isOver) return;
         if (operation.type === 'subscription') this.#listen(operation);
         else await this.#execute(operation);
       });

@@ -2,6 +2,7 @@ import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Credential, Scope } from '../auth/credentials.js';
 import type { RequestIdentity } from '../context.js';
 import { Forbidden, Overloaded } from '../errors.js';
+import { RefusedOperation } from '../graphql/limits/documents.js';
 import { responseText } from '../graphql/response-text.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
@@ -16,7 +17,7 @@ import {
 } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { ConnectionCounts, type SubscriptionLimits } from './limits.js';
-import { type Executor, type Operation, type OperationRequest, type Outcome, RefusedOperation } from './operations.js';
+import type { Executor, Operation, OperationReader, OperationRequest, Outcome } from './operations.js';
 import { type Listener, SharedExecution } from './shared-execution.js';
 
 /** What the WebSocket and SSE transports share. */
@@ -34,8 +35,13 @@ export interface Subscriptions {
   claim(identity: Identity): Claim;
   /** The same for a client that is not authenticated yet. */
   claimOf(address: string): Claim;
-  /** @throws RefusedOperation */
-  read(operationRequest: OperationRequest, operationInfo: OperationInfo): Operation;
+  scopeOf(identity: Identity): Scope;
+  /** @param client whose turn it is. @throws RefusedOperation */
+  read(
+    client: string | undefined,
+    operationRequest: OperationRequest,
+    operationInfo: OperationInfo,
+  ): Promise<Operation>;
   /** Executes a query or a mutation. */
   single(
     operation: Operation,
@@ -52,7 +58,7 @@ export interface Subscriptions {
 
 export function createSubscriptions(
   executor: Executor,
-  read: (operationRequest: OperationRequest) => Operation | RefusedOperation,
+  read: OperationReader,
   deps: {
     readonly limits: SubscriptionLimits;
     readonly telemetry: Telemetry;
@@ -128,8 +134,9 @@ export function createSubscriptions(
     },
     claim,
     claimOf: address => budget.claim(address),
-    read(operationRequest, operationInfo) {
-      const operation = read(operationRequest);
+    scopeOf: ({ credential }) => scopeOf(credential),
+    async read(client, operationRequest, operationInfo) {
+      const operation = await read(client, operationRequest);
       if (operation instanceof RefusedOperation) throw operation;
       operationInfo.name = operationName(operation.name);
       operationInfo.type = operation.type;

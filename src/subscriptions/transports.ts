@@ -28,13 +28,13 @@ const drain = { maxMs: 5_000, eachMs: 20 };
 
 /** GraphQL over WebSocket and multipart responses at `/graphql`, and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. Returns what they share. */
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): Subscriptions {
-  const { schema, services, authentication, admission, requestTelemetry } = options;
+  const { services, authentication, admission, requestTelemetry } = options;
   const bounds = { ...defaultLimits, ...options.bounds };
   const executor = createExecutor({
     ...options,
     report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),
   });
-  const subscriptions = createSubscriptions(executor, createOperationReader(schema, admission), {
+  const subscriptions = createSubscriptions(executor, createOperationReader(admission), {
     limits: bounds,
     telemetry: services.telemetry,
     requestAdmission: options.requestAdmission,

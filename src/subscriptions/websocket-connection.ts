@@ -335,9 +335,9 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
     );
     const operation = new RunningOperation(id, subscriptions, this, identity, operationInfo);
     this.#running.set(id, operation);
-    void operation.run(() => {
+    void operation.run(async () => {
       if (request instanceof QueryTooComplex) throw request;
-      return subscriptions.read(request, operationInfo);
+      return subscriptions.read(subscriptions.scopeOf(identity), request, operationInfo);
     });
   }
 

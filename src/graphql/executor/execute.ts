@@ -12,6 +12,7 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
+import { runYielding } from '../../lib/run-yielding.js';
 import { type PlannedResult, withLaterParts } from './defer.js';
 import { type OperationPlan, planOperation } from './plan.js';
 import { runPlan } from './run-plan.js';
@@ -23,12 +24,14 @@ export interface ExecutionInput {
   /** As the client sent them. */
   readonly variables: Readonly<Record<string, unknown>> | undefined;
   readonly context: unknown;
+  /** Whose turn it is where the operation is not planned yet. */
+  readonly client?: string | undefined;
   /** Whether the client takes a result in parts. If not, `@defer` changes nothing. */
   readonly defers?: boolean;
 }
 
 /** Executes an operation by a plan. @returns undefined where graphql-js has to execute it. A promise that it returns never rejects. */
-export type PlanExecutor = (input: ExecutionInput) => MaybePromise<PlannedResult> | undefined;
+export type PlanExecutor = (input: ExecutionInput) => MaybePromise<PlannedResult | undefined>;
 
 /** Responses about the schema itself. Few tools ask for it, each with a document of its own. */
 const maxSchemaResponses = 4;
@@ -69,7 +72,7 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     return state;
   }
 
-  return ({ document, operationName, variables: given = {}, context, defers = false }) => {
+  return ({ document, operationName, variables: given = {}, context, client, defers = false }) => {
     const operation = getOperationAST(document, operationName);
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
     const schemaResponse = schemaResponses.get(operation);
@@ -85,17 +88,19 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     if (!values.every(value => typeof value === 'boolean')) return undefined;
 
     const key = `${number} ${defers} ${values}`;
-    const plan = plans.get(key) ?? planOperation({ schema, fragments, operation, variables }, defers);
-    if (plan === undefined) {
-      states.set(operation, unplannable);
-      return undefined;
-    }
-    plans.set(key, plan);
-    const input = { schema, fragments, operation, variables, context };
-    return andThen(runPlan(plan.root, input), done => {
-      const result = withLaterParts(done, input);
-      if (isAboutSchema(operation) && result.deferred === undefined) schemaResponses.set(operation, result);
-      return result;
+    const plan = () => planOperation({ schema, fragments, operation, variables }, defers);
+    return andThen(plans.get(key) ?? runYielding(client, plan), planned => {
+      if (planned === undefined) {
+        states.set(operation, unplannable);
+        return undefined;
+      }
+      plans.set(key, planned);
+      const input = { schema, fragments, operation, variables, context };
+      return andThen(runPlan(planned.root, input), done => {
+        const result = withLaterParts(done, input);
+        if (isAboutSchema(operation) && result.deferred === undefined) schemaResponses.set(operation, result);
+        return result;
+      });
     });
   };
 }

@@ -14,44 +14,48 @@ import {
   type ParseOptions,
   parse,
   type SelectionSetNode,
+  specifiedRules,
   typeFromAST,
-  type ValidationRule,
   type ValueNode,
+  validate,
 } from 'graphql';
-import { LRUCache } from 'lru-cache';
 import { QueryTooComplex } from '../../errors.js';
+import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
+import { runYielding } from '../../lib/run-yielding.js';
 import { invalidValueOf } from '../argument-path.js';
 import { deferRules } from '../defer-rules.js';
 import { bounds, checkBound } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
+import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
 
 /**
- * Decides what the gateway executes, for every transport. A transport calls `documentText`, parses and validates with the options given here, calls
- * `checkOperation`, and executes.
+ * Decides what the gateway executes, for every transport. A transport calls `documentText`, `read` and `checkOperation`, and executes. For a document
+ * that is not known, the work waits for its turn in `runYielding`.
  */
 export interface Admission {
-  readonly parseOptions: ParseOptions;
-  /** In addition to GraphQL's own rules. */
-  readonly validationRules: readonly ValidationRule[];
-  readonly validationOptions: { readonly maxErrors: number };
   /**
-   * The text of the requested document, which is small enough to be validated. A text that cannot be parsed is returned as well: the transport
-   * reports the syntax error.
+   * The text of the requested document.
    * @returns undefined if the request has no document, or one that is not a string.
    * @throws GatewayError or GraphQLError, ready for the client.
    */
   documentText(params: DocumentParams & { readonly variables?: unknown }): string | undefined;
   readonly untrustedHash: TrustedDocuments['untrustedHash'];
+  /** Parses and validates a text now, without regard for others: only for documents of the operator. @throws QueryTooComplex, GraphQLError */
+  parse(text: string): ReadDocument;
+  /** The same for a text of a client, in its turn; at once if the document is known. */
+  read(client: string | undefined, text: string): MaybePromise<ReadDocument>;
   /**
+   * @param client whose turn it is.
    * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
    * variable that does not match its type.
    */
   checkOperation(
+    client: string | undefined,
     document: DocumentNode,
     operationName: string | null | undefined,
     variables: Readonly<Record<string, unknown>> | undefined,
-  ): void;
+  ): MaybePromise<void>;
 }
 
 /** What an admission depends on. */
@@ -66,11 +70,6 @@ interface AdmissionDeps {
   readonly statisticsLimit: number;
 }
 
-/** Total size of the texts that are known to be within the limits, in bytes. */
-const maxCheckedTexts = 4 * 1024 * 1024;
-/** Memory of a cached text besides its characters. */
-const overheadBytes = 200;
-
 /** Creates the checks that every document passes, on every transport. */
 export function createAdmission({
   schema,
@@ -79,20 +78,18 @@ export function createAdmission({
   callLimit,
   statisticsLimit,
 }: AdmissionDeps): Admission {
-  const parseOptions = { maxTokens: bounds.tokens };
-  const checkedTexts = new LRUCache<string, true>({
-    maxSize: maxCheckedTexts,
-    sizeCalculation: (_, text) => text.length + overheadBytes,
-  });
+  const rules = [...specifiedRules, ...deferRules, ...(introspection ? [] : [NoSchemaIntrospectionCustomRule])];
+  const known = createDocumentStore();
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
 
-  function checkText(text: string): void {
-    if (checkedTexts.has(text)) return;
+  function parseText(text: string): ReadDocument {
     checkLines(text);
-    const document = parseBounded(text, parseOptions);
-    if (document === undefined) return;
+    const document = parseBounded(text, { maxTokens: bounds.tokens });
+    if (document instanceof RefusedOperation) return document;
     checkDocument(document);
-    checkedTexts.set(text, true);
+    const errors = validate(schema, document, rules, { maxErrors: bounds.errors });
+    if (errors.length === 0) return document;
+    return new RefusedOperation(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
   }
 
   function badVariable(
@@ -114,17 +111,22 @@ export function createAdmission({
   }
 
   return {
-    parseOptions,
-    validationRules: introspection ? deferRules : [...deferRules, NoSchemaIntrospectionCustomRule],
-    validationOptions: { maxErrors: bounds.errors },
     documentText(params) {
       checkVariables(params.variables);
-      const text = documents.documentText(params);
-      if (text !== undefined) checkText(text);
-      return text;
+      return documents.documentText(params);
     },
     untrustedHash: documents.untrustedHash,
-    checkOperation(document, operationName, variables) {
+    parse: parseText,
+    read(client, text) {
+      const found = known.get(text);
+      if (found !== undefined) return found;
+      return runYielding(client, () => {
+        const document = parseText(text);
+        known.set(text, document);
+        return document;
+      });
+    },
+    checkOperation(client, document, operationName, variables) {
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
       const definitions = operation.variableDefinitions ?? [];
@@ -132,18 +134,20 @@ export function createAdmission({
       const { errors, coerced } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
       if (errors?.[0] !== undefined) throw badVariable(errors[0], document, operation, variables ?? {});
       // Without variables, an operation has the same cost each time.
-      const known = definitions.length === 0 ? costs.get(operation) : undefined;
-      const cost = known ?? estimateCost(schema, document, operation, coerced, statisticsLimit);
-      costs.set(operation, cost);
-      if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
-      checkBound('records', cost.records);
-      checkBound('values', cost.values);
+      const sameCost = definitions.length === 0 ? costs.get(operation) : undefined;
+      const estimate = () => estimateCost(schema, document, operation, coerced, statisticsLimit);
+      return andThen(sameCost ?? runYielding(client, estimate), cost => {
+        costs.set(operation, cost);
+        if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
+        checkBound('records', cost.records);
+        checkBound('values', cost.values);
+      });
     },
   };
 }
 
-/** @returns undefined for a syntax error. @throws QueryTooComplex or GraphQLError for a document that is too large to parse. */
-function parseBounded(text: string, options: ParseOptions): DocumentNode | undefined {
+/** @throws QueryTooComplex or GraphQLError for a document that is too large to parse. */
+function parseBounded(text: string, options: ParseOptions): ReadDocument {
   try {
     return parse(text, options);
   } catch (error) {
@@ -157,7 +161,7 @@ function parseBounded(text: string, options: ParseOptions): DocumentNode | undef
         extensions: { code: 'GRAPHQL_PARSE_FAILED', http: { status: 400 } },
       });
     }
-    return undefined;
+    return new RefusedOperation([withCode(error as GraphQLError, 'GRAPHQL_PARSE_FAILED')]);
   }
 }
 
@@ -165,7 +169,7 @@ function parseBounded(text: string, options: ParseOptions): DocumentNode | undef
  * Rejects a document that is large, deep or repetitive. It runs before validation, whose rules can take very long for such a document.
  * @throws QueryTooComplex for the first limit that is exceeded.
  */
-export function checkDocument({ definitions }: DocumentNode): void {
+function checkDocument({ definitions }: DocumentNode): void {
   const operations = definitions.filter(definition => definition.kind === Kind.OPERATION_DEFINITION);
   const fragments = definitions.filter(definition => definition.kind === Kind.FRAGMENT_DEFINITION);
   checkBound('operations', operations.length);

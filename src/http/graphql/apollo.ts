@@ -4,15 +4,17 @@ import {
   type ApolloServerPlugin,
   type BaseContext,
   type GraphQLRequest,
+  type GraphQLResponse,
   HeaderMap,
   type HTTPGraphQLRequest,
 } from '@apollo/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { type DocumentNode, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Context } from '../../context.js';
 import type { PlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
+import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
 import { hasDocumentHash } from '../../graphql/limits/trusted-documents.js';
 import { wellFormedJson } from '../../lib/text.js';
 import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
@@ -165,7 +167,7 @@ export function keptResult(body: string): unknown {
 
 /** What the gateway does in the course of Apollo's request. */
 interface ApolloPluginDeps {
-  readonly admission: Pick<Admission, 'checkOperation'>;
+  readonly admission: Pick<Admission, 'read' | 'checkOperation'>;
   /** Executes queries by a plan where there is one. Apollo executes the rest with graphql-js, or everything where this is undefined. */
   readonly executePlanned: PlanExecutor | undefined;
   /** Whether the header `x-explain: 1` is honored. */
@@ -177,6 +179,29 @@ interface ApolloPluginDeps {
   formatError(error: GraphQLError): GraphQLFormattedError;
 }
 
+/** Documents that were read before Apollo's request began. */
+const readBefore = new WeakMap<object, DocumentNode>();
+
+/** Executes an operation whose document has been read. */
+export function executeRead(
+  apollo: ApolloServer<Context>,
+  operation: {
+    readonly query: string;
+    readonly document: DocumentNode;
+    readonly operationName?: string | null | undefined;
+    readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
+  },
+  contextValue: Context,
+): Promise<GraphQLResponse> {
+  const { query, document, operationName, variables } = operation;
+  readBefore.set(contextValue, document);
+  const request = { query, ...(operationName != null && { operationName }), ...(variables != null && { variables }) };
+  return apollo.executeOperation(request, { contextValue });
+}
+
+/** In place of a document that is refused. */
+const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
+
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<Context> {
   const { admission, executePlanned, explains, acceptedScopes, onErrors, formatError } = deps;
@@ -187,16 +212,35 @@ export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<C
   };
   return {
     async requestDidStart() {
+      let refused: readonly GraphQLError[] | undefined;
+      const read = async (client: string | undefined, text: string): Promise<ReadDocument> => {
+        try {
+          return await admission.read(client, text);
+        } catch (error) {
+          const refusal = toGraphqlError(error);
+          if (refusal instanceof GraphQLError) return new RefusedOperation([refusal]);
+          throw error;
+        }
+      };
       return {
-        parsingDidStart: async () => async error => dropStacks(error && [error]),
-        validationDidStart: async () => dropStacks,
+        /** Apollo parses and validates nothing where there is a document. */
+        async didResolveSource(request) {
+          const { contextValue, source } = request;
+          const { scope } = contextValue.metadata.operation;
+          const document = readBefore.get(contextValue) ?? (await read(scope, source));
+          const isRefused = document instanceof RefusedOperation;
+          if (isRefused) refused = document.errors;
+          Object.assign(request, { document: isRefused ? nothing : document });
+        },
 
         /** Refuses an operation that is not admitted, before any upstream call is made for it. */
         async didResolveOperation({ document, operation, request, contextValue }) {
+          if (refused !== undefined) return;
+          const { scope } = contextValue.metadata.operation;
           contextValue.metadata.operation.name = operationName(operation?.name?.value);
           if (operation !== undefined) contextValue.metadata.operation.type = operation.operation;
           try {
-            admission.checkOperation(document, request.operationName, request.variables);
+            await admission.checkOperation(scope, document, request.operationName, request.variables);
           } catch (error) {
             throw toGraphqlError(error);
           }
@@ -205,14 +249,20 @@ export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<C
 
         async responseForOperation({ document, request, contextValue: context }) {
           const { operationName, variables, http } = request;
-          const defers = acceptsParts(http?.headers.get('accept'));
-          const result = await executePlanned?.({ document, operationName, variables, context, defers });
-          if (result === undefined) return null;
-          const { data = null, errors, deferred } = result;
           const format = (found: readonly GraphQLError[]) => {
             if (found.length > 0) onErrors(found, context);
             return found.map(formatError);
           };
+          if (refused !== undefined) {
+            const { status } = { status: 400, ...(refused[0]?.extensions.http as object | undefined) };
+            const singleResult = { errors: format(refused) };
+            return { http: { status, headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
+          }
+          const defers = acceptsParts(http?.headers.get('accept'));
+          const client = context.metadata.operation.scope;
+          const result = await executePlanned?.({ document, operationName, variables, context, client, defers });
+          if (result === undefined) return null;
+          const { data = null, errors, deferred } = result;
           if (deferred === undefined) {
             const singleResult = { data, ...(errors && { errors: format(errors) }) };
             return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
@@ -249,14 +299,6 @@ export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<C
       };
     },
   };
-}
-
-/**
- * Drops the stacks from the errors of a document before Apollo wraps them. Formatting a stack costs as much as a small query, and no client
- * sees it.
- */
-async function dropStacks(errors: readonly Error[] = []): Promise<void> {
-  for (const error of errors) error.stack = '';
 }
 
 const subscriptionRefused = () =>

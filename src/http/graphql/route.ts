@@ -1,12 +1,11 @@
-import { ApolloServer, type ApolloServerOptions, type BaseContext } from '@apollo/server';
+import { ApolloServer } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { DocumentNode, GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
-import { LRUCache } from 'lru-cache';
+import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Config } from '../../config/config.js';
 import { type Context, createContext, type Services } from '../../context.js';
@@ -14,7 +13,6 @@ import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import { createPlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { responseBytes } from '../../graphql/response-text.js';
-import { atMost } from '../../lib/lru-bounds.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
 import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
@@ -55,15 +53,12 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     if (masked.message.includes('Cross-Site Request Forgery')) return { ...masked, message: forgeryMessage };
     return deps.introspection ? masked : withoutSuggestions(masked);
   };
-  const documentStore = createDocumentStore();
   const apollo = new ApolloServer<Context>({
     schema,
-    // Where introspection is off, the validation rules of the admission forbid it.
+    // Where introspection is off, the admission forbids it.
     introspection: true,
-    parseOptions: admission.parseOptions,
-    validationRules: [...admission.validationRules],
-    validationOptions: admission.validationOptions,
-    documentStore,
+    // The admission reads the documents.
+    documentStore: null,
     // The admission knows the trusted documents.
     persistedQueries: false,
     csrfPrevention: true,
@@ -152,30 +147,4 @@ function abortController(
     if (!raw.writableFinished) controller.abort(clientGone);
   });
   return controller;
-}
-
-/** Apollo's store of parsed and validated documents. */
-type DocumentStore = NonNullable<ApolloServerOptions<BaseContext>['documentStore']>;
-
-/** The total text, in characters, of the documents that a transport keeps parsed. A parsed document takes about a hundred times its text. */
-export const maxDocumentText = 256 * 1024;
-const maxSeen = 10_000;
-
-/**
- * Stores a document when it is parsed for the second time. So documents that are sent only once, such as those with values in their text, use no
- * memory and evict nothing.
- */
-export function createDocumentStore(): DocumentStore {
-  const seen = new LRUCache<string, true>(atMost(maxSeen));
-  const kept = new LRUCache<string, DocumentNode>({ maxSize: maxDocumentText });
-  return {
-    get: async key => kept.get(key),
-    async set(key, document) {
-      if (seen.has(key)) kept.set(key, document, { size: document.loc?.source.body.length ?? maxDocumentText });
-      seen.set(key, true);
-    },
-    async delete(key) {
-      kept.delete(key);
-    },
-  };
 }

@@ -11,8 +11,9 @@ import {
 } from 'graphql';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import { readNames, readText } from '../../config/files.js';
-import { type Admission, checkDocument } from '../../graphql/limits/admission.js';
-import { type Operation, parseAndValidate, RefusedOperation } from '../../subscriptions/operations.js';
+import type { Admission } from '../../graphql/limits/admission.js';
+import { RefusedOperation } from '../../graphql/limits/documents.js';
+import type { Operation } from '../../subscriptions/operations.js';
 import { commentAbove, inputSchema, type ObjectSchema, outputSchema } from './json-schema.js';
 import { createSelector, type SelectedField, type Selection } from './selection.js';
 
@@ -76,9 +77,8 @@ export function readToolOperation(
   query: string,
   { schema, admission }: Omit<OperationsDeps, 'allowMutations'>,
 ): ToolOperation {
-  const document = parseAndValidate(schema, query, admission);
+  const document = admission.parse(query);
   if (document instanceof RefusedOperation) throw new Error(document.errors.map(errorText).join(', '));
-  checkDocument(document);
   const { operation, name } = onlyOperation(document);
   const { operation: type } = operation;
   if (type === OperationTypeNode.SUBSCRIPTION) throw new Error('a tool is a query or a mutation, not a subscription');

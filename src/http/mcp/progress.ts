@@ -9,8 +9,9 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import type { Admission } from '../../graphql/limits/admission.js';
+import { RefusedOperation } from '../../graphql/limits/documents.js';
 import { newOperationInfo } from '../../observability/operation-info.js';
-import { type Operation, parseAndValidate, RefusedOperation } from '../../subscriptions/operations.js';
+import type { Operation } from '../../subscriptions/operations.js';
 import type { Listener } from '../../subscriptions/shared-execution.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Identity } from '../authentication.js';
@@ -55,7 +56,7 @@ const query = `subscription JobProgress($marketId: ID!, $phase: JobPhase!) {
 
 /** Follows jobs with the subscription `jobProgress`, whose polls all clients with the same credential share. */
 export function createJobWatch(schema: GraphQLSchema, admission: Admission, subscriptions: Subscriptions): JobWatch {
-  const document = parseAndValidate(schema, query, admission);
+  const document = admission.parse(query);
   if (document instanceof RefusedOperation) throw document;
   const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION, untrusted: undefined };
 

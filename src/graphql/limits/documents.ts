@@ -1,0 +1,59 @@
+import { type DocumentNode, GraphQLError } from 'graphql';
+import { LRUCache } from 'lru-cache';
+
+/** Errors for which an operation is not executed. */
+export class RefusedOperation extends Error {
+  override readonly name = 'Refused';
+  readonly errors: readonly GraphQLError[];
+
+  constructor(errors: readonly GraphQLError[]) {
+    super('Refused');
+    this.errors = errors;
+  }
+}
+
+/** What a text is: a valid document, or the errors for which it cannot be executed. */
+export type ReadDocument = DocumentNode | RefusedOperation;
+
+/** The documents that are known, by their text. */
+export interface DocumentStore {
+  get(text: string): ReadDocument | undefined;
+  set(text: string, document: ReadDocument): void;
+}
+
+/** The total text, in characters, of the documents that are kept parsed. A parsed document takes about a hundred times its text. */
+export const maxDocumentText = 512 * 1024;
+/** Of the texts that have been read, in characters. */
+const maxSeenText = 4 * 1024 * 1024;
+/** Memory of a text besides its characters. */
+const overheadBytes = 200;
+
+/**
+ * Stores a document when it is read for the second time. So documents that are sent only once, such as those with values in their text, use little
+ * memory and evict nothing.
+ */
+export function createDocumentStore(): DocumentStore {
+  const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;
+  const seen = new LRUCache<string, true>({ maxSize: maxSeenText, sizeCalculation });
+  const kept = new LRUCache<string, ReadDocument>({ maxSize: maxDocumentText, sizeCalculation });
+  return {
+    get: text => kept.get(text),
+    set(text, document) {
+      if (seen.has(text)) kept.set(text, document);
+      seen.set(text, true);
+    },
+  };
+}
+
+/** The same error under a code of `mask-error.ts`. */
+export function withCode(error: GraphQLError, code: string): GraphQLError {
+  const { nodes, source, positions, path, originalError, extensions } = error;
+  return new GraphQLError(error.message, {
+    nodes: nodes ?? null,
+    source: source ?? null,
+    positions: positions ?? null,
+    path: path ?? null,
+    originalError: originalError ?? null,
+    extensions: { ...extensions, code },
+  });
+}

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { Secret } from '../src/config/secret.js';
@@ -737,7 +737,35 @@ describe('the response of an endpoint', () => {
   const largest = JSON.stringify({ ...words, padding: '' });
   const exactly1MB = JSON.stringify({ ...words, padding: 'x'.repeat(1024 * 1024 - largest.length) });
 
+  /** Within 1 MB, and long to parse. Each is the words with a padding that has one thing too much. */
+  const costly: [string, string][] = [
+    ['4,001 values', `[${'0,'.repeat(4_001 - 4)}0]`],
+    ['300,000 objects', `[${'{},'.repeat(299_999)}{}]`],
+    ['4,001 members', `{${Array.from({ length: 4_001 - 3 }, (_, index) => `"m${index}":0`).join()}}`],
+    ['60,000 members', `{${Array.from({ length: 60_000 }, (_, index) => `"m${index}":0`).join()}}`],
+    ['17 levels', `${'['.repeat(16)}${']'.repeat(16)}`],
+    ['900,000 levels', '['.repeat(900_000)],
+    ['a number of 1,025 digits', '1'.repeat(1_025)],
+  ];
+  const padded = (padding: string) => `${JSON.stringify(words).slice(0, -1)},"padding":${padding}}`;
+  const bearable: [string, string][] = [
+    ['4,000 values', `[${'0,'.repeat(4_000 - 4)}0]`],
+    ['4,000 members', `{${Array.from({ length: 4_000 - 3 }, (_, index) => `"m${index}":0`).join()}}`],
+    ['16 levels', `${'['.repeat(15)}${']'.repeat(15)}`],
+    ['a number of 1,024 digits', '1'.repeat(1_024)],
+  ];
+
   const rows: [string, Answer, number, object][] = [
+    ...costly.flatMap(([what, padding]): [string, Answer, number, object][] => [
+      [`200 with ${what}`, raw(200, padded(padding)), 1, wordless.accepted],
+      [`422 with ${what}`, raw(422, padded(padding)), 1, wordless.refused],
+    ]),
+    ...bearable.map(([what, padding]): [string, Answer, number, object] => [
+      `200 with ${what}`,
+      raw(200, padded(padding)),
+      1,
+      { ...delivered, ...words },
+    ]),
     [
       '200',
       json(200, { ...words, redirectUrl: 'https://crm.example/x' }),
@@ -913,6 +941,20 @@ describe('the response of an endpoint', () => {
     });
   });
 
+  test.each([
+    ['once', padded('[1]'), 1],
+    ['never if it would take long', padded('['.repeat(100_000)), 0],
+  ])('a body is parsed %s', async (_, body, count) => {
+    await register((await startEndpoint(raw(200, body))).url);
+    const parse = jest.spyOn(JSON, 'parse');
+    try {
+      await send();
+      expect(parse.mock.calls.filter(([text]) => text === body)).toHaveLength(count);
+    } finally {
+      parse.mockRestore();
+    }
+  });
+
   const raw100 = (line: string) => (_: ServerResponse, request: IncomingMessage) =>
     request.socket.end(`HTTP/1.1 ${line}\r\n\r\n`);
   const answer200 = 'Answer 200 with JSON that has `title` and `message`.';
@@ -922,6 +964,7 @@ describe('the response of an endpoint', () => {
     ['200', json(200, words), null],
     ['200 without a body', raw(200, ''), `The endpoint answered 200 without a body. ${answer200}`],
     ['200 with text', raw(200, 'OK'), `The endpoint answered 200 ${unreadable}. ${answer200}`],
+    ['200 with 100,000 levels', raw(200, '['.repeat(100_000)), `The endpoint answered 200 ${unreadable}. ${answer200}`],
     ['200 with a list', json(200, [words]), `The endpoint answered 200 ${unreadable}. ${answer200}`],
     ['200 without a message', json(200, { title: 'T' }), `The endpoint answered 200 ${unreadable}. ${answer200}`],
     [

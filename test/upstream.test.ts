@@ -751,6 +751,7 @@ describe('the circuit breaker', () => {
 describe('a refusal', () => {
   const body = (errorCode: unknown) => ({ success: false, errorCode, message: `No: http://10.0.0.1/?key=${key}` });
   const html = `<html><body>Bad gateway at http://10.0.0.1/ for ${key}</body></html>`;
+  const many = (members: number) => Object.fromEntries(Array.from({ length: members }, (_, index) => [`m${index}`, 0]));
   const huge = { ...body('NOT_FOUND'), filling: 'x'.repeat(70_000) };
 
   test.each<[status: number, answer: unknown, code: string, errorCode: string | null, retryable: boolean]>([
@@ -790,6 +791,8 @@ describe('a refusal', () => {
     [404, body(7), 'NOT_FOUND', null, false],
     [404, body(`see http://10.0.0.1/?key=${key}`), 'NOT_FOUND', null, false],
     [403, huge, 'FORBIDDEN', null, false],
+    [403, { ...body('NOT_FOUND'), filling: many(996) }, 'NOT_FOUND', 'NOT_FOUND', false],
+    [403, { ...body('NOT_FOUND'), filling: many(997) }, 'FORBIDDEN', null, false],
     [403, Buffer.from([0xff, 0xfe, 0x00]), 'FORBIDDEN', null, false],
   ])('of status %d, case %#', async (status, answer, code, errorCode, retryable) => {
     const { service, read } = await serviceThat((_, response) => reply(response, status, answer));

@@ -4,6 +4,7 @@ import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
 import { runYielding } from '../lib/run-yielding.js';
+import type { BoundedJson } from '../lib/text.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
@@ -74,7 +75,7 @@ interface PendingRead {
 /** Parses the text of a long list, and then its pieces one by one. @throws UpstreamInvalidResponse */
 async function parsePieces(
   { parse, pieces }: Required<Pick<AnyRead, 'parse' | 'pieces'>>,
-  text: string,
+  text: BoundedJson,
   schemaDrift: SchemaDrift,
   client: Scope | undefined,
 ): Promise<Parsed<unknown, unknown>> {

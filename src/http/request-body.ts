@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned } from '../errors.js';
-import { checkJson } from '../graphql/limits/bounds.js';
+import { checkedJson } from '../graphql/limits/bounds.js';
 import { Chunks, joinBytes } from '../lib/join-bytes.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import { wellFormedJson } from '../lib/text.js';
@@ -90,13 +90,14 @@ export function parseReadBodies(app: FastifyInstance, limit: number): void {
   });
   app.addContentTypeParser('application/json', (request, payload, done) => {
     andThen(readBody(payload, limit), body => {
+      let text: string;
       try {
         if (body instanceof Error) throw body;
-        checkJson(body);
+        text = wellFormedJson(checkedJson(body));
       } catch (error) {
         return done(error as Error);
       }
-      parse(request, wellFormedJson(body.toString()), done);
+      parse(request, text, done);
     });
   });
 }

@@ -27,7 +27,7 @@ export interface JsonBounds {
 }
 
 /** A measure that exceeds its bound, and the value at which the scan stopped. */
-interface JsonExcess {
+export interface JsonExcess {
   readonly measure: keyof JsonBounds;
   readonly value: number;
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { BadUserInput } from '../errors.js';
+import { checkedJson } from '../graphql/limits/bounds.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
 import { parseJson } from '../lib/text.js';
@@ -118,8 +119,9 @@ function fromQuery({ query, documentId, operationName, variables, extensions }: 
 
 function parsed(name: string, text: unknown): unknown {
   if (text === undefined) return undefined;
+  const json = checkedJson(Buffer.from(String(text)));
   try {
-    return parseJson(String(text));
+    return parseJson(json);
   } catch {
     throw new BadUserInput(name, 'is not valid JSON');
   }

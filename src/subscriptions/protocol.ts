@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, Unauthenticated } from '../errors.js';
-import { checkJson } from '../graphql/limits/bounds.js';
+import { checkedJson } from '../graphql/limits/bounds.js';
 import { ownStrings } from '../lib/json-excess.js';
 import { parseJson } from '../lib/text.js';
 import { members, type OperationRequest, operationRequest } from './operations.js';
@@ -127,8 +127,7 @@ type Message = z.output<typeof message> | { type: 'subscribe'; id: string; paylo
  */
 function messageIn(bytes: Buffer): Message | undefined {
   try {
-    checkJson(bytes);
-    return message.parse(parseJson(bytes.toString()));
+    return message.parse(parseJson(checkedJson(bytes)));
   } catch (error) {
     if (!(error instanceof QueryTooComplex)) return undefined;
     const { type, id: operation } = ownStrings(bytes, ['type', 'id']);

@@ -17,6 +17,7 @@ import {
   UpstreamUnavailable,
 } from '../../errors.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
+import { boundedJson, parseJson } from '../../lib/text.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
@@ -194,12 +195,15 @@ function badInput(fault: UpstreamFault, { argument, members = [] }: RequestInfo)
 const hasWord = (text: string, path: string) => text.match(/\w+/g)?.includes(path.slice(path.lastIndexOf('.') + 1));
 
 const maxProblemBytes = 64 * 1024;
+const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, members: 1_000, levels: 16 };
 
 function readProblem(body: Buffer): { errorCode: string | null; message: string } {
   const unknown = { errorCode: null, message: '' };
   if (body.length > maxProblemBytes) return unknown;
+  const text = boundedJson(body, problemBounds);
+  if (typeof text !== 'string') return unknown;
   try {
-    const { errorCode, message } = JSON.parse(body.toString()) ?? {};
+    const { errorCode, message } = (parseJson(text) ?? {}) as Record<string, unknown>;
     return {
       errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
       message: typeof message === 'string' ? message : '',

@@ -1,7 +1,7 @@
 import { UpstreamInvalidResponse } from '../../errors.js';
 import type { UnreadableBody } from '../../lib/body-encoding.js';
-import { type JsonBounds, jsonExcess } from '../../lib/json-excess.js';
-import { parseJson } from '../../lib/text.js';
+import type { JsonBounds } from '../../lib/json-excess.js';
+import { type BoundedJson, boundedJson, parseJson } from '../../lib/text.js';
 import { cutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
 import { releaseArrayBuffers } from './body-memory.js';
 import type { UpstreamRequest } from './request.js';
@@ -64,19 +64,19 @@ export function bodyTooLarge(): UpstreamInvalidResponse {
  * texts that would take the parser, or the code that reads the value, too long. Changes the body in place and frees it, so read it once.
  * @throws UpstreamInvalidResponse if the body could not be decoded, or exceeds the bounds of its endpoint family
  */
-export function replyText({ body, unreadable }: Reply, { family, vectors }: UpstreamRequest): string {
+export function replyText({ body, unreadable }: Reply, { family, vectors }: UpstreamRequest): BoundedJson {
   if (unreadable !== undefined)
     throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`, undefined, false);
   const bytes =
     vectors === undefined ? body : (vectors.wanted ? quoteNumberArrays : cutNumberArrays)(body, vectors.member);
-  if (jsonExcess(bytes, bodyBoundsOf(family)) !== undefined) throw bodyTooLarge();
-  const text = bytes.toString();
+  const text = boundedJson(bytes, bodyBoundsOf(family));
+  if (typeof text !== 'string') throw bodyTooLarge();
   releaseArrayBuffers([body]);
   return text;
 }
 
 /** The JSON value of such a text; undefined for an empty text. @throws UpstreamInvalidResponse if it is not JSON */
-export function parseReply(text: string): unknown {
+export function parseReply(text: BoundedJson): unknown {
   if (text === '') return undefined;
   try {
     return parseJson(text);

@@ -3,8 +3,8 @@ import { Client } from 'undici';
 import { readableEncodings, utf8Pieces } from '../../lib/body-encoding.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
-import { genericFailure, meaningOf, outcomeOfResponse } from './endpoint-response.js';
-import { type AttemptEnd, explanationOf } from './explanation.js';
+import { genericFailure, maxBodyBytes, meaningOf, objectIn, outcomeOfResponse } from './endpoint-response.js';
+import { type AttemptEnd, type EndpointContent, explanationOf } from './explanation.js';
 import type { ExportAttempt, ExportOutcome } from './model.js';
 
 /** An outbound call (docs/upstream-api.md: Export to API), ready to be sent. */
@@ -37,7 +37,6 @@ const attemptMs = 15_000;
 const maxRetries = 3;
 /** The most time that all attempts together can take, in milliseconds. */
 export const maxDeliveryMs = (1 + maxRetries) * attemptMs;
-const maxBodyBytes = 1024 * 1024;
 /** How many 1xx responses may precede the real one. An endpoint that keeps sending them would keep the parser busy. */
 const maxInformational = 10;
 
@@ -73,7 +72,7 @@ export async function deliver(
       return { attempts, outcome: { kind: 'FAILED', message: `Nothing was sent: ${end.reason}.` } };
     }
     if (end.fault === null && meaningOf(end.status) !== 'exception') {
-      return { attempts, outcome: outcomeOfResponse(end.status, end.body) };
+      return { attempts, outcome: outcomeOfResponse(end.status, end.body?.content ?? {}) };
     }
     if (attempts.length > maxRetries) return { attempts, outcome: { kind: 'FAILED', message: genericFailure } };
   }
@@ -125,7 +124,7 @@ async function attemptOnce(call: OutboundCall, guard: AddressGuard, startTimer: 
       },
     });
     const isRead = ['delivered', 'rejected'].includes(meaningOf(statusCode));
-    return { status: statusCode, fault: null, body: isRead ? await textOf(body, headers) : undefined };
+    return { status: statusCode, fault: null, body: isRead ? await contentOf(body, headers) : undefined };
   } catch (error) {
     if (aborting.signal.reason === timedOut) return { status: null, fault: 'TIMEOUT' };
     if (error instanceof AddressRefused) return { status: null, fault: 'ADDRESS_REFUSED', reason: error.message };
@@ -141,11 +140,15 @@ function informationalIn(error: unknown): number | undefined {
   return { 'bad response': 100, 'bad upgrade': 101 }[(error as Error).message];
 }
 
-/** A body as text. Undefined if it is too large or cannot be decoded; the rest is then not read. */
-async function textOf(body: AsyncIterable<Uint8Array>, headers: IncomingHttpHeaders): Promise<string | undefined> {
+/** A body, parsed once. Undefined if it is too large or cannot be decoded; the rest is then not read. */
+async function contentOf(
+  body: AsyncIterable<Uint8Array>,
+  headers: IncomingHttpHeaders,
+): Promise<EndpointContent | undefined> {
   const received = await bytesOf(body);
   try {
-    return received && (await bytesOf(utf8Pieces(received, headers)))?.toString();
+    const decoded = received && (await bytesOf(utf8Pieces(received, headers)));
+    return decoded && { length: decoded.length, content: objectIn(decoded) };
   } catch {
     return undefined;
   }

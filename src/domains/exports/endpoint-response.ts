@@ -1,7 +1,8 @@
 import { Parser } from 'htmlparser2';
 import sanitizeHtml from 'sanitize-html';
 import { z } from 'zod';
-import { cutText, parseJson } from '../../lib/text.js';
+import type { JsonBounds } from '../../lib/json-excess.js';
+import { boundedJson, cutText, parseJson } from '../../lib/text.js';
 import { browserUrl, type ExportOutcome, type ExportReference } from './model.js';
 
 /** The message for every export that failed, whatever the reason (docs/upstream-api.md: Expected response). */
@@ -14,6 +15,9 @@ export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception
   if (status >= 500 && status <= 599) return 'exception';
   return 'failed';
 }
+
+/** Of a response of an endpoint. */
+export const maxBodyBytes = 1024 * 1024;
 
 /** How much of a response is stored and shown, in characters and items. The rest is cut off. */
 const maxLength = { title: 255, message: 4_000, referenceMessage: 500 };
@@ -59,12 +63,8 @@ const rejectedBody = z.object({
   references,
 });
 
-/**
- * The outcome of an export after a final response. The status alone decides it: default texts replace whatever is missing from the body.
- * @param body undefined if it was too large or could not be decoded.
- */
-export function outcomeOfResponse(status: number, body: string | undefined): ExportOutcome {
-  const content = objectIn(body);
+/** The outcome of an export after a final response. The status alone decides it: default texts replace whatever is missing from the content. */
+export function outcomeOfResponse(status: number, content: object): ExportOutcome {
   switch (meaningOf(status)) {
     case 'delivered':
       return { kind: 'DELIVERED', ...withSafeMessage(deliveredBody.parse(content)) };
@@ -75,10 +75,14 @@ export function outcomeOfResponse(status: number, body: string | undefined): Exp
   }
 }
 
-/** The JSON object in a body. Empty if there is none. */
-export function objectIn(body: string | undefined): object {
+/** Many times what an answer with all references needs. A text may be as long as the body: URLs are passed on at any length. */
+const contentBounds: JsonBounds = { text: maxBodyBytes, number: 1_024, items: 4_000, members: 4_000, levels: 16 };
+
+/** The JSON object in a body. Empty if there is none, or one that takes long to parse. */
+export function objectIn(body: Buffer): object {
   try {
-    const value = parseJson(body ?? '');
+    const text = boundedJson(body, contentBounds);
+    const value = typeof text === 'string' && parseJson(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
   } catch {
     return {};

@@ -1,12 +1,18 @@
 import { z } from 'zod';
-import { meaningOf, objectIn } from './endpoint-response.js';
+import { meaningOf } from './endpoint-response.js';
+
+/** What an endpoint answered: the length of the body in bytes, and the JSON object in it, which is empty if there is none. */
+export interface EndpointContent {
+  readonly length: number;
+  readonly content: object;
+}
 
 /**
  * How one attempt ended. `body` is undefined if the response is not final, or if its body is too large or cannot be decoded. `informational` is the last
  * 1xx status.
  */
 export type AttemptEnd =
-  | { readonly status: number; readonly fault: null; readonly body: string | undefined }
+  | { readonly status: number; readonly fault: null; readonly body: EndpointContent | undefined }
   | { readonly status: null; readonly fault: 'TIMEOUT' }
   | { readonly status: null; readonly fault: 'BROKEN'; readonly informational: number | undefined }
   | { readonly status: null; readonly fault: 'ADDRESS_REFUSED'; readonly reason: string };
@@ -32,7 +38,7 @@ export function explanationOf(end: AttemptEnd): string | null {
   }
 }
 
-function explanationOfResponse(status: number, body: string | undefined): string | null {
+function explanationOfResponse(status: number, body: EndpointContent | undefined): string | null {
   const came = `The endpoint answered ${status}`;
   if (redirects.includes(status)) {
     return `${came} with a redirect to another address; redirects are not followed. Register the final address.`;
@@ -44,9 +50,9 @@ function explanationOfResponse(status: number, body: string | undefined): string
     case 'failed':
       return `${came}${withoutBody.includes(status) ? ' without a body' : ''}. ${rightAnswer(200)}`;
     default: {
-      if (members.safeParse(objectIn(body)).success) return null;
+      if (members.safeParse(body?.content).success) return null;
       const found =
-        body === ''
+        body?.length === 0
           ? 'without a body'
           : `with a body that is ${body === undefined ? 'too large' : 'not JSON, or lacks one of its members'}`;
       return `${came} ${found}. ${rightAnswer(status)}`;

@@ -1,5 +1,5 @@
 import { QueryTooComplex } from '../../errors.js';
-import { jsonExcess } from '../../lib/json-excess.js';
+import { type BoundedJson, boundedJson } from '../../lib/text.js';
 
 /**
  * The limits of one request. Each is several times what the largest query of a person or a tool needs (GraphiQL's introspection: 300 tokens, 15
@@ -55,8 +55,9 @@ export function checkBound(measure: keyof typeof bounds, value: number): void {
   if (value > bounds[measure]) throw new QueryTooComplex(measure, value, bounds[measure]);
 }
 
-/** Checks the size of JSON before it is parsed: its strings, numbers, values, members and levels. @throws QueryTooComplex */
-export function checkJson(bytes: Buffer): void {
-  const excess = jsonExcess(bytes, bounds);
-  if (excess !== undefined) checkBound(excess.measure, excess.value);
+/** The text of JSON whose strings, numbers, values, members and levels are within the limits. @throws QueryTooComplex */
+export function checkedJson(bytes: Buffer): BoundedJson {
+  const text = boundedJson(bytes, bounds);
+  if (typeof text === 'string') return text;
+  throw new QueryTooComplex(text.measure, text.value, bounds[text.measure]);
 }

@@ -107,6 +107,26 @@ describe('an explicit credential outranks the cookie', () => {
     expect(viewer.authentication).toBe('API_KEY');
   });
 
+  test.each([
+    ['x-api-key', '', 'x-api-key: a\r\nx-api-key: a'],
+    ['authorization', '', 'authorization: Bearer a\r\nauthorization: Bearer a'],
+    ['sessionId', '?sessionId=a&sessionId=a', ''],
+    ['sessionId', '?sessionId=a&a=b&session%49d=b', ''],
+  ])('but %s twice is refused', async (argument, search, lines) => {
+    const headers = lines
+      .split('\r\n')
+      .filter(Boolean)
+      .flatMap(line => line.split(': '));
+    const { body, statusCode } = await request(`${gateway.url}/graphql${search}`, {
+      method: 'POST',
+      headers: ['content-type', 'application/json', ...headers],
+      body: JSON.stringify({ query: '{ viewer { email } }' }),
+    });
+    const { errors } = (await body.json()) as { errors: { message: string; extensions: object }[] };
+    expect([statusCode, errors[0]?.extensions]).toEqual([400, { code: 'BAD_USER_INPUT', argument }]);
+    expect(errors[0]?.message).toContain('must be sent once');
+  });
+
   test('but two explicit credentials are refused, with or without the cookie', async () => {
     const headers = { 'x-api-key': 'key-1', authorization: 'Bearer t-1', cookie };
     const { status, errors } = await ask(`${gateway.url}/graphql`, '{ viewer { email } }', {}, headers);

@@ -402,6 +402,20 @@ describe('a request', () => {
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_700 } });
   });
 
+  test.each([
+    [{ name: 'suggestMarkets', arguments: ['battery'] }],
+    [{ name: 'suggestMarkets', arguments: 'battery' }],
+    [{ name: 7 }],
+    [undefined],
+  ])('that calls a tool with parameters of another form has invalid parameters: %j', async params => {
+    const response = await sendMcp(gateway.url, { ...list, method: 'tools/call', params });
+    const { error } = (await response.json()) as Any;
+    expect(error).toEqual({
+      code: -32_602,
+      message: expect.stringMatching(/The parameters must be the name of a tool/),
+    });
+  });
+
   test.each(['gzip', 'deflate', 'br', 'zstd, gzip'])('whose body is encoded is refused: %s', async encoding => {
     const response = await sendMcp(gateway.url, list, { ...demoHeaders, 'content-encoding': encoding });
     expect(response.headers.get('accept-encoding')).toBe('identity');

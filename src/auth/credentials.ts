@@ -56,6 +56,8 @@ function checked(argument: string, value: string): Secret {
   if (value === '') throw new BadUserInput(argument, 'must not be empty');
   if (value.length > maxCredentialLength)
     throw new BadUserInput(argument, `must be at most ${maxCredentialLength} characters`);
+  // Header lines and parameters of one name come joined.
+  if (value.includes(', ')) throw new BadUserInput(argument, 'must be sent once');
   if (!visibleAscii.test(value)) throw new BadUserInput(argument, 'must contain only visible ASCII characters');
   return new Secret(value);
 }

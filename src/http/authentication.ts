@@ -213,7 +213,7 @@ function rawCredentialsOf({ headers, url = '' }: IncomingMessage): RawCredential
   return {
     'x-api-key': headers['x-api-key']?.toString(),
     authorization: headers.authorization,
-    sessionId: sessionIds.length === 0 ? undefined : sessionIds.join(','),
+    sessionId: sessionIds.length === 0 ? undefined : sessionIds.join(', '),
   };
 }
 

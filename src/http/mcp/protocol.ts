@@ -40,6 +40,13 @@ const instructions =
   'severity are 0 to 3, the highest. `data` has the result. Each of the `errors` has a stable `extensions.code`; `retryable` says whether the same call can ' +
   'succeed later. If there is `next`, more items follow: call the tool again with the same arguments and those of `next`.';
 
+/** The SDK would answer parameters of another form with an internal error. */
+const callRequest = CallToolRequestSchema.extend({
+  params: CallToolRequestSchema.shape.params.catch(() => {
+    throw new McpError(ErrorCode.InvalidParams, 'The parameters must be the name of a tool and an object of arguments');
+  }),
+});
+
 /** Made once, because making one takes long. It would check what servers ask of clients, and this one asks nothing. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator();
 
@@ -53,7 +60,7 @@ export async function answerMessage(request: FastifyRequest, signal: AbortSignal
     { capabilities: { tools: {} }, instructions, jsonSchemaValidator },
   );
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...host.tools] }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { _meta, sendNotification }) => {
+  server.setRequestHandler(callRequest, async ({ params }, { _meta, sendNotification }) => {
     const progressToken = _meta?.progressToken;
     let reported = -1;
     const answer = await host.call({

@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { csvExport } from '../src/domains/companies/model.js';
+import { observation, eventPage as pageModel } from '../src/domains/events/model.js';
+import { marketRecord } from '../src/domains/markets/model.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, type FakeWire, fakeWire, type WireReply } from './support/wire.js';
 
@@ -648,4 +651,21 @@ describe('a body', () => {
     expect(data).toEqual({ market: { name: 'M', esg: null, companies: { totalCount: 0 } } });
     expect(errors?.map(({ path }) => path.join('.'))).toEqual(['market.esg']);
   });
+});
+
+test.each([
+  ['https://news.example/a', 'https://news.example/a'],
+  ['HTTP://news.example', 'HTTP://news.example'],
+  ['javascript:alert(1)', null],
+  ['data:text/html,a', null],
+  ['//news.example/a', null],
+  ['news.example', null],
+  ['', null],
+])('a URL of the service that a browser would not open as a page is null: %s', (url, shown) => {
+  const references = [{ _id: 'o-1', title: 'O', url }];
+  const meta = { totalItems: 1, totalPages: 1, currentPage: 1, pageSize: 10 };
+  expect(pageModel.parse({ meta, data: [{ _id: 'e-1', references }] }).events[0]?.references[0]?.url).toBe(shown);
+  expect(observation.parse({ _id: 'o-1', url }).url).toBe(shown);
+  expect(marketRecord.parse({ header_image_url: url }).headerImageUrl).toBe(shown);
+  expect(csvExport.safeParse({ downloadLink: url }).data?.downloadLink ?? null).toBe(shown);
 });

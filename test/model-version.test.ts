@@ -10,7 +10,7 @@ import { modelVersion } from '../src/data/cache/keys.js';
  * version that was released.
  */
 const models: Readonly<Record<number, string>> = {
-  1: 'TQPKpBKJ549i',
+  1: 'aTOjwHZN_GU0',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

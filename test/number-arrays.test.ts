@@ -213,11 +213,20 @@ describe('what the service was not to send', () => {
   );
 });
 
+test('a vector has at most 16,384 numbers', () => {
+  const numbers = (length: number) => Array.from({ length }, () => '-1.5e-3').join(', ');
+  expect(vector.safeParse(numbers(16_384)).success).toBe(true);
+  expect(vector.safeParse(numbers(16_385)).success).toBe(false);
+});
+
 describe('the JSON of a reply', () => {
   const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: Buffer.from(text) });
   const request = { family: 'f', address: 'base', method: 'GET', path: '/', safe: true } as const;
   /** In bytes. */
-  const [longText, longNumber] = [4 * 1024 * 1024, 1_024];
+  const [longText, longNumber] = [1024 * 1024, 1_024];
+  const list = (length: number, value = '0') => `[${Array.from({ length }, () => value).join()}]`;
+  const membersOf = (length: number, value = '0') =>
+    `{${Array.from({ length }, (_, index) => `"m${index}":${value}`).join()}}`;
   const read = (reply: Reply, asked: UpstreamRequest) => parseReply(replyText(reply, asked));
 
   test('has vectors as text where they are wanted, null where not, and numbers where no one said what they are', () => {
@@ -271,10 +280,47 @@ describe('the JSON of a reply', () => {
   });
 
   test.each([
+    ['as many members', 'f', membersOf(10, membersOf(999))],
+    ['as many values', 'f', list(10_000)],
+    ['as many members of one object', 'f', membersOf(1_000)],
+    ['as many values of a list in a list', 'companies', `[{"a":${list(10_000)}}]`],
+    ['more companies than a list in them may have values', 'companies', `{"data":{"companies":${list(10_001, '{}')}}}`],
+    ['one list after another', 'companies', `{"a":${list(10_001)},"b":${list(10_001)}}`],
+    ['as many companies in one object', 'esg', `{"data":${membersOf(10_000)}}`],
+  ])('may have %s as there may be at most', (_, family, text) => {
+    expect(read(reply(text), { ...request, family })).toEqual(JSON.parse(text));
+  });
+
+  test.each([
+    ['a list in a list', 'companies', `[{"a":${list(10_001)}}]`],
+    ['a list in a list in an object', 'esg', `{"data":[{"a":{"b":${list(10_001)}}}]}`],
+    ['a list in a list of events', 'events', `{"data":[{"a":${list(10_001)}}]}`],
+    ['one company', 'companies', `[${membersOf(1_001)}]`],
+    ['one object', 'esg', membersOf(10_001)],
+  ])('that has one value too many in %s is refused', (_, family, text) => {
+    expect(() => read(reply(text), { ...request, family })).toThrow(UpstreamInvalidResponse);
+  });
+
+  test('has at most 8 MB besides the vectors of a page of events, whether they are wanted or not', () => {
+    const vector = list(10_000);
+    const text = (filling: string) =>
+      `{"data":[${list(8, `"${'x'.repeat(longText - 100)}"`)},"${filling}",{"embeddings":${vector}}]}`;
+    const rest = 8 * longText - (text('').length - vector.length);
+    for (const wanted of [true, false]) {
+      const asked = { ...request, family: 'events', vectors: { member, wanted } };
+      expect(read(reply(text('x'.repeat(rest))), asked)).toHaveProperty('data');
+      expect(() => read(reply(text('x'.repeat(rest + 1))), asked)).toThrow(UpstreamInvalidResponse);
+    }
+  });
+
+  test.each([
     ['nested too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`],
     ['nested far too deep', '['.repeat(1_000_000)],
-    ['of too many members', JSON.stringify(Object.fromEntries(Array.from({ length: 50_001 }, (_, i) => [`m${i}`, 0])))],
-    ['of too many values', `[${'0,'.repeat(50_000)}0]`],
+    ['of too many members', membersOf(10, membersOf(1_000))],
+    ['of too many values', list(10_001)],
+    ['a record of too many members', membersOf(1_001)],
+    ['an object deep in a record of too many members', `[{"a":[${membersOf(1_001)}]}]`],
+    ['two objects, the second of too many members', `[${membersOf(1)},${membersOf(1_001)}]`],
     ['one long text', `["${'x'.repeat(longText + 1)}"]`],
     ['one long text without an end', `["${'x'.repeat(longText + 1)}`],
     ['one long text of escaped quotes', `["${'\\"'.repeat(longText / 2)}\\""]`],

@@ -1,11 +1,11 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { z } from 'zod';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations } from '../src/data/cache/generations.js';
 import { noPurges } from '../src/data/cache/purges.js';
 import { MemoryTier } from '../src/data/cache/tiers.js';
-import { createReader, type Read } from '../src/data/reader.js';
+import { createReader, type Read, readUncached } from '../src/data/reader.js';
 import type { Reply } from '../src/data/upstream/reply.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
 import { placedRecords } from '../src/data/upstream/schema-drift.js';
@@ -50,4 +50,51 @@ test('a value from memory is not parsed again, and still names the records that 
   for (let time = 0; time < 2; time += 1) expect(await ask()).toEqual({ ...answer, sources: ['memory'] });
   expect(parsed).toBe(1);
   expect(drifted).toEqual(['Thing.id']);
+});
+
+test('a large body is read, parsed and made a value in three turns of the event loop, a small one in one', async () => {
+  let turn = 0;
+  let turns = setImmediate(function count() {
+    turn += 1;
+    turns = setImmediate(count);
+  });
+  const original = JSON.parse;
+  try {
+    for (const [length, distinct] of [
+      [1_000, 1],
+      [300_000, 3],
+    ]) {
+      const text = JSON.stringify([{ id: 'x'.repeat(length ?? 0) }]);
+      const steps: number[] = [];
+      jest.spyOn(JSON, 'parse').mockImplementation(json => {
+        steps.push(turn);
+        return original(json);
+      });
+      const upstream = {
+        async send(_: unknown, __: unknown, read: (reply: Reply) => unknown) {
+          steps.push(turn);
+          return read({ status: 200, headers: {}, body: Buffer.from(text) });
+        },
+      } as unknown as Upstream;
+      const read: Read<unknown> = {
+        request: { family: 'things', address: 'base', method: 'GET', path: '/things', safe: true },
+        parse(body) {
+          steps.push(turn);
+          return { value: things.parse(body) };
+        },
+      };
+      const auth: RequestAuth = {
+        credential: {} as Credential,
+        scope: 'someone' as Scope,
+        cancellation: new AbortController(),
+        metadata: new ResponseMetadata(),
+      };
+      await readUncached({ upstream, telemetry: silentTelemetry }, read, auth);
+      expect(steps).toHaveLength(3);
+      expect(new Set(steps).size).toBe(distinct);
+    }
+  } finally {
+    jest.restoreAllMocks();
+    clearImmediate(turns);
+  }
 });

@@ -25,6 +25,11 @@ describe('a time', () => {
     expect(Date.parse(expected)).not.toBeNaN();
   });
 
+  test('may have a hundred characters', () => {
+    const text = `2026-01-31T08:30:00.${'1'.repeat(79)}Z`;
+    expect([readTime(text), readTime(text.replace('.', '.1'))]).toEqual([text, undefined]);
+  });
+
   test.each([
     '2026-02-29T08:30:00Z',
     '2026-04-31',

@@ -34,7 +34,7 @@ export interface Read<T, Embeddings = undefined> {
   parse(body: unknown): Parsed<T, Embeddings>;
   /**
    * Splits a long list into pieces, each of which `parse` takes as a list of its own. Other requests get their turn between the pieces, and the
-   * values are concatenated. Without it the body is parsed at once.
+   * values are concatenated. Without it the value is read at once.
    */
   pieces?(body: unknown): readonly unknown[];
   /** The value with its embeddings, if they were wanted. */
@@ -72,21 +72,23 @@ interface PendingRead {
   readonly lookup: Lookup<CachedValue, unknown>;
 }
 
-/** Parses the text of a long list, and then its pieces one by one. @throws UpstreamInvalidResponse */
-async function parsePieces(
-  { parse, pieces }: Required<Pick<AnyRead, 'parse' | 'pieces'>>,
+/** Characters. A longer text is parsed in several turns. */
+const maxAtOnce = 256 * 1024;
+
+/** Parses the text of a reply, and then its pieces one by one. @throws UpstreamInvalidResponse */
+async function parseInTurns(
+  { parse, pieces }: AnyRead,
   text: BoundedJson,
   schemaDrift: SchemaDrift,
   client: Scope | undefined,
 ): Promise<Parsed<unknown, unknown>> {
-  const values: unknown[] = [];
+  const parsePiece = (piece: unknown) => runYielding(client, () => parseLenient(() => parse(piece), schemaDrift));
   await nextTurn();
   const body = await runYielding(client, () => parseReply(text));
   await nextTurn();
-  for (const piece of pieces(body)) {
-    const { value } = await runYielding(client, () => parseLenient(() => parse(piece), schemaDrift));
-    values.push(...(value as readonly unknown[]));
-  }
+  if (pieces === undefined) return parsePiece(body);
+  const values: unknown[] = [];
+  for (const piece of pieces(body)) values.push(...((await parsePiece(piece)).value as readonly unknown[]));
   await nextTurn();
   return { value: values };
 }
@@ -98,15 +100,15 @@ async function fetchRead(
   auth: RequestAuth,
   signal: AbortSignal,
 ): Promise<Loaded<CachedValue, unknown>> {
-  const { request, parse, pieces } = read;
+  const { request, parse } = read;
   const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
   const readReply = (reply: Reply) => {
     const text = replyText(reply, request);
     auth.metadata.claim?.reserveForParsing(text.length);
     const parsed =
-      pieces === undefined
+      text.length <= maxAtOnce
         ? parseLenient(() => parse(parseReply(text)), schemaDrift)
-        : parsePieces({ parse, pieces }, text, schemaDrift, auth.scope);
+        : parseInTurns(read, text, schemaDrift, auth.scope);
     return { parsed, bytes: text.length, noStore: forbidsCaching(reply) };
   };
   try {

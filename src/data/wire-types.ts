@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readTime } from '../lib/time.js';
+import { isNumberList } from './embeddings/number-arrays.js';
 import { Vector } from './embeddings/vector.js';
 
 /** A time as the service sends it. */
@@ -10,13 +11,14 @@ export const utcTime = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const numbers = /^ *(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)? *(?:, *(?=\S)|$))*$/;
-
 /** A wanted vector, which `replyText` has turned into the text between its brackets. */
 export const vector = z
   .string()
-  .regex(numbers)
+  .refine(isNumberList)
   .transform(text => new Vector(text));
+
+/** A URL that a browser may open. */
+export const webUrl = z.string().refine(url => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
 
 /** A closed set of the service's values, mapped to their names in the schema. */
 export const closedSet = <const T extends Readonly<Record<string, string>>>(names: T) =>

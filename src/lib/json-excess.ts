@@ -24,11 +24,13 @@ export interface JsonBounds {
   readonly members: number;
   /** Nesting depth of lists and objects. */
   readonly levels: number;
+  /** Members of one object, and values of one list within another list. Where they are left out, only the totals count. */
+  readonly own?: { readonly members: number; readonly items: number };
 }
 
 /** A measure that exceeds its bound, and the value at which the scan stopped. */
 export interface JsonExcess {
-  readonly measure: keyof JsonBounds;
+  readonly measure: Exclude<keyof JsonBounds, 'own'>;
   readonly value: number;
 }
 
@@ -40,24 +42,45 @@ export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undef
   let items = 0;
   let members = 0;
   let levels = 0;
+  const { own = { members: Number.POSITIVE_INFINITY, items: Number.POSITIVE_INFINITY } } = bounds;
+  /** Of each open list and object: what separates its entries, how many it has, and how many it may have. */
+  const separators: number[] = [];
+  const entries: number[] = [];
+  const limits: number[] = [];
+  /** The level of the list that holds the records. Only the totals bound it. */
+  let recordsLevel = 0;
   /** Where the number, the literal or the white space began. */
   let start = 0;
   for (let at = 0; at < json.length; at += 1) {
     const byte = json[at];
     if (byte === quote) {
       const opening = at;
-      // Not by `indexOf`, which costs a call for each escaped quote.
-      const end = Math.min(json.length, opening + bounds.text + 2);
-      for (at += 1; at < end && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
+      at = endOfString(json, opening, bounds.text);
       if (at - opening > bounds.text + 1) return { measure: 'text', value: at - opening - 1 };
     } else if (byte === bracket || byte === brace) {
       levels += 1;
       items += 1;
       if (levels > bounds.levels) return { measure: 'levels', value: levels };
-    } else if (byte === comma) items += 1;
-    else if (byte === colon) members += 1;
-    else if (byte === closingBracket || byte === closingBrace) levels -= 1;
-    else {
+      const isList = byte === bracket;
+      separators[levels] = isList ? comma : colon;
+      entries[levels] = isList ? 1 : 0;
+      limits[levels] = isList ? own.items : own.members;
+      if (isList && recordsLevel === 0) {
+        recordsLevel = levels;
+        limits[levels] = Number.POSITIVE_INFINITY;
+      }
+    } else if (byte === comma || byte === colon) {
+      if (byte === comma) items += 1;
+      else members += 1;
+      if (byte === separators[levels]) {
+        const value = (entries[levels] ?? 0) + 1;
+        if (value > (limits[levels] ?? 0)) return { measure: byte === comma ? 'items' : 'members', value };
+        entries[levels] = value;
+      }
+    } else if (byte === closingBracket || byte === closingBrace) {
+      if (levels === recordsLevel) recordsLevel = 0;
+      levels -= 1;
+    } else {
       if (at - start >= bounds.number) return { measure: 'number', value: at - start + 1 };
       continue;
     }
@@ -66,6 +89,23 @@ export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undef
     start = at + 1;
   }
   return undefined;
+}
+
+/** Up to this length, looking at each byte takes less time than a call of `indexOf`. */
+const maxShort = 64;
+
+/** Where a string ends; somewhere behind `maxLength` bytes if it is longer. */
+function endOfString(json: Buffer, opening: number, maxLength: number): number {
+  const end = Math.min(json.length, opening + maxLength + 2);
+  const endOfShort = Math.min(end, opening + maxShort);
+  let at = opening + 1;
+  for (; at < endOfShort && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
+  if (at < endOfShort) return at;
+  // Once for a string, because it may have many escaped quotes.
+  const next = json.indexOf(quote, at);
+  if (next !== -1 && json[next - 1] !== backslash) return Math.min(next, end);
+  for (; at < end && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
+  return at;
 }
 
 /** Some members of a JSON object that are strings, as they are written, without parsing what the object holds. */

@@ -11,12 +11,16 @@ const completeTime = new RegExp(`^\\d{4}-(?:${monthAndDay})T(?:[01]\\d|2[0-3]):[
 const anyTime =
   /^(\d{4}-\d{2}-\d{2})(?:[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d|60)(\.\d+)?)?(?:[Zz]|([+-](?:[01]\d|2[0-3]))(?::?([0-5]\d))?)?)?$/;
 
+/** Several times that of a complete time with nanoseconds. */
+const maxTimeLength = 100;
+
 /**
  * A point in time in the one form of RFC 3339 that every program reads: `2026-01-31T08:30:00.123Z`; undefined for any other text. Read are RFC 3339 in
  * full and what ISO 8601 leaves out: the time of day, seconds, minutes of an offset, the zone (UTC). A leap second becomes the second before, since
  * JavaScript has none. Nothing is rounded.
  */
 export function readTime(text: string): string | undefined {
+  if (text.length > maxTimeLength) return undefined;
   if (completeTime.test(text)) return text;
   const [, day, time = '00:00', seconds = '00', fraction = '', hours, minutes = '00'] = anyTime.exec(text) ?? [];
   if (day === undefined || !isCalendarDay(day)) return undefined;

@@ -2,7 +2,7 @@ import { UpstreamInvalidResponse } from '../../errors.js';
 import type { UnreadableBody } from '../../lib/body-encoding.js';
 import type { JsonBounds } from '../../lib/json-excess.js';
 import { type BoundedJson, boundedJson, parseJson } from '../../lib/text.js';
-import { cutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
+import { cutNumberArrays, lengthWithoutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
 import { releaseArrayBuffers } from './body-memory.js';
 import type { UpstreamRequest } from './request.js';
 
@@ -19,34 +19,46 @@ export interface Reply {
 /** Leaves a reply as it is, for a caller that reads it later. */
 export const unread = (reply: Reply): Reply => reply;
 
-/** The bounds of a reply's body. */
+/** The bounds of a reply's body. Within them, no step of reading it takes much longer than 50 milliseconds. */
 interface BodyBounds extends JsonBounds {
   /** As it comes over the wire. */
   readonly bytes: number;
+  /** Bytes besides the vectors. */
+  readonly otherBytes: number;
 }
 
 const megabyte = 1024 * 1024;
 
-/** One record, or a list of some hundreds. */
+/** One record, or a list of some hundreds: jobs, topics, earlier criteria. */
 const defaultBounds: BodyBounds = {
-  // Above it, to decode and parse a single text takes tens of milliseconds.
-  text: 4 * megabyte,
+  // The longest are vectors: 16,384 numbers of 24 characters are 400 KB.
+  text: megabyte,
   number: 1_024,
   levels: 64,
   bytes: 4 * megabyte,
-  items: 50_000,
-  members: 50_000,
+  otherBytes: 4 * megabyte,
+  items: 10_000,
+  members: 10_000,
+  // A record has some tens of members. The longest list in one is a company's, of countries, industries or numbers.
+  own: { members: 1_000, items: 10_000 },
 };
 
 /** All companies of a market: tens of thousands. */
-const companiesBounds: BodyBounds = { ...defaultBounds, bytes: 32 * megabyte, items: 500_000, members: 300_000 };
+const companiesBounds: BodyBounds = {
+  ...defaultBounds,
+  bytes: 32 * megabyte,
+  otherBytes: 32 * megabyte,
+  items: 500_000,
+  members: 300_000,
+};
 
 /** The endpoint families whose bodies may be large. */
 const boundsByFamily = new Map<string, BodyBounds>([
   // A page of a hundred. Their embeddings are cut out, or turned into text, before anything is counted.
-  ['events', { ...defaultBounds, bytes: 32 * megabyte, items: 100_000, members: 100_000 }],
+  ['events', { ...defaultBounds, bytes: 32 * megabyte, otherBytes: 8 * megabyte, items: 50_000, members: 50_000 }],
   ['companies', companiesBounds],
-  ['esg', companiesBounds],
+  // One object may have a member for each company.
+  ['esg', { ...companiesBounds, own: { members: 10_000, items: 10_000 } }],
 ]);
 
 /** The bounds for the bodies of an endpoint family. */
@@ -67,9 +79,12 @@ export function bodyTooLarge(): UpstreamInvalidResponse {
 export function replyText({ body, unreadable }: Reply, { family, vectors }: UpstreamRequest): BoundedJson {
   if (unreadable !== undefined)
     throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`, undefined, false);
+  const bounds = bodyBoundsOf(family);
+  if (vectors !== undefined && lengthWithoutNumberArrays(body, vectors.member) > bounds.otherBytes)
+    throw bodyTooLarge();
   const bytes =
     vectors === undefined ? body : (vectors.wanted ? quoteNumberArrays : cutNumberArrays)(body, vectors.member);
-  const text = boundedJson(bytes, bodyBoundsOf(family));
+  const text = boundedJson(bytes, bounds);
   if (typeof text !== 'string') throw bodyTooLarge();
   releaseArrayBuffers([body]);
   return text;

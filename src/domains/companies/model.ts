@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
-import { listIn, unwrapped, withAttributes } from '../../data/wire-types.js';
+import { listIn, unwrapped, webUrl, withAttributes } from '../../data/wire-types.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 
 const text = z.string();
@@ -35,9 +35,10 @@ export type CompanyRecord = z.output<typeof company>;
 /** The companies of a market. The specification does not show the body: a list is accepted, bare or under `data` or `companies`. */
 export const companyList = z.preprocess(body => listIn(body, 'companies'), requiredRecords('Company', company));
 
-const perPiece = 250;
+/** A company may hold 10,000 values. */
+const perPiece = 10;
 
-/** The same body in pieces of 250 companies. A body without a list is one piece. */
+/** The same body in pieces of 10 companies. A body without a list is one piece. */
 export function companyPieces(body: unknown): readonly unknown[] {
   const list = listIn(body, 'companies');
   if (!Array.isArray(list)) return [body];
@@ -57,7 +58,7 @@ export const esgData = z.preprocess(body => {
 export type Esg = z.output<typeof esgData>;
 
 /** The body of a CSV export (docs/upstream-api.md: Markets interface). */
-export const csvExport = z.preprocess(unwrapped, z.object({ downloadLink: z.url({ protocol: /^https?$/ }) }));
+export const csvExport = z.preprocess(unwrapped, z.object({ downloadLink: webUrl }));
 
 /** The parts of a market's ESG data by the lower-case domain of their company. Computed once for each body. */
 const partsByDomain = oncePerValue((data: Esg): ReadonlyMap<string, Esg> => {

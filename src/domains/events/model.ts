@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { known, listedNumber, placedRecords, readable, records, tolerant } from '../../data/upstream/schema-drift.js';
-import { closedSet, unwrapped, utcTime, vector } from '../../data/wire-types.js';
+import { closedSet, unwrapped, utcTime, vector, webUrl } from '../../data/wire-types.js';
 
 const text = z.string();
 
@@ -78,7 +78,7 @@ const timestamps = z.object({
 const unknownTimes = timestamps.parse({});
 
 const reference = z
-  .object({ _id: text, title: text, url: tolerant('Event.references.url', text) })
+  .object({ _id: text, title: text, url: tolerant('Event.references.url', webUrl) })
   .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
 
 const keyword = z.object({
@@ -174,7 +174,7 @@ const observationRecord = z
         method: tolerant('Observation.clusterLabel.method', text),
       }),
     ),
-    url: tolerant('Observation.url', text),
+    url: tolerant('Observation.url', webUrl),
   })
   .transform(({ _id, ...rest }) => ({ id: _id, ...rest }));
 

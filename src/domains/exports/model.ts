@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { webUrl } from '../../data/wire-types.js';
 
 const text = z.string();
 
 /** A URL of any length that a browser may open: only the size of the response bounds it. Every other value reads as null, even if it comes from our own store. */
-export const browserUrl = text
-  .refine(url => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))
+export const browserUrl = webUrl
   .transform(url => new URL(url).href)
   .nullable()
   .catch(null);

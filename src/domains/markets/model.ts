@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readable, records, requiredRecords, tolerant } from '../../data/upstream/schema-drift.js';
-import { closedSet, identifier, unwrapped, utcTime } from '../../data/wire-types.js';
+import { closedSet, identifier, unwrapped, utcTime, webUrl } from '../../data/wire-types.js';
 
 const text = z.string();
 
@@ -16,7 +16,7 @@ export const marketRecord = z.preprocess(
       description: tolerant('Market.description', text),
       date_created: readable('Market.date_created', utcTime),
       company_count: readable('Market.company_count', z.int32().min(0)),
-      header_image_url: tolerant('Market.header_image_url', text),
+      header_image_url: tolerant('Market.header_image_url', webUrl),
       review_status: tolerant('Market.review_status', closedSet(reviewStatuses)),
     })
     .transform(({ date_created, company_count, header_image_url, review_status, ...rest }) => ({

@@ -63,7 +63,7 @@ test('probes are answered while the event loop of the gateway is busy, and say s
   expect(Number(/^gateway_silent_seconds (.*)$/m.exec(text)?.[1])).toBeGreaterThan(1.5);
   await until(async () => (await probe('/readyz')).status === 200);
   expect((await probe('/metrics')).text).toMatch(/^gateway_ready 1$/m);
-  // Each reader sees afterwards how long it was, whoever has read before.
+  // Each reader sees afterwards how long it was: a read does not hide it from the next one.
   for (const _ of [1, 2]) {
     const { text: later } = await probe('/metrics');
     expect(Number(/^nodejs_eventloop_lag_max_seconds (.*)$/m.exec(later)?.[1])).toBeGreaterThan(2.5);

@@ -552,9 +552,9 @@ describe('An operation that is too large', () => {
 });
 
 describe('Documents that are not known', () => {
-  type Door = (headers: Record<string, string>) => Promise<(selection: string) => Promise<unknown>>;
+  type Transport = (headers: Record<string, string>) => Promise<(selection: string) => Promise<unknown>>;
   const overHttp =
-    (path: string, accept: string, operation: string): Door =>
+    (path: string, accept: string, operation: string): Transport =>
     async headers =>
     async selection => {
       const body = JSON.stringify({ query: `${operation} ${selection}` });
@@ -564,7 +564,7 @@ describe('Documents that are not known', () => {
       // A multipart response begins when the document has been read.
       await (operation === 'query' ? response.text() : response.body?.cancel());
     };
-  const doors: Record<string, Door> = {
+  const transports: Record<string, Transport> = {
     HTTP: overHttp('/graphql', 'application/json', 'query'),
     'Server-Sent Events': overHttp('/graphql/stream', 'text/event-stream', 'query'),
     'a multipart response': overHttp('/graphql', 'multipart/mixed;subscriptionSpec=1.0', 'subscription'),
@@ -584,27 +584,30 @@ describe('Documents that are not known', () => {
     },
   };
 
-  test.each(Object.entries(doors))('of one client do not keep another from its turn: %s', async (name, door) => {
-    const [flood, other] = [await door(demoHeaders), await door({ 'x-api-key': 'demo-key-markets-only' })];
-    const selectionOf = (alias: string) =>
-      name.startsWith('a multipart') ? `{ ${alias}: eventUpdates { cursor } }` : `{ ${alias}: __typename } # ${name}`;
-    // Each piece of work seems to take more than its share of a turn.
-    let now = performance.now();
-    const clock = jest.spyOn(performance, 'now').mockImplementation(() => {
-      now += 20;
-      return now;
-    });
-    let answered = 0;
-    const flooded = Array.from({ length: 12 }, async (_, index) => {
-      await flood(selectionOf(`a${index}`));
-      answered += 1;
-    });
-    await other(selectionOf('b'));
-    const before = answered;
-    await Promise.all(flooded);
-    clock.mockRestore();
-    expect(before).toBeLessThan(9);
-  });
+  test.each(Object.entries(transports))(
+    'of one client do not keep another from its turn: %s',
+    async (name, transport) => {
+      const [flood, other] = [await transport(demoHeaders), await transport({ 'x-api-key': 'demo-key-markets-only' })];
+      const selectionOf = (alias: string) =>
+        name.startsWith('a multipart') ? `{ ${alias}: eventUpdates { cursor } }` : `{ ${alias}: __typename } # ${name}`;
+      // Each piece of work seems to take more than its share of a turn.
+      let now = performance.now();
+      const clock = jest.spyOn(performance, 'now').mockImplementation(() => {
+        now += 20;
+        return now;
+      });
+      let answered = 0;
+      const flooded = Array.from({ length: 12 }, async (_, index) => {
+        await flood(selectionOf(`a${index}`));
+        answered += 1;
+      });
+      await other(selectionOf('b'));
+      const before = answered;
+      await Promise.all(flooded);
+      clock.mockRestore();
+      expect(before).toBeLessThan(9);
+    },
+  );
 });
 
 describe('Limits', () => {

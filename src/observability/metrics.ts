@@ -224,7 +224,7 @@ export interface OpenBreakers {
 const delayWindowMs = 60_000;
 
 /**
- * Shows the longest delay of the event loop in the last one to two minutes, whoever reads the metrics how often. That of prom-client starts again with each
+ * Shows the longest delay of the event loop in the last one to two minutes, however often the metrics are read. That of prom-client starts again with each
  * read, so one reader would hide a delay from the others.
  */
 function keepMaxDelay(registry: Registry): void {

@@ -3,7 +3,7 @@ import { Client } from 'undici';
 import { readableEncodings, utf8Pieces } from '../../lib/body-encoding.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
-import { genericFailure, maxBodyBytes, meaningOf, objectIn, outcomeOfResponse } from './endpoint-response.js';
+import { genericFailure, maxAnswerBytes, meaningOf, objectIn, outcomeOfResponse } from './endpoint-response.js';
 import { type AttemptEnd, type EndpointContent, explanationOf } from './explanation.js';
 import type { ExportAttempt, ExportOutcome } from './model.js';
 
@@ -160,7 +160,7 @@ async function bytesOf(body: AsyncIterable<Uint8Array>): Promise<Buffer | undefi
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > maxBodyBytes) return undefined;
+    if (bytes > maxAnswerBytes) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -17,7 +17,7 @@ export function meaningOf(status: number): 'delivered' | 'rejected' | 'exception
 }
 
 /** Of a response of an endpoint. */
-export const maxBodyBytes = 1024 * 1024;
+export const maxAnswerBytes = 1024 * 1024;
 
 /** How much of a response is stored and shown, in characters and items. The rest is cut off. */
 const maxLength = { title: 255, message: 4_000, referenceMessage: 500 };
@@ -76,7 +76,7 @@ export function outcomeOfResponse(status: number, content: object): ExportOutcom
 }
 
 /** Many times what an answer with all references needs. A text may be as long as the body: URLs are passed on at any length. */
-const contentBounds: JsonBounds = { text: maxBodyBytes, number: 1_024, items: 4_000, members: 4_000, levels: 16 };
+const contentBounds: JsonBounds = { text: maxAnswerBytes, number: 1_024, items: 4_000, members: 4_000, levels: 16 };
 
 /** The JSON object in a body. Empty if there is none, or one that takes long to parse. */
 export function objectIn(body: Buffer): object {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
@@ -12,8 +12,7 @@ import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/routes.js';
 import { type Handler, type RequestState, stateOf } from './request-state.js';
-import type { HeaderList } from './response-cache/store.js';
-import { faultOf, hasBody, opensPage, refusalBody, safeHeaders } from './web-safety.js';
+import { faultOf, hasBody, opensPage } from './web-safety.js';
 
 /**
  * Everything that refuses a request before it costs anything, in this order: the gateway is closing, the request could mean two things, its connection has too many, the process has too many or no memory, its client sends too many. Behind the response cache, the
@@ -49,16 +48,6 @@ interface RequestAdmissionDeps {
   readonly limits: RateLimits;
   readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
 }
-
-const overloaded = new Overloaded();
-/** ASCII. Node sends a text in one piece with the headers. */
-const overloadedBody = JSON.stringify(refusalBody('/graphql', overloaded.message, overloaded.extensions));
-const overloadedHeaders: HeaderList = Object.entries({
-  ...safeHeaders,
-  'content-type': 'application/json; charset=utf-8',
-  'content-length': overloadedBody.length,
-  'retry-after': overloaded.retryAfterSeconds,
-}).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
 
 export function createRequestAdmission({
   authentication,
@@ -165,24 +154,6 @@ export function createRequestAdmission({
     return andThen(authentication.findCredential(request), () => countOf(state.address, state.scope, state));
   }
 
-  /** Without Fastify, because an overloaded process refuses thousands of requests in a second; but only Fastify sets the headers for pages of other origins. */
-  function refuse(
-    reason: ShedReason,
-    request: IncomingMessage,
-    response: ServerResponse,
-    fastify: Handler,
-  ): MaybePromise<void> {
-    telemetry.shed(reason);
-    const state = stateOf(request);
-    if (request.headers.origin !== undefined || !isExecution(request, state)) {
-      state.refusal = overloaded;
-      return fastify(request, response);
-    }
-    state.operation.outcome = overloaded.code;
-    response.writeHead(overloaded.httpStatus, [...overloadedHeaders, ...state.headers]);
-    response.end(overloadedBody);
-  }
-
   return {
     get isOverloaded() {
       return overload() !== undefined;
@@ -203,8 +174,8 @@ export function createRequestAdmission({
       // The client has hung up while it sent the body: no one waits for an answer.
       if (response.destroyed) return undefined;
       const end = concurrency.begin(clientOf(state.address, state.scope));
-      if (end === undefined) return refuse('concurrency', request, response, fastify);
-      state.countUntilReleased(end);
+      if (end === undefined) state.refusal = shed('concurrency');
+      else state.countUntilReleased(end);
       return fastify(request, response);
     },
 

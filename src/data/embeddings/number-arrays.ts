@@ -13,22 +13,19 @@ import {
 /** The quoted names, in bytes, of the few members that hold vectors. */
 const members = new Map<string, Buffer>();
 
-interface Found {
-  /** The index of the `[`, and of its `]`. */
+/** A flat array in a body: the index of its `[`, and of its `]`. */
+interface FlatArray {
   readonly from: number;
   readonly to: number;
 }
 
 const nothing = Buffer.from('null');
 
-/**
- * A body with every flat array under a member of this name replaced by null, so that unwanted numbers are never parsed. Any other value of the
- * member stays as it is. The body must be JSON in UTF-8.
- */
-export function cutNumberArrays(body: Buffer, member: string): Buffer {
+/** A body with each of these arrays replaced by null, so that unwanted numbers are never parsed. */
+export function cutNumberArrays(body: Buffer, arrays: readonly FlatArray[]): Buffer {
   const parts: Buffer[] = [];
   let kept = 0;
-  for (const { from, to } of flatArrays(body, member)) {
+  for (const { from, to } of arrays) {
     parts.push(body.subarray(kept, from), nothing);
     kept = to + 1;
   }
@@ -36,11 +33,11 @@ export function cutNumberArrays(body: Buffer, member: string): Buffer {
 }
 
 /**
- * Turns every flat array under a member of this name into a string of its own text, `[1, 2]` into `"1, 2"`, which is parsed at the speed of copying.
- * Changes the body in place, and returns it.
+ * Turns each of these arrays into a string of its own text, `[1, 2]` into `"1, 2"`, which is parsed at the speed of copying. Changes the body in
+ * place, and returns it.
  */
-export function quoteNumberArrays(body: Buffer, member: string): Buffer {
-  for (const { from, to } of flatArrays(body, member)) {
+export function quoteNumberArrays(body: Buffer, arrays: readonly FlatArray[]): Buffer {
+  for (const { from, to } of arrays) {
     body[from] = quote;
     body[to] = quote;
     // Between numbers these are white space; JSON does not allow them inside a string.
@@ -52,13 +49,9 @@ export function quoteNumberArrays(body: Buffer, member: string): Buffer {
   return body;
 }
 
-/** The bytes of a body besides what `cutNumberArrays` cuts out. */
-export function lengthWithoutNumberArrays(body: Buffer, member: string): number {
-  return flatArrays(body, member).reduce((length, { from, to }) => length - (to + 1 - from), body.length);
-}
-
-function flatArrays(body: Buffer, member: string): readonly Found[] {
-  const found: Found[] = [];
+/** Every flat array under a member of this name. The body must be JSON in UTF-8. */
+export function flatArrays(body: Buffer, member: string): readonly FlatArray[] {
+  const found: FlatArray[] = [];
   const key = quoted(member);
   let to = -1;
   for (let at = body.indexOf(key); at !== -1; at = body.indexOf(key, at)) {

@@ -2,7 +2,7 @@ import { UpstreamInvalidResponse } from '../../errors.js';
 import type { UnreadableBody } from '../../lib/body-encoding.js';
 import type { JsonBounds } from '../../lib/json-excess.js';
 import { type BoundedJson, boundedJson, parseJson } from '../../lib/text.js';
-import { cutNumberArrays, lengthWithoutNumberArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
+import { cutNumberArrays, flatArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
 import { releaseArrayBuffers } from './body-memory.js';
 import type { UpstreamRequest } from './request.js';
 
@@ -80,10 +80,10 @@ export function replyText({ body, unreadable }: Reply, { family, vectors }: Upst
   if (unreadable !== undefined)
     throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`, undefined, false);
   const bounds = bodyBoundsOf(family);
-  if (vectors !== undefined && lengthWithoutNumberArrays(body, vectors.member) > bounds.otherBytes)
+  const arrays = vectors === undefined ? [] : flatArrays(body, vectors.member);
+  if (arrays.reduce((bytes, { from, to }) => bytes - (to - from), body.length) > bounds.otherBytes)
     throw bodyTooLarge();
-  const bytes =
-    vectors === undefined ? body : (vectors.wanted ? quoteNumberArrays : cutNumberArrays)(body, vectors.member);
+  const bytes = (vectors?.wanted ? quoteNumberArrays : cutNumberArrays)(body, arrays);
   const text = boundedJson(bytes, bounds);
   if (typeof text !== 'string') throw bodyTooLarge();
   releaseArrayBuffers([body]);

@@ -192,7 +192,7 @@ describe.each(redisPlaces)('over %s', (placeName, startPlace) => {
     const stores = place.urls.map(url => new Redis(url));
     const names = (await Promise.all(stores.map(store => store.keys('mig:*')))).flat();
     for (const store of stores) store.disconnect();
-    const others = names.filter(name => !/^mig:(cache|answer|generation|live):0\.[\w-]{12}[.:]/.test(name));
+    const others = names.filter(name => !/^mig:(cache|response|generation|live):0\.[\w-]{12}[.:]/.test(name));
     expect(others.some(name => name.startsWith('mig:exports:'))).toBe(true);
     expect(others.filter(name => !/^mig:(exports|rate:(scope|address)|sign-in:(email|address)):/.test(name))).toEqual(
       [],

@@ -223,7 +223,8 @@ describe('the JSON of a reply', () => {
   const reply = (text: string | Buffer) => ({ status: 200, headers: {}, body: Buffer.from(text) });
   const request = { family: 'f', address: 'base', method: 'GET', path: '/', safe: true } as const;
   /** In bytes. */
-  const [longText, longNumber] = [1024 * 1024, 1_024];
+  const megabyte = 1024 * 1024;
+  const [longText, longNumber] = [4 * megabyte, 1_024];
   const list = (length: number, value = '0') => `[${Array.from({ length }, () => value).join()}]`;
   const membersOf = (length: number, value = '0') =>
     `{${Array.from({ length }, (_, index) => `"m${index}":${value}`).join()}}`;
@@ -304,8 +305,8 @@ describe('the JSON of a reply', () => {
   test('has at most 8 MB besides the vectors of a page of events, whether they are wanted or not', () => {
     const vector = list(10_000);
     const text = (filling: string) =>
-      `{"data":[${list(8, `"${'x'.repeat(longText - 100)}"`)},"${filling}",{"embeddings":${vector}}]}`;
-    const rest = 8 * longText - (text('').length - vector.length);
+      `{"data":[${list(8, `"${'x'.repeat(megabyte - 100)}"`)},"${filling}",{"embeddings":${vector}}]}`;
+    const rest = 8 * megabyte - (text('').length - vector.length);
     for (const wanted of [true, false]) {
       const asked = { ...request, family: 'events', vectors: { member, wanted } };
       expect(read(reply(text('x'.repeat(rest))), asked)).toHaveProperty('data');

@@ -19,7 +19,7 @@ beforeAll(async () => {
   [sandbox, server, program] = await Promise.all([startSandbox(), startRedis(), buildProgram()]);
   redis = new Redis(server.url);
   const own = mkdtempSync(join(process.env.TEST_PROGRAM_FOLDER ?? '', 'other-models-'));
-  for (const name of ['schema', 'package.json']) symlinkSync(resolve(name), join(own, name));
+  for (const name of ['schema', 'operations', 'package.json']) symlinkSync(resolve(name), join(own, name));
   copyWithOtherModels(program.folder, join(own, 'src'));
   const env = {
     UPSTREAM_BASE_URL: sandbox.addresses.base,

@@ -23,7 +23,7 @@ export const unread = (reply: Reply): Reply => reply;
 interface BodyBounds extends JsonBounds {
   /** As it comes over the wire. */
   readonly bytes: number;
-  /** Bytes besides the vectors. */
+  /** Bytes besides the vectors, where a body has some. */
   readonly otherBytes: number;
 }
 
@@ -31,12 +31,12 @@ const megabyte = 1024 * 1024;
 
 /** One record, or a list of some hundreds: jobs, topics, earlier criteria. */
 const defaultBounds: BodyBounds = {
-  // The longest are vectors: 16,384 numbers of 24 characters are 400 KB.
-  text: megabyte,
+  // Above it, to decode and parse a single text takes tens of milliseconds.
+  text: 4 * megabyte,
   number: 1_024,
   levels: 64,
   bytes: 4 * megabyte,
-  otherBytes: 4 * megabyte,
+  otherBytes: Number.POSITIVE_INFINITY,
   items: 10_000,
   members: 10_000,
   // A record has some tens of members. The longest list in one is a company's, of countries, industries or numbers.
@@ -47,7 +47,6 @@ const defaultBounds: BodyBounds = {
 const companiesBounds: BodyBounds = {
   ...defaultBounds,
   bytes: 32 * megabyte,
-  otherBytes: 32 * megabyte,
   items: 500_000,
   members: 300_000,
 };
@@ -81,8 +80,8 @@ export function replyText({ body, unreadable }: Reply, { family, vectors }: Upst
     throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`, undefined, false);
   const bounds = bodyBoundsOf(family);
   const arrays = vectors === undefined ? [] : flatArrays(body, vectors.member);
-  if (arrays.reduce((bytes, { from, to }) => bytes - (to - from), body.length) > bounds.otherBytes)
-    throw bodyTooLarge();
+  const otherBytes = arrays.reduce((bytes, { from, to }) => bytes - (to + 1 - from), body.length);
+  if (otherBytes > bounds.otherBytes) throw bodyTooLarge();
   const bytes = (vectors?.wanted ? quoteNumberArrays : cutNumberArrays)(body, arrays);
   const text = boundedJson(bytes, bounds);
   if (typeof text !== 'string') throw bodyTooLarge();

@@ -55,7 +55,10 @@ export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undef
     const byte = json[at];
     if (byte === quote) {
       const opening = at;
-      at = endOfString(json, opening, bounds.text);
+      const end = Math.min(json.length, opening + bounds.text + 2);
+      const endOfShort = Math.min(end, opening + maxShort);
+      for (at += 1; at < endOfShort && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
+      if (at >= endOfShort) at = endOfLong(json, at, end);
       if (at - opening > bounds.text + 1) return { measure: 'text', value: at - opening - 1 };
     } else if (byte === bracket || byte === brace) {
       levels += 1;
@@ -91,19 +94,15 @@ export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undef
   return undefined;
 }
 
-/** Up to this length, looking at each byte takes less time than a call of `indexOf`. */
+/** Up to this length, looking at each byte of a string takes less time than a call of `indexOf`. */
 const maxShort = 64;
 
-/** Where a string ends; somewhere behind `maxLength` bytes if it is longer. */
-function endOfString(json: Buffer, opening: number, maxLength: number): number {
-  const end = Math.min(json.length, opening + maxLength + 2);
-  const endOfShort = Math.min(end, opening + maxShort);
-  let at = opening + 1;
-  for (; at < endOfShort && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
-  if (at < endOfShort) return at;
+/** Where a string ends that goes on at `from`; `end` or the byte behind it if it is longer. */
+function endOfLong(json: Buffer, from: number, end: number): number {
   // Once for a string, because it may have many escaped quotes.
-  const next = json.indexOf(quote, at);
+  const next = json.indexOf(quote, from);
   if (next !== -1 && json[next - 1] !== backslash) return Math.min(next, end);
+  let at = from;
   for (; at < end && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
   return at;
 }

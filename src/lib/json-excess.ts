@@ -43,10 +43,9 @@ export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undef
   let members = 0;
   let levels = 0;
   const { own = { members: Number.POSITIVE_INFINITY, items: Number.POSITIVE_INFINITY } } = bounds;
-  /** Of each open list and object: what separates its entries, how many it has, and how many it may have. */
+  /** Of each open list and object: what separates its entries, and how many more it may have. */
   const separators: number[] = [];
-  const entries: number[] = [];
-  const limits: number[] = [];
+  const left: number[] = [];
   /** The level of the list that holds the records. Only the totals bound it. */
   let recordsLevel = 0;
   /** Where the number, the literal or the white space began. */
@@ -66,19 +65,19 @@ export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undef
       if (levels > bounds.levels) return { measure: 'levels', value: levels };
       const isList = byte === bracket;
       separators[levels] = isList ? comma : colon;
-      entries[levels] = isList ? 1 : 0;
-      limits[levels] = isList ? own.items : own.members;
+      left[levels] = isList ? own.items - 1 : own.members;
       if (isList && recordsLevel === 0) {
         recordsLevel = levels;
-        limits[levels] = Number.POSITIVE_INFINITY;
+        left[levels] = Number.POSITIVE_INFINITY;
       }
     } else if (byte === comma || byte === colon) {
       if (byte === comma) items += 1;
       else members += 1;
       if (byte === separators[levels]) {
-        const value = (entries[levels] ?? 0) + 1;
-        if (value > (limits[levels] ?? 0)) return { measure: byte === comma ? 'items' : 'members', value };
-        entries[levels] = value;
+        const measure = byte === comma ? 'items' : 'members';
+        const more = (left[levels] ?? 0) - 1;
+        if (more < 0) return { measure, value: own[measure] + 1 };
+        left[levels] = more;
       }
     } else if (byte === closingBracket || byte === closingBrace) {
       if (levels === recordsLevel) recordsLevel = 0;

@@ -10,7 +10,7 @@ import { modelVersion } from '../src/data/cache/keys.js';
  * version that was released.
  */
 const models: Readonly<Record<number, string>> = {
-  1: 'aTOjwHZN_GU0',
+  1: '4llfms_xffUN',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

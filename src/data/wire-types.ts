@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { readTime } from '../lib/time.js';
-import { isNumberList } from './embeddings/number-arrays.js';
 import { Vector } from './embeddings/vector.js';
 
 /** A time as the service sends it. */
@@ -11,10 +10,13 @@ export const utcTime = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** At most 16,384 numbers: those of the largest models are 4,096. */
+const numbers = /^ *(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)? *(?:, *(?=\S)|$)){0,16384}$/;
+
 /** A wanted vector, which `replyText` has turned into the text between its brackets. */
 export const vector = z
   .string()
-  .refine(isNumberList)
+  .regex(numbers)
   .transform(text => new Vector(text));
 
 /** A URL that a browser may open. */

@@ -1,14 +1,4 @@
-import {
-  backslash,
-  brace,
-  bracket,
-  closingBracket,
-  colon,
-  comma,
-  otherSpaces,
-  quote,
-  space,
-} from '../../lib/json-excess.js';
+import { backslash, brace, bracket, closingBracket, colon, otherSpaces, quote, space } from '../../lib/json-excess.js';
 
 /** The quoted names, in bytes, of the few members that hold vectors. */
 const members = new Map<string, Buffer>();
@@ -90,49 +80,4 @@ function skipSpace(body: Buffer, from: number): number {
   let at = from;
   while (at < body.length && (body[at] ?? 0) <= space) at += 1;
   return at;
-}
-
-/** The most numbers of a vector. Those of the largest models are 4,096. */
-const maxNumbers = 16_384;
-
-const naturals = '123456789';
-const digits = `0${naturals}`;
-
-/** The grammar of numbers with commas and spaces between them: where each character leads. In the states that are in capitals, the text may end. */
-const grammar: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  START: { ' ': 'START', '-': 'minus', '0': 'ZERO', [naturals]: 'WHOLE' },
-  next: { ' ': 'next', '-': 'minus', '0': 'ZERO', [naturals]: 'WHOLE' },
-  minus: { '0': 'ZERO', [naturals]: 'WHOLE' },
-  ZERO: { '.': 'point', eE: 'e', ' ': 'END', ',': 'next' },
-  WHOLE: { [digits]: 'WHOLE', '.': 'point', eE: 'e', ' ': 'END', ',': 'next' },
-  point: { [digits]: 'FRACTION' },
-  FRACTION: { [digits]: 'FRACTION', eE: 'e', ' ': 'END', ',': 'next' },
-  e: { '+-': 'sign', [digits]: 'EXPONENT' },
-  sign: { [digits]: 'EXPONENT' },
-  EXPONENT: { [digits]: 'EXPONENT', ' ': 'END', ',': 'next' },
-  END: { ' ': 'END', ',': 'next' },
-};
-
-const names = Object.keys(grammar);
-const failed = names.length;
-const isEnd = names.map(name => name === name.toUpperCase());
-/** The next state for each state and each character of ASCII. */
-const next = Uint8Array.from({ length: 128 * names.length }, (_, index) => {
-  const edges = Object.entries(grammar[names[index >> 7] ?? ''] ?? {});
-  const [, to = ''] = edges.find(([characters]) => characters.includes(String.fromCharCode(index & 127))) ?? [];
-  return names.includes(to) ? names.indexOf(to) : failed;
-});
-
-/** Whether a text is what `quoteNumberArrays` makes of an array of at most 16,384 numbers. Looks at each character once. */
-export function isNumberList(text: string): boolean {
-  let state = 0;
-  let commas = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charCodeAt(at);
-    state = character < 128 ? (next[128 * state + character] ?? failed) : failed;
-    if (state === failed) return false;
-    if (character === comma) commas += 1;
-    if (commas >= maxNumbers) return false;
-  }
-  return isEnd[state] === true;
 }

@@ -1,3 +1,4 @@
+import type { DocumentNode } from 'graphql';
 import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/reloadable.js';
@@ -102,6 +103,8 @@ export interface Context {
     expire(): void;
   };
   readonly metadata: ResponseMetadata;
+  /** The document of the operation, where its transport has read it. Apollo reads it where it is undefined. */
+  document: DocumentNode | undefined;
   /** The cursor behind which a subscription continues, from the header `Last-Event-ID`. */
   readonly lastEventId: string | undefined;
   /** The teams of the time when the request began. */
@@ -136,6 +139,7 @@ export function createContext(
  */
 class RequestContext implements Context {
   readonly metadata: ResponseMetadata;
+  document: DocumentNode | undefined = undefined;
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;

@@ -1,9 +1,14 @@
+import { ApolloServer } from '@apollo/server';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { buildSchema, type DocumentNode, parse } from 'graphql';
+import type { Context } from '../src/context.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
-import { createAdmission } from '../src/graphql/limits/admission.js';
+import { type Admission, createAdmission } from '../src/graphql/limits/admission.js';
 import { createDocumentStore, maxDocumentText, RefusedOperation } from '../src/graphql/limits/documents.js';
 import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
+import { createApolloPlugin, executeRead } from '../src/http/graphql/apollo.js';
+import { newOperationInfo } from '../src/observability/operation-info.js';
+import { ResponseMetadata } from '../src/observability/response-metadata.js';
 
 const queryOf = (number: number) => `query Q${number} { events(first: 1) { totalCount nodes { id title } } }`;
 
@@ -110,4 +115,23 @@ describe('the documents of clients', () => {
     expect(others.filter(other => other instanceof Promise).length).toBeGreaterThan(0);
     await Promise.all(others);
   });
+});
+
+test('a document that the transport of its operation has read is not read again', async () => {
+  const schema = buildSchema('type Query { a(b: Int): Int }');
+  const read = jest.fn<Admission['read']>();
+  const plugin = createApolloPlugin({
+    admission: { read, checkOperation: () => undefined },
+    executePlanned: undefined,
+    explains: false,
+    acceptedScopes: { add() {} },
+    onErrors() {},
+    formatError: error => error.toJSON(),
+  });
+  const apollo = new ApolloServer<Context>({ schema, plugins: [plugin], documentStore: null });
+  const context = { metadata: new ResponseMetadata(newOperationInfo()) } as Context;
+  const { body } = await executeRead(apollo, { query: '{ a }', document: parse('{ a }') }, context);
+  expect(body).toMatchObject({ kind: 'single', singleResult: { data: { a: null } } });
+  expect(read).not.toHaveBeenCalled();
+  await apollo.stop();
 });

@@ -179,9 +179,6 @@ interface ApolloPluginDeps {
   formatError(error: GraphQLError): GraphQLFormattedError;
 }
 
-/** Documents that were read before Apollo's request began. */
-const readBefore = new WeakMap<object, DocumentNode>();
-
 /** Executes an operation whose document has been read. */
 export function executeRead(
   apollo: ApolloServer<Context>,
@@ -194,7 +191,7 @@ export function executeRead(
   contextValue: Context,
 ): Promise<GraphQLResponse> {
   const { query, document, operationName, variables } = operation;
-  readBefore.set(contextValue, document);
+  contextValue.document = document;
   const request = { query, ...(operationName != null && { operationName }), ...(variables != null && { variables }) };
   return apollo.executeOperation(request, { contextValue });
 }
@@ -227,7 +224,7 @@ export function createApolloPlugin(deps: ApolloPluginDeps): ApolloServerPlugin<C
         async didResolveSource(request) {
           const { contextValue, source } = request;
           const { scope } = contextValue.metadata.operation;
-          const document = readBefore.get(contextValue) ?? (await read(scope, source));
+          const document = contextValue.document ?? (await read(scope, source));
           const isRefused = document instanceof RefusedOperation;
           if (isRefused) refused = document.errors;
           Object.assign(request, { document: isRefused ? nothing : document });

@@ -10,7 +10,7 @@ import { modelVersion } from '../src/data/cache/keys.js';
  * version that was released.
  */
 const models: Readonly<Record<number, string>> = {
-  1: '4llfms_xffUN',
+  1: '-T8wO1-P4H8D',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

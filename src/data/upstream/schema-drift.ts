@@ -89,13 +89,13 @@ export const known = <T extends string | number>(value: T | Unreadable | null | 
 /** A list of records, with null in place of each that cannot be read. The list is parsed record by record only where one of them is bad. */
 export function placedRecords<T extends z.ZodType>(name: string, schema: T) {
   const parseList = compiled(z.array(schema));
-  const parse = compiled(schema);
-  return z
-    .array(z.unknown())
-    .transform(
-      items =>
-        parseList(items)?.data ?? items.map(item => recordOrNull(name, parse(item) ?? schema.safeParse(item), item)),
-    );
+  /** Compiled for the first bad list: that takes milliseconds, and most lists never have one. */
+  let parse: ReturnType<typeof compiled<T>> | undefined;
+  const parseRecord = (item: unknown) => {
+    parse ??= compiled(schema);
+    return recordOrNull(name, parse(item) ?? schema.safeParse(item), item);
+  };
+  return z.array(z.unknown()).transform(items => parseList(items)?.data ?? items.map(parseRecord));
 }
 
 /** A list of records, without those that cannot be read. */

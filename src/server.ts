@@ -14,7 +14,7 @@ import { createRequestAdmission, type RequestAdmission } from './http/admission.
 import { createAuthentication } from './http/authentication.js';
 import type { Connections } from './http/connections.js';
 import { createHttpApp, maxBodyBytes } from './http/fastify.js';
-import { examples } from './http/graphiql/examples.js';
+import { readExamples } from './http/graphiql/examples.js';
 import { redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
@@ -157,7 +157,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));
     registerGraphiql(app, {
       path: '/graphql',
-      tabs: examples,
+      tabs: readExamples(),
       defaultHeaders: graphiqlHeaders(demoKey, explains),
     });
   }

@@ -20,7 +20,7 @@ import {
 import { bounds } from '../src/graphql/limits/bounds.js';
 import { estimateCost, type OperationCost } from '../src/graphql/limits/cost.js';
 import { costTable } from '../src/graphql/limits/cost-table.js';
-import { examples } from '../src/http/graphiql/examples.js';
+import { readExamples } from '../src/http/graphiql/examples.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';
@@ -282,7 +282,7 @@ describe('the limits of a request', () => {
   });
 
   test('leave every example in GraphiQL at a tenth of the allowed calls or less', () => {
-    for (const { query, variables } of examples) {
+    for (const { query, variables } of readExamples()) {
       const given = JSON.parse(variables ?? '{}');
       const document = parse(query);
       expect(validate(schema, document)).toEqual([]);

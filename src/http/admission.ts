@@ -15,8 +15,9 @@ import { type Handler, type RequestState, stateOf } from './request-state.js';
 import { faultOf, hasBody, opensPage } from './web-safety.js';
 
 /**
- * Everything that refuses a request before it costs anything, in this order: the gateway is closing, the request could mean two things, its connection has too many, the process has too many or no memory, its client sends too many. Behind the response cache, the
- * number of operations that are executed at once is bounded.
+ * Everything that refuses a request before it costs anything, in this order: the gateway is closing, the request could mean two things, its connection
+ * has too many, the process has too many or no memory, its client sends too many. Behind the response cache, the number of operations that are executed
+ * at once is bounded.
  */
 export interface RequestAdmission {
   /** Whether this process should get no new work: too many requests are in flight, or memory is short. */

@@ -57,8 +57,8 @@ const pauses = { minMs: 500, maxMs: 30_000 };
 const retiring = { acceptsMs: 2_000, noticeMs: 3_000 };
 
 /**
- * Starts several gateways behind one port, each in a process of its own (`WORKERS`), and replaces each that dies. `reload` reads the files again and replaces one worker after the other: a new one serves before an old one
- * closes, and if a new one does not start, the others stay.
+ * Starts several gateways behind one port, each in a process of its own (`WORKERS`), and replaces each that dies. `reload` reads the files again and
+ * replaces one worker after the other: a new one serves before an old one closes, and if a new one does not start, the others stay.
  * @param readFiles reads what all workers use, so that one that is replaced has what the others have. @throws ConfigurationError
  */
 export async function startWorkers(

@@ -247,6 +247,14 @@ test('a link to another query opens it in a tab of its own, once', async () => {
   await page.close();
 });
 
+test.each(['{', '"tabs"', '{"tabs":1}'])('opens where the browser has %s in place of its tabs', async stored => {
+  const { page } = await visit();
+  await page.addInitScript(`localStorage.setItem('graphiql:tabState', ${JSON.stringify(stored)})`);
+  await page.reload();
+  await page.locator(queryEditor).waitFor();
+  await page.close();
+});
+
 test('stores no key in the browser', async () => {
   const { page } = await visit();
   await openTab(page, 'Farewell');

@@ -47,13 +47,23 @@ function wordsFor({ code, reason, message }) {
 // query and variables, and adds an untitled one if there is none: it stores them only once they have been edited, and the tabs at once.
 function openTab() {
   const query = new URLSearchParams(location.search).get('query');
-  const { tabs, activeTabIndex } = JSON.parse(localStorage.getItem('graphiql:tabState')) ?? {};
+  const { tabs, activeTabIndex } = storedTabs();
   if (tabs === undefined) {
     const [first] = options.defaultTabs;
     return query === null ? { initialVariables: first?.variables, initialHeaders: first?.headers } : {};
   }
   const tab = query === null ? tabs[activeTabIndex] : tabs.find(each => each.query === query);
   return { ...(query === null && { query: tab?.query ?? '' }), initialVariables: tab?.variables ?? '' };
+}
+
+// Empty too where the browser keeps nothing for this page, or something else.
+function storedTabs() {
+  try {
+    const stored = JSON.parse(localStorage.getItem('graphiql:tabState'));
+    return Array.isArray(stored?.tabs) ? stored : {};
+  } catch {
+    return {};
+  }
 }
 
 self.MonacoEnvironment = { globalAPI: false, getWorkerUrl: (_, label) => workers[label] };

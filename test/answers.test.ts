@@ -4,7 +4,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { request } from 'undici';
 import { type CachedResponse, represent } from '../src/http/response-cache/store.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
-import { launchChromium } from './support/chromium.js';
 import { type GraphqlAnswer, startGateway, type TestGateway } from './support/gateway.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 
@@ -275,34 +274,6 @@ test('a client is told to ask again for what a write may change and for what cam
   expect(await cachingOf('mutation { createEmbedSession { session { accessToken } } }', key)).toBe('no-store');
   expect(await cachingOf(fresh(), { cookie })).toBe('private, no-cache');
 });
-
-test('a browser shows no one what it kept for another credential', async () => {
-  const browser = await launchChromium();
-  try {
-    const page = await browser.newPage();
-    await page.goto(`${alone.url}/graphql`);
-    const path = `/graphql?query=${encodeURIComponent(fresh())}`;
-    const askAs = (apiKey: string) =>
-      page.evaluate(
-        async ([address, credential]) => {
-          const headers = { 'x-api-key': credential, 'x-apollo-operation-name': 'x' };
-          const answer = await fetch(address, { headers });
-          const { data, errors } = (await answer.json()) as GraphqlAnswer;
-          return errors === undefined ? data.events.totalCount : errors[0].extensions.code;
-        },
-        [path, apiKey] as const,
-      );
-    const before = await keptBy(alone);
-    expect([await askAs('demo-key-subscribed'), await askAs('demo-key-subscribed')]).toEqual(
-      Array(2).fill(expect.any(Number)),
-    );
-    // The second was the browser's own.
-    expect(await keptBy(alone)).toBe(before);
-    expect(await askAs('demo-key-markets-only')).toBe('FORBIDDEN');
-  } finally {
-    await browser.close();
-  }
-}, 60_000);
 
 test('a session id in the address shapes the scope alone', async () => {
   const made = await alone.query('mutation { createEmbedSession { session { accessToken } } }');

@@ -20,7 +20,7 @@ import {
 import type { Telemetry } from '../src/observability/telemetry.js';
 import { startNetwork } from './support/network.mjs';
 import { sharedRedisUrl, startRedis } from './support/redis.js';
-import { type RedisPlace, startCluster } from './support/redis-cluster.js';
+import { isClusterRun, type RedisPlace, startCluster } from './support/redis-cluster.js';
 import { sharedStore, testFleet } from './support/shared-store.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
 import { until } from './support/until.js';
@@ -147,7 +147,9 @@ function slowLoad(value: Found = { id: 'late' }) {
   return { load, signals, finish: () => finish() };
 }
 
-describe.each(['memory', 'memory over Redis', 'memory over a Redis Cluster'])('a cache of %s', tiers => {
+const allTiers = isClusterRun ? ['memory over a Redis Cluster'] : ['memory', 'memory over Redis'];
+
+describe.each(allTiers)('a cache of %s', tiers => {
   let cluster: RedisPlace | undefined;
   beforeAll(async () => {
     if (tiers === 'memory over a Redis Cluster') cluster = await startCluster();

@@ -19,11 +19,9 @@ import {
 import { deferRules } from '../src/graphql/defer-rules.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { acceptsParts, withoutParts } from '../src/http/graphql/parts.js';
-import { startSandbox } from '../src/sandbox/server.js';
-import { launchChromium } from './support/chromium.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
+import { startWithObservationsHeld } from './support/held-observations.js';
 import { type Draw, drawFrom } from './support/seeded.js';
-import { reply, startStubService } from './support/stub-service.js';
 import { until } from './support/until.js';
 
 type Path = readonly (string | number)[];
@@ -270,47 +268,6 @@ describe('over HTTP', () => {
       .filter(part => part.startsWith('{'))
       .map(part => JSON.parse(part));
 
-  /** A gateway on its sandbox, whose observations wait until `open` is called, and then answer with `status`. */
-  async function startWithObservationsHeld(env: Record<string, string> = {}) {
-    const sandbox = await startSandbox();
-    let open: (status?: number) => void = () => {};
-    const opened = new Promise<number>(resolve => (open = (status = 200) => resolve(status)));
-    let [held, ended] = [0, 0];
-    const proxy = await startStubService((request, response) => {
-      const forward = async () => {
-        const headers = Object.fromEntries(
-          Object.entries(request.headers).filter(([name]) => !['host', 'connection', 'content-length'].includes(name)),
-        );
-        const answer = await fetch(`${sandbox.origin}${request.url}`, { headers: headers as Record<string, string> });
-        reply(response, answer.status, await answer.text());
-      };
-      if (!/observations?\//.test(request.url ?? '')) return void forward();
-      held += 1;
-      response.once('close', () => (ended += 1));
-      void opened.then(status => (status === 200 ? forward() : reply(response, status, { detail: 'secret' })));
-    });
-    const gateway = await startGateway({
-      env: {
-        UPSTREAM_BASE_URL: proxy.origin,
-        UPSTREAM_API_URL: `${proxy.origin}/api`,
-        UPSTREAM_DEV_URL: `${proxy.origin}/stage`,
-        ...env,
-      },
-    });
-    return {
-      gateway,
-      proxy,
-      open: (status?: number) => open(status),
-      held: () => held,
-      ended: () => ended,
-      async close() {
-        await gateway.close();
-        await proxy.close();
-        await sandbox.close();
-      },
-    };
-  }
-
   test('the first part comes while observations hang, and the parts make up the whole response', async () => {
     const held = await startWithObservationsHeld();
     try {
@@ -372,42 +329,6 @@ describe('over HTTP', () => {
       await held.close();
     }
   });
-
-  test('Chromium shows the events while their observations hang', async () => {
-    const held = await startWithObservationsHeld();
-    const browser = await launchChromium();
-    try {
-      const page = await browser.newPage();
-      await page.goto(`${held.gateway.url}/graphql`);
-      const init = {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', accept, ...demoHeaders },
-        body: JSON.stringify({ query: eventsQuery }),
-      };
-      await page.evaluate(`
-        document.body.replaceChildren();
-        fetch('/graphql', ${JSON.stringify(init)}).then(async response => {
-          const chunks = response.body.pipeThrough(new TextDecoderStream());
-          for await (const text of chunks) {
-            document.body.append(Object.assign(document.createElement('pre'), { textContent: text }));
-          }
-        });
-        // Not the promise, for which it would wait.
-        undefined;
-      `);
-      await page.getByText('"pending"').first().waitFor();
-      await until(() => held.held() > 0);
-      const shown = () => page.locator('body').innerText();
-      expect(await shown()).not.toContain('"hasNext":false');
-      expect(await shown()).toContain('"title"');
-      held.open();
-      await page.getByText('"hasNext":false').waitFor();
-      expect(await shown()).toContain('"observation"');
-    } finally {
-      await browser.close();
-      await held.close();
-    }
-  }, 60_000);
 
   test('masks an error in a later part, and has the metadata in the last', async () => {
     const held = await startWithObservationsHeld({ EXPLAIN: 'true' });

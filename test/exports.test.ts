@@ -21,7 +21,6 @@ import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { counted } from './support/metrics.js';
-import { buildProgram } from './support/program.js';
 import { startRedis } from './support/redis.js';
 import { redisPlaces } from './support/redis-cluster.js';
 import { type Heard, overSse, overWebsocket } from './support/streams.js';
@@ -1763,20 +1762,6 @@ describe('the receiver', () => {
     for (const part of ['POST /try?me=zoe%40team.example', 'content-type: application/json', result.exportId]) {
       expect(printed[0]).toContain(part);
     }
-  });
-
-  test('takes its secret from the environment, where other users cannot see it', async () => {
-    const program = await buildProgram();
-    const secret = newSigningSecret();
-    const script = 'receiver/main.js';
-    const receiver = await program.start({ SIGNING_SECRET: secret.reveal() }, script, ['--port', '0']);
-    cleanups.push(() => receiver.stop());
-    const body = JSON.stringify({ data: [] });
-    const headers = signatureHeaders([{ secret, validUntil: null }], { id: 'one', body }, new Date());
-    const statusOf = async (init: RequestInit) => (await fetch(receiver.url, { method: 'POST', body, ...init })).status;
-    expect([await statusOf({ headers }), await statusOf({})]).toEqual([200, 401]);
-    const asArgument = await program.run({}, script, ['--secret', secret.reveal()]);
-    expect(asArgument).toMatchObject({ code: 1, stderr: expect.stringContaining("Unknown option '--secret'") });
   });
 
   test('answers the queries of docs/exports.md', async () => {

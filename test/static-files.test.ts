@@ -6,9 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fastify } from 'fastify';
 import { Client } from 'undici';
 import { registerStaticFiles } from '../src/http/static-files.js';
-import { launchChromium } from './support/chromium.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
-import { until } from './support/until.js';
 
 const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const script = `
@@ -253,22 +251,6 @@ describe('a file outside of the folder, or a hidden one', () => {
     expect(await textOf('/icon.svg')).toBe(await textOf('/favicon.svg'));
     expect(await textOf('/mounted.txt')).toBe('from a volume of Kubernetes');
   });
-});
-
-test('Chromium loads the page, which reaches the gateway, and runs no inline script', async () => {
-  const browser = await launchChromium();
-  try {
-    const tab = await browser.newPage();
-    const complaints: string[] = [];
-    tab.on('console', message => complaints.push(message.text()));
-    await tab.goto(`${gateway.url}/markets/7`);
-    const read = () => tab.evaluate<Record<string, string>>('({ ...document.body.dataset })');
-    await until(async () => Object.keys(await read()).length >= 2);
-    expect(await read()).toEqual({ socket: 'connection_ack', query: '{"capabilities":{"exports":true}}' });
-    expect(complaints).toEqual([expect.stringMatching(/inline script.*Content Security Policy/)]);
-  } finally {
-    await browser.close();
-  }
 });
 
 test.each(['nowhere', 'dist/assets', 'secret.txt'])(

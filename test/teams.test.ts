@@ -7,17 +7,14 @@ import { createTeams, hashOfKey, memberName, readTeams } from '../src/auth/teams
 import { Secret } from '../src/config/secret.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { startGateway } from './support/gateway.js';
-import { buildProgram, type Program } from './support/program.js';
 
 const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });
 const user = (email: string): Credential => ({ kind: 'cookie', secret: new Secret('s'), email, name: null });
 const bearer: Credential = { kind: 'bearer', secret: new Secret('the key') };
 
 let folder: string;
-let program: Program;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'teams-'));
-  program = await buildProgram();
 });
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
@@ -71,13 +68,6 @@ describe('a teams file', () => {
   ])('that %s is refused', async (_, content) => {
     const file = await fileOf(content);
     expect(() => readTeams(file)).toThrow(new RegExp(`^Invalid configuration: TEAMS_FILE: ${file} `));
-  });
-
-  test('that is invalid ends the start with one clear line', async () => {
-    const TEAMS_FILE = await fileOf('teams: []');
-    const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', TEAMS_FILE, DATA_DIR: folder });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^Invalid configuration: TEAMS_FILE: [^\n]+\n$/);
   });
 });
 
@@ -136,21 +126,6 @@ test('a team of the file is stored apart from the teams of API keys', async () =
   const names = [hashOfKey('the key'), sole?.key ?? '', sole?.name ?? ''];
   const named = createTeams(readTeams(await fileOf(names.map(name => ({ name, emails: [`${name}@team.example`] })))));
   for (const name of names) expect(named.teamOf(user(`${name}@team.example`))?.key).not.toBe(sole?.key);
-});
-
-describe('the command hash-key', () => {
-  const run = (args: string[], stdin?: string) => program.run({}, 'auth/hash-key.js', args, stdin);
-
-  test('prints the hash of its argument, or of the first line of stdin', async () => {
-    const expected = { code: 0, stdout: `${hashOfKey('the key')}\n`, stderr: '' };
-    expect(await run(['the key'])).toEqual(expected);
-    expect(await run([], 'the key\n')).toEqual(expected);
-    expect(await run([], 'the key')).toEqual(expected);
-  });
-
-  test('prints its usage without a key', async () => {
-    expect(await run([])).toMatchObject({ code: 1, stdout: '' });
-  });
 });
 
 test.each(['{"version":1,', '{"version":1,"teams":[7,8]}', '{\n\n'])(

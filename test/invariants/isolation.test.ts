@@ -5,7 +5,7 @@ import { moveMs } from '../../src/data/redis.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import { ask, startGateway, type TestGateway } from '../support/gateway.js';
 import { counted } from '../support/metrics.js';
-import { type RedisPlace, redisPlaces } from '../support/redis-cluster.js';
+import { allRedisPlaces, type RedisPlace } from '../support/redis-cluster.js';
 import type { Draw } from '../support/seeded.js';
 import { overWebsocket } from '../support/streams.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
@@ -46,7 +46,7 @@ const sameForAll = {
 const headers = { 'x-api-key': 'the-same-key-everywhere' };
 let markets = 0;
 
-describe.each(redisPlaces)('over %s', (placeName, startPlace) => {
+describe.each(allRedisPlaces)('over %s', (placeName, startPlace) => {
   let place: RedisPlace;
   let services: readonly StubService[] = [];
   let fleets: readonly Fleet[] = [];
@@ -174,7 +174,7 @@ describe.each(redisPlaces)('over %s', (placeName, startPlace) => {
   test(
     'fleets on other databases or over other upstream services share nothing',
     async () => {
-      await fuzz(round, fuzzMs / redisPlaces.length);
+      await fuzz(round, fuzzMs / allRedisPlaces.length);
     },
     fuzzMs + 60_000,
   );

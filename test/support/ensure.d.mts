@@ -11,16 +11,24 @@ type Tool =
   | 'python3';
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * Checks that every tool the tests run is installed, and returns the path of each by its command's name. Says in one line which tools are
- * missing, and installs them with apt-get where `mayInstall` allows it (by default: on Debian, as root). With SKIP_SYSTEM_INSTALL=1 it installs
- * nothing, and a missing tool has no path.
- * @throws Error whose message is one line: what to install, or which variable to set.
- */
-export function ensureTools(env?: Environment, mayInstall?: boolean): Record<Tool, string>;
+/** All tools: `npm run test:system` needs each. */
+export const systemTools: readonly Tool[];
 
 /**
- * The test files that can run: all of them, or, with SKIP_SYSTEM_INSTALL=1, those that need no missing tool. One line names the others.
- * @param say by default writes the line to stderr.
+ * Checks that the tools are installed, and returns the path of each by its command's name. Says in one line which are missing, and installs
+ * them with apt-get where `mayInstall` allows it (by default: on Debian, as root) and SKIP_SYSTEM_INSTALL is not 1. Elsewhere a missing tool has
+ * no path, but with CI it is an error.
+ * @throws Error whose message is one line: what to install, or which variable to set.
  */
-export function runnableTests(files: readonly string[], env?: Environment, say?: (line: string) => unknown): string[];
+export function ensureTools(
+  commands: readonly Tool[],
+  env?: Environment,
+  mayInstall?: boolean,
+): Partial<Record<Tool, string | undefined>>;
+
+/** The test files that can run, the names of those that need a missing tool that `ensureTools` will not install, and what to install for them. */
+export function runnableTests(
+  files: readonly string[],
+  env?: Environment,
+  mayInstall?: boolean,
+): { files: string[]; skipped: string[]; needs: string[] };

@@ -25,33 +25,42 @@ const tools = [
   { command: 'python3', needs: 'install python3', usage: "spawn('bash'" },
 ];
 
+const isRootOnDebian = () => isDebian() && process.getuid?.() === 0;
+
+/** All of them: `npm run test:system` needs each. */
+export const systemTools = tools.map(({ command }) => command);
+
 /** Typed and described in ensure.d.mts. */
-export function ensureTools(env = process.env, mayInstall = isDebian() && process.getuid?.() === 0) {
-  const isSkipping = env.SKIP_SYSTEM_INSTALL === '1';
-  const missing = tools.filter(tool => !pathOf(tool, env));
-  if (missing.length > 0 && mayInstall && !isSkipping) install(missing, env);
+export function ensureTools(commands, env = process.env, mayInstall = isRootOnDebian()) {
+  const needed = tools.filter(({ command }) => commands.includes(command));
+  const missing = needed.filter(tool => !pathOf(tool, env));
+  if (missing.length > 0 && installs(env, mayInstall)) install(missing, env);
   return Object.fromEntries(
-    tools.map(tool => {
+    needed.map(tool => {
       const path = pathOf(tool, env);
-      if (!path && !isSkipping)
-        throw new Error(`npm test needs ${tool.command}, which is not on this machine: ${tool.needs}`);
+      if (!path && !skips(env, mayInstall))
+        throw new Error(`The tests need ${tool.command}, which is not on this machine: ${tool.needs}`);
       return [tool.command, path];
     }),
   );
 }
 
 /** Typed and described in ensure.d.mts. */
-export function runnableTests(files, env = process.env, say = line => process.stderr.write(line)) {
-  if (env.SKIP_SYSTEM_INSTALL !== '1') return files;
+export function runnableTests(files, env = process.env, mayInstall = isRootOnDebian()) {
   const missing = tools.filter(tool => !pathOf(tool, env));
   const usages = missing.flatMap(({ usage }) => usage);
-  const skipped = files.filter(file => textsOf(file).some(text => usages.some(usage => text.includes(usage))));
-  if (skipped.length > 0) {
-    const [commands, names] = [missing.map(({ command }) => command), skipped.map(file => basename(file))];
-    say(`Skipping tests that need ${commands.join(' or ')} (SKIP_SYSTEM_INSTALL=1): ${names.toSorted().join(', ')}\n`);
-  }
-  return files.filter(file => !skipped.includes(file));
+  const needsMissing = text => usages.some(usage => text.includes(usage));
+  const skipped = skips(env, mayInstall) ? files.filter(file => textsOf(file).some(needsMissing)) : [];
+  return {
+    files: files.filter(file => !skipped.includes(file)),
+    skipped: skipped.map(file => basename(file)).toSorted(),
+    needs: missing.map(({ needs }) => needs),
+  };
 }
+
+const installs = (env, mayInstall) => mayInstall && env.SKIP_SYSTEM_INSTALL !== '1';
+/** Whether tests are left out whose tools are missing. CI must run them all. */
+const skips = (env, mayInstall) => !installs(env, mayInstall) && !env.CI;
 
 /** The texts of a test file and of all support files that it imports. */
 function textsOf(file, read = new Set()) {
@@ -94,7 +103,7 @@ function isDebian() {
 
 function install(missing, env) {
   const packages = missing.map(tool => tool.command);
-  process.stderr.write(`npm test needs ${packages.join(' and ')}: installing with apt-get\n`);
+  process.stderr.write(`The tests need ${packages.join(' and ')}: installing with apt-get\n`);
   aptGet(['update'], packages, env);
   aptGet(['install', '--yes', '--no-install-recommends', ...packages], packages, env);
 }
@@ -106,5 +115,5 @@ function aptGet(args, packages, env) {
   });
   if (status === 0) return;
   const reason = error?.message ?? stderr.trim().split('\n').at(-1);
-  throw new Error(`npm test could not install ${packages.join(' and ')} (apt-get ${args[0]}: ${reason})`);
+  throw new Error(`The tests could not install ${packages.join(' and ')} (apt-get ${args[0]}: ${reason})`);
 }

@@ -12,11 +12,19 @@ export interface RedisPlace {
   stop(): Promise<void>;
 }
 
-/** What a suite runs over, by its name: `describe.each(redisPlaces)('...', (_, startPlace) => ...)`. */
-export const redisPlaces: readonly (readonly [string, () => Promise<RedisPlace>])[] = [
-  ['one Redis', startSingle],
-  ['a Redis Cluster', () => startCluster()],
-];
+type NamedPlace = readonly [name: string, start: () => Promise<RedisPlace>];
+
+const oneRedis: NamedPlace = ['one Redis', startSingle];
+const aCluster: NamedPlace = ['a Redis Cluster', () => startCluster()];
+
+/** Whether `npm run test:system` repeats over a Cluster what `npm test` runs over one Redis. */
+export const isClusterRun = process.env.REDIS_CLUSTER === '1';
+
+/** What a suite of `npm test` runs over, by its name: `describe.each(redisPlaces)('...', (_, startPlace) => ...)`. */
+export const redisPlaces: readonly NamedPlace[] = [isClusterRun ? aCluster : oneRedis];
+
+/** The same for a suite of `npm run test:system`. */
+export const allRedisPlaces: readonly NamedPlace[] = [oneRedis, aCluster];
 
 const nodeCount = 3;
 

@@ -1,29 +1,29 @@
 import TestSequencer from '@jest/test-sequencer';
 
-/** Suites that take long, the longest first: begun last, they would be what everybody waits for. */
-const longest = [
+/** Suites that take long, the slowest first: begun last, they would be what everybody waits for. */
+const slow = [
   'fleet',
-  'explorer',
-  'live',
-  'start',
-  'subscriptions',
-  'sessions',
-  'isolation',
-  'exports',
-  'balancer',
-  'executor',
-  'memory',
   'warnings',
+  'workers',
+  'explorer',
+  'start',
   'graphiql',
-  'connections',
+  'memory',
+  'export-kills',
+  'forged-exports',
+  'live',
+  'shedding',
+  'isolation',
+  'executor',
+  'defer',
 ];
 
-/** Jest's own order, which goes by the size of files where it has not yet seen how long they take, but for the longest. */
+/** Jest's own order, which goes by the size of files where it has not yet seen how long they take, but for the slow. */
 export default class Sequencer extends TestSequencer {
   sort(tests) {
     const rank = ({ path }) => {
-      const index = longest.findIndex(name => path.endsWith(`/${name}.test.ts`));
-      return index === -1 ? longest.length : index;
+      const index = slow.findIndex(name => path.endsWith(`/${name}.test.ts`));
+      return index === -1 ? slow.length : index;
     };
     return super.sort(tests).toSorted((one, other) => rank(one) - rank(other));
   }

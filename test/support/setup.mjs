@@ -1,13 +1,13 @@
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { ensureTools } from './ensure.mjs';
+import { ensureTools, systemTools } from './ensure.mjs';
 import { startRedis } from './redis-server.mjs';
 
-/** Runs once before all test files. Checks the tools, starts the Redis of `sharedRedisUrl`, and makes a folder for `buildProgram`. */
-export default async function setup() {
+/** Runs once before all test files. Checks the tools (`npm test` needs Redis alone), starts the Redis of `sharedRedisUrl`, and makes a folder for `buildProgram`. */
+export default async function setup(_, { displayName } = {}) {
   let tools;
   try {
-    tools = ensureTools();
+    tools = ensureTools(displayName === undefined ? ['redis-server'] : systemTools);
   } catch (error) {
     // Jest would bury the message in its own report.
     process.stderr.write(`${error.message}\n`);

@@ -1,0 +1,44 @@
+import { startSandbox } from '../../src/sandbox/server.js';
+import { startGateway } from './gateway.js';
+import { reply, startStubService } from './stub-service.js';
+
+/** A gateway whose service holds back every observation until `open` is called, with the status to answer them with. */
+export async function startWithObservationsHeld(env: Record<string, string> = {}) {
+  const sandbox = await startSandbox();
+  let open: (status?: number) => void = () => {};
+  const opened = new Promise<number>(resolve => (open = (status = 200) => resolve(status)));
+  let [held, ended] = [0, 0];
+  const proxy = await startStubService((request, response) => {
+    const forward = async () => {
+      const headers = Object.fromEntries(
+        Object.entries(request.headers).filter(([name]) => !['host', 'connection', 'content-length'].includes(name)),
+      );
+      const answer = await fetch(`${sandbox.origin}${request.url}`, { headers: headers as Record<string, string> });
+      reply(response, answer.status, await answer.text());
+    };
+    if (!/observations?\//.test(request.url ?? '')) return void forward();
+    held += 1;
+    response.once('close', () => (ended += 1));
+    void opened.then(status => (status === 200 ? forward() : reply(response, status, { detail: 'secret' })));
+  });
+  const gateway = await startGateway({
+    env: {
+      UPSTREAM_BASE_URL: proxy.origin,
+      UPSTREAM_API_URL: `${proxy.origin}/api`,
+      UPSTREAM_DEV_URL: `${proxy.origin}/stage`,
+      ...env,
+    },
+  });
+  return {
+    gateway,
+    proxy,
+    open: (status?: number) => open(status),
+    held: () => held,
+    ended: () => ended,
+    async close() {
+      await gateway.close();
+      await proxy.close();
+      await sandbox.close();
+    },
+  };
+}

@@ -1,0 +1,477 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, get, type Server } from 'node:http';
+import http2 from 'node:http2';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { WebSocket, WebSocketServer } from 'ws';
+import { hashOfKey } from '../../src/auth/teams.js';
+import { freeAddress } from '../support/free-address.js';
+import { ask, demoHeaders, startGateway } from '../support/gateway.js';
+import { buildProgram, type Program } from '../support/program.js';
+import { until } from '../support/until.js';
+
+const script = 'docs/operations/fleet.mjs';
+const PATH = process.env.PATH ?? '';
+
+let program: Program;
+beforeAll(async () => {
+  program = await buildProgram();
+});
+
+/** A fleet that runs, as it says itself. */
+interface Fleet {
+  readonly balancer: string;
+  readonly gateways: readonly { url: string; pid: number }[];
+  readonly child: ChildProcess;
+  readonly exit: Promise<unknown[]>;
+}
+
+async function startFleet(args: readonly string[] = [], teamsFile?: string): Promise<Fleet> {
+  const child = spawn(process.execPath, [script, ...args], {
+    env: {
+      PATH,
+      PORT: '0',
+      PROGRAM: program.folder,
+      MAX_EVENT_LOOP_DELAY_MS: '60000',
+      ...(teamsFile && { TEAMS_FILE: teamsFile }),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exit = once(child, 'exit');
+  let said = '';
+  for await (const line of createInterface({ input: child.stdout })) {
+    said += `${line}\n`;
+    if (line.startsWith('Stop')) break;
+  }
+  const balancer = /balancer +(http:\S+)\/graphql/.exec(said)?.[1];
+  if (balancer === undefined) throw new Error(`The fleet did not start: ${said}`);
+  const gateways = [...said.matchAll(/gateway-\d +(http:\S+) \(process (\d+)\)/g)];
+  return { balancer, gateways: gateways.map(([, url = '', pid]) => ({ url, pid: Number(pid) })), child, exit };
+}
+
+/** Whether any process still has an open connection to an address, as the kernel lists them: established, or closed by the other side only. */
+function hasConnectionTo(url: string): boolean {
+  const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, '0');
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
+  return lines.some(line => {
+    const [, , remote, state] = line.trim().split(/\s+/);
+    return remote?.endsWith(`:${port}`) === true && (state === '01' || state === '08');
+  });
+}
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+/** Events of one more name each time, so that none is kept. */
+let asked = 0;
+const query = (url: string) =>
+  ask(`${url}/graphql`, 'query ($filter: EventFilter) { events(filter: $filter) { totalCount } }', {
+    filter: { impactedEntities: [`Nobody ${++asked}`] },
+  });
+
+const clients = 8;
+
+/** Keeps asking with all clients; no answer may be anything but right. */
+async function askUntil({ balancer }: Fleet, isOver: () => boolean): Promise<void> {
+  const askOn = async () => {
+    while (!isOver()) {
+      const { status, errors } = await query(balancer);
+      expect([status, errors]).toEqual([200, undefined]);
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, askOn));
+}
+
+/** What a gateway says of its readiness once it no longer says this. */
+async function readinessAfter(url: string, before: number): Promise<number> {
+  for (;;) {
+    const { status } = await fetch(`${url}/readyz`, { headers: { connection: 'close' } });
+    if (status !== before) return status;
+    await pause(20);
+  }
+}
+
+describe('the fleet', () => {
+  let folder: string;
+  let fleet: Fleet;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'teams-'));
+    await writeTeam('Before');
+    fleet = await startFleet(['--gateways', '3'], join(folder, 'teams.json'));
+  });
+  afterAll(async () => {
+    fleet.child.kill('SIGINT');
+    await fleet.exit;
+    await rm(folder, { recursive: true });
+  });
+
+  const writeTeam = (name: string) => {
+    const keys = [hashOfKey(demoHeaders['x-api-key'])];
+    return writeFile(join(folder, 'teams.json'), JSON.stringify([{ name, keys, admins: keys }]));
+  };
+
+  async function lookupsOf(url: string) {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const counts = [...text.matchAll(/^gateway_lookups_total\{.*\} (\d+)$/gm)];
+    return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+
+  test('answers through the balancer, from all three gateways', async () => {
+    for (let turn = 0; turn < 15; turn++) {
+      const { status, data } = await query(fleet.balancer);
+      expect([status, data]).toEqual([200, { events: { totalCount: 0 } }]);
+    }
+    const lookups = await Promise.all(fleet.gateways.map(({ url }) => lookupsOf(url)));
+    expect(lookups).toHaveLength(3);
+    for (const count of lookups) expect(count).toBeGreaterThan(0);
+  });
+
+  test('passes SIGHUP on to its gateways, and goes on', async () => {
+    const teams = () =>
+      Promise.all(fleet.gateways.map(async ({ url }) => (await ask(`${url}/graphql`, '{ viewer { team } }')).data));
+    expect(await teams()).toEqual(Array(3).fill({ viewer: { team: 'Before' } }));
+    await writeTeam('After');
+    fleet.child.kill('SIGHUP');
+    await until(async () => (await teams()).every(({ viewer }) => viewer.team === 'After'));
+    expect(fleet.child.exitCode).toBeNull();
+  });
+
+  test('forwards a subscription', async () => {
+    const client = new WebSocket(`${fleet.balancer.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    try {
+      await once(client, 'open');
+      client.send(JSON.stringify({ type: 'connection_init', payload: demoHeaders }));
+      const [acknowledged] = await once(client, 'message');
+      expect(JSON.parse(`${acknowledged}`)).toMatchObject({ type: 'connection_ack' });
+      const query = 'subscription { jobProgress(marketId: 3, phase: PUBLISH) { marketId } }';
+      client.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
+      const [first] = await once(client, 'message');
+      expect(JSON.parse(`${first}`)).toEqual({
+        id: '1',
+        type: 'next',
+        payload: { data: { jobProgress: { marketId: '3' } } },
+      });
+    } finally {
+      client.terminate();
+    }
+  });
+
+  test('hides the metrics, however the path is encoded', async () => {
+    for (const path of ['/metrics', '/metrics?all', '/%6detrics', '/met%72ics']) {
+      expect([path, (await fetch(fleet.balancer + path)).status]).toEqual([path, 404]);
+    }
+  });
+
+  test('loses no request after a gateway is killed', async () => {
+    const [first] = fleet.gateways;
+    if (first === undefined) throw new Error('There is no gateway');
+    // So that connections stand that lead to all.
+    await Promise.all(Array.from({ length: clients }, () => query(fleet.balancer)));
+    process.kill(first.pid, 'SIGKILL');
+    await until(() => !isAlive(first.pid));
+    // A request that the balancer sends before it reads that a kept connection has ended is lost. Its next health check is later than this.
+    await until(() => !hasConnectionTo(first.url));
+    let turns = 0;
+    await askUntil(fleet, () => ++turns > 25 * clients);
+  });
+
+  test('loses no request while a gateway shuts down, and stops all processes at SIGINT', async () => {
+    const own = await startFleet();
+    const [first] = own.gateways;
+    try {
+      if (first === undefined) throw new Error('There is no gateway');
+      const asking = askUntil(own, () => !isAlive(first.pid));
+      await pause(200);
+      process.kill(first.pid, 'SIGTERM');
+      const [readiness] = await Promise.all([readinessAfter(first.url, 200), asking]);
+      expect(readiness).toBe(503);
+    } finally {
+      own.child.kill('SIGINT');
+      await own.exit;
+    }
+    expect(await own.exit).toEqual([0, null]);
+    expect(own.gateways.filter(({ pid }) => isAlive(pid))).toEqual([]);
+    await expect(fetch(own.balancer)).rejects.toThrow();
+  });
+});
+
+/** Whether something listens at this address. */
+function accepts(address: string): Promise<boolean> {
+  const [host, port] = address.split(':');
+  const socket = connect(Number(port), host);
+  return once(socket, 'connect')
+    .then(
+      () => true,
+      () => false,
+    )
+    .finally(() => socket.destroy());
+}
+
+test('says in one line which tool to install', () => {
+  const { status, stderr } = spawnSync(process.execPath, [script], { env: { PATH: '/nowhere' }, encoding: 'utf8' });
+  expect([status, stderr]).toEqual([
+    1,
+    'npm run fleet needs redis-server, which is not on this machine: install redis-server\n',
+  ]);
+});
+
+describe('the balancer', () => {
+  const cleanups: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  /** Something in a gateway's place. */
+  async function standIn(server: Server): Promise<string> {
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    cleanups.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  async function balance(one: string, two: string, env: Record<string, string> = {}): Promise<string> {
+    const address = await freeAddress();
+    const child = spawn('haproxy', ['-db', '-f', 'docs/operations/haproxy.cfg'], {
+      env: { PATH, BALANCER: address, GATEWAY_ONE: one, GATEWAY_TWO: two, ...env },
+      stdio: 'ignore',
+    });
+    const exit = once(child, 'exit');
+    cleanups.push(async () => {
+      child.kill('SIGKILL');
+      await exit;
+    });
+    const isReady = () =>
+      fetch(`http://${address}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await until(env.CERTIFICATE === undefined ? isReady : () => accepts(address));
+    return address;
+  }
+
+  /** A folder with a certificate for localhost, and with other files. */
+  async function folderWith(files: Record<string, string>): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'balancer-'));
+    cleanups.push(() => rm(folder, { recursive: true }));
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const options = [
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-subj',
+      '/CN=localhost',
+    ];
+    const both = join(folder, 'certificate.pem');
+    expect(spawnSync('openssl', ['req', ...options, '-keyout', both, '-out', `${both}.crt`]).status).toBe(0);
+    await appendFile(both, await readFile(`${both}.crt`));
+    return folder;
+  }
+
+  test('carries many event streams and a WebSocket over one TLS connection with HTTP/2', async () => {
+    const gateway = await startGateway();
+    cleanups.push(() => gateway.close());
+    const folder = await folderWith({});
+    const { host } = new URL(gateway.url);
+    const address = await balance(host, host, { CERTIFICATE: join(folder, 'certificate.pem') });
+    const session = http2.connect(`https://${address}`, { rejectUnauthorized: false });
+    cleanups.push(() => session.destroy());
+    await once(session, 'remoteSettings');
+    expect(session.alpnProtocol).toBe('h2');
+
+    const parameters = new URLSearchParams({ query: 'subscription { eventUpdates { cursor } }' });
+    const path = `/graphql/stream?${parameters}`;
+    const streams = Array.from({ length: 20 }, () =>
+      session.request({ ':path': path, accept: 'text/event-stream', ...demoHeaders }),
+    );
+    const firsts = await Promise.all(
+      streams.map(async stream => {
+        const [[headers], [text]] = await Promise.all([
+          once(stream, 'response'),
+          once(stream.setEncoding('utf8'), 'data'),
+        ]);
+        return { status: headers[':status'], isSecure: headers['strict-transport-security'] !== undefined, text };
+      }),
+    );
+    for (const first of firsts) expect(first).toMatchObject({ status: 200, isSecure: true, text: expect.any(String) });
+
+    expect(session.remoteSettings.enableConnectProtocol).toBe(true);
+    const socket = session.request({
+      ':method': 'CONNECT',
+      ':protocol': 'websocket',
+      ':scheme': 'https',
+      ':authority': address,
+      ':path': '/graphql',
+      'sec-websocket-version': '13',
+      'sec-websocket-protocol': 'graphql-transport-ws',
+    });
+    const [accepted] = await once(socket, 'response');
+    expect(accepted).toMatchObject({ ':status': 200, 'sec-websocket-protocol': 'graphql-transport-ws' });
+  });
+
+  test('believes the address of a client that a CDN tells, and that of no other sender', async () => {
+    const echo = await standIn(
+      createServer(({ headers }, response) => void response.end(`${headers['x-forwarded-for']}`)),
+    );
+    const folder = await folderWith({ cdn: '127.0.0.0/8\n', 'other-cdn': '192.0.2.0/24\n' });
+    const told = async (file: string) => {
+      const address = await balance(echo, echo, { CDN_NETWORKS: join(folder, file) });
+      return (await fetch(`http://${address}/`, { headers: { 'x-forwarded-for': '198.51.100.7' } })).text();
+    };
+    expect(await told('cdn')).toBe('198.51.100.7, 127.0.0.1');
+    expect(await told('other-cdn')).toBe('127.0.0.1');
+  });
+
+  test('forwards to a third gateway if there is one', async () => {
+    const named = (name: string) => standIn(createServer((_, response) => void response.end(name)));
+    const [one, two, three] = await Promise.all(['one', 'two', 'three'].map(named));
+    const address = await balance(one ?? '', two ?? '', { GATEWAY_THREE: three ?? '' });
+    const answers = new Set<string>();
+    await until(async () => answers.add(await (await fetch(`http://${address}/`)).text()).size === 3);
+  });
+
+  test('forwards a WebSocket with its subprotocol and the address of the client', async () => {
+    const server = createServer((_, response) => void response.end());
+    const sockets = new WebSocketServer({ server, path: '/graphql' });
+    sockets.on('connection', (socket, { headers }) => {
+      socket.on('message', text => socket.send(`${headers['x-forwarded-for']}: ${text}`));
+    });
+    const address = await standIn(server);
+    // Whatever a client says of itself.
+    const headers = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' };
+    const client = new WebSocket(`ws://${await balance(address, address)}/graphql`, 'graphql-transport-ws', {
+      headers,
+    });
+    await once(client, 'open');
+    cleanups.push(() => client.terminate());
+    expect(client.protocol).toBe('graphql-transport-ws');
+    client.send('hello');
+    const [answer] = await once(client, 'message');
+    expect(`${answer}`).toBe('127.0.0.1: hello');
+  });
+
+  test('repeats neither a refused request nor one that may have begun', async () => {
+    const seen: string[] = [];
+    const closing = await standIn(
+      createServer((request, response) => {
+        if (request.url === '/readyz') return response.end();
+        seen.push(`closing ${request.url}`);
+        if (request.url === '/breaks') return request.socket.destroy();
+        return response.writeHead(503).end();
+      }),
+    );
+    const well = await standIn(
+      createServer((request, response) => {
+        seen.push(`well ${request.url}`);
+        response.end();
+      }),
+    );
+    const address = await balance(closing, well);
+    const post = (path: string) => fetch(`http://${address}${path}`, { method: 'POST', body: 'x'.repeat(100_000) });
+    for (const path of ['/turned-down', '/breaks']) {
+      seen.length = 0;
+      for (let turn = 0; turn < 4; turn++) await post(path).catch(() => {});
+      expect(seen).toContain(`closing ${path}`);
+      expect(seen.filter(sight => sight.endsWith(path))).toHaveLength(4);
+    }
+  });
+
+  describe('before gateways that answer nothing', () => {
+    const perGateway = 128;
+    let waiting: (() => void)[];
+    let paths: string[];
+    let isReady: boolean;
+    let port: number;
+    beforeEach(async () => {
+      [waiting, paths, isReady] = [[], [], true];
+      const hang = () =>
+        createServer(({ url = '', headers: { accept = '' } }, response) => {
+          if (url === '/readyz' || url === '/graphql/stream' || accept.includes('multipart'))
+            return response.writeHead(isReady ? 200 : 503).end();
+          paths.push(url);
+          waiting.push(() => response.end());
+        }).on('upgrade', (_, socket) => {
+          const headers = [
+            'Connection: upgrade',
+            'Upgrade: websocket',
+            'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=',
+          ];
+          socket.end(`HTTP/1.1 101 Switching Protocols\r\n${headers.join('\r\n')}\r\n\r\n`);
+        });
+      const [one, two] = await Promise.all([standIn(hang()), standIn(hang())]);
+      port = Number(new URL(`http://${await balance(one, two)}`).port);
+    });
+
+    /** The status of a response. @param from the address of the client. */
+    const statusOf = (path: string, headers: Record<string, string> = {}, from = '127.0.0.1') =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const sent = get({ host: '127.0.0.1', port, path, headers, localAddress: from, agent: false });
+        sent.on('response', response => resolve(response.resume().statusCode));
+        sent.on('upgrade', ({ statusCode }, socket) => {
+          socket.destroy();
+          resolve(statusCode);
+        });
+        sent.on('error', reject);
+      });
+
+    test('a gateway gets no more at once than it can have, and a client with few requests waits behind no other', async () => {
+      const heavy = Array.from({ length: 2 * perGateway + 20 }, () => statusOf('/heavy'));
+      await until(() => paths.length === 2 * perGateway);
+      expect(await statusOf('/readyz')).toBe(200);
+      expect(await statusOf('/graphql/stream')).toBe(200);
+      const upgrade = { connection: 'upgrade', upgrade: 'websocket' };
+      // The example of RFC 6455.
+      const handshake = { 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+      expect(await statusOf('/graphql', { ...upgrade, ...handshake })).toBe(101);
+      expect(await statusOf('/graphql', { accept: 'multipart/mixed;subscriptionSpec="1.0"' })).toBe(200);
+      expect(paths).toHaveLength(2 * perGateway);
+      const quiet = statusOf('/quiet', {}, '127.0.0.2');
+      await statusOf('/readyz', {}, '127.0.0.2');
+      while (!paths.includes('/quiet')) {
+        const before = paths.length;
+        waiting.shift()?.();
+        await until(() => paths.length > before);
+      }
+      // It came last.
+      expect(paths.length).toBeLessThan(2 * perGateway + 20);
+      const releasing = setInterval(() => {
+        for (const release of waiting.splice(0)) release();
+      }, 5);
+      const statuses = await Promise.all([...heavy, quiet]).finally(() => clearInterval(releasing));
+      expect(new Set(statuses)).toEqual(new Set([200]));
+    });
+
+    test('it says in JSON when to try again if no gateway is ready', async () => {
+      isReady = false;
+      const address = `http://127.0.0.1:${port}`;
+      // The gateways themselves do not say so.
+      await until(async () => (await fetch(`${address}/readyz`)).headers.has('retry-after'));
+      const response = await fetch(`${address}/graphql`);
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+      expect(await response.json()).toEqual({
+        errors: [
+          {
+            message: 'The gateway is overloaded; try again in a moment',
+            extensions: { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true },
+          },
+        ],
+      });
+    });
+  });
+});

@@ -1,0 +1,120 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { launchChromium } from '../support/chromium.js';
+import { demoHeaders, type GraphqlAnswer, startGateway } from '../support/gateway.js';
+import { startWithObservationsHeld } from '../support/held-observations.js';
+import { counted } from '../support/metrics.js';
+import { until } from '../support/until.js';
+
+jest.setTimeout(60_000);
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launchChromium();
+});
+afterAll(() => browser.close());
+
+test('a browser shows the events while their observations hang', async () => {
+  const held = await startWithObservationsHeld();
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${held.gateway.url}/graphql`);
+    const query = `{ events(first: 2) { nodes { id title
+      ... @defer(label: "more") { references { observation { title } } } } } }`;
+    const accept = 'multipart/mixed;incrementalSpec=v0.2,application/json';
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept, ...demoHeaders },
+      body: JSON.stringify({ query }),
+    };
+    await page.evaluate(`
+      document.body.replaceChildren();
+      fetch('/graphql', ${JSON.stringify(init)}).then(async response => {
+        const chunks = response.body.pipeThrough(new TextDecoderStream());
+        for await (const text of chunks) {
+          document.body.append(Object.assign(document.createElement('pre'), { textContent: text }));
+        }
+      });
+      // Not the promise, for which it would wait.
+      undefined;
+    `);
+    await page.getByText('"pending"').first().waitFor();
+    await until(() => held.held() > 0);
+    const shown = () => page.locator('body').innerText();
+    expect(await shown()).not.toContain('"hasNext":false');
+    expect(await shown()).toContain('"title"');
+    held.open();
+    await page.getByText('"hasNext":false').waitFor();
+    expect(await shown()).toContain('"observation"');
+    await page.close();
+  } finally {
+    await held.close();
+  }
+});
+
+test('a browser shows no one what it kept for another credential', async () => {
+  const gateway = await startGateway({ env: { SESSION_SECRET: 'k'.repeat(40), RESPONSE_CACHE: 'true' } });
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${gateway.url}/graphql`);
+    const path = `/graphql?query=${encodeURIComponent('{ events(first: 6) { totalCount nodes { title summary } } }')}`;
+    const askAs = (apiKey: string) =>
+      page.evaluate(
+        async ([address, credential]) => {
+          const headers = { 'x-api-key': credential, 'x-apollo-operation-name': 'x' };
+          const answer = await fetch(address, { headers });
+          const { data, errors } = (await answer.json()) as GraphqlAnswer;
+          return errors === undefined ? data.events.totalCount : errors[0].extensions.code;
+        },
+        [path, apiKey] as const,
+      );
+    const asked = () => counted(gateway.url, 'gateway_requests_total', { transport: 'http' });
+    expect(await askAs('demo-key-subscribed')).toEqual(expect.any(Number));
+    const before = await asked();
+    expect(await askAs('demo-key-subscribed')).toEqual(expect.any(Number));
+    // The second was the browser's own.
+    expect(await asked()).toBe(before);
+    expect(await askAs('demo-key-markets-only')).toBe('FORBIDDEN');
+    await page.close();
+  } finally {
+    await gateway.close();
+  }
+});
+
+test('a browser loads a front end of STATIC_DIR, which reaches the gateway, and runs no inline script', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'static-'));
+  writeFileSync(
+    join(folder, 'page-a1b2.js'),
+    `const socket = new WebSocket(location.origin.replace('http', 'ws') + '/graphql', 'graphql-transport-ws');
+    socket.onopen = () => socket.send('{"type":"connection_init"}');
+    socket.onmessage = ({ data }) => { document.body.dataset.socket = JSON.parse(data).type; };
+    fetch('/graphql', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"query":"{ capabilities { exports } }"}' })
+      .then(response => response.json())
+      .then(({ data }) => { document.body.dataset.query = JSON.stringify(data); });`,
+  );
+  writeFileSync(
+    join(folder, 'index.html'),
+    `<!doctype html>
+    <html lang="en"><head><meta charset="utf-8"><title>The front end</title><link rel="icon" href="data:,">
+    <script type="module" src="/page-a1b2.js"></script></head>
+    <body><script>document.body.dataset.inline = 'ran';</script></body></html>`,
+  );
+  const gateway = await startGateway({ env: { STATIC_DIR: folder } });
+  try {
+    const page = await browser.newPage();
+    const complaints: string[] = [];
+    page.on('console', message => complaints.push(message.text()));
+    await page.goto(`${gateway.url}/markets/7`);
+    const read = () => page.evaluate<Record<string, string>>('({ ...document.body.dataset })');
+    await until(async () => Object.keys(await read()).length >= 2);
+    expect(await read()).toEqual({ socket: 'connection_ack', query: '{"capabilities":{"exports":true}}' });
+    expect(complaints).toEqual([expect.stringMatching(/inline script.*Content Security Policy/)]);
+    await page.close();
+  } finally {
+    await gateway.close();
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { ApolloClient, gql, HttpLink, InMemoryCache } from '@apollo/client';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Client, fetchExchange, gql as urqlGql } from '@urql/core';
+import { cacheExchange, type Data } from '@urql/exchange-graphcache';
+import { buildSchema, isObjectType, printSchema } from 'graphql';
+import relay from 'relay-runtime';
+import { createSchema } from '../../src/schema.js';
+import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
+import { reply, type StubService, startStubService } from '../support/stub-service.js';
+
+/** The service numbers the topics, groups, jobs and companies of each market from the start. */
+const bodies: Record<string, (market: string) => unknown> = {
+  topics: market => ({
+    data: [{ topicId: 1, label: `Topic of ${market}`, groups: [{ topicId: 2, label: `Group of ${market}` }] }],
+  }),
+  companies: market => ({ data: [{ domain: 'shared.example', name: `Company of ${market}` }] }),
+  jobs: market => ({ metadata: { marketId: Number(market) }, data: [{ jobId: 3, workflowName: `Job of ${market}` }] }),
+};
+
+const selection = `
+  nodeId
+  topics { nodeId id label groups { nodeId id label } }
+  jobs { nodeId id workflowName }
+  company(domain: "shared.example") { nodeId name }
+`;
+
+/** What every client must show of a market, however its cache identifies objects. */
+const shown = (market: string) => ({
+  topics: [{ id: '1', label: `Topic of ${market}`, groups: [{ id: '2', label: `Group of ${market}` }] }],
+  jobs: [{ id: '3', workflowName: `Job of ${market}` }],
+  company: { name: `Company of ${market}` },
+});
+
+const schema = createSchema();
+const objectTypes = Object.values(schema.getTypeMap()).filter(isObjectType);
+const isNode = (type: (typeof objectTypes)[number]) => type.getInterfaces().some(({ name }) => name === 'Node');
+
+let stub: StubService;
+let gateway: TestGateway;
+let folder = '';
+beforeAll(async () => {
+  stub = await startStubService((request, response) => {
+    const [, market = '', list = ''] = /\/(\d+)\/(\w+)$/.exec(request.url ?? '') ?? [];
+    const body = bodies[list];
+    reply(response, body ? 200 : 404, body?.(market));
+  });
+  gateway = await startGateway({
+    env: { UPSTREAM_BASE_URL: stub.origin, UPSTREAM_API_URL: stub.origin, UPSTREAM_DEV_URL: stub.origin },
+  });
+  folder = await mkdtemp(join(tmpdir(), 'relay-'));
+  await compileForRelay(folder);
+});
+afterAll(async () => {
+  await gateway.close();
+  await stub.close();
+  await rm(folder, { recursive: true });
+});
+
+test('a Relay store keeps two markets apart, and refetches a company by its nodeId', async () => {
+  const { Environment, Network, RecordSource, Store, fetchQuery } = relay;
+  const environment = new Environment({
+    network: Network.create(async ({ text }, variables) => (await gateway.query(text ?? '', variables)) as never),
+    store: new Store(new RecordSource()),
+    getDataID: fields => fields.nodeId,
+  });
+  const read = async (query: string, variables: Record<string, unknown>) => {
+    const compiled = await import(pathToFileURL(join(folder, `src/__generated__/${query}.graphql.js`)).href);
+    return fetchQuery(environment, compiled.default, variables, { fetchPolicy: 'store-or-network' }).toPromise();
+  };
+
+  await read('identityMarketQuery', { id: '1' });
+  await read('identityMarketQuery', { id: '2' });
+  const calls = stub.calls.length;
+  for (const market of ['1', '2']) {
+    expect(await read('identityMarketQuery', { id: market })).toMatchObject({ market: shown(market) });
+  }
+  expect(stub.calls.length).toBe(calls);
+
+  const { data } = await gateway.query('{ market(id: "2") { company(domain: "shared.example") { nodeId } } }');
+  const { nodeId } = data.market.company;
+  await read('identityCompanyRefetchQuery', { nodeId });
+  const company = environment.getStore().getSource().get(nodeId);
+  expect(company).toMatchObject({ name: 'Company of 2', domain: 'shared.example' });
+});
+
+test('the cache of Apollo Client keeps two markets apart', async () => {
+  const client = new ApolloClient({
+    link: new HttpLink({ uri: `${gateway.url}/graphql`, headers: demoHeaders }),
+    cache: new InMemoryCache({ dataIdFromObject: ({ nodeId }) => (typeof nodeId === 'string' ? nodeId : undefined) }),
+  });
+  const query = gql(`query ($id: ID!) { market(id: $id) { ${selection} } }`);
+  for (const id of ['1', '2']) await client.query({ query, variables: { id } });
+  for (const id of ['1', '2']) {
+    expect(client.readQuery({ query, variables: { id } })).toMatchObject({ market: shown(id) });
+  }
+});
+
+test('the normalized cache of urql keeps two markets apart', async () => {
+  const keys = Object.fromEntries(
+    objectTypes.map(type => [
+      type.name,
+      isNode(type) ? ({ nodeId }: Data) => (typeof nodeId === 'string' ? nodeId : null) : () => null,
+    ]),
+  );
+  const client = new Client({
+    url: `${gateway.url}/graphql`,
+    exchanges: [cacheExchange({ keys }), fetchExchange],
+    preferGetMethod: false,
+    fetchOptions: { headers: demoHeaders },
+  });
+  const query = urqlGql(`query ($id: ID!) { market(id: $id) { ${selection} } }`);
+  for (const id of ['1', '2']) await client.query(query, { id });
+  const calls = stub.calls.length;
+  for (const id of ['1', '2']) {
+    const result = await client.query(query, { id }, { requestPolicy: 'cache-only' });
+    expect(result.data).toMatchObject({ market: shown(id) });
+  }
+  expect(stub.calls.length).toBe(calls);
+});
+
+/** Compiles the documents of a Relay front end by the real compiler, into `src/__generated__`. */
+async function compileForRelay(folder: string): Promise<void> {
+  await mkdir(join(folder, 'src'));
+  await writeFile(join(folder, 'schema.graphql'), printSchema(buildSchema(printSchema(schema))));
+  await writeFile(
+    join(folder, 'src/identity.js'),
+    `
+      graphql\`query identityMarketQuery($id: ID!) { market(id: $id) { ${selection} } }\`;
+      graphql\`fragment identity_company on Company @refetchable(queryName: "identityCompanyRefetchQuery") { name domain }\`;
+    `,
+  );
+  const config = {
+    src: './src',
+    schema: './schema.graphql',
+    language: 'javascript',
+    schemaConfig: { nodeInterfaceIdField: 'nodeId', nodeInterfaceIdVariableName: 'nodeId' },
+  };
+  await writeFile(join(folder, 'relay.config.json'), JSON.stringify(config));
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  await promisify(execFile)(resolve('node_modules/.bin/relay-compiler'), ['relay.config.json'], { cwd: folder });
+}

@@ -1,0 +1,236 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { readConfig } from '../../src/config/config.js';
+import { startGateway } from '../support/gateway.js';
+
+const read = (path: string) => readFileSync(path, 'utf8');
+
+describe('docker-compose.yml', () => {
+  const trial = { SANDBOX: 'true', SESSION_SECRET: 'x'.repeat(32) };
+  /** What docker-compose makes of it with this `.env`, and not with one that lies here. */
+  function composed(env: Record<string, string> = trial) {
+    const own = mkdtempSync(join(tmpdir(), 'compose-'));
+    const file = join(own, '.env');
+    try {
+      const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
+      writeFileSync(file, lines.join(''));
+      const { status, stdout, stderr } = spawnSync('docker-compose', ['--env-file', file, 'config'], {
+        env: { PATH: process.env.PATH, HOME: process.env.HOME },
+        encoding: 'utf8',
+      });
+      if (status !== 0) throw new Error(stderr);
+      return parse(stdout);
+    } finally {
+      rmSync(own, { recursive: true });
+    }
+  }
+  /** The configuration that a gateway of this `.env` starts with: its command is run, with something that tells its environment as the program. */
+  function configured(env: Record<string, string> = { SANDBOX: 'true' }) {
+    const { command, environment } = composed({ SESSION_SECRET: 'x'.repeat(32), ...env }).services['gateway-1'];
+    const own = mkdtempSync(join(tmpdir(), 'start-'));
+    try {
+      writeFileSync(join(own, 'start'), '#!/bin/sh\nexec node -p "JSON.stringify(process.env)"\n', { mode: 0o755 });
+      const [program, ...args]: string[] = command.map((part: string) => part.replaceAll('$$', '$'));
+      const { stdout } = spawnSync(program ?? '', args, {
+        cwd: own,
+        env: { PATH: process.env.PATH, NODE_ENV: 'production', ...environment },
+        encoding: 'utf8',
+      });
+      return readConfig(JSON.parse(stdout));
+    } finally {
+      rmSync(own, { recursive: true });
+    }
+  }
+  const { services } = composed();
+  const gateways = ['gateway-1', 'gateway-2'].map(name => services[name]);
+
+  test('mounts only files that exist', () => {
+    const mounts: string[] = Object.values<{ volumes?: string[] }>(services)
+      .flatMap(({ volumes = [] }) => volumes)
+      .map(volume => volume.split(':')[0] ?? '')
+      .filter(source => source.startsWith('/'));
+    expect(mounts.length).toBeGreaterThan(5);
+    expect(mounts.filter(path => !existsSync(path))).toEqual([]);
+  });
+
+  test('builds each image under a name of its own', () => {
+    for (const gateway of gateways) expect(gateway).toHaveProperty('build');
+    const names = Object.values<{ build?: unknown; image?: string }>(services)
+      .filter(({ build }) => build !== undefined)
+      .flatMap(({ image }) => image ?? []);
+    expect(names).toEqual([...new Set(names)]);
+  });
+
+  test('gives two gateways an environment that they start with in production', () => {
+    expect(configured().redis).toHaveLength(1);
+    expect(gateways[0]).toEqual(gateways[1]);
+  });
+
+  test('uses the sandbox for all three addresses of the service, or for none', () => {
+    expect(configured()).toMatchObject({
+      upstream: { base: 'http://sandbox:4010', api: 'http://sandbox:4010/api', dev: 'http://sandbox:4010/stage' },
+      eventsSearchParam: 'search',
+      keywordSuggestionPath: '/v2/discovery/search-criteria/keywords',
+    });
+    expect(configured({ UPSTREAM_BASE_URL: 'https://service.test' })).toMatchObject({
+      upstream: { base: 'https://service.test', api: undefined, dev: undefined },
+      eventsSearchParam: undefined,
+      keywordSuggestionPath: undefined,
+    });
+    expect(
+      configured({
+        UPSTREAM_BASE_URL: 'https://service.test',
+        UPSTREAM_API_URL: 'https://api.service.test',
+        EVENTS_SEARCH_PARAM: 'q',
+      }),
+    ).toMatchObject({
+      upstream: { base: 'https://service.test', api: 'https://api.service.test', dev: undefined },
+      eventsSearchParam: 'q',
+    });
+    expect(() => configured({ UPSTREAM_API_URL: 'https://api.service.test' })).toThrow(
+      'UPSTREAM_BASE_URL: must be set',
+    );
+  });
+
+  test('starts the sandbox only if its profile is named', () => {
+    expect(() => configured({})).toThrow('UPSTREAM_BASE_URL: must be set');
+    expect(() => configured({ SANDBOX: 'true', UPSTREAM_BASE_URL: 'https://service.test' })).toThrow(
+      'SANDBOX: must not be true where UPSTREAM_BASE_URL is set',
+    );
+  });
+
+  test.each([{}, { SESSION_SECRET: '' }])('does not start without a secret: %j', env => {
+    expect(() => composed(env)).toThrow(/SESSION_SECRET/);
+  });
+
+  test('trusts only the balancer to tell the address of a client', () => {
+    expect(gateways[0].environment.TRUST_PROXY).toBe(services.balancer.networks.front.ipv4_address);
+    const onFront = Object.keys(services).filter(name => 'front' in services[name].networks);
+    expect(onFront).toEqual(['balancer', 'gateway-1', 'gateway-2']);
+  });
+
+  test('runs the gateways read-only and without privileges, and publishes ports only on the loopback interface', () => {
+    for (const gateway of gateways) {
+      expect(gateway).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+    }
+    const ports = Object.values<{ ports?: string[] }>(services).flatMap(({ ports = [] }) => ports);
+    expect(ports.filter(port => !port.startsWith('127.0.0.1:'))).toEqual([]);
+    expect(services.redis).not.toHaveProperty('ports');
+  });
+
+  test('gives what it builds a first process that passes signals on from the beginning', () => {
+    for (const program of [...gateways, services.sandbox]) expect(program.init).toBe(true);
+  });
+
+  test('asks the sandbox whether it listens', async () => {
+    const [, command, ...args]: string[] = services.sandbox.healthcheck.test;
+    const check = (port: number) =>
+      spawnSync(
+        command ?? '',
+        args.map(arg => arg.replace('4010', `${port}`)),
+      ).status;
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    expect(check(port)).toBe(0);
+    server.close();
+    await once(server, 'close');
+    expect(check(port)).toBe(1);
+  });
+
+  test('takes its secrets from .env', () => {
+    const { services } = composed({
+      REDIS_PASSWORD: 'of-redis',
+      SESSION_SECRET: 'x'.repeat(32),
+      GRAFANA_PASSWORD: 'g',
+    });
+    expect(services['gateway-2'].environment).toMatchObject({
+      REDIS_URL: 'redis://:of-redis@redis:6379',
+      SESSION_SECRET: 'x'.repeat(32),
+    });
+    expect(services.redis.command).toContain('of-redis');
+    expect(services.grafana.environment.GF_SECURITY_ADMIN_PASSWORD).toBe('g');
+  });
+
+  test('has its secrets in a file that git and the image leave out', () => {
+    expect(read('.gitignore').split('\n')).toContain('.env');
+    expect(read('.dockerignore').split('\n')).toContain('*');
+  });
+});
+
+describe('the Dockerfile', () => {
+  const lines = read('Dockerfile').replaceAll('\\\n', ' ').split('\n');
+  const valuesOf = (word: string) =>
+    lines.filter(line => line.startsWith(`${word} `)).map(line => line.slice(word.length + 1));
+
+  test('copies only files that exist and that .dockerignore does not exclude', () => {
+    const sources = valuesOf('COPY')
+      .filter(copy => !copy.startsWith('--from'))
+      .flatMap(copy => copy.split(' ').slice(0, -1))
+      .map(source => source.replace(/^\.\//, ''));
+    const admitted = read('.dockerignore')
+      .split('\n')
+      .filter(line => line.startsWith('!'));
+    expect(sources.filter(source => !existsSync(source))).toEqual([]);
+    expect(admitted.map(line => line.slice(1)).sort()).toEqual(sources.sort());
+  });
+
+  test('runs on the image that it was built with', () => {
+    const bases = valuesOf('FROM').map(from => from.split(' ')[0]);
+    expect(bases).toHaveLength(2);
+    expect(new Set(bases).size).toBe(1);
+  });
+
+  test('starts the program as npm start does, with the same flags', () => {
+    const writesStart = valuesOf('RUN').find(command => command.includes('> start'));
+    const target = mkdtempSync(join(tmpdir(), 'image-'));
+    try {
+      const writing = `cp ${resolve('package.json')} . && ${writesStart}`;
+      expect(spawnSync('sh', ['-c', writing], { cwd: target }).status).toBe(0);
+      const script: string = JSON.parse(read('package.json')).scripts.start;
+      expect(script).toMatch(/^exec node /);
+      expect(read(join(target, 'start'))).toBe(`#!/bin/sh\n${script}\n`);
+    } finally {
+      rmSync(target, { recursive: true });
+    }
+    expect(valuesOf('CMD')).toEqual(['["./start"]']);
+  });
+
+  test('runs no script of a package that it installs', () => {
+    const installing = valuesOf('RUN').filter(command => command.includes('npm ci'));
+    expect(installing).toEqual(['npm ci --ignore-scripts']);
+  });
+
+  test('runs as a numeric user without root, which owns the data folder', () => {
+    expect(valuesOf('USER')).toEqual(['1000:1000']);
+    expect(lines.slice(lines.indexOf('USER 1000:1000')).some(line => line.startsWith('RUN'))).toBe(false);
+    expect(valuesOf('RUN')).toContain('install -d -o 1000 -g 1000 data');
+  });
+
+  test('has a health check that tells a gateway that answers from none', async () => {
+    const [command, ...args]: string[] = JSON.parse(/CMD (\[.*\])/.exec(valuesOf('HEALTHCHECK')[0] ?? '')?.[1] ?? '[]');
+    const check = async (env: Record<string, string>) => {
+      const child = spawn(command ?? '', args, { env: { PATH: process.env.PATH, ...env } });
+      const [code] = await once(child, 'exit');
+      return code;
+    };
+    const gateway = await startGateway();
+    const { port } = new URL(gateway.url);
+    try {
+      expect(await check({ PORT: '1', ADMIN_PORT: port })).toBe(0);
+      // Without a listener of its own, or where that has any free port, the port for clients answers.
+      for (const ADMIN_PORT of ['', ' ', '0']) expect(await check({ PORT: port, ADMIN_PORT })).toBe(0);
+      for (const HOST of ['0.0.0.0', '127.0.0.1']) expect(await check({ HOST, PORT: port })).toBe(0);
+      expect(await check({ HOST: '::1', PORT: port })).toBe(1);
+    } finally {
+      await gateway.close();
+    }
+    expect(await check({ PORT: '1', ADMIN_PORT: port })).toBe(1);
+  });
+});

@@ -1,0 +1,232 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import WebSocket from 'ws';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { demoHeaders } from '../support/gateway.js';
+import { buildProgram, type Program, type Running } from '../support/program.js';
+import { allRedisPlaces, type RedisPlace } from '../support/redis-cluster.js';
+import { overSse, startDiscovery } from '../support/streams.js';
+import { until } from '../support/until.js';
+
+jest.setTimeout(60_000);
+
+const intervalMs = 500;
+/** As `timesFor` has it. */
+const claimMs = 1_000;
+const jobsPath = /\/v2\/discovery\/\d+\/jobs/;
+const query = 'subscription($id: ID!) { jobProgress(marketId: $id) { finished jobs { progress } } }';
+
+let sandbox: Sandbox;
+/** Where a discovery takes half as long. */
+let quick: Sandbox;
+let place: RedisPlace;
+let program: Program;
+let fleet: Running[] = [];
+
+beforeAll(async () => {
+  [sandbox, quick, program] = await Promise.all([
+    startSandbox({ discoveryMs: 10_000 }),
+    startSandbox({ discoveryMs: 5_000 }),
+    buildProgram(),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([sandbox?.close(), quick?.close()]);
+});
+beforeEach(() => {
+  sandbox.reset();
+  quick.reset();
+});
+afterEach(async () => {
+  for (const listener of listening.splice(0)) listener.leave();
+  await stopFleet();
+});
+
+async function startFleet(size: number, service = sandbox): Promise<void> {
+  fleet = await Promise.all(
+    Array.from({ length: size }, () =>
+      program.start({
+        UPSTREAM_BASE_URL: service.origin,
+        REDIS_URL: place.url,
+        SESSION_SECRET: 's'.repeat(32),
+        POLL_INTERVAL_MS: String(intervalMs),
+        SHUTDOWN_NOTICE_MS: '500',
+      }),
+    ),
+  );
+}
+
+async function stopFleet(): Promise<void> {
+  for (const one of fleet) one.signal('SIGCONT');
+  for (const one of fleet) one.signal('SIGKILL');
+  await Promise.all(fleet.map(({ ended }) => ended));
+}
+
+const listening: Listener[] = [];
+
+/** One WebSocket that listens, and subscribes again elsewhere when its gateway is gone. */
+class Listener {
+  /** What it heard, over all its connections. */
+  readonly shares: number[] = [];
+  finished = false;
+  closeCode: number | undefined;
+  socket: WebSocket;
+
+  constructor(url: string, marketId: string, next: () => string | undefined) {
+    this.socket = this.#connect(url, marketId, next);
+    listening.push(this);
+  }
+
+  leave(): void {
+    this.finished = true;
+    this.socket.terminate();
+  }
+
+  #connect(url: string, marketId: string, next: () => string | undefined): WebSocket {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    const send = (message: unknown) => socket.send(JSON.stringify(message));
+    socket.on('open', () => send({ type: 'connection_init', payload: demoHeaders }));
+    socket.on('message', data => {
+      const { type, payload } = JSON.parse(String(data));
+      if (type === 'connection_ack')
+        send({ id: '1', type: 'subscribe', payload: { query, variables: { id: marketId } } });
+      if (type !== 'next') return;
+      const { jobs, finished } = payload.data.jobProgress;
+      this.shares.push(jobs[0]?.progress ?? 0);
+      this.finished = finished;
+    });
+    socket.on('error', () => {});
+    socket.on('close', code => {
+      this.closeCode = code;
+      const elsewhere = next();
+      if (!this.finished && elsewhere !== undefined) this.socket = this.#connect(elsewhere, marketId, next);
+    });
+    return socket;
+  }
+}
+
+async function polls(one: Running): Promise<boolean> {
+  const text = await (await fetch(`${one.url}/metrics`)).text();
+  return / 1$/m.test(text.split('\n').find(line => line.startsWith('gateway_live_pollers')) ?? '');
+}
+
+async function pollingOf(candidates: readonly Running[]): Promise<Running> {
+  let found: Running | undefined;
+  await until(async () => {
+    const taken = await Promise.all(candidates.map(polls));
+    found = candidates[taken.indexOf(true)];
+    return found !== undefined;
+  });
+  if (found === undefined) throw new Error('No gateway polls');
+  return found;
+}
+
+const inOrder = (shares: readonly number[]) => shares.every((share, index) => share >= (shares[index - 1] ?? 0));
+
+describe.each(allRedisPlaces)('over %s', (_, startPlace) => {
+  beforeAll(async () => {
+    place = await startPlace();
+  });
+  afterAll(() => place?.stop());
+
+  test('a fleet of three sends 900 listeners all states in order while polling gateways are killed and paused', async () => {
+    await startFleet(3);
+    const market = '6';
+    const startedAt = performance.now();
+    const living = new Set(fleet);
+    const elsewhere = () => [...living][0]?.url;
+    const listeners = fleet.flatMap(({ url }) =>
+      Array.from({ length: 300 }, () => new Listener(url, market, elsewhere)),
+    );
+    await until(() => listeners.every(({ shares }) => shares.length > 0), 20_000);
+    await startDiscovery(sandbox.origin, market);
+    await until(() => listeners.every(({ shares }) => (shares.at(-1) ?? 0) > 0), 20_000);
+
+    const killed = await pollingOf(fleet);
+    living.delete(killed);
+    killed.signal('SIGKILL');
+    const second = await pollingOf([...living]);
+    second.signal('SIGSTOP');
+    // Another gateway takes over while this one is paused; what the paused one publishes afterwards is stale.
+    const third = await pollingOf([...living].filter(one => one !== second));
+    second.signal('SIGCONT');
+    expect(third).not.toBe(second);
+
+    await until(() => listeners.every(({ finished }) => finished), 30_000);
+    for (const { shares } of listeners) expect(shares.at(-1)).toBe(100);
+    expect(listeners.filter(({ shares }) => !inOrder(shares)).map(({ shares }) => shares)).toEqual([]);
+    const takeovers = 2;
+    const beats = (performance.now() - startedAt) / intervalMs;
+    expect(sandbox.calls.count(jobsPath)).toBeLessThanOrEqual(Math.ceil(beats) + takeovers);
+  });
+
+  test('a steady fleet polls once in an interval, and goes on within an interval and 2 s after the polling gateway was killed', async () => {
+    await startFleet(3);
+    const listeners = fleet.map(({ url }) => new Listener(url, '6', () => undefined));
+    await until(() => listeners.every(({ shares }) => shares.length > 0), 20_000);
+    const pollTimes = () => sandbox.calls.list(jobsPath).map(({ at }) => Date.parse(at));
+    const steadyFrom = Date.now();
+    const before = pollTimes().length;
+    await until(() => pollTimes().length >= before + 6, 30_000);
+    expect(pollTimes().length - before).toBeLessThanOrEqual((1.1 * (Date.now() - steadyFrom)) / intervalMs + 1);
+
+    const polling = await pollingOf(fleet);
+    const killedAt = Date.now();
+    polling.signal('SIGKILL');
+    await polling.ended;
+    const next = () => pollTimes().find(at => at > killedAt);
+    await until(() => next() !== undefined);
+    expect((next() ?? 0) - killedAt).toBeLessThanOrEqual(intervalMs + 2_000);
+  });
+
+  test('streams stay open and continue while Redis restarts with no data', async () => {
+    await startFleet(2, quick);
+    const market = '5';
+    await startDiscovery(quick.origin, market);
+    const listeners = fleet.flatMap(({ url }) =>
+      Array.from({ length: 50 }, () => new Listener(url, market, () => undefined)),
+    );
+    await until(() => listeners.every(({ shares }) => shares.length > 0));
+    await Promise.all(place.nodes.map(node => node.restart()));
+    await until(() => listeners.every(({ finished }) => finished), 20_000);
+    expect(listeners.filter(({ shares }) => !inOrder(shares)).map(({ shares }) => shares)).toEqual([]);
+    for (const { closeCode } of listeners) expect(closeCode).toBeUndefined();
+  });
+
+  test('a gateway that shuts down is not ready, finishes running requests, closes its streams and gives its claims back', async () => {
+    await startFleet(1);
+    const [leaver] = fleet;
+    if (leaver === undefined) throw new Error('No gateway');
+    sandbox.tell({ path: '/v2/discovery/3/jobs', delayMs: 1_500 });
+    const listeners = Array.from({ length: 60 }, () => new Listener(leaver.url, '6', () => undefined));
+    const stream = overSse(leaver.url, { query, variables: { id: '6' } });
+    await until(() => listeners.every(({ shares }) => shares.length > 0) && stream.results.length > 0);
+    const running = fetch(`${leaver.url}/graphql`, {
+      method: 'POST',
+      headers: { ...demoHeaders, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: '{ market(id: 3) { jobs { id } } }' }),
+    });
+    await until(() => sandbox.calls.count('/v2/discovery/3/jobs') === 1);
+
+    const leavingAt = performance.now();
+    leaver.signal('SIGTERM');
+    const closings = new Set<number>();
+    for (const { socket } of listeners) socket.on('close', () => closings.add(Math.round(performance.now() / 100)));
+    await until(async () => (await fetch(`${leaver.url}/readyz`).catch(() => undefined))?.status === 503);
+    const answer = await running;
+    expect(await answer.json()).toMatchObject({ data: { market: { jobs: expect.any(Array) } } });
+    const { code } = await leaver.ended;
+    expect(code).toBe(0);
+    expect(performance.now() - leavingAt).toBeLessThan(10_000);
+    expect(listeners.map(({ closeCode }) => closeCode)).toEqual(listeners.map(() => 1001));
+    expect(closings.size).toBeGreaterThan(3);
+    // The stream ended without its last word, so that a client comes back.
+    expect((await stream.ended).message).toBe('Connection closed while having active streams');
+    expect(stream.results.at(-1).data.jobProgress.finished).toBe(false);
+
+    await startFleet(1);
+    new Listener(fleet[0]?.url ?? '', '6', () => undefined);
+    const askedAt = performance.now();
+    await pollingOf(fleet);
+    expect(performance.now() - askedAt).toBeLessThan(claimMs);
+  });
+});

@@ -1,0 +1,155 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { expect, test } from '@jest/globals';
+import { parse, parseAllDocuments } from 'yaml';
+import { readConfig } from '../../src/config/config.js';
+
+const folder = 'deploy/kubernetes';
+const read = (file: string) => readFileSync(join(folder, file), 'utf8');
+const kustomization = parse(read('kustomization.yaml'));
+// biome-ignore lint/suspicious/noExplicitAny: a manifest has whatever its kind has; the type checker checks it below
+const manifests: any[] = kustomization.resources.flatMap((file: string) =>
+  parseAllDocuments(read(file)).map(document => document.toJS()),
+);
+const manifest = (kind: string, name = 'gateway') =>
+  manifests.find(one => one.kind === kind && one.metadata.name === name);
+const deployment = manifest('Deployment');
+const pod = deployment.spec.template.spec;
+const [container] = pod.containers;
+const environment = parseEnv(read('configuration.env')) as Record<string, string>;
+const production = { NODE_ENV: 'production', ...environment };
+
+/** The configuration in a pod, with the secrets in a folder of this machine. */
+function productionConfig() {
+  const secrets = mkdtempSync(join(tmpdir(), 'secrets-'));
+  try {
+    writeFileSync(join(secrets, 'SESSION_SECRET'), 's'.repeat(32));
+    writeFileSync(join(secrets, 'REDIS_URL'), 'redis://redis:6379');
+    const { mountPath } = container.volumeMounts.find(({ name }: { name: string }) => name === 'secrets');
+    const entries = Object.entries(production).map(([name, value]) => [name, value.replace(mountPath, secrets)]);
+    return readConfig(Object.fromEntries(entries));
+  } finally {
+    rmSync(secrets, { recursive: true });
+  }
+}
+
+/** The module of `kubernetes-types` that has the type of a manifest. A ServiceMonitor is no part of Kubernetes: a test below checks it. */
+const moduleOf = (apiVersion: string) => {
+  const [group = '', version] = apiVersion.includes('/') ? apiVersion.split('/') : ['core', apiVersion];
+  return `kubernetes-types/${group.split('.')[0]}/${version}.js`;
+};
+
+/** What the type checker says about these manifests, as literals of the types of Kubernetes. It also finds misspelled properties. */
+function typeErrors(all: readonly { apiVersion: string; kind: string }[]): string {
+  // In the project, because the type checker looks for packages in the folders above.
+  const own = mkdtempSync(resolve('dist/manifests-'));
+  try {
+    const lines = all.map(
+      (one, index) =>
+        `const _${index}: import(${JSON.stringify(moduleOf(one.apiVersion))}).${one.kind} = ${JSON.stringify(one)};`,
+    );
+    writeFileSync(join(own, 'manifests.ts'), lines.join('\n'));
+    const options = ['--ignoreConfig', '--noEmit', '--strict', '--module', 'nodenext', '--types', ''];
+    return spawnSync(resolve('node_modules/.bin/tsc'), [...options, 'manifests.ts'], { cwd: own, encoding: 'utf8' })
+      .stdout;
+  } finally {
+    rmSync(own, { recursive: true });
+  }
+}
+
+test('Kustomize gets every file of the folder', () => {
+  const files = readdirSync(folder).filter(file => file.endsWith('.yaml') && file !== 'kustomization.yaml');
+  expect([...kustomization.resources].sort()).toEqual(files.sort());
+  expect(kustomization.images.map(({ name }: { name: string }) => name)).toEqual([container.image]);
+});
+
+test('the manifests have the types of Kubernetes', () => {
+  const typed = manifests.filter(({ kind }) => kind !== 'ServiceMonitor');
+  expect(typed.map(({ kind }) => kind).sort()).toEqual([
+    'Deployment',
+    'HorizontalPodAutoscaler',
+    'NetworkPolicy',
+    'PodDisruptionBudget',
+    'Service',
+    'Service',
+  ]);
+  expect(typeErrors(typed)).toBe('');
+  expect(typeErrors([{ ...manifest('Service'), spec: { ports: [{ port: 80, targetprot: 'http' }] } }])).toContain(
+    'targetprot',
+  );
+  expect(typeErrors([{ ...deployment, spec: { ...deployment.spec, replicas: '3' } }])).toContain(
+    "Type 'string' is not assignable to type 'number'",
+  );
+});
+
+test('a gateway starts with the variables, which are those of the documentation', () => {
+  expect(productionConfig()).toMatchObject({ trustProxy: [environment.TRUST_PROXY] });
+  const documented = readFileSync('docs/configuration.md', 'utf8');
+  expect(Object.keys(production).filter(name => !documented.includes(`| \`${name}\` |`))).toEqual([]);
+  expect(container.envFrom).toEqual([{ configMapRef: { name: 'gateway' } }]);
+  expect(pod.volumes).toContainEqual({ name: 'secrets', secret: { secretName: 'gateway' } });
+  expect(pod.enableServiceLinks).toBe(false);
+});
+
+test('each selector finds the gateways', () => {
+  const labels = { 'app.kubernetes.io/name': 'gateway' };
+  expect(deployment.spec.template.metadata.labels).toEqual(labels);
+  expect([
+    deployment.spec.selector.matchLabels,
+    manifest('Service').spec.selector,
+    manifest('Service', 'gateway-metrics').spec.selector,
+    manifest('PodDisruptionBudget').spec.selector.matchLabels,
+    manifest('NetworkPolicy').spec.podSelector.matchLabels,
+    pod.topologySpreadConstraints[0].labelSelector.matchLabels,
+  ]).toEqual(Array(6).fill(labels));
+  expect(manifest('HorizontalPodAutoscaler').spec.scaleTargetRef).toEqual({
+    apiVersion: deployment.apiVersion,
+    kind: 'Deployment',
+    name: deployment.metadata.name,
+  });
+});
+
+test('clients reach only the port of GraphQL, and each named port is one of the container', () => {
+  const { spec } = manifest('Service');
+  expect(spec.ports).toEqual([expect.objectContaining({ targetPort: 'http' })]);
+  const named: { name: string; containerPort: number }[] = container.ports;
+  expect(named.find(({ name }) => name === 'http')?.containerPort).toBe(readConfig({}).port);
+  const used = [
+    ...[manifest('Service'), manifest('Service', 'gateway-metrics')].flatMap(service =>
+      service.spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort),
+    ),
+    ...['startupProbe', 'readinessProbe', 'livenessProbe'].map(probe => container[probe].httpGet.port),
+    ...manifest('NetworkPolicy').spec.ingress.flatMap(({ ports }: { ports: { port: string }[] }) =>
+      ports.map(({ port }) => port),
+    ),
+  ];
+  expect(used.filter(port => !named.some(({ name }) => name === port))).toEqual([]);
+});
+
+test('Prometheus finds the gateways, also those that are not ready, as the job of the alerts', () => {
+  const service = manifest('Service', 'gateway-metrics');
+  const monitor = manifest('ServiceMonitor');
+  expect(monitor.apiVersion).toBe('monitoring.coreos.com/v1');
+  expect(service.metadata.labels).toMatchObject(monitor.spec.selector.matchLabels);
+  expect(service.metadata.labels[monitor.spec.jobLabel]).toBe('gateway');
+  expect(monitor.spec.endpoints).toEqual([
+    { port: service.spec.ports[0].name, path: '/metrics', interval: expect.stringMatching(/^\d+s$/) },
+  ]);
+  expect(service.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
+});
+
+test('a gateway has the time to finish, and no privileges', () => {
+  const { shutdownNoticeMs } = productionConfig();
+  expect(shutdownNoticeMs).toBeGreaterThan(0);
+  expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(shutdownNoticeMs + 10_000);
+  const [user, group] = /^USER (\d+):(\d+)$/m.exec(readFileSync('Dockerfile', 'utf8'))?.slice(1).map(Number) ?? [];
+  expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: user, runAsGroup: group });
+  expect(container.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
+});

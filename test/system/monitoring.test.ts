@@ -1,0 +1,198 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { parse } from 'yaml';
+import { createReceiver } from '../../src/receiver/server.js';
+import { startGateway, type TestGateway } from '../support/gateway.js';
+import { follow } from '../support/guide.js';
+import { buildProgram, type Running } from '../support/program.js';
+import { type Prometheus, startPrometheus } from '../support/prometheus.js';
+import { type RedisServer, startRedis } from '../support/redis.js';
+import { overSse } from '../support/streams.js';
+import { until } from '../support/until.js';
+
+jest.setTimeout(120_000);
+
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: Record<string, string>;
+  readonly annotations: Record<string, string>;
+}
+
+/** Runs a tool beside the gateway, whose event loop goes on. @throws Error with what it printed if it fails. */
+const run = promisify(execFile);
+
+const read = (path: string) => readFileSync(path, 'utf8');
+const folder = 'docs/operations';
+const dashboard = JSON.parse(read(`${folder}/grafana/dashboard.json`));
+const rules: (Alert | { readonly record: string; readonly expr: string })[] = parse(
+  read(`${folder}/alerts.yml`),
+).groups.flatMap((group: { rules: unknown[] }) => group.rules);
+const alerts = rules.filter((rule): rule is Alert => 'alert' in rule);
+const dashboardQueries: string[] = dashboard.panels.flatMap((panel: { targets: { expr: string }[] }) =>
+  panel.targets.map(({ expr }) => expr),
+);
+const expressions = [...dashboardQueries, ...rules.map(({ expr }) => expr)];
+
+let redis: RedisServer;
+let gateway: TestGateway;
+let workers: Running;
+/** What gateways expose that have answered nothing yet. */
+let metrics = '';
+let prometheus: Prometheus;
+beforeAll(async () => {
+  redis = await startRedis();
+  gateway = await startGateway({
+    redisUrl: redis.url,
+    env: { EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true', RESPONSE_CACHE: 'true' },
+  });
+  const program = await buildProgram();
+  workers = await program.start({
+    WORKERS: '2',
+    REDIS_URL: redis.url,
+    SESSION_SECRET: 'a secret of the workers with 32 characters',
+    UPSTREAM_BASE_URL: gateway.sandbox?.origin ?? '',
+  });
+  const texts = [gateway.url, workers.url].map(async url => (await fetch(`${url}/metrics`)).text());
+  metrics = (await Promise.all(texts)).join('');
+  prometheus = await startPrometheus(gateway.url, workers.url);
+});
+afterAll(async () => {
+  await prometheus.stop();
+  await workers.stop();
+  await gateway.close();
+  await redis.stop();
+});
+
+test('the dashboard and the alerts use only metrics that a gateway exposes from its start', () => {
+  const known = [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
+    type === 'histogram' || type === 'summary' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  );
+  const recorded = rules.flatMap(rule => ('record' in rule ? [rule.record] : []));
+  const named = expressions.flatMap(expr => expr.match(/\b(job:|(?<!:)(gateway|nodejs|process)_)\w+(:\w+)?/g) ?? []);
+  expect(named.length).toBeGreaterThan(expressions.length / 2);
+  expect(named.filter(name => !known.includes(name) && !recorded.includes(name))).toEqual([]);
+});
+
+describe('the alerts', () => {
+  test('fire and end as their tests say, for the job of the gateways only', async () => {
+    await run('promtool', ['test', 'rules', `${folder}/alerts.test.yml`]);
+    const cases: { alertname: string; exp_alerts: unknown[] }[] = parse(
+      read(`${folder}/alerts.test.yml`),
+    ).tests.flatMap((group: { alert_rule_test: unknown[] }) => group.alert_rule_test);
+    const firing = (isFiring: boolean) =>
+      new Set(cases.filter(({ exp_alerts }) => exp_alerts.length > 0 === isFiring).map(({ alertname }) => alertname));
+    const names = alerts.map(({ alert }) => alert).sort();
+    expect({ fired: [...firing(true)].sort(), ended: [...firing(false)].sort() }).toEqual({
+      fired: names,
+      ended: names,
+    });
+  });
+
+  test('select the job of the gateways in each expression', () => {
+    for (const { expr } of rules) {
+      const selectors = expr.match(/\b(up|(?<!:)(gateway|nodejs|process)_\w+)(\{[^}]*\})?/g) ?? [];
+      expect(selectors.filter(selector => !selector.includes('job="gateway"'))).toEqual([]);
+    }
+  });
+
+  test('each have a section in the runbooks, and each section has an alert', () => {
+    const sections = read('docs/runbooks/README.md').split(/^## /m).slice(1);
+    expect(sections.map(section => section.split('\n')[0])).toEqual(alerts.map(({ alert }) => alert));
+    for (const [index, { labels, annotations }] of alerts.entries()) {
+      const section = sections[index] ?? '';
+      expect(annotations.runbook).toBe(`docs/runbooks/README.md#${section.split('\n')[0]?.toLowerCase()}`);
+      expect(section.match(/^- \*\*[\w ]+\*\*/gm)).toEqual(
+        ['Meaning', 'See it', 'Do', 'Ends'].map(part => `- **${part}**`),
+      );
+      expect(section).toContain(`- **Meaning** (${labels.severity}):`);
+    }
+  });
+
+  test('are routed by a configuration that Alertmanager accepts', async () => {
+    await run('amtool', ['check-config', `${folder}/alertmanager.yml`]);
+    for (const { alert, labels } of alerts) {
+      const route = [`alertname=${alert}`, 'job=gateway', `severity=${labels.severity}`];
+      const tested = await run('amtool', [
+        'config',
+        'routes',
+        'test',
+        `--config.file=${folder}/alertmanager.yml`,
+        ...route,
+      ]);
+      const receiver = tested.stdout.trim();
+      expect({ alert, receiver }).toEqual({ alert, receiver: labels.severity === 'page' ? 'pager' : 'tickets' });
+    }
+  });
+});
+
+describe('the dashboard', () => {
+  test('shows every metric of the gateway itself', () => {
+    const own = [...metrics.matchAll(/^# TYPE (gateway_\S+) /gm)].map(([, name = '']) => name);
+    const shown = JSON.stringify(dashboard);
+    expect(own.filter(name => !shown.includes(name))).toEqual([]);
+  });
+
+  test('is what Grafana and Prometheus are given', () => {
+    const [source] = parse(read(`${folder}/grafana/datasource.yml`)).datasources;
+    const uids = dashboard.panels.map((panel: { datasource: { uid: string } }) => panel.datasource.uid);
+    expect(new Set(uids)).toEqual(new Set([source.uid]));
+    const prometheus = parse(read(`${folder}/prometheus.yml`));
+    expect(prometheus.rule_files).toEqual(['alerts.yml']);
+    expect(prometheus.scrape_configs[0].job_name).toBe('gateway');
+  });
+
+  test('has data for each of its queries, and the alerts for what they record, in a real Prometheus', async () => {
+    await causeEverything();
+    let missing = [...dashboardQueries, ...rules.flatMap(rule => ('record' in rule ? [rule.record] : []))];
+    let requests = 0;
+    await until(async () => {
+      requests += 1;
+      await gateway.query(`{ events(first: ${(requests % 90) + 1}) { totalCount } market(id: 1) { name } }`);
+      await gateway.query('{ events(first: 1) { totalCount } }');
+      const found = await Promise.all(missing.map(query => prometheus.hasNumber(query)));
+      missing = missing.filter((_, index) => !found[index]);
+      return missing.length === 0;
+    }, 60_000).catch(() => {});
+    expect(missing).toEqual([]);
+  });
+});
+
+test('the runbooks show how to list the alerts that fire', async () => {
+  const steps = await follow('docs/runbooks/README.md', gateway.url, { env: { PROMETHEUS: prometheus.url } });
+  expect(steps.map(({ code, stderr }) => ({ code, stderr }))).toEqual([{ code: 0, stderr: '' }]);
+});
+
+/** Has the gateway count everything once: a failure, an export, a subscription, a forged message, and an outage of Redis. */
+async function causeEverything(): Promise<void> {
+  gateway.sandbox?.tell({ path: /dev/, status: 200, body: '<html>', times: 1 });
+  expect((await gateway.query('{ market(id: 2) { name } }')).errors?.[0].extensions.code).toBe(
+    'UPSTREAM_INVALID_RESPONSE',
+  );
+
+  const receiver = createReceiver('accept', () => {}).listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const { port } = receiver.address() as { port: number };
+  const { errors } = await gateway.query(`mutation {
+    registerExportEndpoint(input: { name: "crm", description: "A receiver", url: "http://127.0.0.1:${port}" }) { signingSecret }
+    exportMarketToEndpoint(input: { endpoint: "crm", marketId: "1", companies: { visible: { first: 3 } }, idempotencyKey: "k" }) { __typename }
+  }`);
+  expect(errors).toBeUndefined();
+  receiver.close();
+
+  const listener = overSse(gateway.url, { query: 'subscription { eventUpdates { cursor } }' });
+  const inspector = new Redis(redis.url);
+  const channels = async () => (await inspector.pubsub('CHANNELS', '*')) as string[];
+  await until(async () => (await channels()).length > 0);
+  for (const channel of await channels()) await inspector.publish(channel, 'forged');
+  inspector.disconnect();
+  await until(async () =>
+    /^gateway_redis_malformed_total\{.*\} [1-9]/m.test(await (await fetch(`${gateway.url}/metrics`)).text()),
+  );
+  listener.stop();
+  await redis.kill();
+}

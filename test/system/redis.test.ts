@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { connectRedis, createRedisGuard, firstContact, type RedisClient, subscriberOf } from '../../src/data/redis.js';
+import { failureInWords } from '../../src/observability/warnings.js';
+import { startFakeRedis } from '../support/fake-redis.js';
+import { moves, namedMoves } from '../support/moving-redis.js';
+import { startNetwork } from '../support/network.mjs';
+import { startRedis } from '../support/redis.js';
+import { allRedisPlaces } from '../support/redis-cluster.js';
+import { silentTelemetry } from '../support/silent-telemetry.js';
+import { until } from '../support/until.js';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function connected(urls: readonly string[]): RedisClient {
+  const client = connectRedis(urls, () => {});
+  cleanups.push(() => client.disconnect());
+  return client;
+}
+
+async function millisecondsTo(urls: readonly string[]): Promise<number> {
+  const startedAt = performance.now();
+  await firstContact(connected(urls));
+  return performance.now() - startedAt;
+}
+
+test.each(allRedisPlaces)('the first contact with %s lasts until commands can be sent', async (_, startPlace) => {
+  const place = await startPlace();
+  cleanups.push(() => place.stop());
+  const client = connected(place.urls);
+  await firstContact(client);
+  expect(await client.set('a', '1')).toBe('OK');
+  await firstContact(client);
+});
+
+test.each([
+  ['one Redis', ['redis://127.0.0.1:1']],
+  ['a Redis Cluster', ['redis://127.0.0.1:1', 'redis://127.0.0.1:2']],
+])('the first contact with %s that refuses is over at once', async (_, urls) => {
+  // The quickest of three, since a busy machine delays some.
+  const times = [await millisecondsTo(urls), await millisecondsTo(urls), await millisecondsTo(urls)];
+  expect(Math.min(...times)).toBeLessThan(900);
+});
+
+test('a database that Redis does not have is never replaced by another', async () => {
+  const server = await startRedis();
+  cleanups.push(() => server.stop());
+  const errors: string[] = [];
+  const client = connectRedis([`${server.url}/99`], error => errors.push(failureInWords(error, 'it fails')));
+  cleanups.push(() => client.disconnect());
+  let isReady = false;
+  client.on('ready', () => {
+    isReady = true;
+  });
+  await until(() => errors.length > 2);
+  await expect(client.set('a', '1')).rejects.toThrow();
+  expect(isReady).toBe(false);
+  expect(new Set(errors)).toEqual(
+    new Set([
+      'there is no such database, or the user may not use it (SELECT); it fails. Check the number at the end of the address',
+    ]),
+  );
+});
+
+test('the first contact with a Redis that is still reading what it holds is over after a second', async () => {
+  const state = 'loading:1\r\nloading_eta_seconds:1\r\n';
+  const loading = createServer(socket => {
+    socket.on('error', () => {});
+    socket.on('data', data => {
+      const commands = String(data).match(/^\*\d+$/gm) ?? [];
+      socket.write(`$${state.length}\r\n${state}\r\n`.repeat(commands.length));
+    });
+  });
+  await once(loading.listen(0, '127.0.0.1'), 'listening');
+  cleanups.push(() => loading.close());
+  const milliseconds = await millisecondsTo([`redis://127.0.0.1:${(loading.address() as AddressInfo).port}`]);
+  expect(milliseconds).toBeGreaterThan(900);
+  expect(milliseconds).toBeLessThan(10_000);
+});
+
+test('after three faults in a row a guard sends nothing for a second, then one command, whatever the wall clock says', async () => {
+  jest.useFakeTimers();
+  cleanups.push(() => jest.useRealTimers());
+  const guard = createRedisGuard(silentTelemetry);
+  const works = async () => 'sent';
+  const fails = () => Promise.reject(new Error('a fault'));
+  for (let faults = 0; faults < 2; faults += 1) await guard('GET', fails);
+  expect(await guard('GET', works)).toBe('sent');
+  for (let faults = 0; faults < 3; faults += 1) await guard('GET', fails);
+  jest.setSystemTime(Date.now() + 3_600_000);
+  expect(await guard('GET', works)).toBeUndefined();
+  jest.setSystemTime(Date.now() - 7_200_000);
+  jest.advanceTimersByTime(1_000);
+  await guard('GET', fails);
+  expect(await guard('GET', works)).toBeUndefined();
+  jest.advanceTimersByTime(1_000);
+  let answer: (value: string) => void = () => {};
+  const trial = guard('GET', () => new Promise<string>(resolve => (answer = resolve)));
+  expect(await guard('GET', works)).toBeUndefined();
+  answer('answered');
+  expect(await trial).toBe('answered');
+  expect(await guard('GET', works)).toBe('sent');
+});
+
+test.each(moves)(
+  'a primary that is %s is left by the connections for commands and for subscriptions',
+  async (_, start) => {
+    const redis = await start();
+    cleanups.push(() => redis.stop());
+    const client = connected(redis.urls);
+    const subscriber = subscriberOf(client);
+    cleanups.push(() => subscriber.disconnect());
+    const heard: string[] = [];
+    subscriber.on('message', (_, text) => heard.push(text));
+    subscriber.on('ready', () => void subscriber.subscribe('news').catch(() => {}));
+    const writes = (text: string) => client.set('a', text).then(Boolean, () => false);
+    await until(() => writes('before'));
+    await redis.move();
+    await until(() => writes('after'), 10_000);
+    expect(await redis.admin.get('a')).toBe('after');
+    await until(async () => {
+      await redis.admin.publish('news', 'published');
+      return heard.includes('published');
+    }, 10_000);
+  },
+);
+
+test.each(namedMoves)('a primary that is %s is left by connections on which nothing is sent', async (_, start) => {
+  const redis = await start();
+  cleanups.push(() => redis.stop());
+  const client = connected(redis.urls);
+  const subscriber = subscriberOf(client);
+  cleanups.push(() => subscriber.disconnect());
+  await firstContact(client);
+  await redis.move();
+  await until(async () => String(await redis.admin.client('LIST')).match(/ cmd=unlink /g)?.length === 2, 10_000);
+});
+
+test('a server that says for ever that it reads its data is left', async () => {
+  let connections = 0;
+  const redis = await startFakeRedis(() => 'OK', 'loading:1\r\nloading_eta_seconds:3600\r\n');
+  const name = await startNetwork(() => {
+    connections += 1;
+    return Number(new URL(redis.url).port);
+  });
+  cleanups.push(() => name.close(), redis.close);
+  connected([name.url.replace('http', 'redis')]);
+  await until(() => connections > 1, 10_000);
+});

@@ -1,0 +1,330 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { hashOfKey } from '../../src/auth/teams.js';
+import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
+import { buildProgram, type Program } from '../support/program.js';
+import { until } from '../support/until.js';
+
+let program: Program;
+beforeAll(async () => {
+  program = await buildProgram();
+});
+
+const moduleOf = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`;
+
+/** For a gateway whose modules take for ever to load. */
+const hooks = moduleOf(`
+  import { writeSync } from 'node:fs';
+  export async function load(url, context, next) {
+    if (!url.endsWith('/app.js')) return next(url, context);
+    writeSync(2, 'Loading');
+    await new Promise(() => {});
+  }
+`);
+const loadedForEver = `--import=${moduleOf(`
+  import { register } from 'node:module';
+  register(${JSON.stringify(hooks)});
+  setInterval(() => {}, 1_000);
+`)}`;
+
+describe('a signal ends a gateway that is starting at once, with a message', () => {
+  test.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)('%s, while its modules are loaded', async (name, code) => {
+    const starting = program.launch({ NODE_OPTIONS: loadedForEver });
+    await until(() => starting.stderr().includes('Loading'));
+    starting.signal(name);
+    const stderr = expect.stringContaining(`${name}: the gateway ended before it was ready\n`);
+    expect(await starting.ended).toEqual({ code, stdout: '', stderr });
+  });
+
+  test('SIGTERM, while it waits for Redis', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const connected = once(silent, 'connection');
+    const starting = program.launch({ REDIS_URL: `redis://127.0.0.1:${(silent.address() as AddressInfo).port}` });
+    await connected;
+    starting.signal('SIGTERM');
+    expect(await starting.ended).toMatchObject({ code: 143, stdout: '' });
+    silent.close();
+  });
+});
+
+test('after SIGTERM the gateway serves for SHUTDOWN_NOTICE_MS, while it is no longer ready', async () => {
+  const noticeMs = 1_000;
+  const { url, signal, ended } = await program.start({ SHUTDOWN_NOTICE_MS: String(noticeMs) });
+  const at = performance.now();
+  signal('SIGTERM');
+  await until(async () => (await fetch(`${url}/readyz`)).status === 503);
+  const answer = await fetch(`${url}/graphql?query={viewer{team}}`, {
+    headers: { 'apollo-require-preflight': 'true' },
+  });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('connection')).toBe('close');
+  expect(await ended).toMatchObject({ code: 0 });
+  expect(performance.now() - at).toBeGreaterThan(noticeMs);
+});
+
+test('prints its address as localhost, and the keys, users and markets of the sandbox', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'front-end-'));
+  await writeFile(join(folder, 'index.html'), 'The front end');
+  const running = await program.start({ STATIC_DIR: folder, DATA_DIR: join(folder, 'data') });
+  const { port } = new URL(running.url);
+  const page = await fetch(`http://localhost:${port}/`);
+  expect(await page.text()).toBe('The front end');
+  const { stdout } = await running.stop();
+  await rm(folder, { recursive: true });
+  expect(stdout).not.toContain('127.0.0.1');
+  const lines = stdout.split('\n').map(line => line.trim());
+  expect(lines[0]).toContain(`http://localhost:${port}/graphql`);
+  expect(lines).toContain(`Front end: http://localhost:${port}/`);
+  expect(lines.filter(line => line.startsWith('market '))).toEqual([
+    'market  1  Industrial Components Suppliers Europe (published)',
+    'market  2  Cold Chain Logistics DACH (published)',
+    'market  3  Battery Materials Refiners (published)',
+    'market  4  Industrial Cleaning Services Benelux (reviewing)',
+    'market  5  Sustainable Packaging Start-ups (draft)',
+    'market  6  Contract Electronics Manufacturers (draft)',
+  ]);
+  for (const expected of [/^key .*demo-key-subscribed/, /^user .*ada@team\.example/]) {
+    expect(lines).toContainEqual(expect.stringMatching(expected));
+  }
+});
+
+describe('a SIGTERM to npm ends its program', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'npm-'));
+    const manifest = JSON.parse(await readFile('package.json', 'utf8'));
+    manifest.scripts.build = 'true';
+    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+    await symlink(program.folder, join(folder, 'dist'));
+  });
+  afterEach(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  test.each([['start'], ['dev'], ['sandbox']])('npm run %s', async script => {
+    const address = /http:\/\/[\w.]+:\d+/;
+    const args = ['run', script, ...(script === 'sandbox' ? ['--', '--port', '0'] : [])];
+    const npm = spawn('npm', args, {
+      cwd: folder,
+      env: { ...process.env, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let stdout = '';
+    npm.stdout.on('data', chunk => {
+      stdout += chunk;
+    });
+    const ended = once(npm, 'close');
+    let started: number[] = [];
+    try {
+      await until(() => address.test(stdout), 50_000);
+      started = descendantsOf(npm.pid ?? 0);
+      expect(started.length).toBeGreaterThan(0);
+      npm.kill('SIGTERM');
+      await Promise.race([ended, pause(15_000, undefined, { ref: false })]);
+      expect(started.filter(isAlive)).toEqual([]);
+      const [url = ''] = address.exec(stdout) ?? [];
+      await expect(fetch(url)).rejects.toThrow();
+    } finally {
+      for (const pid of started.filter(isAlive)) process.kill(pid, 'SIGKILL');
+      npm.kill('SIGKILL');
+    }
+  });
+
+  function descendantsOf(pid: number): number[] {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+    return children.flatMap(child => [child, ...descendantsOf(child)]);
+  }
+
+  function isAlive(pid: number): boolean {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }
+});
+
+describe('in production', () => {
+  const production = { NODE_ENV: 'production', SESSION_SECRET: 'x'.repeat(32), PORT: '0' };
+
+  test.each<[string, Record<string, string>, string]>([
+    ['without an upstream', {}, 'UPSTREAM_BASE_URL: must be set'],
+    ['with a misspelt upstream', { UPSTREAM_BASE_ULR: 'http://service.test' }, 'did you mean UPSTREAM_BASE_URL?'],
+  ])('it does not start %s, and one line says why', async (_, env, message) => {
+    const { code, stdout, stderr } = await program.run({ ...production, ...env });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^Invalid configuration: [^\n]+\n$/);
+    expect(stderr).toContain(message);
+  });
+
+  test('the sandbox runs only if it is configured, and warns that its data is invented', async () => {
+    const DATA_DIR = await mkdtemp(join(tmpdir(), 'sandbox-'));
+    const running = await program.start({ ...production, SANDBOX: 'true', DATA_DIR });
+    const { stderr } = await running.stop();
+    await rm(DATA_DIR, { recursive: true });
+    const lines = stderr.split('\n').filter(line => line.startsWith('{'));
+    expect(lines.map(line => JSON.parse(line))).toMatchObject([
+      { level: 40, msg: expect.stringMatching(/sandbox.*invented/i) },
+    ]);
+  });
+});
+
+describe('without Redis', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'start-'));
+  });
+  afterEach(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  /** Runs the program as somebody whom a folder's mode binds, as it does not bind root. */
+  function runBound(env: Record<string, string>) {
+    const bound = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override'] : [];
+    const [command = '', ...args] = [...bound, process.execPath, join(program.folder, 'main.js')];
+    return spawnSync(command, args, { env: { PATH: process.env.PATH, ...env }, encoding: 'utf8', timeout: 45_000 });
+  }
+
+  test('the start creates the folder for exports', async () => {
+    const DATA_DIR = join(folder, 'made', 'at the start');
+    const running = await program.start({ DATA_DIR });
+    expect((await stat(DATA_DIR)).mode & 0o777).toBe(0o700);
+    await running.stop();
+  });
+
+  test('an address in use ends the start with one clear line', async () => {
+    const running = await program.start({ DATA_DIR: join(folder, 'data') });
+    const { port } = new URL(running.url);
+    const { code, stderr } = await program.run({
+      PATH: process.env.PATH ?? '',
+      PORT: port,
+      DATA_DIR: join(folder, 'data'),
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Invalid configuration: HOST, PORT: cannot listen at 127\.0\.0\.1, port \d+: [^\n]+\n$/);
+    await running.stop();
+  });
+
+  test('a port in use ends every other program that listens with one clear line', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const port = String((holder.address() as AddressInfo).port);
+    const PATH = process.env.PATH ?? '';
+    const fleet = spawn(process.execPath, ['docs/operations/fleet.mjs'], {
+      env: { PATH, PORT: port, PROGRAM: program.folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [fleetEnds, fleetSays] = [once(fleet, 'close'), text(fleet.stderr)];
+    const said: Record<string, unknown> = {};
+    for (const script of ['receiver/main.js', 'sandbox/main.js']) {
+      const { code, stderr } = await program.run({ PATH }, script, ['--port', port]);
+      said[script] = [code, stderr];
+    }
+    said.fleet = [(await fleetEnds)[0], await fleetSays];
+    holder.close();
+    const line = (begin: string) => expect.stringMatching(new RegExp(`^${begin}: [^\\n]*EADDRINUSE[^\\n]*${port}\\n$`));
+    expect(said).toEqual({
+      'receiver/main.js': [1, line('The receiver cannot start')],
+      'sandbox/main.js': [1, line('The sandbox cannot start')],
+      fleet: [1, line('Invalid configuration: PORT')],
+    });
+  });
+
+  test.each([
+    ['receiver/main.js', ['--port', 'http']],
+    ['receiver/main.js', ['--mode', 'unknown']],
+    ['receiver/main.js', ['--prot', '1']],
+    ['sandbox/main.js', ['--port', '70000']],
+    ['sandbox/main.js', ['--companies', '0']],
+    ['sandbox/main.js', ['more']],
+  ])('an option that is invalid ends %s with one clear line: %j', async (script, args) => {
+    const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '' }, script, args);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\n$/)]);
+  });
+
+  test.each([
+    ['is not the gateway’s', '.'],
+    ['cannot be made', 'data'],
+    ['is a file', 'file'],
+  ])('a folder that %s ends it with one clear line', async (_, place) => {
+    await writeFile(join(folder, 'file'), '');
+    await chmod(folder, 0o500);
+    const DATA_DIR = join(folder, place);
+    const { status, stdout, stderr } = runBound({ PORT: '0', DATA_DIR });
+    expect([status, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^Invalid configuration: DATA_DIR: [^\n]+ must be a writable folder[^\n]+\n$/);
+    expect(stderr).toContain(DATA_DIR);
+  });
+});
+
+test('a teams file that is invalid ends the start with one clear line', async () => {
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'teams-'));
+  const TEAMS_FILE = join(DATA_DIR, 'teams.json');
+  await writeFile(TEAMS_FILE, 'teams: []');
+  const { code, stderr } = await program.run({ PATH: process.env.PATH ?? '', TEAMS_FILE, DATA_DIR });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^Invalid configuration: TEAMS_FILE: [^\n]+\n$/);
+});
+
+describe('the command hash-key', () => {
+  const run = (args: string[], stdin?: string) => program.run({}, 'auth/hash-key.js', args, stdin);
+
+  test('prints the hash of its argument, or of the first line of stdin', async () => {
+    const expected = { code: 0, stdout: `${hashOfKey('the key')}\n`, stderr: '' };
+    expect(await run(['the key'])).toEqual(expected);
+    expect(await run([], 'the key\n')).toEqual(expected);
+    expect(await run([], 'the key')).toEqual(expected);
+  });
+
+  test('prints its usage without a key', async () => {
+    expect(await run([])).toMatchObject({ code: 1, stdout: '' });
+  });
+});
+
+describe('an invalid environment', () => {
+  const wrong = {
+    PORT: '70000',
+    UPSTREAM_BASE_URL: 'ftp://service.example',
+    UPSTREAM_API_URL: 'not an address',
+    UPSTREAM_TIMEOUT_MS: 'soon',
+    UPSTREAM_CONNECTIONS: '0',
+    REDIS_URL: 'http://redis.example',
+    SESSION_SECRET: 'too short',
+    EVENTS_SEARCH_PARAM: 'a&b',
+    KEYWORD_SUGGESTION_PATH: 'no/slash',
+    EXPLAIN: 'perhaps',
+  };
+  test('is reported in one line that names every fault, with exit code 1', async () => {
+    const { code, stderr, stdout } = await program.run(wrong);
+    expect(code).toBe(1);
+    expect(stdout).toBe('');
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    for (const name of Object.keys(wrong)) expect(stderr).toContain(`${name}: `);
+    expect(stderr).not.toContain('too short');
+  });
+});
+
+test('the receiver takes its secret from the environment, where other users cannot see it', async () => {
+  const secret = newSigningSecret();
+  const script = 'receiver/main.js';
+  const receiver = await program.start({ SIGNING_SECRET: secret.reveal() }, script, ['--port', '0']);
+  const body = JSON.stringify({ data: [] });
+  const headers = signatureHeaders([{ secret, validUntil: null }], { id: 'one', body }, new Date());
+  const statusOf = async (init: RequestInit) => (await fetch(receiver.url, { method: 'POST', body, ...init })).status;
+  expect([await statusOf({ headers }), await statusOf({})]).toEqual([200, 401]);
+  const asArgument = await program.run({}, script, ['--secret', secret.reveal()]);
+  expect(asArgument).toMatchObject({ code: 1, stderr: expect.stringContaining("Unknown option '--secret'") });
+  await receiver.stop();
+});

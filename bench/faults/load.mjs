@@ -74,6 +74,8 @@ export function startLoad(
       const { status, retryAfter, text } = await post(origin, sent, dispatcher);
       if (text === right[which].text) return 'right';
       const json = JSON.parse(text);
+      // The balancer says that the outcome is unknown.
+      if (status === 502) throw new Error(`502 ${text}`);
       if (json.errors?.length > 0) {
         const tellsWhen = status !== 503 || retryAfter !== undefined;
         if (tellsWhen && json.errors.every(({ extensions }) => codes.has(extensions?.code))) return 'typed';

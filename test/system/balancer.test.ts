@@ -366,6 +366,8 @@ describe('the balancer', () => {
     expect(`${answer}`).toBe('127.0.0.1: hello');
   });
 
+  const unknownOutcome = 'The gateway ended before it answered; an operation that it had begun may have taken effect';
+
   test('repeats neither a refused request nor one that may have begun', async () => {
     const seen: string[] = [];
     const closing = await standIn(
@@ -383,12 +385,26 @@ describe('the balancer', () => {
       }),
     );
     const address = await balance(closing, well);
-    const post = (path: string) => fetch(`http://${address}${path}`, { method: 'POST', body: 'x'.repeat(100_000) });
-    for (const path of ['/turned-down', '/breaks']) {
+    // A connection of its own for each: behind the first request on one, the balancer only closes it.
+    const headers = { connection: 'close' };
+    const post = (path: string) =>
+      fetch(`http://${address}${path}`, { method: 'POST', headers, body: 'x'.repeat(100_000) });
+    for (const [path, status] of [
+      ['/turned-down', 503],
+      ['/breaks', 502],
+    ] as const) {
       seen.length = 0;
-      for (let turn = 0; turn < 4; turn++) await post(path).catch(() => {});
+      const responses = [];
+      for (let turn = 0; turn < 4; turn++) responses.push(await post(path));
       expect(seen).toContain(`closing ${path}`);
       expect(seen.filter(sight => sight.endsWith(path))).toHaveLength(4);
+      expect(responses.map(response => response.status)).toContain(status);
+      const broken = responses.find(response => response.status === 502);
+      expect(await broken?.json()).toEqual(
+        status === 502
+          ? { errors: [{ message: unknownOutcome, extensions: { code: 'INTERNAL_SERVER_ERROR' } }] }
+          : undefined,
+      );
     }
   });
 

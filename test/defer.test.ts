@@ -20,7 +20,7 @@ import { deferRules } from '../src/graphql/defer-rules.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { acceptsParts, withoutParts } from '../src/http/graphql/parts.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
-import { startWithObservationsHeld } from './support/held-observations.js';
+import { startWithObservationsHeld } from './support/held-service.js';
 import { type Draw, drawFrom } from './support/seeded.js';
 import { until } from './support/until.js';
 

@@ -1,7 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type MarketEvent, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 
@@ -139,32 +135,4 @@ test('every sandbox has the same world and responses', async () => {
   } finally {
     await twin.close();
   }
-});
-
-test('the standalone sandbox prints its address and usage, and ends on a signal', async () => {
-  const dist = `dist/sandbox-test-${process.pid}`;
-  const build = spawn(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'src', '--outDir', dist], {
-    stdio: 'inherit',
-  });
-  expect(await once(build, 'exit')).toEqual([0, null]);
-  const child = spawn(process.execPath, [`${dist}/sandbox/main.js`, '--port', '0'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'exit');
-  try {
-    const lines: string[] = [];
-    for await (const line of createInterface({ input: child.stdout })) {
-      lines.push(line.trim());
-      if (line.includes('ben@team.example')) break;
-    }
-    const origin = lines[0]?.match(/http:\S+$/)?.[0];
-    expect(lines).toEqual(expect.arrayContaining([`UPSTREAM_BASE_URL=${origin}`, `UPSTREAM_DEV_URL=${origin}/stage`]));
-    const key = lines.find(line => line.startsWith('demo-key-subscribed'))?.split(' ')[0] ?? '';
-    expect((await fetch(`${origin}/v2/markets/1/jobs`, { headers: { 'x-api-key': key } })).status).toBe(200);
-  } finally {
-    child.kill('SIGTERM');
-    await ended;
-    await rm(dist, { recursive: true });
-  }
-  expect(await ended).toEqual([0, null]);
 });

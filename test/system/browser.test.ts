@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { launchChromium } from '../support/chromium.js';
 import { demoHeaders, type GraphqlAnswer, startGateway } from '../support/gateway.js';
-import { startWithObservationsHeld } from '../support/held-observations.js';
+import { startWithObservationsHeld } from '../support/held-service.js';
 import { counted } from '../support/metrics.js';
 import { until } from '../support/until.js';
 

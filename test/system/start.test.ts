@@ -328,3 +328,17 @@ test('the receiver takes its secret from the environment, where other users cann
   expect(asArgument).toMatchObject({ code: 1, stderr: expect.stringContaining("Unknown option '--secret'") });
   await receiver.stop();
 });
+
+test('the standalone sandbox prints its address and usage, and ends on a signal', async () => {
+  const standalone = await program.start({}, 'sandbox/main.js', ['--port', '0']);
+  await until(() => standalone.stdout().includes('ben@team.example'));
+  const lines = standalone
+    .stdout()
+    .split('\n')
+    .map(line => line.trim());
+  const origin = lines[0]?.match(/http:\S+$/)?.[0];
+  expect(lines).toEqual(expect.arrayContaining([`UPSTREAM_BASE_URL=${origin}`, `UPSTREAM_DEV_URL=${origin}/stage`]));
+  const key = lines.find(line => line.startsWith('demo-key-subscribed'))?.split(' ')[0] ?? '';
+  expect((await fetch(`${origin}/v2/markets/1/jobs`, { headers: { 'x-api-key': key } })).status).toBe(200);
+  expect(await standalone.stop()).toMatchObject({ code: 0 });
+});

@@ -1,9 +1,13 @@
+import { text } from 'node:stream/consumers';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { startGateway } from './gateway.js';
 import { reply, startStubService } from './stub-service.js';
 
 /** A gateway whose service holds back every observation until `open` is called, with the status to answer them with. */
-export async function startWithObservationsHeld(env: Record<string, string> = {}) {
+export const startWithObservationsHeld = (env: Record<string, string> = {}) => startWithHeld(/observations?\//, env);
+
+/** A gateway whose service holds back what it is asked for at these paths until `open` is called. */
+export async function startWithHeld(paths: RegExp, env: Record<string, string> = {}) {
   const sandbox = await startSandbox();
   let open: (status?: number) => void = () => {};
   const opened = new Promise<number>(resolve => (open = (status = 200) => resolve(status)));
@@ -13,10 +17,15 @@ export async function startWithObservationsHeld(env: Record<string, string> = {}
       const headers = Object.fromEntries(
         Object.entries(request.headers).filter(([name]) => !['host', 'connection', 'content-length'].includes(name)),
       );
-      const answer = await fetch(`${sandbox.origin}${request.url}`, { headers: headers as Record<string, string> });
+      const { method = 'GET' } = request;
+      const answer = await fetch(`${sandbox.origin}${request.url}`, {
+        method,
+        headers: headers as Record<string, string>,
+        ...(method !== 'GET' && { body: await text(request) }),
+      });
       reply(response, answer.status, await answer.text());
     };
-    if (!/observations?\//.test(request.url ?? '')) return void forward();
+    if (!paths.test(request.url ?? '')) return void forward();
     held += 1;
     response.once('close', () => (ended += 1));
     void opened.then(status => (status === 200 ? forward() : reply(response, status, { detail: 'secret' })));

@@ -16,10 +16,8 @@ export interface CallsRow {
   readonly given?: (sandbox: Sandbox) => void;
   /** The code of the error that comes back. */
   readonly code?: string;
-  /** The calls of the first time. */
-  readonly cold: Tally;
-  /** The calls of the second time, right after. */
-  readonly warm: Tally;
+  /** The calls of the first time. The second time, right after, makes none. */
+  readonly calls: Tally;
 }
 
 /** The cursor of the item at a place in a list, from 0. */
@@ -57,28 +55,25 @@ function publishEntangledEvents({ data, publishEvent }: Sandbox): void {
 
 /** What queries cost upstream, at the sandbox as it is at noon of a day. docs/cost.md shows it. */
 export const callsTable: readonly CallsRow[] = [
-  { what: 'Who am I: `viewer`', query: '{ viewer { authentication team } }', cold: {}, warm: {} },
-  { what: 'What this gateway can do: `capabilities`', query: '{ capabilities { exports } }', cold: {}, warm: {} },
-  { what: 'A market alone: `market(id: 1) { id }`', query: '{ market(id: 1) { id } }', cold: {}, warm: {} },
+  { what: 'Who am I: `viewer`', query: '{ viewer { authentication team } }', calls: {} },
+  { what: 'What this gateway can do: `capabilities`', query: '{ capabilities { exports } }', calls: {} },
+  { what: 'A market alone: `market(id: 1) { id }`', query: '{ market(id: 1) { id } }', calls: {} },
   {
     what: 'All fields of its record',
     query:
       '{ market(id: 1) { name subtitle description dateCreated companyCount headerImageUrl reviewStatus } again: market(id: 1) { name } }',
-    cold: { [record]: 1 },
-    warm: {},
+    calls: { [record]: 1 },
   },
   {
     what: 'The records of three markets: `markets(ids:)`',
     query: '{ markets(ids: [1, 2, 3]) { name } again: market(id: 1) { name } }',
-    cold: { [record]: 3 },
-    warm: {},
+    calls: { [record]: 3 },
   },
   {
     what: 'Markets by their node ids: `nodes(nodeIds:)`',
     query: 'query ($ids: [ID!]!) { nodes(nodeIds: $ids) { nodeId ... on Market { name reviewStatus } } }',
     variables: { ids: ['1', '2', '1'].map(id => nodeId('Market', [id])) },
-    cold: { [record]: 2 },
-    warm: {},
+    calls: { [record]: 2 },
   },
   {
     what: 'Two pages of its companies, a filtered one, and one company by its domain',
@@ -88,8 +83,7 @@ export const callsTable: readonly CallsRow[] = [
       found: companies(filter: { search: "energy" }) { totalCount }
       company(domain: "lorpex-automation.example.org") { name naics { code } }
     } }`,
-    cold: { [companies]: 1 },
-    warm: {},
+    calls: { [companies]: 1 },
   },
   {
     what: 'A sorted, filtered page of its companies, the last page, and facets',
@@ -100,134 +94,115 @@ export const callsTable: readonly CallsRow[] = [
       end: companies(last: 20, orderBy: { field: NAME }) { nodes { name } }
       companyFacets { operatesIn { value count } naics { code name count } }
     } }`,
-    cold: { [companies]: 1 },
-    warm: {},
+    calls: { [companies]: 1 },
   },
   {
     what: 'ESG of the market',
     query: '{ market(id: 1) { esg } }',
-    cold: { [esg]: 1 },
-    warm: {},
+    calls: { [esg]: 1 },
   },
   {
     what: 'ESG of the market and of 100 of its companies',
     query: '{ market(id: 1) { esg companies(first: 100) { nodes { name esg } } } }',
-    cold: { [companies]: 1, [esg]: 1 },
-    warm: {},
+    calls: { [companies]: 1, [esg]: 1 },
   },
   {
     what: 'Topics and their groups',
     query: '{ market(id: 1) { topics(sort: LABEL_ASC) { label groups { label } } } }',
-    cold: { [topics]: 1 },
-    warm: {},
+    calls: { [topics]: 1 },
   },
   {
     what: 'Jobs of both phases',
     query: '{ market(id: 1) { jobs { progress finished } publish: jobs(phase: PUBLISH) { progress finished } } }',
-    cold: { 'GET /v2/discovery/{id}/jobs': 1, 'GET /v2/markets/{id}/jobs': 1 },
-    warm: {},
+    calls: { 'GET /v2/discovery/{id}/jobs': 1, 'GET /v2/markets/{id}/jobs': 1 },
   },
   {
     what: 'Search criteria and their history',
     query: '{ market(id: 1) { searchCriteria { userPrompt } searchCriteriaHistory { userPrompt } } }',
-    cold: { 'GET /v2/discovery/{id}/search-criteria': 1, 'GET /v2/discovery/{id}/search-criteria/history': 1 },
-    warm: {},
+    calls: { 'GET /v2/discovery/{id}/search-criteria': 1, 'GET /v2/discovery/{id}/search-criteria/history': 1 },
   },
   {
     what: 'Names of markets for a keyword',
     query: '{ suggestMarkets(keyword: "industrial") }',
-    cold: { 'POST /markets/suggest': 1 },
-    warm: {},
+    calls: { 'POST /markets/suggest': 1 },
   },
   {
     what: 'Ten events: `events(first: 10)`',
     query: '{ events(first: 10) { totalCount nodes { title } } }',
-    cold: { [events]: 1 },
-    warm: {},
+    calls: { [events]: 1 },
   },
   {
     what: 'Ten events after the seventh: one larger page holds them',
     query: `{ events(first: 10, after: "${cursorOf(6)}") { nodes { title } } }`,
-    cold: { [events]: 1 },
-    warm: {},
+    calls: { [events]: 1 },
   },
   {
     what: 'Sixty events after the fiftieth: no page holds them',
     query: `{ events(first: 60, after: "${cursorOf(49)}") { nodes { title } } }`,
-    cold: { [events]: 2 },
-    warm: {},
+    calls: { [events]: 2 },
   },
   {
     what: 'The fourth page of ten events: `events(first: 10, page: 4)`',
     query: '{ events(first: 10, page: 4) { nodes { title } } }',
-    cold: { [events]: 1 },
-    warm: {},
+    calls: { [events]: 1 },
   },
   {
     what: 'The last ten events: the length of the list first',
     query: '{ events(last: 10) { nodes { title } } }',
-    cold: { [events]: 2 },
-    warm: {},
+    calls: { [events]: 2 },
   },
   {
     what: 'Ten events before the fiftieth',
     query: `{ events(last: 10, before: "${cursorOf(49)}") { nodes { title } } }`,
-    cold: { [events]: 1 },
-    warm: {},
+    calls: { [events]: 1 },
   },
   {
     what: 'Statistics of the events of two days: 100 events to a call',
     query: '{ eventStatistics { total buckets { start count } } }',
-    cold: { [events]: 2 },
-    warm: {},
+    calls: { [events]: 2 },
   },
   {
     what: 'The same events under two aliases',
     query: '{ a: events(first: 10) { totalCount } b: events(first: 10) { nodes { title } } }',
-    cold: { [events]: 1 },
-    warm: {},
+    calls: { [events]: 1 },
   },
   {
     what: 'Events under two filters',
     query:
       '{ up: events(filter: { minSeverity: 3 }) { totalCount } all: events(filter: { minSeverity: null }) { totalCount } }',
-    cold: { [events]: 2 },
-    warm: {},
+    calls: { [events]: 2 },
   },
   {
     what: 'An observation that does not exist',
     query: '{ observation(id: "nobody") { title } }',
     code: 'NOT_FOUND',
-    cold: { [observation]: 1 },
-    warm: {},
+    calls: { [observation]: 1 },
   },
   {
     what: '100 events with 400 references to 250 observations',
     query: '{ events(first: 100) { nodes { title references { observation { title } } } } }',
     given: publishEntangledEvents,
-    cold: { [events]: 1, [observation]: 250 },
-    warm: {},
+    calls: { [events]: 1, [observation]: 250 },
   },
   {
     what: 'The events of 100 companies',
     query:
       '{ market(id: 1) { companies(first: 100, filter: { search: "GmbH" }) { nodes { name events(first: 5) { totalCount nodes { title } } } } } }',
-    cold: { [companies]: 1, [events]: 2 },
-    warm: {},
+    calls: { [companies]: 1, [events]: 2 },
   },
-  { what: 'One query across all six types', query: flagship, cold: flagshipCalls, warm: {} },
-  { what: 'The same from 64 clients at once', query: flagship, clients: 64, cold: flagshipCalls, warm: {} },
+  { what: 'One query across all six types', query: flagship, calls: flagshipCalls },
+  { what: 'The same from 64 clients at once', query: flagship, clients: 64, calls: flagshipCalls },
 ];
 
 /** The table as Markdown, for docs/cost.md. */
 export function callsTableAsMarkdown(rows: readonly CallsRow[] = callsTable): string {
   const cell = (counts: Tally) =>
     Object.entries(counts)
-      .map(([call, times]) => `${times} × \`${call}\``)
+      .map(([call, times]) => (times === 1 ? `\`${call}\`` : `${times} × \`${call}\``))
       .join('<br>') || 'none';
   return [
-    '| Query | Upstream calls, the first time | The second time |',
-    '| --- | --- | --- |',
-    ...rows.map(({ what, cold, warm }) => `| ${what} | ${cell(cold)} | ${cell(warm)} |`),
+    '| Query | Upstream calls |',
+    '|---|---|',
+    ...rows.map(({ what, calls }) => `| ${what} | ${cell(calls)} |`),
   ].join('\n');
 }

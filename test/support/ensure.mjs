@@ -7,14 +7,18 @@ import { basename, delimiter, dirname, join } from 'node:path';
  * or one of several, runs the program.
  */
 const tools = [
-  { command: 'redis-server', needs: 'install redis-server', usage: ["'redis-server',", 'docs/rehearsal.md'] },
+  {
+    command: 'redis-server',
+    needs: 'install redis-server',
+    usage: ["'redis-server',", 'docs/operations/rehearsal.sh'],
+  },
   {
     command: 'chromium',
     variable: 'CHROME_PATH',
     needs: 'install chromium or set CHROME_PATH',
     usage: 'process.env.CHROME_PATH',
   },
-  { command: 'haproxy', needs: 'install haproxy', usage: ["spawn('haproxy'", 'docs/rehearsal.md'] },
+  { command: 'haproxy', needs: 'install haproxy', usage: ["spawn('haproxy'", 'docs/operations/rehearsal.sh'] },
   { command: 'docker-compose', needs: 'install docker-compose', usage: "spawnSync('docker-compose'" },
   // The commands of the guides. The packages of the first two also have promtool and amtool.
   { command: 'prometheus', needs: 'install prometheus', usage: "spawn('bash'" },

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 
 /** A fenced block: ```` ```sh ```` is a command, ```` ```ts src/client.ts ```` a file, ```` ```text ```` and ```` ```json ```` what the command before it prints. */
 interface Block {
@@ -43,6 +43,7 @@ export function blocksOf(guide: string): Block[] {
  * @param env what the commands find besides `GATEWAY`.
  * @param stands what stands in for other texts of the guide, such as a port that may be taken here.
  * @param links what lies in the project besides its packages, by its name there.
+ * @param copied the folder whose files the guide says to copy into the project.
  * @param onStep is called after each command.
  * @throws Error for a block that is neither file nor command nor output, and for a file that nothing uses.
  */
@@ -53,11 +54,13 @@ export async function follow(
     env,
     stands = {},
     links = {},
+    copied,
     onStep = () => {},
   }: {
     readonly env: Record<string, string>;
     readonly stands?: Readonly<Record<string, string>>;
     readonly links?: Readonly<Record<string, string>>;
+    readonly copied?: string;
     readonly onStep?: (step: Step) => void;
   },
 ): Promise<Step[]> {
@@ -67,16 +70,25 @@ export async function follow(
   const found = { ...env, GATEWAY: gateway };
   const replacements: Record<string, string> = { [exampleHost]: gateway.slice('http'.length), ...stands };
   const replaced = new RegExp(Object.keys(replacements).join('|'), 'g');
+  const replace = (text: string) => text.replaceAll(replaced, found => replacements[found] ?? found);
+  const write = async (name: string, text: string) => {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  };
   try {
     for (const [link, target] of Object.entries({ ...links, node_modules: resolve('node_modules') })) {
       await symlink(target, join(folder, link));
     }
+    const files = copied === undefined ? [] : await readdir(copied, { recursive: true, withFileTypes: true });
+    for (const { parentPath, name } of files.filter(each => each.isFile())) {
+      const path = join(parentPath, name);
+      await write(relative(copied ?? '', path), replace(readFileSync(path, 'utf8')));
+    }
     const blocks = blocksOf(guide);
     for (const [place, { language, name, text }] of blocks.entries()) {
-      const here = text.replaceAll(replaced, found => replacements[found] ?? found);
+      const here = replace(text);
       if (name !== undefined) {
-        await mkdir(dirname(join(folder, name)), { recursive: true });
-        await writeFile(join(folder, name), here);
+        await write(name, here);
         unused.add(name);
       } else if (language === 'sh') {
         for (const file of unused) if (here.includes(file) || /\btsc\b/.test(here)) unused.delete(file);

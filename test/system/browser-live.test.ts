@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
@@ -8,7 +8,6 @@ import type { Browser, Page } from 'playwright-core';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { launchChromium } from '../support/chromium.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
-import { blocksOf } from '../support/guide.js';
 import { until } from '../support/until.js';
 
 jest.setTimeout(60_000);
@@ -58,9 +57,9 @@ function fileAt(path: string): { type: string; text: string } {
     return { type: script, text: readFileSync(`node_modules/graphql-ws/dist/${library}`, 'utf8') };
   }
   const [, name] = /^\/([\w-]+)\.js$/.exec(path) ?? [];
-  const block = blocksOf('docs/clients.md').find(each => each.name === `src/${name}.ts`);
-  if (block !== undefined) {
-    const source = block.text.replace('wss://gateway.example', network.origin.replace('http', 'ws'));
+  const file = `examples/clients/src/${name}.ts`;
+  if (existsSync(file)) {
+    const source = readFileSync(file, 'utf8').replace('wss://gateway.example', network.origin.replace('http', 'ws'));
     const { code } = transformSync(source, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } });
     return { type: script, text: code };
   }

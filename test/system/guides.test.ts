@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,6 @@ import { freeAddress } from '../support/free-address.js';
 import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { blocksOf, follow, type Step } from '../support/guide.js';
 import { startNetwork } from '../support/network.mjs';
-import { buildProgram } from '../support/program.js';
 import { startPrometheus } from '../support/prometheus.js';
 import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -76,7 +75,7 @@ test.each(['clients', 'partners'])('docs/%s.md does what it says, from its first
       LIMITED: limited.url,
       NODE_OPTIONS: [...imports, '--disable-warning=UNDICI-ES'].join(' '),
     };
-    const steps = await follow(`docs/${guide}.md`, gateway.url, { env });
+    const steps = await follow(`docs/${guide}.md`, gateway.url, { env, copied: `examples/${guide}` });
     expect(steps.length).toBeGreaterThan(1);
     for (const step of steps) asPromised(step);
   } finally {
@@ -88,6 +87,8 @@ test.each(['clients', 'partners'])('docs/%s.md does what it says, from its first
 
 describe('docs/partners.md', () => {
   const guide = 'docs/partners.md';
+  const copied = 'examples/partners';
+  const programs = readdirSync(copied).map(name => ({ name, text: readFileSync(join(copied, name), 'utf8') }));
 
   test('checks the errors of each response: no command that sends a request succeeds if the response has errors', async () => {
     const env = { DATA_DIR: join(data, 'errors'), EXPORT_ALLOW_PRIVATE_ADDRESSES: 'true' };
@@ -120,7 +121,7 @@ describe('docs/partners.md', () => {
     const RECEIVER = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
     try {
       const variables = { API_KEY: 'key', MARKET: '3', RECEIVER, LIMITED: url, NODE_OPTIONS: imports.join(' ') };
-      await follow(guide, url, { env: variables, onStep });
+      await follow(guide, url, { env: variables, copied, onStep });
     } finally {
       for (const each of [server, receiver]) {
         each.closeAllConnections();
@@ -133,17 +134,24 @@ describe('docs/partners.md', () => {
   });
 
   test('sends requests only with the programs that check errors, and needs nothing newer than curl 7.68', () => {
-    const blocks = blocksOf(guide);
-    const curls = blocks.filter(({ text }) => /\bcurl\b/.test(text));
+    const commands = blocksOf(guide).filter(({ language }) => language === 'sh');
+    expect(commands.filter(({ text }) => /\bcurl\b/.test(text))).toEqual([]);
+    const curls = programs.filter(({ text }) => /\bcurl\b/.test(text));
     expect(curls.map(({ name }) => name)).toEqual(['graphql.sh']);
     expect(curls[0]?.text).not.toMatch(/--(json|fail-with-body|retry-all-errors|url-query|variable|expand-\w+)\b/);
-    const programs = blocks.flatMap(({ name, text }) => (name !== undefined && text.includes('GATEWAY') ? [name] : []));
-    expect(programs).toEqual(['graphql.sh', 'events.mjs', 'companies.py', 'subscribe.py', 'agent.mjs']);
-    for (const { name, text } of blocks) if (programs.includes(name ?? '')) expect(text).toContain('errors');
-    const commands = blocks.filter(({ language, name }) => language === 'sh' && name === undefined);
+    const senders = programs.filter(({ text }) => text.includes('GATEWAY'));
+    expect(senders.map(({ name }) => name).sort()).toEqual([
+      'agent.mjs',
+      'companies.py',
+      'events.mjs',
+      'graphql.sh',
+      'subscribe.py',
+    ]);
+    for (const { text } of senders) expect(text).toContain('errors');
     for (const { text } of commands.filter(each => /\bmutation\b|\bquery\b|\bsubscription\b|GATEWAY/.test(each.text))) {
       expect(text).toMatch(/graphql\.sh|subscribe\.py|^export GATEWAY/);
     }
+    for (const { name } of senders) expect(commands.some(({ text }) => text.includes(name))).toBe(true);
   });
 
   test('has TypeScript that the compiler accepts and that Node can run without a build', async () => {
@@ -151,8 +159,7 @@ describe('docs/partners.md', () => {
     try {
       await symlink(resolve('node_modules'), join(folder, 'node_modules'));
       await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-      const { text = '' } = blocksOf(guide).find(({ name }) => name === 'verify.ts') ?? {};
-      await writeFile(join(folder, 'verify.ts'), text);
+      await copyFile(join(copied, 'verify.ts'), join(folder, 'verify.ts'));
       const options =
         '--noEmit --strict --noUncheckedIndexedAccess --erasableSyntaxOnly --module nodenext --target es2023';
       const args = [resolve('node_modules/typescript/bin/tsc'), ...options.split(' '), '--types', 'node', 'verify.ts'];
@@ -169,9 +176,8 @@ describe('docs/partners.md', () => {
   test('has a subscription in Python that gets each update once, also if its connection is cut', async () => {
     const own = await startGateway({ sandbox, env: { POLL_INTERVAL_MS: '200' } });
     const network = await startNetwork(() => Number(new URL(own.url).port));
-    const { text = '' } = blocksOf(guide).find(({ name }) => name === 'subscribe.py') ?? {};
     const query = 'subscription { eventUpdates { event { title } } }';
-    const child = spawn('python3', ['-c', text, query], {
+    const child = spawn('python3', [join(copied, 'subscribe.py'), query], {
       env: { PATH: process.env.PATH, GATEWAY: network.url, API_KEY: demoHeaders['x-api-key'] },
     });
     const closed = once(child, 'close');
@@ -213,9 +219,9 @@ test('docs/frontends.md shows the code of the console as it is', () => {
   }
 });
 
-test('docs/partners.md names the times that the gateway takes by default', () => {
+test('docs/reference.md names the times that the gateway takes by default', () => {
   const [, whole, ofExports] =
-    /after (\d+) s, .*may take (\d+) s longer/.exec(readFileSync('docs/partners.md', 'utf8')) ?? [];
+    /after (\d+) s, .*may take (\d+) s longer/.exec(readFileSync('docs/reference.md', 'utf8')) ?? [];
   expect(Number(whole)).toBe((readConfig({}).upstream.timeoutMs * callsInARow) / 1_000);
   expect(Number(ofExports)).toBe(maxDeliveryMs / 1_000);
 });
@@ -269,9 +275,8 @@ describe('docs/operators.md', () => {
   let steps: Step[];
   let folder: string;
   beforeAll(async () => {
-    const { folder: dist } = await buildProgram();
     const portOf = (address: string) => address.split(':')[1] ?? '';
-    const [collector, restoredRedis] = [portOf(await freeAddress()), portOf(await freeAddress())];
+    const restoredRedis = portOf(await freeAddress());
     folder = await mkdtemp(join(tmpdir(), 'operators-'));
     cleanups.push(() => rm(folder, { recursive: true }));
     // In Docker's place, which is not on every machine: what it is told is compared with the Dockerfile. In that of kubectl: with the manifests.
@@ -301,8 +306,8 @@ describe('docs/operators.md', () => {
         DATA_DIR: data,
         PROMETHEUS: prometheus.url,
       },
-      stands: { 4318: collector, 6390: restoredRedis },
-      links: { dist, docs: resolve('docs'), restored: join(folder, 'restored') },
+      stands: { 6390: restoredRedis },
+      links: { docs: resolve('docs'), restored: join(folder, 'restored') },
     });
   });
   afterAll(async () => {
@@ -375,12 +380,8 @@ describe('docs/operators.md', () => {
       cleanups.push(() => one.stop());
       const two = await startRedis({ args: [...secured, '--replicaof', '127.0.0.1', `${one.port}`] });
       cleanups.push(() => two.stop());
-      const folder = await mkdtemp(join(tmpdir(), 'primary-'));
-      cleanups.push(() => rm(folder, { recursive: true }));
-      const file = join(folder, 'redis-primary.cfg');
-      await writeFile(file, blocksOf(guide).find(({ name }) => name === 'redis-primary.cfg')?.text ?? '');
       const address = await freeAddress();
-      const balancer = spawn('haproxy', ['-db', '-f', file], {
+      const balancer = spawn('haproxy', ['-db', '-f', 'docs/operations/redis-primary.cfg'], {
         env: {
           PATH: process.env.PATH,
           REDIS_PRIMARY: address,

@@ -8,7 +8,7 @@ export function isUnreachable(error: ErrorLike | undefined): boolean {
   return error !== undefined && !CombinedGraphQLErrors.is(error);
 }
 
-/** The code of the first error (docs/errors.md of the gateway). Undefined if there is none. */
+/** The code of the first error (docs/reference.md of the gateway). Undefined if there is none. */
 export function errorCode(error: ErrorLike | undefined): unknown {
   return CombinedGraphQLErrors.is(error) ? error.errors[0]?.extensions?.code : undefined;
 }

@@ -1,0 +1,59 @@
+import { type Client, createClient } from 'graphql-ws';
+import { session } from './session-state.js';
+
+const unauthorized = 4401;
+const forbidden = 4403;
+
+const connection = createClient({
+  url: 'wss://gateway.example/graphql',
+  // By default, it gives up after five attempts or a failed connection, and the waits have no limit.
+  retryAttempts: Number.POSITIVE_INFINITY,
+  shouldRetry: problem => codeOf(problem) !== forbidden,
+  retryWait: retries => sleep(Math.min(1_000 * 2 ** retries, 30_000) * (0.5 + Math.random() / 2)),
+});
+
+/** Subscriptions that ended without a session. They start again after the next sign-in. */
+const waiting = new Set<() => void>();
+
+export const socket: Client = {
+  ...connection,
+  subscribe(payload, sink) {
+    let stop = () => {};
+    const start = () => {
+      stop = connection.subscribe(payload, {
+        ...sink,
+        error: problem => {
+          if (!isUnauthenticated(problem)) return sink.error(problem);
+          stop();
+          session.isOver = true;
+          waiting.add(start);
+          stop = () => waiting.delete(start);
+        },
+      });
+    };
+    start();
+    return () => stop();
+  },
+};
+
+/** Call this after signing in and signing out: it reconnects with the current credential and starts all subscriptions again. */
+export function reconnect(): void {
+  connection.terminate();
+  const starts = [...waiting];
+  waiting.clear();
+  for (const start of starts) start();
+}
+
+/** Whether the gateway closed the connection, or ended one subscription, because there is no valid session. */
+function isUnauthenticated(problem: unknown): boolean {
+  if (!Array.isArray(problem)) return codeOf(problem) === unauthorized;
+  return problem.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED');
+}
+
+function codeOf(problem: unknown): number | undefined {
+  return (problem as { code?: number }).code;
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, milliseconds));
+}

@@ -85,7 +85,8 @@ for (const line of missing) print(`not measured: ${line}`);
 // Files are written only after a complete run at full length.
 if (values.only === undefined && !values.quick) {
   const minutes = (Date.now() - startedAt) / 60_000;
-  writeFileSync(`${here}RESULTS.md`, resultsOf({ parts, ratios, missing, rounds, busy, minutes }));
+  writeFileSync(`${here}RESULTS.md`, resultsOf({ ratios, missing, rounds, busy, minutes }));
+  writeFileSync(`${here}results.json`, `${JSON.stringify(parts, undefined, 2)}\n`);
   const plotted = parts.filter(({ results }) => results !== undefined);
   for (const theme of ['light', 'dark']) writeFileSync(`${here}results-${theme}.svg`, plot(plotted, theme));
 }

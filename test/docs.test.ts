@@ -26,6 +26,21 @@ describe('every document', () => {
   });
 });
 
+test.each(documents)('%s links only to headings that exist', document => {
+  const links = [...read(document).matchAll(/\]\(((?!https?:)[^)#\s]*)#([^)\s]+)\)/g)];
+  const slugsOf = (file: string) =>
+    [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    );
+  const missing = links.filter(
+    ([, file, slug = '']) => !slugsOf(file ? join(dirname(document), file) : document).includes(slug),
+  );
+  expect(missing.map(([link]) => link)).toEqual([]);
+});
+
 describe('docs/decisions', () => {
   const records = readdirSync('docs/decisions').filter(file => file !== 'README.md');
   const titleOf = (file: string) => /^# \d{4}\. (.*)$/m.exec(read(`docs/decisions/${file}`))?.[1];
@@ -38,11 +53,10 @@ describe('docs/decisions', () => {
   });
 
   test('the index lists every record with its title', () => {
-    const rows = [...read('docs/decisions/README.md').matchAll(/^\| \[(\d{4})\]\((\S+)\) \| (.*) \|$/gm)];
-    expect(rows.map(([, , file, title]) => ({ file, title }))).toEqual(
-      records.map(file => ({ file, title: titleOf(file) })),
+    const rows = [...read('docs/decisions/README.md').matchAll(/^- \[(\d{4})\. (.*)\]\((\S+)\)$/gm)];
+    expect(rows.map(([, number, title, file]) => ({ number, title, file }))).toEqual(
+      records.map(file => ({ number: file.slice(0, 4), title: titleOf(file), file })),
     );
-    for (const [, number, file = ''] of rows) expect(file.slice(0, 4)).toBe(number);
   });
 
   test('a record gives the reason of each override, and of no other package', () => {

@@ -13,8 +13,8 @@ const number = value => value.toFixed(digits(value));
 /** @param {(string | number)[][]} rows the first one holds the names of the columns */
 function table([head = [], ...rows]) {
   const line = cells => `| ${cells.join(' | ')} |`;
-  const rule = head.map((_, column) => (column === 0 ? '---' : '---:'));
-  return [line(head), line(rule), ...rows.map(line)].join('\n');
+  const rule = `|${head.map((_, column) => (column === 0 ? '---|' : '---:|')).join('')}`;
+  return [line(head), rule, ...rows.map(line)].join('\n');
 }
 
 /** A busy workload's table; the factor is against its first row. @param {any[]} results */
@@ -80,27 +80,26 @@ const peers = [
 
 /**
  * The whole of a run.
- * @param {{ parts: any[], ratios: any[], missing: string[], rounds: number, busy: number, minutes: number }} run `busy`: the machine's load before it began
+ * @param {{ ratios: any[], missing: string[], rounds: number, busy: number, minutes: number }} run `busy`: the machine's load before it began
  */
-export function results({ parts, ratios, missing, rounds, busy, minutes }) {
+export function results({ ratios, missing, rounds, busy, minutes }) {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
   const { dependencies } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   const redis = /v=([\d.]+)/.exec(execFileSync('redis-server', ['--version'], { encoding: 'utf8' }))?.[1];
   const targets = ratios.filter(({ atMost }) => atMost !== undefined);
-  const others = ratios.filter(({ atMost }) => atMost === undefined);
   return `# What a request costs
 
 \`npm run bench\` wrote this page on ${new Date().toISOString().slice(0, 10)} at ${commit}, in ${minutes.toFixed(0)} minutes. [README.md](README.md) explains how it measures.
 
 | | |
-| --- | --- |
+|---|---|
 | Machine | ${cpus().length} cores, ${cpus()[0]?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GB, load ${busy.toFixed(1)} before the run |
 | Node | ${process.version} for every server, the load and the service |
 | Servers | ${peers.map(name => `${name} ${dependencies[name]}`).join(', ')}, Redis ${redis} |
 | \`npm start\` | \`node ${startFlags.join(' ')}\` |
 
 Each figure is the median of ${rounds} rounds, in which the servers took turns; a ratio is the median of the ratios within the rounds. CPU is the time of the
-server's process per request. The plot has a logarithmic scale: a bar of twice the length is far more than twice as much.
+server's process per request. The plot has a logarithmic scale. [results.json](results.json) has all figures: CPU, requests per second, latencies, memory, upstream calls.
 
 <picture>
 <source media="(prefers-color-scheme: dark)" srcset="results-dark.svg">
@@ -109,32 +108,19 @@ server's process per request. The plot has a logarithmic scale: a bar of twice t
 
 ## Targets
 
-${targets.filter(meets).length} of ${targets.length} targets are met. A ratio is ours / theirs, of CPU per request unless it says something else. \`npm run bench -- --gate\` exits with 1 if one is missed.
-[A record](../docs/decisions/0073-missed-targets.md) says what stands in the way of those that are missed.
+${targets.filter(meets).length} of ${targets.length} targets are met. A ratio is ours / theirs, of CPU per request unless it says something else.
+[A record](../docs/decisions/0056-tricks.md) says what stands in the way of those that are missed.
 
 ${ratioTable(targets)}
 
-Ratios without a target:
-
-${table([['ours / theirs', 'measured'], ...others.map(({ what, value }) => [what, number(value)])])}
-
 ## What the figures do not say
 
-- **Differences below 15 % are ties.** Single windows on this machine differ by 20 to 40 %.
-- **One query of one schema.** Ten events with their observations favor a server that reads much and sends little. Other queries have other ratios.
-- **The service is a stub** on the same machine that answers at once. A real one takes milliseconds to seconds, and then no client notices the CPU time of any of these servers.
-- **The peers do less.** The gateway checks credentials, counts against rate limits, bounds memory and calls, and writes metrics in every figure. The hand-written handler and the bare
-  server do nothing of that. Yoga, Mercurius and the hand-written handler use a thin client of ours, which has no timeouts, retries or bounds.
-- **We configured the peers.** Each has a cache of ${cacheSeconds} s for each credential, so that it is not empty after the turns of the others; the gateway keeps events for 30 s. Somebody who knows one of them better may find faster settings.
-- **The flags are chosen.** A peer has the flags of \`npm start\` or none, with which it needed less CPU in two windows before the rounds; if both are as fast, chance decides. The gateway
-  always has the flags of \`npm start\`.
-- **Known documents in the mix** have variables that decide which of ten fields they include, so that a cache of whole responses rarely has them. Where clients send the same variables
-  again and again, the other caches do better: see \`hot\`. "The best of the others" may be another server in each round.
-- **Requests per second and latencies** come from a closed loop on the core of the service, so they are less exact than CPU. They say nothing about overload: see [docs/overload.md](../docs/overload.md).
-- **The p99 in the mix** is compared with that of a gateway that answers only repeated requests, also as many as it can. Where repeated requests are rare, they are faster alone, and the ratio is larger.
-- **Redis** costs CPU of its own, on the other core, which is not counted.
-- **"another's data"** is measured: a credential gets a response, then another to which the service gives other data, then the first again. It shows whether a server, configured as here, mixes up these two. It is no proof.
-- **Tailcall** is not measured: the binary that npm has (1.6.14) needs glibc 2.39.
-
-${parts.map(partOf).join('\n')}${missing.length === 0 ? '' : `\n## Not measured\n\n${missing.map(line => `- ${line}`).join('\n')}\n`}`;
+- Differences below 15 % are ties: single windows on this machine differ by 20 to 40 %.
+- Ten events with their observations favor a server that reads much and sends little. Other queries have other ratios.
+- The service is a stub that answers at once. A real one takes milliseconds to seconds, and then no client notices the CPU time of any of these servers.
+- The peers do less: no rate limits, bounds of memory and calls, or metrics. The hand-written handler and the bare server do nothing of that.
+- We configured the peers, each with a cache of ${cacheSeconds} s for each credential. Somebody who knows one of them better may find faster settings.
+- Known documents in the mix have variables, so that a cache of whole responses rarely has them. "The best of the others" may be another server in each round.
+- Redis costs CPU of its own, which is not counted.
+${missing.length === 0 ? '' : `\n## Not measured\n\n${missing.map(line => `- ${line}`).join('\n')}\n`}`;
 }

@@ -175,7 +175,7 @@ interface Compressed {
 type Encoding = 'br' | 'gzip';
 
 const gzipThreshold = 1_024;
-/** In bytes. Below it, gzip costs less than Brotli (docs/decisions/0013-response-cache.md). */
+/** In bytes. Below it, gzip costs less than Brotli (docs/decisions/0009-cache.md). */
 const brotliThreshold = 64 * 1_024;
 
 const gzipped = promisify(gzip);

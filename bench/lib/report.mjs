@@ -52,7 +52,7 @@ function steadyTable(results) {
 /** @param {{ what: string, value: number, atMost?: number }[]} ratios */
 export function ratioTable(ratios) {
   const rows = ratios.map(ratio => [
-    ratio.what,
+    ratio.what.replace(': ours / ', ': '),
     number(ratio.value),
     ratio.atMost ?? '',
     ratio.atMost === undefined ? '' : meets(ratio) ? 'yes' : '**no**',

@@ -8,7 +8,7 @@ set -euo pipefail
 
 # Everything that this script writes is in the folder `rehearsal`. It ends what it has started, also if it fails.
 mkdir --parents rehearsal
-trap 'kill $(cat rehearsal/*.pid) 2> /dev/null || true' EXIT
+trap 'kill $(cat rehearsal/*.pid) 2> /dev/null || true; wait' EXIT
 say() { printf '\n# %s\n' "$*"; }
 fail() { echo "$*" >&2; exit 1; }
 waitFor() { until "$@" > /dev/null 2>&1; do sleep 0.1; done; }

@@ -118,9 +118,8 @@ ${ratioTable(targets)}
 - Differences below 15 % are ties: single windows on this machine differ by 20 to 40 %.
 - Ten events with their observations favor a server that reads much and sends little. Other queries have other ratios.
 - The service is a stub that answers at once. A real one takes milliseconds to seconds, and then no client notices the CPU time of any of these servers.
-- The peers do less: no rate limits, bounds of memory and calls, or metrics. The hand-written handler and the bare server do nothing of that.
-- We configured the peers, each with a cache of ${cacheSeconds} s for each credential. Somebody who knows one of them better may find faster settings.
+- The peers do less: no rate limits, bounds of memory and calls, or metrics.
+- We configured the peers, each with a cache of ${cacheSeconds} s for each credential. Faster settings may exist.
 - Known documents in the mix have variables, so that a cache of whole responses rarely has them. "The best of the others" may be another server in each round.
-- Redis costs CPU of its own, which is not counted.
 ${missing.length === 0 ? '' : `\n## Not measured\n\n${missing.map(line => `- ${line}`).join('\n')}\n`}`;
 }

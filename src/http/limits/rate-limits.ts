@@ -37,7 +37,7 @@ type RateLimitTelemetry = Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' |
 const windowSeconds = 60;
 /** How many clients are counted at once. The least recently counted one is dropped first. */
 const maxClients = 50_000;
-/** The time between two attempts to reach Redis while it is away, in milliseconds. */
+/** The pause after a fault of Redis, in milliseconds. Until then, this process counts alone. */
 const retryMs = 1_000;
 /** A process takes a limit from Redis in this many shares, so that a client costs at most so many round trips in a window. */
 const sharesPerWindow = 100;
@@ -45,15 +45,14 @@ const sharesPerWindow = 100;
 /** The subject of the warning. */
 const subject = 'Rate limits';
 
-/** A part of a limit that this process counts by itself. */
+/** A part of a limit that this process hands out: a share that Redis has counted, or the whole limit while this process counts alone. */
 interface Share {
   left: number;
   /** The rest of the limit in Redis when the share was taken. */
   readonly leftInRedis: number;
   /** In milliseconds of `performance.now()`. */
   readonly until: number;
-  /** When to try Redis again; undefined where Redis counted the share. */
-  retryAt: number | undefined;
+  readonly isFromRedis: boolean;
 }
 
 /**
@@ -90,80 +89,51 @@ function createCounter(
   const shares = new LRUCache<string, Share>(atMost(maxClients));
   const taking = new Map<string, Promise<void>>();
   const shared = redis && new RedisCounter({ keyPrefix, points: limit, duration: windowSeconds, storeClient: redis });
+  const points = Math.ceil(limit / sharesPerWindow);
+  let retryAt = 0;
 
-  function counted(share: Share, now: number): Verdict {
-    const isOver = share.left === 0;
-    if (!isOver) share.left -= 1;
-    if (share.retryAt !== undefined) telemetry.rateLimitUnenforced();
-    const resetSeconds = Math.ceil((share.until - now) / 1_000);
-    return { limit, remaining: share.left + share.leftInRedis, resetSeconds, isOver };
-  }
-
-  const wholeLimit = (): Share => shareOf(limit, 0, windowSeconds * 1_000);
-
-  /** The share of a client while Redis is away: the rest of its last such share, or the whole limit. */
-  function withoutRedis(key: string): Share {
-    const now = performance.now();
-    const last = shares.get(key);
-    const share = last !== undefined && last.retryAt !== undefined && now < last.until ? last : wholeLimit();
-    share.retryAt = now + retryMs;
-    return share;
-  }
-
-  async function take(key: string, from: RedisCounter): Promise<void> {
-    const points = Math.ceil(limit / sharesPerWindow);
-    const share = await from.consume(key, points).then(
-      ({ remainingPoints, msBeforeNext }): Share => shareOf(points, remainingPoints, msBeforeNext),
-      (refused: unknown): Share => {
-        if (refused instanceof RateLimiterRes) {
-          return shareOf(Math.max(limit - (refused.consumedPoints - points), 0), 0, refused.msBeforeNext);
-        }
-        telemetry.redisFault('rate limit', refused);
-        telemetry.warn(subject, 'not shared, because Redis fails: each gateway allows every client the whole limit');
-        return withoutRedis(key);
-      },
-    );
-    shares.set(key, share);
-    if (share.retryAt !== undefined) return;
-    telemetry.redisWorks('rate limit');
-    telemetry.works(subject);
-  }
-
-  function takeOnce(key: string, from: RedisCounter): Promise<void> {
-    const running = taking.get(key) ?? take(key, from).finally(() => taking.delete(key));
+  /** Takes a share from Redis, once for all that wait for it. Where Redis fails, nothing changes. */
+  function take(key: string, from: RedisCounter): Promise<void> {
+    const running = taking.get(key) ?? takeAlone(key, from).finally(() => taking.delete(key));
     taking.set(key, running);
     return running;
   }
 
-  async function waiting(key: string, from: RedisCounter): Promise<Verdict> {
-    for (;;) {
-      await takeOnce(key, from);
-      const now = performance.now();
-      const share = shares.get(key);
-      if (share !== undefined && canDecide(share, now)) return counted(share, now);
+  async function takeAlone(key: string, from: RedisCounter): Promise<void> {
+    const result = await from.consume(key, points).catch((refusal: unknown) => refusal);
+    if (!(result instanceof RateLimiterRes)) {
+      retryAt = performance.now() + retryMs;
+      telemetry.redisFault('rate limit', result);
+      telemetry.warn(subject, 'not shared, because Redis fails: each gateway allows every client the whole limit');
+      return;
     }
+    const { consumedPoints, remainingPoints, msBeforeNext } = result;
+    // Of the last share, a part may be beyond the limit.
+    const left = Math.max(Math.min(points, points + limit - consumedPoints), 0);
+    shares.set(key, { left, leftInRedis: remainingPoints, until: performance.now() + msBeforeNext, isFromRedis: true });
+    telemetry.redisWorks('rate limit');
+    telemetry.works(subject);
   }
 
-  return key => {
+  return function count(key): MaybePromise<Verdict> {
     const now = performance.now();
-    const share = shares.get(key);
-    if (share !== undefined && canDecide(share, now)) {
-      if (shared !== undefined && share.retryAt !== undefined && now >= share.retryAt) void takeOnce(key, shared);
-      return counted(share, now);
+    const source = now >= retryAt ? shared : undefined;
+    let share = shares.get(key);
+    if (share === undefined || !canDecide(share, now)) {
+      if (source !== undefined) return take(key, source).then(() => count(key));
+      share = { left: limit, leftInRedis: 0, until: now + windowSeconds * 1_000, isFromRedis: false };
+      shares.set(key, share);
     }
-    if (shared !== undefined) return waiting(key, shared);
-    const whole = wholeLimit();
-    shares.set(key, whole);
-    return counted(whole, now);
+    if (shared !== undefined && !share.isFromRedis) {
+      telemetry.rateLimitUnenforced();
+      if (source !== undefined) void take(key, source);
+    }
+    const isOver = share.left === 0;
+    if (!isOver) share.left -= 1;
+    const resetSeconds = Math.ceil((share.until - now) / 1_000);
+    return { limit, remaining: share.left + share.leftInRedis, resetSeconds, isOver };
   };
 }
-
-const shareOf = (left: number, leftInRedis: number, milliseconds: number): Share => ({
-  left,
-  leftInRedis,
-  until: performance.now() + milliseconds,
-  retryAt: undefined,
-});
 
 /** Whether the share can decide: it has requests left, or the whole limit is used up. */
 const canDecide = ({ left, leftInRedis, until }: Share, now: number) => now < until && (left > 0 || leftInRedis === 0);

@@ -65,7 +65,7 @@ test.each<[string, Stage]>([
 });
 
 test('the connection is closed when a stage fails after it has started a response', async () => {
-  const url = await serve(() => async (_, response) => {
+  const url = await serve(() => async ({ response }) => {
     response.writeHead(200, { 'content-length': '10' });
     response.write('part');
     throw fault;
@@ -79,9 +79,9 @@ test('a request passes the stages in their order, and then reaches Fastify', asy
   const stage =
     (name: string): Stage =>
     next =>
-    (request, response) => {
+    state => {
       passed.push(name);
-      return next(request, response);
+      return next(state);
     };
   const url = await serve(next => stage('one')(stage('two')(next)));
   const response = await fetch(url);

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
@@ -11,7 +10,7 @@ import type { Connections } from './connections.js';
 import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/routes.js';
-import { type Handler, type RequestState, stateOf } from './request-state.js';
+import type { Handler, RequestState } from './request-state.js';
 import { faultOf, hasBody, opensPage } from './web-safety.js';
 
 /**
@@ -19,24 +18,7 @@ import { faultOf, hasBody, opensPage } from './web-safety.js';
  * has too many, the process has too many or no memory, its client sends too many. Behind the response cache, the number of operations that are executed
  * at once is bounded.
  */
-export interface RequestAdmission {
-  /** Whether this process should get no new work: too many requests are in flight, or memory is short. */
-  readonly isOverloaded: boolean;
-  /** Requests in flight. */
-  readonly inFlight: number;
-  /** The second stage. @param fastify sends the error of a refused request. */
-  stage(next: Handler, fastify: Handler): Handler;
-  /** Stands behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
-  executionStage(fastify: Handler): Handler;
-  /** Applies the limits to a WebSocket handshake, which does not pass the stages. */
-  admitUpgrade(request: IncomingMessage): Promise<void>;
-  /** Refuses everything from now on. */
-  close(): void;
-  /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
-  countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined>;
-  /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */
-  beginOperation(address: string, scope: Scope | undefined): () => void;
-}
+export type RequestAdmission = ReturnType<typeof createRequestAdmission>;
 
 /** What the admission is made of. */
 interface RequestAdmissionDeps {
@@ -50,16 +32,8 @@ interface RequestAdmissionDeps {
   readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
 }
 
-export function createRequestAdmission({
-  authentication,
-  maxInFlight,
-  concurrency,
-  telemetry,
-  connections,
-  budget,
-  limits,
-  acceptedScopes,
-}: RequestAdmissionDeps): RequestAdmission {
+export function createRequestAdmission(deps: RequestAdmissionDeps) {
+  const { authentication, maxInFlight, concurrency, telemetry, connections, budget, limits, acceptedScopes } = deps;
   let isClosing = false;
   let inFlight = 0;
 
@@ -90,10 +64,10 @@ export function createRequestAdmission({
    * Counts a request as in flight once its whole body has arrived, so that unfinished requests do not block others. Until the response has
    * ended, the body counts as memory of the client's network.
    */
-  function receive({ headers }: IncomingMessage, state: RequestState): void {
+  function receive(state: RequestState): void {
     // Streams stay open as long as their client listens, and have a limit of their own.
     const isCounted = state.path !== '/graphql/stream';
-    if (!hasBody(headers)) {
+    if (!hasBody(state.request.headers)) {
       if (isCounted) countInFlight(state);
       return;
     }
@@ -140,65 +114,76 @@ export function createRequestAdmission({
   }
 
   /** The error that refuses a request, if any. An upgrade does not count as a request in flight: connections have a limit of their own. */
-  function check(request: IncomingMessage): MaybePromise<RequestState['refusal']> {
+  function check(state: RequestState): MaybePromise<RequestState['refusal']> {
+    const { request, path } = state;
     const fault = isClosing ? new Overloaded('The gateway is closing; try again in a moment') : faultOf(request);
     if (fault !== undefined) return fault;
-    const state = stateOf(request);
-    if (connections.isOverBound(request)) {
+    if (connections.isOverBound(request.socket)) {
       state.setHeader('connection', 'close');
       return shed('connection');
     }
-    if (monitoringPaths.has(state.path)) return undefined;
+    if (monitoringPaths.has(path)) return undefined;
     const reason = overload();
     if (reason !== undefined) return shed(reason);
-    if (state.upgrade === undefined) receive(request, state);
-    return andThen(authentication.findCredential(request), () => countOf(state.address, state.scope, state));
+    if (state.upgrade === undefined) receive(state);
+    return andThen(authentication.findCredential(state), () => countOf(state.address, state.scope, state));
   }
 
   return {
-    get isOverloaded() {
+    /** Whether this process should get no new work: too many requests are in flight, or memory is short. */
+    get isOverloaded(): boolean {
       return overload() !== undefined;
     },
-    get inFlight() {
+
+    /** Requests in flight. */
+    get inFlight(): number {
       return inFlight;
     },
 
-    stage: (next, fastify) => (request, response) =>
-      andThen(check(request), refusal => {
-        stateOf(request).refusal = refusal;
-        return (refusal === undefined ? next : fastify)(request, response);
-      }),
+    /** The second stage. @param fastify sends the error of a refused request. */
+    stage:
+      (next: Handler, fastify: Handler): Handler =>
+      state =>
+        andThen(check(state), refusal => {
+          state.refusal = refusal;
+          return (refusal === undefined ? next : fastify)(state);
+        }),
 
-    executionStage: fastify => (request, response) => {
-      const state = stateOf(request);
-      if (!isExecution(request, state)) return fastify(request, response);
-      // The client has hung up while it sent the body: no one waits for an answer.
-      if (response.destroyed) return undefined;
-      const end = concurrency.begin(clientOf(state.address, state.scope));
-      if (end === undefined) state.refusal = shed('concurrency');
-      else state.countUntilReleased(end);
-      return fastify(request, response);
-    },
+    /** Stands behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
+    executionStage:
+      (fastify: Handler): Handler =>
+      state => {
+        if (!isExecution(state)) return fastify(state);
+        // The client has hung up while it sent the body: no one waits for an answer.
+        if (state.response.destroyed) return undefined;
+        const end = concurrency.begin(clientOf(state.address, state.scope));
+        if (end === undefined) state.refusal = shed('concurrency');
+        else state.countUntilReleased(end);
+        return fastify(state);
+      },
 
-    async admitUpgrade(request) {
-      const state = stateOf(request);
+    /** Applies the limits to a WebSocket handshake, which does not pass the stages. */
+    async admitUpgrade(state: RequestState): Promise<void> {
       try {
-        state.refusal = await check(request);
+        state.refusal = await check(state);
       } catch (error) {
         state.refusal = error as Error;
       }
     },
 
-    close() {
+    /** Refuses everything from now on. */
+    close(): void {
       isClosing = true;
     },
 
-    async countOperation(address, scope) {
+    /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
+    async countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined> {
       const reason = overload();
       return reason === undefined ? countOf(address, scope) : shed(reason);
     },
 
-    beginOperation(address, scope) {
+    /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */
+    beginOperation(address: string, scope: Scope | undefined): () => void {
       const end = concurrency.begin(clientOf(address, scope));
       if (end === undefined) throw shed('concurrency');
       return end;
@@ -207,8 +192,8 @@ export function createRequestAdmission({
 }
 
 /** Whether a request executes an operation that ends with its response. A browser that opens the page for people does not. */
-const isExecution = ({ method, headers }: IncomingMessage, { path }: RequestState) =>
-  path === '/graphql' && (method === 'POST' || (method === 'GET' && !opensPage({ method, headers })));
+const isExecution = ({ path, request }: RequestState) =>
+  path === '/graphql' && (request.method === 'POST' || (request.method === 'GET' && !opensPage(request)));
 
 const tooMuchSent = () =>
   new RateLimited('Too many large requests are being sent from this address; try again in a moment', undefined, 1);

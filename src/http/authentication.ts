@@ -14,24 +14,7 @@ import { type RequestState, stateOf } from './request-state.js';
 const sealedCookie = 'mig_session';
 
 /** Finds the client of a request or connection, and sets and clears its session's cookie. */
-export interface Authentication {
-  /** Finds the credential of a request and its scope, once. At once, except where a cookie has to be opened. */
-  findCredential(request: IncomingMessage): MaybePromise<void>;
-  /**
-   * The client of a request whose credential was found.
-   * @param reply sets and clears the session's cookie. @throws BadUserInput for two credentials at once, or one that no header could carry.
-   */
-  identify(request: FastifyRequest, reply: FastifyReply): RequestIdentity;
-  /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
-  handshakeOf(request: FastifyRequest): Handshake;
-  /**
-   * The client of a connection, or of a request that is answered with a stream.
-   * @param rawCredentials from the connection's first message, by the names of the headers.
-   * @throws BadUserInput as `identify` does; Unauthenticated where there is no valid credential; Forbidden where a page of another origin
-   * would use the cookie (cross-site WebSocket hijacking).
-   */
-  authenticate(handshake: Handshake, rawCredentials?: RawCredentials): Identity;
-}
+export type Authentication = ReturnType<typeof createAuthentication>;
 
 /** The client of a connection. */
 export interface Identity {
@@ -62,7 +45,7 @@ interface AuthenticationDeps {
 }
 
 /** The only place that reads credentials from HTTP requests. An explicit one outranks the cookie, which browsers send by themselves. */
-export function createAuthentication(deps: AuthenticationDeps): Authentication {
+export function createAuthentication(deps: AuthenticationDeps) {
   const { sessions, fallback, origins } = deps;
   const { hostOf } = deps.proxyHeaders;
   const isLocal = (request: IncomingMessage) => isLoopback(hostOf(request).replace(/:\d+$/, ''));
@@ -118,10 +101,9 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     return scope;
   }
 
-  function found(request: IncomingMessage, state: RequestState, credential: RequestState['credential']): void {
-    state.isAuthenticated = true;
+  function found(state: RequestState, credential: RequestState['credential']): void {
     state.credential = credential;
-    if (credential !== undefined && !(credential instanceof Error)) state.scope = scopeFor(request, credential);
+    if (credential !== undefined && !(credential instanceof Error)) state.scope = scopeFor(state.request, credential);
   }
 
   function explicitOf(request: IncomingMessage): Credential | BadUserInput | undefined {
@@ -134,23 +116,27 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   }
 
   return {
-    findCredential(request) {
-      const state = stateOf(request);
-      if (state.isAuthenticated) return;
+    /** Finds the credential of a request and its scope. At once, except where a cookie has to be opened. */
+    findCredential(state: RequestState): MaybePromise<void> {
+      const { request } = state;
       const explicit = explicitOf(request);
-      if (explicit !== undefined) return found(request, state, explicit);
+      if (explicit !== undefined) return found(state, explicit);
       return andThen(sessionOf(cookieOf(request)), opened => {
-        if (opened instanceof Unauthenticated) return found(request, state, opened);
+        if (opened instanceof Unauthenticated) return found(state, opened);
         if (opened?.renewed !== undefined) {
           // It was sealed under an older secret.
           const { value, maxAge } = opened.renewed;
           state.setHeader('set-cookie', setCookieText(request, value, lifetimeOf(maxAge)));
         }
-        found(request, state, opened?.credential ?? fallbackFor(request));
+        found(state, opened?.credential ?? fallbackFor(request));
       });
     },
 
-    identify({ raw }, reply) {
+    /**
+     * The client of a request whose credential was found.
+     * @param reply sets and clears the session's cookie. @throws BadUserInput for two credentials at once, or one that no header could carry.
+     */
+    identify({ raw }: FastifyRequest, reply: FastifyReply): RequestIdentity {
       const { credential, scope, address } = stateOf(raw);
       const isEnded = credential instanceof Unauthenticated;
       if (credential instanceof GatewayError && !isEnded) throw credential;
@@ -177,7 +163,8 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       };
     },
 
-    handshakeOf: ({ raw }) => ({
+    /** Copies from a request what its connection needs later, so that the connection does not hold the request. */
+    handshakeOf: ({ raw }: FastifyRequest): Handshake => ({
       rawCredentials: rawCredentialsOf(raw),
       credential: stateOf(raw).credential,
       hasCookie: cookieOf(raw) !== undefined,
@@ -185,7 +172,14 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       trusted: isTrusted(raw),
     }),
 
-    authenticate({ rawCredentials, credential, hasCookie, address, trusted }, more = {}) {
+    /**
+     * The client of a connection, or of a request that is answered with a stream.
+     * @param more credentials from the connection's first message, by the names of the headers.
+     * @throws BadUserInput as `identify` does; Unauthenticated where there is no valid credential; Forbidden where a page of another origin
+     * would use the cookie (cross-site WebSocket hijacking).
+     */
+    authenticate(handshake: Handshake, more: RawCredentials = {}): Identity {
+      const { rawCredentials, credential, hasCookie, address, trusted } = handshake;
       const explicit = explicitCredential({ ...rawCredentials, ...more });
       if (explicit !== undefined) return { credential: explicit, address };
       if (hasCookie && !trusted) throw new Forbidden('Pages of this origin may not use the session');

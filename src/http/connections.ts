@@ -1,38 +1,16 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Credential, Scope } from '../auth/credentials.js';
-import { stateOf } from './request-state.js';
+import { type RequestState, stateOf } from './request-state.js';
 
 /** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
 const maxUnanswered = 32;
-
-/** If a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
-const defaultSweepMs = 10_000;
 
 /** Takes over the connection of an upgrade request. */
 type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
 
 /** The HTTP connections of a server, each with its unanswered requests. */
-export interface Connections {
-  /** Follows the connections of a server. Call it once, before the server listens. */
-  watch(server: Server): void;
-  /**
-   * Follows a request until its response is closed, also where the connection is lost while the response waits behind another: there, Node 20 does not emit
-   * `close`. Returns whether the client is there to be answered. A connection that sends far more requests than its bound is destroyed.
-   */
-  follow(request: IncomingMessage, response: ServerResponse): boolean;
-  /** Whether the connection of this request has more unanswered requests than one connection may have. */
-  isOverBound(request: IncomingMessage): boolean;
-  /**
-   * Passes the upgrades for which `isClaimed` is true to `take`, which then owns the socket. Every other upgrade is ignored, as HTTP
-   * allows (RFC 9110, 7.8): its request is answered like any other. Both happen after all earlier requests have been answered.
-   */
-  claimUpgrades(isClaimed: (request: IncomingMessage) => boolean, take: UpgradeListener): void;
-  /** Destroys every connection without an unanswered request. */
-  closeIdle(): void;
-  /** Ends the sweeps. */
-  close(): void;
-}
+export type Connections = ReturnType<typeof createConnections>;
 
 /** What the gateway knows about a connection. */
 interface Connection {
@@ -50,7 +28,8 @@ const key = Symbol('Connection');
 /** Undefined for the socket of another server. */
 export const clientConnectionOf = (socket: Socket): Connection | undefined => (socket as { [key]?: Connection })[key];
 
-export function createConnections(sweepMs = defaultSweepMs): Connections {
+/** @param sweepMs if a client takes none of the waiting bytes between two sweeps, its connection is destroyed. */
+export function createConnections(sweepMs = 10_000) {
   const open = new Set<Connection>();
   let isClaimed: (request: IncomingMessage) => boolean = () => false;
   let take: UpgradeListener = () => {};
@@ -89,7 +68,8 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
   const sweeping = setInterval(sweep, sweepMs).unref();
 
   return {
-    watch(server) {
+    /** Follows the connections of a server. Call it once, before the server listens. */
+    watch(server: Server): void {
       // By default Node hides headers beyond the first 1,000, but still acts on them. The size of the head is the bound.
       server.maxHeadersCount = 0;
       server.on('connection', begin);
@@ -108,7 +88,11 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
       });
     },
 
-    follow({ socket }, response) {
+    /**
+     * Follows a request until its response is closed, also where the connection is lost while the response waits behind another: there, Node 20 does not emit
+     * `close`. Returns whether the client is there to be answered. A connection that sends far more requests than its bound is destroyed.
+     */
+    follow({ request: { socket }, response }: RequestState): boolean {
       response.on('close', onClose);
       const { unanswered = [] } = clientConnectionOf(socket) ?? {};
       unanswered.push(response);
@@ -117,17 +101,24 @@ export function createConnections(sweepMs = defaultSweepMs): Connections {
       return !socket.destroyed;
     },
 
-    isOverBound: ({ socket }) => (clientConnectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered,
+    /** Whether a connection has more unanswered requests than one may have. */
+    isOverBound: (socket: Socket): boolean => (clientConnectionOf(socket)?.unanswered.length ?? 0) > maxUnanswered,
 
-    claimUpgrades(claims, taker) {
+    /**
+     * Passes the upgrades for which `claims` is true to `taker`, which then owns the socket. Every other upgrade is ignored, as HTTP
+     * allows (RFC 9110, 7.8): its request is answered like any other. Both happen after all earlier requests have been answered.
+     */
+    claimUpgrades(claims: (request: IncomingMessage) => boolean, taker: UpgradeListener): void {
       isClaimed = claims;
       take = taker;
     },
 
-    closeIdle() {
+    /** Destroys every connection without an unanswered request. */
+    closeIdle(): void {
       for (const { socket, unanswered } of open) if (unanswered.length === 0) socket.destroy();
     },
 
+    /** Ends the sweeps. */
     close: () => clearInterval(sweeping),
   };
 }

@@ -8,6 +8,7 @@ import {
   LogController,
 } from 'fastify';
 import { Abandoned, GatewayError, RateLimited } from '../errors.js';
+import type { MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import type { Connections } from './connections.js';
 import { parseReadBodies } from './request-body.js';
@@ -49,7 +50,7 @@ interface HttpAppDeps {
   /** Origins whose pages may read responses and send cookies. */
   readonly origins: readonly string[];
   /** The first of the stages in front of Fastify, which begins the state of a request. @param fastify the last. */
-  stages(fastify: Handler): Handler;
+  stages(fastify: Handler): (request: IncomingMessage, response: ServerResponse) => MaybePromise<void>;
 }
 
 /** The HTTP server without its routes. An error in a stage is logged and answered with 500, as every other one. */
@@ -79,24 +80,24 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     bodyLimit: maxBodyBytes,
     requestTimeout: slowestRequestMs,
     serverFactory(handler, options) {
-      const toFastify: Handler = (request, response) => {
-        stateOf(request).copyHeaders(response);
-        handler(request, response);
+      const toFastify: Handler = state => {
+        state.copyHeaders();
+        handler(state.request, state.response);
       };
       const first = stages(toFastify);
-      const onError = (error: Error, request: IncomingMessage, response: ServerResponse) => {
+      const onError = (error: Error, request: IncomingMessage) => {
         const state = stateOf(request);
         state.refusal = error;
-        if (!response.headersSent) return toFastify(request, response);
+        if (!state.response.headersSent) return toFastify(state);
         log.error({ err: error, requestId: state.operation.id }, 'Unexpected');
-        response.destroy();
+        state.response.destroy();
       };
       const listener = (request: IncomingMessage, response: ServerResponse) => {
         try {
           const done = first(request, response);
-          if (done instanceof Promise) done.catch(error => onError(error, request, response));
+          if (done instanceof Promise) done.catch(error => onError(error, request));
         } catch (error) {
-          onError(error as Error, request, response);
+          onError(error as Error, request);
         }
       };
       // Otherwise Node itself would answer a request without a host, and would drop the second header of a name that a proxy may read.

@@ -10,7 +10,7 @@ import type { OperationInfo, Span } from '../observability/operation-info.js';
 import type { CachedResponse, HeaderList } from './response-cache/store.js';
 
 /** Answers a request, or passes it on. */
-export type Handler = (request: IncomingMessage, response: ServerResponse) => MaybePromise<void>;
+export type Handler = (state: RequestState) => MaybePromise<void>;
 
 /** A handler that answers some requests, and passes all others on to `next`. */
 export type Stage = (next: Handler) => Handler;
@@ -23,6 +23,10 @@ export const stateOf = (request: IncomingMessage): RequestState => (request as H
 
 /** Everything that the gateway knows about a request. The first stage creates it; the others fill in what they find. */
 export class RequestState {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** In milliseconds of `performance.now()`. */
+  readonly startedAt = performance.now();
   /** The path of its URL, in the one spelling that the router reads too. */
   readonly path: string;
   /** The network address of its client. */
@@ -35,7 +39,6 @@ export class RequestState {
   readonly headers: HeaderList = [];
 
   // Authentication
-  isAuthenticated = false;
   /** The error of an invalid one; undefined where there is none. */
   credential: Credential | GatewayError | undefined;
   /** Undefined where there is no valid credential. */
@@ -58,8 +61,16 @@ export class RequestState {
   readonly #onClose: (() => void)[] = [];
 
   /** @param span of the request, in which `operation` has its own. */
-  constructor(request: IncomingMessage, address: string, operation: OperationInfo, span?: Span) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    address: string,
+    operation: OperationInfo,
+    span?: Span,
+  ) {
     request.url = normalizedUrl(request.url ?? '');
+    this.request = request;
+    this.response = response;
     this.path = pathOf(request.url);
     this.address = address;
     this.operation = operation;
@@ -73,8 +84,8 @@ export class RequestState {
   }
 
   /** Sets the headers on a response that is not written with `writeHead`, which costs a quarter of `setHeader` for each header. */
-  copyHeaders(response: ServerResponse): void {
-    const { headers } = this;
+  copyHeaders(): void {
+    const { headers, response } = this;
     for (let at = 0; at + 1 < headers.length; at += 2) response.setHeader(String(headers[at]), headers[at + 1] ?? '');
   }
 
@@ -109,7 +120,6 @@ interface Upgrade {
   readonly socket: Socket;
   readonly head: Buffer;
   readonly telemetry: ConnectionTelemetry;
-  readonly response: ServerResponse;
 }
 
 /** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */

@@ -18,19 +18,10 @@ import type { Telemetry } from '../observability/telemetry.js';
 import { createUntrustedReport } from '../observability/untrusted-report.js';
 import type { Connections } from './connections.js';
 import { monitoringPaths } from './monitoring/routes.js';
-import { type ConnectionTelemetry, RequestState, type Stage, stateOf } from './request-state.js';
+import { type ConnectionTelemetry, type Handler, RequestState } from './request-state.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
-export interface RequestTelemetry {
-  /** The first stage. It begins the state of each request, and sees its response to the end. */
-  readonly stage: Stage;
-  /** A request that opens a connection. @param response closes only where it is refused, or its client hangs up before. */
-  startConnection(request: IncomingMessage, response: ServerResponse): ConnectionTelemetry;
-  /** An operation on a connection. Its id begins with the id of the connection. */
-  startOperation(id: string, app: ClientApp | undefined): OperationInfo;
-  /** @param milliseconds how long it took; undefined for a subscription, which lasts as long as its subscriber listens. */
-  endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void;
-}
+export type RequestTelemetry = ReturnType<typeof createRequestTelemetry>;
 
 /** The client of a request, for the log. */
 export interface Client {
@@ -55,25 +46,18 @@ interface RequestTelemetryDeps {
 }
 
 /** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
-export function createRequestTelemetry({
-  log,
-  telemetry,
-  tracing,
-  names,
-  connections,
-  teamOf,
-  proxyHeaders,
-}: RequestTelemetryDeps): RequestTelemetry {
+export function createRequestTelemetry(deps: RequestTelemetryDeps) {
+  const { log, telemetry, tracing, names, connections, teamOf, proxyHeaders } = deps;
   const reportUntrusted = createUntrustedReport(log, telemetry);
 
-  function begin(request: IncomingMessage, response: ServerResponse, startedAt: number, span?: Span): RequestState {
+  function begin(request: IncomingMessage, response: ServerResponse, span?: Span): RequestState {
     const { headers } = request;
     const given = headers['x-request-id'];
     const id = typeof given === 'string' && validRequestId.test(given) ? given : undefined;
     const operation = newOperationInfo(id, span?.begin('server'), clientAppOf(headers));
-    const state = new RequestState(request, proxyHeaders.addressOf(request), operation, span);
+    const state = new RequestState(request, response, proxyHeaders.addressOf(request), operation, span);
     state.setHeader('x-request-id', operation.id);
-    state.whenClosed(() => end(request, response, startedAt));
+    state.whenClosed(() => end(state));
     return state;
   }
 
@@ -82,36 +66,38 @@ export function createRequestTelemetry({
     team: credential === undefined || credential instanceof Error ? undefined : teamOf(credential),
   });
 
-  function end(request: IncomingMessage, response: ServerResponse, startedAt: number): void {
-    const state = stateOf(request);
-    const { operation, path } = state;
+  function end(state: RequestState): void {
+    const { operation, path, request, response, startedAt, span } = state;
     const { method = '', url = '' } = request;
     const { statusCode: status } = response;
     const milliseconds = performance.now() - startedAt;
     const transport = operation.transport ?? transports.get(path);
     // A subscription is answered once it has begun.
     const isAnswered = operation.type === 'subscription' ? response.headersSent : response.writableFinished;
-    if (transport !== undefined && !isAnswered) operation.outcome = 'ABANDONED';
-    else operation.outcome = outcomeOf(operation, status);
-    const { id: requestId, name, outcome } = operation;
-    if (transport !== undefined && (name !== undefined || outcome !== 'ok')) {
-      telemetry.request(transport, names.labelOf(operation), outcome, transport === 'http' ? milliseconds : undefined);
-      telemetry.clientRequest(names.clientLabelOf(operation));
-      if (operation.untrusted !== undefined) reportUntrusted(operation);
-      endOperationSpan(operation);
+    const isAbandoned = transport !== undefined && !isAnswered;
+    operation.outcome = isAbandoned ? 'ABANDONED' : outcomeOf(operation, status);
+    if (transport !== undefined && (operation.name !== undefined || operation.outcome !== 'ok')) {
+      count(operation, transport, transport === 'http' ? milliseconds : undefined);
     }
-    if (state.span !== undefined) {
+    if (span !== undefined) {
       const attributes = requestAttributes(request, response, {
         route: path,
         clientAddress: state.address,
         proxyHeaders,
       });
-      state.span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
+      span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
     // Probes come all the time.
     if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
-    const more = { status, milliseconds, operation: name, outcome, ...loggedOf(operation) };
-    log.info({ requestId, method, path: loggedPathOf(url), ...logged(state), ...more }, 'Answered');
+    const place = { method, path: loggedPathOf(url), ...logged(state), status };
+    log.info({ ...place, milliseconds, ...loggedOf(operation) }, 'Answered');
+  }
+
+  function count(operation: OperationInfo, transport: Transport, milliseconds: number | undefined): void {
+    telemetry.request(transport, names.labelOf(operation), operation.outcome ?? 'ok', milliseconds);
+    telemetry.clientRequest(names.clientLabelOf(operation));
+    if (operation.untrusted !== undefined) reportUntrusted(operation);
+    endOperationSpan(operation);
   }
 
   /** A function of its own, so that the connection holds nothing of its request. */
@@ -125,46 +111,39 @@ export function createRequestTelemetry({
       app,
       closed(code, operations, credential) {
         const milliseconds = performance.now() - startedAt;
-        log.info(
-          { ...line, ...logged({ address: line.address, credential }), milliseconds, code, operations },
-          'Closed',
-        );
+        const client = logged({ address: line.address, credential });
+        log.info({ ...line, ...client, milliseconds, code, operations }, 'Closed');
       },
     };
   }
 
   return {
-    stage: next => (request, response) => {
-      const startedAt = performance.now();
+    /** The first stage. It begins the state of each request, and sees its response to the end. */
+    stage: (next: Handler) => (request: IncomingMessage, response: ServerResponse) => {
       const isTraced = tracing !== undefined && transports.has(pathOf(normalizedUrl(request.url ?? '')));
-      begin(request, response, startedAt, isTraced ? tracing.beginRequest(request.headers) : undefined);
-      return connections.follow(request, response) ? next(request, response) : undefined;
+      const state = begin(request, response, isTraced ? tracing.beginRequest(request.headers) : undefined);
+      return connections.follow(state) ? next(state) : undefined;
     },
-    startConnection(request, response) {
-      const startedAt = performance.now();
-      const { operation, address } = begin(request, response, startedAt);
+
+    /** A request that opens a connection. @param response closes only where it is refused, or its client hangs up before. */
+    startConnection(request: IncomingMessage, response: ServerResponse): ConnectionTelemetry {
+      const { operation, address, startedAt } = begin(request, response);
       operation.transport = 'websocket';
       const { method, url = '' } = request;
-      return closing(operation, startedAt, {
-        requestId: operation.id,
-        method,
-        path: loggedPathOf(url),
-        address,
-        status: 101,
-      });
+      const line = { requestId: operation.id, method, path: loggedPathOf(url), address, status: 101 };
+      return closing(operation, startedAt, line);
     },
-    startOperation: (id, app) => newOperationInfo(id, tracing?.begin('server'), app),
-    endOperation(operation, client, milliseconds) {
+
+    /** An operation on a connection. Its id begins with the id of the connection. */
+    startOperation: (id: string, app: ClientApp | undefined) => newOperationInfo(id, tracing?.begin('server'), app),
+
+    /** @param milliseconds how long it took; undefined for a subscription, which lasts as long as its subscriber listens. */
+    endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void {
       operation.outcome ??= 'ok';
-      const { id: requestId, name = 'none', outcome } = operation;
-      endOperationSpan(operation);
-      if (operation.untrusted !== undefined) reportUntrusted(operation);
-      telemetry.request('websocket', names.labelOf(operation), outcome, milliseconds);
-      telemetry.clientRequest(names.clientLabelOf(operation));
+      count(operation, 'websocket', milliseconds);
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);
-      const more = { milliseconds, operation: name, outcome, ...loggedOf(operation) };
-      log.info({ requestId, transport: 'websocket', ...from, ...more }, 'Answered');
+      log.info({ transport: 'websocket', ...from, milliseconds, ...loggedOf(operation) }, 'Answered');
     },
   };
 }
@@ -185,8 +164,11 @@ function endOperationSpan(operation: OperationInfo): void {
   span.end(type ?? 'GraphQL Operation', operationAttributes(operation), error, faults.test(outcome));
 }
 
-/** What a line of the log says about an operation besides its end: the program of the client, and where its trace is. */
-const loggedOf = ({ app, span }: OperationInfo) => ({
+/** What a line of the log says about an operation: how it ended, the program of the client, and where its trace is. */
+const loggedOf = ({ id, name, outcome, app, span }: OperationInfo) => ({
+  requestId: id,
+  operation: name,
+  outcome,
   client: app?.name,
   clientVersion: app?.version,
   ...span?.logged,

@@ -64,7 +64,7 @@ export function registerWebsocket(
   server.on('wsClientError', (_, __, request) => {
     const head = { ...safeHeaders, 'content-type': 'application/json; charset=utf-8' };
     const body = JSON.stringify(refusalBody(path, 'The WebSocket handshake is not valid', { code: 'BAD_REQUEST' }));
-    stateOf(request).upgrade?.response.writeHead(400, head).end(body);
+    stateOf(request).response.writeHead(400, head).end(body);
   });
 
   const isClaimed = ({ method, url = '', headers }: IncomingMessage) =>
@@ -77,19 +77,19 @@ export function registerWebsocket(
     const state = stateOf(raw);
     response.on('finish', () => lingerAndClose(socket));
     response.on('close', () => state.close());
-    state.upgrade = { socket, head, telemetry, response };
-    await requestAdmission.admitUpgrade(raw);
-    state.copyHeaders(response);
+    state.upgrade = { socket, head, telemetry };
+    await requestAdmission.admitUpgrade(state);
+    state.copyHeaders();
     app.routing(raw, response);
   });
 
   app.addHook('onRequest', async (request, reply) => {
-    const { upgrade } = stateOf(request.raw);
+    const { upgrade, response } = stateOf(request.raw);
     if (upgrade === undefined) return;
     const handshake = authentication.handshakeOf(request);
     reply.hijack();
     server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
-      upgrade.response.detachSocket(upgrade.socket);
+      response.detachSocket(upgrade.socket);
       open(socket, upgrade.socket, upgrade.telemetry, handshake);
     });
   });

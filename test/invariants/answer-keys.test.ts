@@ -27,7 +27,7 @@ beforeAll(async () => {
     bodyLimit: largest,
     serverFactory: handler =>
       createServer((incoming, response) => {
-        new RequestState(incoming, '', newOperationInfo());
+        new RequestState(incoming, response, '', newOperationInfo());
         const keyed = (body: Buffer | undefined) => {
           key = responseKey(scope, 'version', incoming, body);
           handler(incoming, response);

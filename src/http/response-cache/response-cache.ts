@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
@@ -15,7 +15,7 @@ import type { ResponseMetadata } from '../../observability/response-metadata.js'
 import type { Telemetry } from '../../observability/telemetry.js';
 import { acceptsParts, withoutParts } from '../graphql/parts.js';
 import { readBody } from '../request-body.js';
-import { type RequestState, type ResponseInFlight, type Stage, stateOf } from '../request-state.js';
+import { type Handler, type RequestState, type ResponseInFlight, stateOf } from '../request-state.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
@@ -25,17 +25,7 @@ const keyHeaders = ['content-type', 'origin', 'apollo-require-preflight', 'x-apo
 const maxKeyLength = 64 * 1024;
 
 /** A cache of whole responses, used before a request is parsed. */
-export interface ResponseCache {
-  /** Sends a cached response, or the response of an equal request in flight; passes every other request on. */
-  readonly stage: Stage;
-  /** Sends the response of an execution, and stores it for as long as its metadata allows. */
-  finish(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    bytes: ResponseBytes,
-    metadata: ResponseMetadata,
-  ): Promise<FastifyReply>;
-}
+export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 interface ResponseCacheDeps {
   readonly store: ResponseCacheStore;
@@ -57,15 +47,8 @@ interface Sending {
 }
 
 /** The response cache of `/graphql`. */
-export function createResponseCache({
-  store,
-  version,
-  telemetry,
-  acceptedScopes,
-  budget,
-  documentText,
-  maxBodyBytes,
-}: ResponseCacheDeps): ResponseCache {
+export function createResponseCache(deps: ResponseCacheDeps) {
+  const { store, version, telemetry, acceptedScopes, budget, documentText, maxBodyBytes } = deps;
   const inFlight = new Map<ScopedKey, ResponseInFlight>();
   const sendings = new WeakMap<CachedResponse, Sending>();
 
@@ -82,20 +65,12 @@ export function createResponseCache({
     });
   }
 
-  function sendCached(
-    cached: CachedResponse,
-    scope: Scope,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): MaybePromise<true> {
-    const state = stateOf(request);
+  function sendCached(cached: CachedResponse, scope: Scope, state: RequestState): MaybePromise<true> {
     claimMemory(cached, scope, state);
-    const { operation } = state;
-    operation.name = cached.operation;
-    operation.type = 'query';
-    operation.outcome = cached.outcome;
-    operation.untrusted = cached.untrusted;
-    return andThen(represent(cached, request.headers), ({ status, headers, body }): true => {
+    const { operation: name, outcome, untrusted } = cached;
+    Object.assign(state.operation, { name, type: 'query', outcome, untrusted });
+    return andThen(represent(cached, state.request.headers), ({ status, headers, body }): true => {
+      const { response } = state;
       headers.push(...state.headers);
       response.writeHead(status, headers);
       // All parts in one write.
@@ -107,13 +82,8 @@ export function createResponseCache({
   }
 
   /** Returns whether it sent a response: a cached one, or that of an equal request. If not, equal requests may wait for this one. */
-  function respond(
-    scope: Scope,
-    request: IncomingMessage,
-    response: ServerResponse,
-    body: Buffer | undefined,
-  ): MaybePromise<boolean> {
-    const state = stateOf(request);
+  function respond(scope: Scope, state: RequestState, body: Buffer | undefined): MaybePromise<boolean> {
+    const { request, response } = state;
     const current = version(scope);
     const key = responseKey(scope, current, request, body);
     return andThen(store.get(key), cached => {
@@ -121,7 +91,7 @@ export function createResponseCache({
       if (cached !== undefined) {
         // The service accepted this credential when the response was created.
         acceptedScopes.add(scope);
-        return sendCached(cached, scope, request, response);
+        return sendCached(cached, scope, state);
       }
       // The client has hung up meanwhile.
       if (response.destroyed) return true;
@@ -130,7 +100,7 @@ export function createResponseCache({
       const earlier = shares ? inFlight.get(key) : undefined;
       if (earlier !== undefined) {
         earlier.onlyReads ??= onlyReads(request.url ?? '', body);
-        if (earlier.onlyReads) return shareResult(earlier, request, response);
+        if (earlier.onlyReads) return shareResult(earlier, state);
       }
       const started = startFlight(scope, key, current);
       state.flight = started;
@@ -153,34 +123,39 @@ export function createResponseCache({
     }
   }
 
-  async function shareResult(
-    { result, scope }: ResponseInFlight,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<boolean> {
+  async function shareResult({ result, scope }: ResponseInFlight, state: RequestState): Promise<boolean> {
     const cached = await result;
     // If the execution failed, or a write made its result stale, each request is executed.
     if (cached === undefined || !(await store.isValid(cached))) return false;
     telemetry.responseCacheHit('flight');
-    return sendCached(cached, scope, request, response);
+    return sendCached(cached, scope, state);
   }
 
   return {
-    stage: next => (request, response) => {
-      if (!isCandidate(request, stateOf(request))) return next(request, response);
-      const orNext = (work: () => MaybePromise<boolean>) =>
-        andThen(undefinedIfRefused(work), done => (done ? undefined : next(request, response)));
-      const { scope } = stateOf(request);
-      if (scope === undefined) return next(request, response);
-      if (request.method === 'GET') return orNext(() => respond(scope, request, response, undefined));
-      return andThen(readBody(request, maxBodyBytes), body => {
-        const isKey = !(body instanceof Error) && body.length <= maxKeyLength;
-        return orNext(() => isKey && respond(scope, request, response, body));
-      });
-    },
+    /** Sends a cached response, or the response of an equal request in flight; passes every other request on. */
+    stage:
+      (next: Handler): Handler =>
+      state => {
+        const { scope, request } = state;
+        if (scope === undefined || !isCandidate(state)) return next(state);
+        const orNext = (work: () => MaybePromise<boolean>) =>
+          andThen(undefinedIfRefused(work), done => (done ? undefined : next(state)));
+        if (request.method === 'GET') return orNext(() => respond(scope, state, undefined));
+        return andThen(readBody(request, maxBodyBytes), body => {
+          const isKey = !(body instanceof Error) && body.length <= maxKeyLength;
+          return orNext(() => isKey && respond(scope, state, body));
+        });
+      },
 
-    async finish(request, reply, bytes, metadata) {
-      const { flight: started } = stateOf(request.raw);
+    /** Sends the response of an execution, and stores it for as long as its metadata allows. */
+    async finish(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      bytes: ResponseBytes,
+      metadata: ResponseMetadata,
+    ): Promise<FastifyReply> {
+      const state = stateOf(request.raw);
+      const { flight: started } = state;
       const isCacheable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (started === undefined || !isCacheable) {
         started?.settle(undefined);
@@ -205,7 +180,7 @@ export function createResponseCache({
       // From now on `claimMemory` counts it.
       metadata.claim?.release();
       reply.hijack();
-      await sendCached(cached, started.scope, request.raw, reply.raw);
+      await sendCached(cached, started.scope, state);
       return reply;
     },
   };
@@ -230,7 +205,7 @@ function paramsInUrl(url: string): DocumentParams {
   return { query, documentId, extensions: extensions === undefined ? undefined : JSON.parse(extensions) };
 }
 
-function isCandidate({ method, headers }: IncomingMessage, { path }: RequestState): boolean {
+function isCandidate({ path, request: { method, headers } }: RequestState): boolean {
   if (headers['x-explain'] !== undefined) return false;
   if (path !== '/graphql') return false;
   if (method === 'GET') return !headers.accept?.includes('text/html');

@@ -5,39 +5,13 @@ import { standingQueueMs } from '../../lib/run-yielding.js';
  * Bounds how many operations run at once in this process, so that each of them stays quick while more come in than one processor can answer. The
  * limit follows how long work waits for the processor, which the delay of the event loop shows. A slow service does not lower it.
  */
-export interface ConcurrencyLimit {
-  /**
-   * Begins an operation of a client: a scope, or a network where the service has not accepted the credential yet. Once the limit is reached, a client that has less than its
-   * share of it is still accepted.
-   * @returns the function that ends the operation, which may be called again; undefined where it is refused.
-   */
-  begin(client: string): (() => void) | undefined;
-  /** Operations that may run at once. */
-  readonly limit: number;
-  /** Operations that are running, or have ended in this turn of the event loop. */
-  readonly running: number;
-  close(): void;
-}
-
-/** Measures how late the event loop runs what is ready. A test can replace it. */
-export interface DelayProbe {
-  /** The delay since the last time, in milliseconds. */
-  delayMs(): number;
-  close(): void;
-}
+export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
 
 interface ConcurrencyBounds {
   /** The delay that the limit aims at, in milliseconds. */
   readonly targetDelayMs: number;
   /** The most operations at once, however quick they are. */
   readonly max: number;
-}
-
-/** A running operation. */
-interface Operation {
-  readonly client: string;
-  /** Whether it began when the limit was reached. */
-  readonly isBeyond: boolean;
 }
 
 const sampleMs = 100;
@@ -52,11 +26,8 @@ const [shrink, growth] = [0.5, 1.1];
 /** So many operations may run beyond the limit, as a share of it. With as many again, embeddings took twice as long under ten times the load. */
 const maxBeyond = 0.25;
 
-/** Starts the limit. It is adjusted ten times a second. */
-export function createConcurrencyLimit(
-  { targetDelayMs, max }: ConcurrencyBounds,
-  probe: DelayProbe = eventLoopDelay(),
-): ConcurrencyLimit {
+/** Starts the limit. It is adjusted ten times a second. @param probe a test can replace it. */
+export function createConcurrencyLimit({ targetDelayMs, max }: ConcurrencyBounds, probe = eventLoopDelay()) {
   const runningOf = new Map<string, number>();
   let limit = Math.min(initial, max);
   let running = 0;
@@ -77,31 +48,21 @@ export function createConcurrencyLimit(
   }
   const timer = setInterval(adjust, sampleMs).unref();
 
-  /** The operations that have ended in this turn of the event loop. */
-  let ended: Operation[] = [];
-
-  /**
-   * An operation counts until the turn of the event loop is over. One turn answers everything that has arrived, and data in memory is answered at once:
-   * a thousand such operations would run in one turn, one after the other, and never two at once.
-   */
-  function end(operation: Operation): void {
-    if (ended.push(operation) === 1) setImmediate(settle);
-  }
-
-  function settle(): void {
-    const operations = ended;
-    ended = [];
-    running -= operations.length;
-    for (const { client, isBeyond } of operations) {
-      if (isBeyond) runningBeyond -= 1;
-      const left = (runningOf.get(client) ?? 1) - 1;
-      if (left === 0) runningOf.delete(client);
-      else runningOf.set(client, left);
-    }
+  function end(client: string, isBeyond: boolean): void {
+    running -= 1;
+    if (isBeyond) runningBeyond -= 1;
+    const left = (runningOf.get(client) ?? 1) - 1;
+    if (left === 0) runningOf.delete(client);
+    else runningOf.set(client, left);
   }
 
   return {
-    begin(client) {
+    /**
+     * Begins an operation of a client: a scope, or a network where the service has not accepted the credential yet. Once the limit is reached, a client that has less than its
+     * share of it is still accepted.
+     * @returns the function that ends the operation, which may be called again; undefined where it is refused.
+     */
+    begin(client: string): (() => void) | undefined {
       const own = runningOf.get(client) ?? 0;
       const isBeyond = running >= limit;
       if (isBeyond) {
@@ -114,17 +75,21 @@ export function createConcurrencyLimit(
       if (running > peak) peak = running;
       let hasEnded = false;
       return () => {
-        if (!hasEnded) end({ client, isBeyond });
+        // It counts until the turn of the event loop is over. One turn answers everything that has arrived, and data in memory is answered at once: a
+        // thousand such operations would run in one turn, one after the other, and never two at once.
+        if (!hasEnded) setImmediate(end, client, isBeyond);
         hasEnded = true;
       };
     },
-    get limit() {
+    /** Operations that may run at once. */
+    get limit(): number {
       return limit;
     },
-    get running() {
+    /** Operations that are running, or have ended in this turn of the event loop. */
+    get running(): number {
       return running;
     },
-    close() {
+    close(): void {
       clearInterval(timer);
       probe.close();
     },
@@ -132,12 +97,13 @@ export function createConcurrencyLimit(
 }
 
 /** The mean delay of its turns. Work that was put off to a later turn is late as well: without it, the turns stay short and the work piles up. */
-function eventLoopDelay(): DelayProbe {
+function eventLoopDelay() {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
   let [count, total] = [0, 0];
   return {
-    delayMs() {
+    /** The delay since the last time, in milliseconds. */
+    delayMs(): number {
       // Not with `reset`: the first turn after it is not measured, and an overloaded event loop has no other before the next sample.
       const [countBefore, totalBefore] = [count, total];
       count = delay.count;
@@ -146,6 +112,6 @@ function eventLoopDelay(): DelayProbe {
       const meanMs = turns === 0 ? 0 : (total - totalBefore) / turns / 1_000_000 - resolutionMs;
       return Math.max(meanMs, standingQueueMs());
     },
-    close: () => void delay.disable(),
+    close: (): void => void delay.disable(),
   };
 }

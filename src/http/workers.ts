@@ -1,5 +1,5 @@
 import cluster, { type Address, type Worker } from 'node:cluster';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
@@ -12,12 +12,10 @@ import { sharedRun } from '../lib/shared-run.js';
 import { createLogger, workerLogDescriptor } from '../observability/logger.js';
 import { createWorkerMetrics } from '../observability/metrics.js';
 import { startAdminListener } from './monitoring/admin-listener.js';
-import { beatMs, Heartbeat, type Readiness, withReadiness } from './monitoring/readiness.js';
+import { beatMs, Peer, type PeerMessage, type Readiness, withReadiness } from './monitoring/readiness.js';
 
-/** What the first process tells a worker: to give its metrics; the text of those of all; or to close, after a notice in milliseconds. */
-export type ToWorker = 'metrics' | { readonly text: string } | number;
-/** What a worker tells the first process: its readiness, again and again, and its metrics. `metrics` asks for those of all. */
-type FromWorker = Readiness | MetricObject[] | 'metrics';
+/** What the first process tells a worker: what a peer hears, or to close, after a notice in milliseconds. */
+export type ToWorker = PeerMessage<string> | number;
 
 /** A gateway, or several, that serves. */
 export interface RunningGateway {
@@ -41,12 +39,10 @@ export interface Listening {
 /** What the first process knows of a worker. */
 interface Member {
   readonly worker: Worker;
-  readonly heartbeat: Heartbeat;
+  readonly peer: Peer<MetricObject[]>;
   /** Resolves when it has ended and the last line of its log was read. */
   readonly ended: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
   state: 'starting' | 'serving' | 'closing';
-  /** As it gave them last. */
-  metrics: MetricObject[];
 }
 
 /** How long another process may take to give metrics, in milliseconds. A scrape must not wait for one that is busy or gone. */
@@ -85,7 +81,7 @@ export async function startWorkers(
 
   function countStates() {
     const serving = inState('serving');
-    const busy = serving.filter(({ heartbeat }) => heartbeat.readiness.status === 'busy').length;
+    const busy = serving.filter(({ peer }) => peer.readiness.status === 'busy').length;
     const starting = inState('starting').length;
     const missing = Math.max(0, config.workers - serving.length - starting);
     return { serving: serving.length - busy, busy, starting, closing: inState('closing').length, missing };
@@ -93,49 +89,37 @@ export async function startWorkers(
 
   /** Ready while each worker is. One that ended does not count while it is being replaced, because the others get its connections. */
   function readiness(): Readiness {
-    const states = inState('serving').map(({ heartbeat }) => heartbeat.readiness);
+    const states = inState('serving').map(({ peer }) => peer.readiness);
     const silentMs = Math.max(0, ...states.map(state => state.silentMs));
     if (isClosing) return { status: 'closing', silentMs };
-    const isLate = lacksWorker || states.length === 0 || inState('starting').some(({ heartbeat }) => heartbeat.isStuck);
+    const isLate = lacksWorker || states.length === 0 || inState('starting').some(({ peer }) => peer.isStuck);
     if (isLate && states.length < config.workers) return { status: 'incomplete', silentMs };
     return { status: states.find(({ status }) => status !== 'ready')?.status ?? 'ready', silentMs };
   }
 
   /** The metrics of all together. Those of a worker that is busy are as it gave them last. */
   const metrics = sharedRun(async () => {
-    const asked = inState('serving').map(({ worker }) => {
-      tell(worker, 'metrics');
-      return once(worker, 'metrics', { signal: AbortSignal.timeout(metricsTimeouts.ofWorkerMs) }).catch(() => {});
-    });
-    await Promise.all(asked);
-    const merged = AggregatorRegistry.aggregate([endedCounters, ...[...members].map(each => each.metrics)]);
+    await Promise.all(inState('serving').map(({ peer }) => peer.ask(metricsTimeouts.ofWorkerMs).catch(() => {})));
+    const merged = AggregatorRegistry.aggregate([endedCounters, ...[...members].map(({ peer }) => peer.metrics)]);
     return (await registry.metrics()) + (await merged.metrics());
   });
-
-  async function hear(member: Member, message: FromWorker): Promise<void> {
-    const { worker, heartbeat } = member;
-    if (message === 'metrics') tell(worker, { text: withReadiness(await metrics(), readiness()) });
-    else if (!Array.isArray(message)) heartbeat.hear(message);
-    else {
-      member.metrics = message;
-      worker.emit('metrics');
-    }
-  }
+  const readAll = async () => withReadiness(await metrics(), readiness());
 
   /** Starts a worker, waits until it listens, and then closes the oldest, if there is one too many. @throws Error if it ends before; its cause is the signal */
   async function startWorker(): Promise<void> {
     const worker = cluster.fork();
     const { pid, stdin, stderr } = worker.process;
     const ended = once(worker.process, 'close') as Member['ended'];
-    const member: Member = { worker, heartbeat: new Heartbeat(), ended, state: 'starting', metrics: [] };
+    const peer = new Peer<MetricObject[]>(message => worker.send(message as ToWorker, () => {}), readAll, []);
+    const member: Member = { worker, peer, ended, state: 'starting' };
     members.add(member);
-    worker.on('message', (message: FromWorker) => void hear(member, message));
+    worker.on('message', (message: PeerMessage<MetricObject[]>) => peer.hear(message));
     // The environment of a process is for others to read.
     stdin?.on('error', () => {}).end(JSON.stringify(files));
     if (stderr !== null) createInterface({ input: stderr }).on('line', line => log.error({ worker: pid }, line));
     const failed = ended.then(([code, signal]) => {
       members.delete(member);
-      const counters = member.metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
+      const counters = peer.metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
       endedCounters = AggregatorRegistry.aggregate([endedCounters, counters]).getMetricsAsArray();
       if (member.state === 'closing') return;
       exits.inc();
@@ -157,7 +141,7 @@ export async function startWorkers(
   /** Closes a worker that another has replaced. Its clients open new connections, and the last of these do not come to it. */
   async function retire(member: Member): Promise<void> {
     member.state = 'closing';
-    tell(member.worker, retiring.noticeMs);
+    member.peer.tell(retiring.noticeMs);
     await pause(retiring.acceptsMs);
     if (member.worker.isConnected()) member.worker.disconnect();
     await member.ended;
@@ -192,9 +176,9 @@ export async function startWorkers(
   // After a pause of this process, what the workers have sent meanwhile is read first.
   setInterval(() => setImmediate(killStuck), beatMs).unref();
   function killStuck(): void {
-    for (const { worker, heartbeat, state } of members) {
+    for (const { worker, peer, state } of members) {
       // One that starts is silent for as long as a slow machine needs to load it.
-      if (state === 'starting' || !heartbeat.isStuck || worker.process.killed) continue;
+      if (state === 'starting' || !peer.isStuck || worker.process.killed) continue;
       log.error(`Worker ${worker.process.pid} is stuck`);
       worker.process.kill('SIGKILL');
     }
@@ -225,7 +209,7 @@ export async function startWorkers(
       isClosing = true;
       for (const member of members) {
         if (member.state === 'starting') member.worker.process.kill('SIGKILL');
-        else tell(member.worker, noticeMs);
+        else member.peer.tell(noticeMs);
         member.state = 'closing';
       }
       await Promise.all([...members].map(({ ended }) => ended));
@@ -234,29 +218,21 @@ export async function startWorkers(
   };
 }
 
-/** Tells a worker something, unless it has gone. */
-function tell(worker: Worker, message: ToWorker): void {
-  worker.send(message, () => {});
-}
-
 /**
  * Makes this process a worker, which tells the first process its readiness and its metrics.
  * @returns reads the metrics of all workers together; those of `readOwn` if the first process has gone, or does not answer in time.
  */
 export function joinWorkers(registry: Registry, readiness: () => Readiness, readOwn: () => Promise<string>) {
-  const tellFirst = (message: FromWorker) => process.send?.(message, undefined, undefined, () => {});
-  const beat = () => tellFirst(readiness());
-  const heard = new EventEmitter();
-  process.on('message', async (message: ToWorker) => {
-    if (message === 'metrics') tellFirst(await registry.getMetricsAsJSON());
-    else if (typeof message === 'object') heard.emit('metrics', message.text);
+  const send = (message: unknown) => process.send?.(message, undefined, undefined, () => {});
+  const first = new Peer(send, () => registry.getMetricsAsJSON(), '');
+  process.on('message', (message: ToWorker) => {
+    if (typeof message !== 'number') first.hear(message);
   });
+  const beat = () => first.tell(readiness());
   beat();
   setInterval(beat, beatMs).unref();
-  return sharedRun(async (): Promise<string> => {
+  return sharedRun(() => {
     if (!process.connected) return readOwn();
-    tellFirst('metrics');
-    const answer = once(heard, 'metrics', { signal: AbortSignal.timeout(metricsTimeouts.ofAllMs) });
-    return answer.then(([text]) => text, readOwn);
+    return first.ask(metricsTimeouts.ofAllMs).then(() => first.metrics, readOwn);
   });
 }

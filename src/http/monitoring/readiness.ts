@@ -1,3 +1,5 @@
+import { EventEmitter, once } from 'node:events';
+
 /** Whether a gateway should get new requests. `incomplete`: a worker that ended could not be replaced. `busy`: its event loop, or that of a worker, is not heard of. */
 export interface Readiness {
   readonly status: 'ready' | 'starting' | 'incomplete' | 'busy' | 'overloaded' | 'closing';
@@ -7,19 +9,51 @@ export interface Readiness {
 
 /** How often a gateway says that it runs. */
 export const beatMs = 250;
-/** A gateway that is silent for so long should get no new requests. */
+/** A gateway that is silent for so long should get no new requests. In milliseconds. */
 export const busyMs = 2_000;
-/** A gateway that is silent for so long will not recover. A busy one must not be restarted. */
+/** A gateway that is silent for so long will not recover. A busy one must not be restarted. In milliseconds. */
 const stuckMs = 30_000;
 
-/** What a thread or process knows of another one: what it said last, and when. */
-export class Heartbeat {
+/** What two processes, or a process and its thread, tell each other: their readiness, again and again; a question for metrics; and the answer. */
+export type PeerMessage<Metrics> = Readiness | 'metrics' | { readonly metrics: Metrics };
+
+/** Another process or thread, as this one hears of it. `Metrics` are those that it gives. */
+export class Peer<Metrics> {
+  /** As it gave them last. */
+  metrics: Metrics;
+  /** Tells it something. It may be gone. */
+  readonly tell: (message: unknown) => void;
+  readonly #readOwn: () => Promise<unknown>;
+  readonly #answers = new EventEmitter();
   #last: Readiness = { status: 'starting', silentMs: 0 };
   #heardAt = performance.now();
 
-  hear(readiness: Readiness): void {
-    this.#last = readiness;
-    this.#heardAt = performance.now();
+  /** @param readOwn reads the metrics that it asks for. @param metrics until it gives some. */
+  constructor(tell: (message: unknown) => void, readOwn: () => Promise<unknown>, metrics: Metrics) {
+    this.tell = tell;
+    this.#readOwn = readOwn;
+    this.metrics = metrics;
+  }
+
+  hear(message: PeerMessage<Metrics>): void {
+    if (message === 'metrics') void this.tellMetrics();
+    else if ('metrics' in message) {
+      this.metrics = message.metrics;
+      this.#answers.emit('metrics');
+    } else {
+      this.#last = message;
+      this.#heardAt = performance.now();
+    }
+  }
+
+  async tellMetrics(): Promise<void> {
+    this.tell({ metrics: await this.#readOwn() });
+  }
+
+  /** Asks for new metrics. @throws Error if they do not come in time: it is busy or gone. */
+  async ask(timeoutMs: number): Promise<void> {
+    this.tell('metrics');
+    await once(this.#answers, 'metrics', { signal: AbortSignal.timeout(timeoutMs) });
   }
 
   get isStuck(): boolean {

@@ -6,7 +6,8 @@ import { createPlanExecutor } from '../src/graphql/executor/execute.js';
 import { type Admission, createAdmission } from '../src/graphql/limits/admission.js';
 import { createDocumentStore, maxDocumentText, RefusedOperation } from '../src/graphql/limits/documents.js';
 import { createTrustedDocuments } from '../src/graphql/limits/trusted-documents.js';
-import { createApolloPlugin, executeRead } from '../src/http/graphql/apollo.js';
+import { executeRead } from '../src/http/graphql/apollo.js';
+import { createApolloPlugin } from '../src/http/graphql/route.js';
 import { newOperationInfo } from '../src/observability/operation-info.js';
 import { ResponseMetadata } from '../src/observability/response-metadata.js';
 
@@ -120,14 +121,12 @@ describe('the documents of clients', () => {
 test('a document that the transport of its operation has read is not read again', async () => {
   const schema = buildSchema('type Query { a(b: Int): Int }');
   const read = jest.fn<Admission['read']>();
-  const plugin = createApolloPlugin({
-    admission: { read, checkOperation: () => undefined },
-    executePlanned: undefined,
-    explains: false,
-    acceptedScopes: { add() {} },
-    onErrors() {},
-    formatError: error => error.toJSON(),
-  });
+  const admission = { read, checkOperation: () => undefined };
+  const plugin = createApolloPlugin(
+    { schema, admission, executor: 'graphql-js', explains: false, acceptedScopes: { add() {} } },
+    () => {},
+    error => error.toJSON(),
+  );
   const apollo = new ApolloServer<Context>({ schema, plugins: [plugin], documentStore: null });
   const context = { metadata: new ResponseMetadata(newOperationInfo()) } as Context;
   const { body } = await executeRead(apollo, { query: '{ a }', document: parse('{ a }') }, context);

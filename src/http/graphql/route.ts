@@ -1,25 +1,36 @@
-import { ApolloServer } from '@apollo/server';
+import { ApolloServer, type ApolloServerPlugin, type GraphQLRequest, HeaderMap } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { GraphQLError, GraphQLFormattedError, GraphQLSchema } from 'graphql';
+import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Config } from '../../config/config.js';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import { createPlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
+import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
 import { responseBytes } from '../../graphql/response-text.js';
 import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
+import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
+import { addResponseMetadata, type ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
-import { causeOf, maskError, withoutSuggestions } from '../mask-error.js';
+import { causeOf, maskError, toGraphqlError, withoutSuggestions } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
 import { type ResponseCache, sendParts } from '../response-cache/response-cache.js';
-import { createApolloPlugin, keepResult, keptResult, serveApollo } from './apollo.js';
-import { partsIn, sendInParts } from './parts.js';
+import { keepResult, keptResult, serveApollo } from './apollo.js';
+import {
+  acceptsParts,
+  MultipartResponse,
+  multipartResponse,
+  partsContentType,
+  partsIn,
+  sendInParts,
+  withoutParts,
+} from './parts.js';
 
 /** What the GraphQL route is made of. */
 export interface GraphqlRouteDeps {
@@ -53,6 +64,12 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
     if (masked.message.includes('Cross-Site Request Forgery')) return { ...masked, message: forgeryMessage };
     return deps.introspection ? masked : withoutSuggestions(masked);
   };
+  const onErrors = (errors: readonly GraphQLError[], context: Context) => {
+    for (const cause of errors.map(causeOf)) {
+      if (cause instanceof Error) requestIdByError.set(cause, context.metadata.operation.id);
+    }
+    expireSession(errors, context);
+  };
   const apollo = new ApolloServer<Context>({
     schema,
     // Where introspection is off, the admission forbids it.
@@ -72,19 +89,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginCacheControlDisabled(),
       ApolloServerPluginUsageReportingDisabled(),
-      createApolloPlugin({
-        admission,
-        executePlanned: deps.executor === 'plan' ? createPlanExecutor(schema) : undefined,
-        explains: deps.explains,
-        acceptedScopes: deps.acceptedScopes,
-        onErrors(errors, context) {
-          for (const cause of errors.map(causeOf)) {
-            if (cause instanceof Error) requestIdByError.set(cause, context.metadata.operation.id);
-          }
-          expireSession(errors, context);
-        },
-        formatError: error => formatError(error.toJSON(), error),
-      }),
+      createApolloPlugin(deps, onErrors, error => formatError(error.toJSON(), error)),
     ],
   });
   await apollo.start();
@@ -113,6 +118,124 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
   });
   return apollo;
 }
+
+interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executor' | 'explains'> {
+  readonly admission: Pick<Admission, 'read' | 'checkOperation'>;
+  readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
+}
+
+/** In place of a document that is refused. */
+const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
+
+/** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
+export function createApolloPlugin(
+  { admission, acceptedScopes, explains, executor, schema }: PluginDeps,
+  onErrors: (errors: readonly GraphQLError[], context: Context) => void,
+  formatError: (error: GraphQLError) => GraphQLFormattedError,
+): ApolloServerPlugin<Context> {
+  const executePlanned = executor === 'plan' ? createPlanExecutor(schema) : undefined;
+  const isExplained = ({ http }: GraphQLRequest) => explains && http?.headers.get('x-explain') === '1';
+  /** The service answers only a credential that it accepts, now or when the cache was filled. */
+  const noteAccepted = ({ operation: { scope }, upstreamCalls }: ResponseMetadata) => {
+    const isAccepted = upstreamCalls.some(({ status }) => status !== null && status >= 200 && status < 300);
+    if (scope !== undefined && isAccepted) acceptedScopes.add(scope);
+  };
+  return {
+    async requestDidStart() {
+      let refused: readonly GraphQLError[] | undefined;
+      const read = async (client: string | undefined, text: string): Promise<ReadDocument> => {
+        try {
+          return await admission.read(client, text);
+        } catch (error) {
+          const refusal = toGraphqlError(error);
+          if (refusal instanceof GraphQLError) return new RefusedOperation([refusal]);
+          throw error;
+        }
+      };
+      return {
+        /** Apollo parses and validates nothing where there is a document. */
+        async didResolveSource(request) {
+          const { contextValue, source } = request;
+          const { scope } = contextValue.metadata.operation;
+          const document = contextValue.document ?? (await read(scope, source));
+          const isRefused = document instanceof RefusedOperation;
+          if (isRefused) refused = document.errors;
+          Object.assign(request, { document: isRefused ? nothing : document });
+        },
+
+        /** Refuses an operation that is not admitted, before any upstream call is made for it. */
+        async didResolveOperation({ document, operation, request, contextValue }) {
+          if (refused !== undefined) return;
+          const { scope } = contextValue.metadata.operation;
+          contextValue.metadata.operation.name = operationName(operation?.name?.value);
+          if (operation !== undefined) contextValue.metadata.operation.type = operation.operation;
+          try {
+            await admission.checkOperation(scope, document, request.operationName, request.variables);
+          } catch (error) {
+            throw toGraphqlError(error);
+          }
+          if (operation?.operation === 'subscription' && request.http !== undefined) throw subscriptionRefused();
+        },
+
+        async responseForOperation({ document, request, contextValue: context }) {
+          const { operationName, variables, http } = request;
+          const format = (found: readonly GraphQLError[]) => {
+            if (found.length > 0) onErrors(found, context);
+            return found.map(formatError);
+          };
+          if (refused !== undefined) {
+            const { status } = { status: 400, ...(refused[0]?.extensions.http as object | undefined) };
+            const singleResult = { errors: format(refused) };
+            return { http: { status, headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
+          }
+          const defers = acceptsParts(http?.headers.get('accept'));
+          const client = context.metadata.operation.scope;
+          const result = await executePlanned?.({ document, operationName, variables, context, client, defers });
+          if (result === undefined) return null;
+          const { data = null, errors, deferred } = result;
+          if (deferred === undefined) {
+            const singleResult = { data, ...(errors && { errors: format(errors) }) };
+            return { http: { headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
+          }
+          const { metadata } = context;
+          const inParts = multipartResponse(result, deferred, {
+            metadata,
+            explain: isExplained(request),
+            format,
+            onEnd: () => noteAccepted(metadata),
+          });
+          // With its type given, Apollo does not look for one that the client takes.
+          const headers = new HeaderMap([['content-type', partsContentType]]);
+          return { http: { headers }, body: { kind: 'single', singleResult: { data: inParts as never } } };
+        },
+
+        async didEncounterErrors({ errors, contextValue }) {
+          onErrors(errors, contextValue);
+        },
+
+        /** Adds the response's metadata, decides whether the response may be cached, and notes its outcome. */
+        async willSendResponse({ request, operation, response, contextValue: { metadata } }) {
+          if (response.body.kind !== 'single') return;
+          const result = response.body.singleResult;
+          if (result.data instanceof MultipartResponse) return;
+          request.http?.headers.set('accept', withoutParts(request.http.headers.get('accept')));
+          if (operation?.operation !== 'query' || result.errors !== undefined || metadata.skipped.length > 0) {
+            metadata.forbidCaching();
+          }
+          addResponseMetadata(result, metadata, isExplained(request));
+          metadata.operation.outcome = outcomeOfErrors(result.errors);
+          noteAccepted(metadata);
+        },
+      };
+    },
+  };
+}
+
+const subscriptionRefused = () =>
+  new GraphQLError(
+    'Subscriptions are served over WebSocket or as multipart/mixed;subscriptionSpec=1.0 at /graphql, and as Server-Sent Events at /graphql/stream',
+    { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } },
+  );
 
 /** Clears the session's cookie where the service refused the credential in it: the service would refuse it again each time. */
 function expireSession(errors: readonly GraphQLError[], { session }: Pick<Context, 'session'>): void {

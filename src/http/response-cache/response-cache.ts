@@ -15,7 +15,7 @@ import type { ResponseMetadata } from '../../observability/response-metadata.js'
 import type { Telemetry } from '../../observability/telemetry.js';
 import { acceptsParts, withoutParts } from '../graphql/parts.js';
 import { readBody } from '../request-body.js';
-import { type Handler, type RequestState, type ResponseInFlight, stateOf } from '../request-state.js';
+import { type RequestState, type ResponseInFlight, type Stage, stateOf } from '../request-state.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
@@ -131,21 +131,21 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     return sendCached(cached, scope, state);
   }
 
+  /** Sends a cached response, or the response of an equal request in flight; passes every other request on. */
+  const stage: Stage = next => state => {
+    const { scope, request } = state;
+    if (scope === undefined || !isCandidate(state)) return next(state);
+    const orNext = (work: () => MaybePromise<boolean>) =>
+      andThen(undefinedIfRefused(work), done => (done ? undefined : next(state)));
+    if (request.method === 'GET') return orNext(() => respond(scope, state, undefined));
+    return andThen(readBody(request, maxBodyBytes), body => {
+      const isKey = !(body instanceof Error) && body.length <= maxKeyLength;
+      return orNext(() => isKey && respond(scope, state, body));
+    });
+  };
+
   return {
-    /** Sends a cached response, or the response of an equal request in flight; passes every other request on. */
-    stage:
-      (next: Handler): Handler =>
-      state => {
-        const { scope, request } = state;
-        if (scope === undefined || !isCandidate(state)) return next(state);
-        const orNext = (work: () => MaybePromise<boolean>) =>
-          andThen(undefinedIfRefused(work), done => (done ? undefined : next(state)));
-        if (request.method === 'GET') return orNext(() => respond(scope, state, undefined));
-        return andThen(readBody(request, maxBodyBytes), body => {
-          const isKey = !(body instanceof Error) && body.length <= maxKeyLength;
-          return orNext(() => isKey && respond(scope, state, body));
-        });
-      },
+    stage,
 
     /** Sends the response of an execution, and stores it for as long as its metadata allows. */
     async finish(

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { promisify } from 'node:util';
-import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib';
+import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Generations } from '../../data/cache/generations.js';
@@ -16,13 +15,7 @@ import type { Telemetry } from '../../observability/telemetry.js';
 export type HeaderList = OutgoingHttpHeader[];
 
 /** Stores responses by scope and request: the most recent ones in this process, and all of them in Redis if it is configured. */
-export interface ResponseCacheStore {
-  /** The response, if it is still valid. */
-  get(key: ScopedKey): MaybePromise<CachedResponse | undefined>;
-  put(key: ScopedKey, response: CachedResponse): void;
-  /** Whether a response has not expired, and the generations it depends on are current. */
-  isValid(response: CachedResponse): MaybePromise<boolean>;
-}
+export type ResponseCacheStore = ReturnType<typeof createResponseCacheStore>;
 
 interface ResponseCacheStoreDeps {
   /** The bound of the memory tier. */
@@ -40,12 +33,7 @@ const maxShare = 1 / 8;
 /** How much larger a response is with its compressed copy. */
 const withCompressed = 1.3;
 
-export function createResponseCacheStore({
-  bytes,
-  shared,
-  generations,
-  telemetry,
-}: ResponseCacheStoreDeps): ResponseCacheStore {
+export function createResponseCacheStore({ bytes, shared, generations, telemetry }: ResponseCacheStoreDeps) {
   const guarded = createRedisGuard(telemetry);
   const memory = new LRUCache<ScopedKey, CachedResponse>({ maxSize: bytes, maxEntrySize: bytes * maxShare });
   const storeInMemory = (key: ScopedKey, response: CachedResponse) => {
@@ -53,29 +41,25 @@ export function createResponseCacheStore({
     memory.set(key, response, { size });
   };
 
-  function redisKey({ namespace }: SharedStore, key: ScopedKey): string {
-    return `mig:response:${namespace}:${hashedKey(key)}`;
-  }
-
-  async function readRedis(key: ScopedKey, store: SharedStore): Promise<CachedResponse | undefined> {
-    const name = redisKey(store, key);
-    const found = await guarded('GET', () => store.redis.getBuffer(name));
-    if (found == null) return undefined;
-    try {
-      return unpack(store.signer.open(name, found) ?? nothing);
-    } catch {
-      telemetry.malformed('response');
-      return undefined;
-    }
-  }
-
-  /** A response that contains markets is valid until one of them is written to, which only the current generations tell. */
+  /** Whether a response has not expired. One that contains markets is valid until one of them is written to, which only the current generations tell. */
   function isValid(response: CachedResponse): MaybePromise<boolean> {
     if (response.keepUntil <= Date.now()) return false;
     if (response.generations.length === 0) return true;
     return generations
       .current(response.generations.map(([tag]) => tag))
       .then(current => response.generations.every(([tag, generation]) => current.get(tag) === generation));
+  }
+
+  async function readRedis(key: ScopedKey, { redis, signer, namespace }: SharedStore) {
+    const name = redisKey(namespace, key);
+    const found = await guarded('GET', () => redis.getBuffer(name));
+    if (found == null) return undefined;
+    try {
+      return unpack(signer.open(name, found) ?? nothing);
+    } catch {
+      telemetry.malformed('response');
+      return undefined;
+    }
   }
 
   async function fromRedis(key: ScopedKey, store: SharedStore): Promise<CachedResponse | undefined> {
@@ -89,7 +73,8 @@ export function createResponseCacheStore({
   return {
     isValid,
 
-    get(key) {
+    /** The response, if it is still valid. */
+    get(key: ScopedKey): MaybePromise<CachedResponse | undefined> {
       const inMemory = memory.get(key);
       return andThen(inMemory !== undefined && isValid(inMemory), valid => {
         if (!valid) return shared?.redis.status === 'ready' ? fromRedis(key, shared) : undefined;
@@ -98,31 +83,46 @@ export function createResponseCacheStore({
       });
     },
 
-    put(key, response) {
+    put(key: ScopedKey, response: CachedResponse): void {
       // A larger one is neither stored nor copied.
       if (response.length > bytes * maxShare) return;
       storeInMemory(key, response);
       const milliseconds = Math.floor(response.keepUntil - Date.now());
       if (shared === undefined || shared.redis.status !== 'ready' || milliseconds <= 0) return;
-      const { redis, signer } = shared;
-      const name = redisKey(shared, key);
+      const { redis, signer, namespace } = shared;
+      const name = redisKey(namespace, key);
       void guarded('SET', () => redis.set(name, pack(response, signer, name), 'PX', milliseconds));
     },
   };
 }
 
+const redisKey = (namespace: string, key: ScopedKey) => `mig:response:${namespace}:${hashedKey(key)}`;
+
 const nothing = Buffer.alloc(0);
 
-/** What is stored of a response besides its body. */
+/** What is stored of a whole response of status 200 besides its body. */
 const head = z.strictObject({
+  /** Without those that depend on the time or the encoding. */
   headers: z.array(z.union([z.string(), z.number(), z.array(z.string())])),
   etag: z.string().regex(/^"[\w-]+"$/),
+  /** For the metrics: see `OperationInfo`. */
   operation: z.string().optional(),
   outcome: z.string().optional(),
   untrusted: z.string().optional(),
+  /** Until when it is valid, in milliseconds since 1970; 0: only now. */
   keepUntil: z.number(),
+  /** The generations it depends on, by their tags. */
   generations: z.array(z.tuple([z.string(), z.string()])),
 });
+
+/** A whole response, as it is sent. */
+export interface CachedResponse extends Readonly<z.output<typeof head>> {
+  readonly body: readonly Buffer[];
+  /** In bytes. */
+  readonly length: number;
+  /** The compressed body, after a client has accepted one for the first time. */
+  compressed: Compressed | undefined;
+}
 
 /** The signature, one line of JSON, then the body. */
 function pack({ body, compressed: _, length: __, ...rest }: CachedResponse, signer: Signer, name: string): Buffer {
@@ -134,29 +134,8 @@ function pack({ body, compressed: _, length: __, ...rest }: CachedResponse, sign
 function unpack(bytes: Buffer): CachedResponse {
   const end = bytes.indexOf('\n');
   const body = bytes.subarray(end + 1);
-  const { operation, outcome, untrusted, ...rest } = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
-  return { ...rest, operation, outcome, untrusted, body: [body], length: body.length, compressed: undefined };
-}
-
-/** A whole response of status 200, as it is sent. */
-export interface CachedResponse {
-  /** Without those that depend on the time or the encoding. */
-  readonly headers: HeaderList;
-  readonly body: readonly Buffer[];
-  /** In bytes. */
-  readonly length: number;
-  /** The compressed body, after a client has accepted one for the first time. */
-  compressed: Compressed | undefined;
-  readonly etag: string;
-  /** For the metrics: the operation's name and its outcome. */
-  readonly operation: string | undefined;
-  readonly outcome: string | undefined;
-  /** See `OperationInfo`. */
-  readonly untrusted?: string | undefined;
-  /** Until when it is valid, in milliseconds since 1970; 0: only now. */
-  readonly keepUntil: number;
-  /** The generations it depends on, by their tags. */
-  readonly generations: readonly (readonly [tag: string, generation: string])[];
+  const rest = head.parse(JSON.parse(bytes.toString('utf8', 0, end)));
+  return { ...rest, body: [body], length: body.length, compressed: undefined };
 }
 
 /** What is sent to one client. */
@@ -178,17 +157,11 @@ const gzipThreshold = 1_024;
 /** In bytes. Below it, gzip costs less than Brotli (docs/decisions/0009-cache.md). */
 const brotliThreshold = 64 * 1_024;
 
-const gzipped = promisify(gzip);
-const brotli = promisify(brotliCompress);
 const brotliOptions = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 },
 };
 
-async function compress(body: readonly Buffer[], encoding: Encoding): Promise<Buffer> {
-  const [only] = body;
-  if (body.length === 1 && only !== undefined) {
-    return encoding === 'br' ? brotli(only, brotliOptions) : gzipped(only);
-  }
+function compress(body: readonly Buffer[], encoding: Encoding): Promise<Buffer> {
   const compressor = encoding === 'br' ? createBrotliCompress(brotliOptions) : createGzip();
   return buffer(Readable.from(body, { objectMode: false }).pipe(compressor));
 }

@@ -30,25 +30,16 @@ export function faultsIn({ issues }: z.ZodError): readonly string[] {
   return issues.map(({ path, message }) => (path.length === 0 ? message : `${z.core.toDotPath(path)}: ${message}`));
 }
 
-/** The known name that was probably meant: at most a quarter of its letters differ, and two in any case. Undefined where none is that close. */
+/** The known name that was probably meant: the one that shares the most pairs of letters, at least two thirds of them. Undefined where none does. */
 export function closestName(name: string, known: readonly string[]): string | undefined {
+  const pairsOf = (text: string) => new Set(Array.from(text, (letter, index) => letter + (text[index + 1] ?? '')));
+  const pairs = pairsOf(name);
   const [closest] = known
-    .map(other => ({ other, edits: editsBetween(name, other) }))
-    .filter(({ other, edits }) => edits <= Math.max(2, other.length / 4))
-    .sort((one, next) => one.edits - next.edits);
-  return closest?.other;
-}
-
-/** How many letters must be put in, left out or replaced to make the one of the other (Levenshtein's distance). */
-function editsBetween(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [line, letter] of [...one].entries()) {
-    const next = [line + 1];
-    for (const [column, wanted] of [...other].entries()) {
-      const replaced = (row[column] ?? 0) + (letter === wanted ? 0 : 1);
-      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
+    .map(other => {
+      const others = pairsOf(other);
+      const shared = [...pairs].filter(pair => others.has(pair)).length;
+      return { other, share: (2 * shared) / (pairs.size + others.size) };
+    })
+    .sort((one, next) => next.share - one.share);
+  return closest !== undefined && closest.share >= 2 / 3 ? closest.other : undefined;
 }

@@ -1,28 +1,26 @@
 import * as iron from 'iron-webcrypto';
 import { type Secret, secretId } from '../config/secret.js';
 
-/** Authenticated encryption of small objects under secrets that rotate: the first seals, all of them open. */
-export interface Sealer {
-  /** Text of letters, digits and `*-_.`. Only holders of a secret can read or make it. @param lifetimeMs how long it opens; 0: forever. */
-  seal(value: object, lifetimeMs: number): Promise<string>;
-  /** The sealed value. @throws Error for a text that is tampered with, expired, or sealed with another secret. */
-  open(text: string): Promise<unknown>;
-  /** Whether a text was sealed under another secret than the first, so that it should be sealed again. True only of a text that opens. */
-  isOutdated(text: string): boolean;
-}
+/** Authenticated encryption of small objects under secrets that rotate. */
+export type Sealer = ReturnType<typeof createSealer>;
 
-export function createSealer(secrets: readonly [Secret, ...Secret[]]): Sealer {
+/** @param secrets the first seals, all of them open. */
+export function createSealer(secrets: readonly [Secret, ...Secret[]]) {
   const keyed = secrets.map(secret => ({ id: secretId(secret), secret: secret.reveal() }));
   const byId = Object.fromEntries(keyed.map(({ id, secret }) => [id, secret]));
   const [first = { id: '', secret: '' }] = keyed;
   return {
-    seal: (value, lifetimeMs) => iron.seal(value, first, { ...iron.defaults, ttl: lifetimeMs }),
-    async open(text) {
+    /** Text of letters, digits and `*-_.`. Only holders of a secret can read or make it. @param lifetimeMs how long it opens; 0: forever. */
+    seal: (value: object, lifetimeMs: number): Promise<string> =>
+      iron.seal(value, first, { ...iron.defaults, ttl: lifetimeMs }),
+    /** The sealed value. @throws Error for a text that is tampered with, expired, or sealed with another secret. */
+    async open(text: string): Promise<unknown> {
       const value = await iron.unseal(text, byId, { ...iron.defaults, timestampSkewSec: 0 });
       if (!isCanonical(text.slice(text.lastIndexOf('*') + 1))) throw new Error('The seal was changed');
       return value;
     },
-    isOutdated: text => text.split('*', 2)[1] !== first.id,
+    /** Whether a text was sealed under another secret than the first, so that it should be sealed again. True only of a text that opens. */
+    isOutdated: (text: string): boolean => text.split('*', 2)[1] !== first.id,
   };
 }
 

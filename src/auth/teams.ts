@@ -48,14 +48,7 @@ export interface Team {
 }
 
 /** Assigns credentials to teams. It never changes: a teams file that is read again makes another one. */
-export interface Teams {
-  /** Undefined without a teams file. */
-  readonly list: TeamList | undefined;
-  /** The team of a credential; null where it has none. */
-  teamOf(credential: Credential): Team | null;
-  /** Whether a credential may manage its team: register and delete endpoints. */
-  isAdmin(credential: Credential): boolean;
-}
+export type Teams = ReturnType<typeof createTeams>;
 
 /** The name of an API key in a teams file, which contains no secrets: `sha256:` and 64 hexadecimal digits. */
 export function hashOfKey(key: string): string {
@@ -85,21 +78,24 @@ export function readTeams(file: string): TeamList {
 }
 
 /** @param list undefined: each API key is a team of its own and its own admin, and a signed-in user has none. */
-export function createTeams(list: TeamList | undefined): Teams {
+export function createTeams(list: TeamList | undefined) {
   const byMember = new Map(
     (list ?? []).flatMap(team => [...team.keys, ...team.emails].map(member => [member, team] as const)),
   );
 
   return {
+    /** Undefined without a teams file. */
     list,
-    teamOf(credential) {
+    /** The team of a credential; null where it has none. */
+    teamOf(credential: Credential): Team | null {
       const member = memberOf(credential);
       if (member === undefined) return null;
       if (list === undefined) return credential.kind === 'apiKey' ? soleTeam(member) : null;
       const team = byMember.get(member);
       return team === undefined ? null : { key: `name:${team.name}` as TeamKey, name: team.name };
     },
-    isAdmin(credential) {
+    /** Whether a credential may manage its team: register and delete endpoints. */
+    isAdmin(credential: Credential): boolean {
       const member = memberOf(credential);
       if (member === undefined) return false;
       if (list === undefined) return credential.kind === 'apiKey';

@@ -5,12 +5,7 @@ import type { Reloadable } from '../config/reloadable.js';
 import { type OperationInfo, operationName } from './operation-info.js';
 
 /** The names of operations and clients in metrics, where each name costs memory for ever. Logs and spans use the names that clients send. */
-export interface OperationNames {
-  /** The label for an ended operation: its name, or `other` where the name is not known. */
-  labelOf(operation: OperationInfo): string;
-  /** The label for the client's program: its name and version, `other` where they are not known, `none` where it has no name. */
-  clientLabelOf(operation: OperationInfo): string;
-}
+export type OperationNames = ReturnType<typeof createOperationNames>;
 
 const maxNames = 100;
 /** Labels that stand for many operations: no single operation may use them. */
@@ -29,7 +24,7 @@ export function createOperationNames(
   accepted: Pick<AcceptedScopes, 'has'>,
   forget: (name: string) => void,
   forgetClient: (client: string) => void,
-): OperationNames {
+) {
   let fixed = namesOf(documents.current);
   documents.onReload(() => {
     const before = fixed;
@@ -40,14 +35,16 @@ export function createOperationNames(
   const recentClients = createRecentLabels(forgetClient);
   const isAccepted = ({ scope }: OperationInfo) => scope !== undefined && accepted.has(scope);
   return {
-    labelOf(operation) {
+    /** The label for an ended operation: its name, or `other` where the name is not known. */
+    labelOf(operation: OperationInfo): string {
       const { name, outcome } = operation;
       if (name === undefined) return 'none';
       if (name === 'unnamed') return name;
       if (fixed.size > 0) return fixed.has(name) ? name : 'other';
       return recentNames(name, outcome === 'ok', isAccepted(operation));
     },
-    clientLabelOf(operation) {
+    /** The label for the client's program: its name and version, `other` where they are not known, `none` where it has no name. */
+    clientLabelOf(operation: OperationInfo): string {
       const { app, outcome } = operation;
       if (app === undefined) return 'none';
       const label = app.version === undefined ? app.name : `${app.name}/${app.version}`;

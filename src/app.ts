@@ -10,8 +10,6 @@ import { ConfigurationError, orCannotListen, reasonOf } from './config/configura
 import { type FilesRead, passOnFiles, readText, recordFiles } from './config/files.js';
 import { countOf, describeChange, Reloadable } from './config/reloadable.js';
 import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
-import { createConnections } from './http/connections.js';
-import { dropIdleConnections } from './http/fastify.js';
 import { operationFiles } from './http/mcp/operations.js';
 import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
 import { type Listening, type RunningGateway, startWorkers } from './http/workers.js';
@@ -73,7 +71,6 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     report: (error, message) => log.error({ err: error }, message),
   });
   const demoKey = sandbox && demoKeyOf(sandbox);
-  const connections = createConnections();
   let isClosing = false;
   const { app, readiness } = await createServer({
     ...built,
@@ -84,15 +81,23 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     metrics,
     log,
     tracing,
-    connections,
     demoKey,
     seams,
   });
 
+  // What an operator may not expect of a configuration that is valid.
   app.addHook('onListen', async () => {
-    for (const warning of warningsAtStart(config, sandbox)) log.warn(warning);
+    if (sandbox !== undefined) {
+      log.warn(
+        'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key',
+      );
+    }
+    if (persistedDocuments.file !== undefined && persistedDocuments.mode === 'off') {
+      log.warn(
+        'PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off',
+      );
+    }
   });
-  dropIdleConnections(app, connections);
   let admin: AdminListener | undefined;
   app.addHook('onClose', async () => {
     await close();
@@ -141,16 +146,6 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
 
 function closeAfterResponse(_request: IncomingMessage, response: ServerResponse): void {
   response.shouldKeepAlive = false;
-}
-
-/** What an operator may not expect of a configuration that is valid. */
-function* warningsAtStart({ persistedDocuments: { file, mode } }: Config, sandbox: Sandbox | undefined) {
-  if (sandbox !== undefined) {
-    yield 'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key';
-  }
-  if (file !== undefined && mode === 'off') {
-    yield 'PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off';
-  }
 }
 
 /** Reads a file again, and logs how many entries it has now. If it is invalid, the value from before stays. */

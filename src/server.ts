@@ -1,6 +1,5 @@
 import cluster from 'node:cluster';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
-import type { FastifyInstance } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
 import type { Scope } from './auth/credentials.js';
@@ -12,10 +11,9 @@ import { createAdmission } from './graphql/limits/admission.js';
 import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-documents.js';
 import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
-import type { Connections } from './http/connections.js';
-import { createHttpApp, maxBodyBytes } from './http/fastify.js';
-import { readExamples } from './http/graphiql/examples.js';
-import { redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
+import { createConnections } from './http/connections.js';
+import { createHttpApp, dropIdleConnections, maxBodyBytes } from './http/fastify.js';
+import { readExamples, redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
 import { createRateLimits } from './http/limits/rate-limits.js';
@@ -31,7 +29,7 @@ import { joinWorkers } from './http/workers.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
-import { addGauge, type Metrics } from './observability/metrics.js';
+import { createGauges, type Metrics } from './observability/metrics.js';
 import type { Tracing } from './observability/operation-info.js';
 import { createOperationNames } from './observability/operation-names.js';
 import type { BuiltServices } from './services.js';
@@ -54,7 +52,6 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly tracing: Tracing | undefined;
-  readonly connections: Connections;
   readonly isClosing: () => boolean;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
@@ -64,16 +61,10 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
 /** A request may need this many upstream calls in sequence, each of which may take the whole `UPSTREAM_TIMEOUT_MS`. */
 export const callsInARow = 3;
 
-/** An HTTP server that does not listen yet. */
-export interface BuiltServer {
-  readonly app: FastifyInstance;
-  readonly readiness: () => Readiness;
-}
-
-/** Assembles the HTTP server with its pipeline, its routes and the subscription transports. */
-export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
-  const { config, schema, documents, services, metrics, log, tracing, connections, demoKey, isClosing, seams } = deps;
-  const { acceptedScopes } = deps;
+/** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
+export async function createServer(deps: ServerDeps) {
+  const { config, schema, documents, services, metrics, log, tracing, demoKey, isClosing, seams } = deps;
+  const { shared, generations, acceptedScopes } = deps;
   const { telemetry } = services;
   const { introspection } = config;
   const explains = config.explain ?? false;
@@ -85,6 +76,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     targetDelayMs: config.loadShedding.eventLoopDelayMs,
     max: config.loadShedding.requestsInFlight,
   });
+  const connections = createConnections();
   const proxyHeaders = createProxyHeaders(config.trustProxy);
   const authentication = createAuthentication({
     sessions: services.sessions,
@@ -116,11 +108,10 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
     concurrency,
     telemetry,
     budget,
-    limits: createRateLimits(config.rateLimits, deps.shared?.redis, telemetry),
+    limits: createRateLimits(config.rateLimits, shared?.redis, telemetry),
     acceptedScopes,
   });
   addGauges(metrics, deps, budget, requestAdmission, concurrency);
-  const { shared, generations } = deps;
   const store = config.responseCache
     ? createResponseCacheStore({ bytes: cacheBytes, shared, generations, telemetry })
     : undefined;
@@ -188,6 +179,7 @@ export async function createServer(deps: ServerDeps): Promise<BuiltServer> {
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (introspection) redirectToGraphiql(app, '/graphql');
   app.addHook('onClose', async () => concurrency.close());
+  dropIdleConnections(app, connections);
   return { app, readiness };
 }
 
@@ -217,13 +209,13 @@ function addGauges(
   requestAdmission: RequestAdmission,
   concurrency: ConcurrencyLimit,
 ): void {
-  const add = (name: string, help: string, read: Parameters<typeof addGauge>[2], more = {}) =>
-    addGauge(metrics, { name, help, ...more }, read);
+  const add = createGauges(metrics.registry);
   add(
     'gateway_memory_ratio',
     'Resident memory as a share of what the process takes with a full heap; of several workers, the largest',
     () => process.memoryUsage.rss() / memoryLimit,
-    { aggregator: 'max' },
+    undefined,
+    'max',
   );
   add(
     'gateway_held_bytes',
@@ -249,19 +241,19 @@ function addGauges(
     'gateway_breaker_open',
     'For how many credentials a circuit breaker is open, by endpoint family that was called',
     () => Object.fromEntries(upstream.openBreakers().map(({ family, credentials }) => [family, credentials])),
-    { label: 'family' },
+    'family',
   );
   add(
     'gateway_credentials',
     'Credentials that the service has accepted, with a call in the last two minutes, by the outcome of the latest: accepted, or refused (401 or 403)',
     () => ({ ...acceptedScopes.recent() }),
-    { label: 'latest' },
+    'latest',
   );
   add(
     'gateway_sealed_under_old_secret',
     'Sessions used in the last 15 minutes, and headers and signing secrets of endpoints and the signatures of teams in the registry, that were made with a SESSION_SECRET other than the first',
     async () => ({ session: sessions.outdated(), endpoint: await exports.outdated().catch(() => undefined) }),
-    { label: 'kind' },
+    'kind',
   );
 }
 

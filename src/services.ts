@@ -8,7 +8,7 @@ import type { Config } from './config/config.js';
 import type { Reloadable } from './config/reloadable.js';
 import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
-import { type Generations, localGenerations, sharedGenerations } from './data/cache/generations.js';
+import { localGenerations, sharedGenerations } from './data/cache/generations.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/cache/keys.js';
 import { noPurges, sharedPurges } from './data/cache/purges.js';
 import { createSigner } from './data/cache/signer.js';
@@ -57,18 +57,10 @@ interface ServicesDeps {
 }
 
 /** The services, and what the server shares with them. */
-export interface BuiltServices {
-  readonly services: Services;
-  /** Undefined: there is no Redis. */
-  readonly shared: SharedStore | undefined;
-  readonly generations: Generations;
-  readonly acceptedScopes: AcceptedScopes;
-  /** Waits for running exports and polls, and closes every connection. */
-  close(): Promise<void>;
-}
+export type BuiltServices = Awaited<ReturnType<typeof createServices>>;
 
 /** Builds everything that lives as long as the process, below the server, in the order of dependence. */
-export async function createServices(config: Config, deps: ServicesDeps): Promise<BuiltServices> {
+export async function createServices(config: Config, deps: ServicesDeps) {
   const { schema, teams, telemetry, tracing, seams } = deps;
   const acceptedScopes = new AcceptedScopes();
   const upstream = createUpstream(config.upstream, telemetry, acceptedScopes, seams.wire, tracing);
@@ -77,7 +69,7 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
   redis?.on('ready', () => telemetry.redisWorks('connect'));
   const fleet = fleetNamespace(redis === undefined ? 0 : databaseOf(redis), config.upstream);
   const signer = createSigner(config.sessionSecrets);
-  const shared = redis && { redis, namespace: cacheNamespace(fleet), signer, telemetry };
+  const shared: SharedStore | undefined = redis && { redis, namespace: cacheNamespace(fleet), signer, telemetry };
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
   const purges = redis === undefined ? noPurges : sharedPurges(redis, fleet, telemetry);
   const tiers = { memory: new MemoryTier(cacheBytes), redis: shared && new RedisTier(shared) };
@@ -136,7 +128,8 @@ export async function createServices(config: Config, deps: ServicesDeps): Promis
     shared,
     generations,
     acceptedScopes,
-    async close() {
+    /** Waits for running exports and polls, and closes every connection. */
+    async close(): Promise<void> {
       clearInterval(judging);
       await exports.idle();
       await polling.close();

@@ -20,7 +20,7 @@ import {
 import { bounds } from '../src/graphql/limits/bounds.js';
 import { estimateCost, type OperationCost } from '../src/graphql/limits/cost.js';
 import { costTable } from '../src/graphql/limits/cost-table.js';
-import { readExamples } from '../src/http/graphiql/examples.js';
+import { readExamples } from '../src/http/graphiql/graphiql.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { createSchema, readTypeDefs } from '../src/schema.js';
 import { callsTable, cursorOf } from './support/calls-table.js';

@@ -4,16 +4,13 @@ import { exportOutcomes, malformedKinds, shedReasons, type Telemetry } from './t
 import { version } from './version.js';
 
 /** The registry behind `/metrics`, and the functions that count events in it. */
-export interface Metrics {
-  readonly registry: Registry;
-  readonly telemetry: Omit<Telemetry, 'warn' | 'works' | 'redisWorks'>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The value of a gauge, or one for each value of its label; undefined where it is not known now. */
 type GaugeValues = number | Readonly<Record<string, number | undefined>>;
 
 /** Creates the metrics of one gateway, with the metrics of its Node process. */
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -126,37 +123,35 @@ export function createMetrics(): Metrics {
   for (const change of ['taken', 'lost', 'released']) pollerChanges.inc({ change }, 0);
   for (const transport of ['websocket', 'sse', 'multipart']) listeners.set({ transport }, 0);
   for (const outcome of exportOutcomes) exports.inc({ outcome }, 0);
-  return {
-    registry,
-    telemetry: {
-      request: (transport, operation, outcome, milliseconds) => {
-        requests.inc({ transport, operation, outcome });
-        if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
-      },
-      untrustedDocument: () => untrustedDocuments.inc(),
-      clientRequest: client => clientRequests.inc({ client }),
-      forgetClient: client => clientRequests.remove({ client }),
-      forgetOperation(operation) {
-        void removeOperation(requests, operation);
-        requestTimes.remove({ operation });
-      },
-      upstreamCall: ({ family, outcome, status, milliseconds }) =>
-        calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
-      lookup: (family, source) => lookups.inc({ family, source }),
-      responseCacheHit: tier => countCachedResponse(tier),
-      drift: field => drift.inc({ field }),
-      redisFault: command => redisFaults.inc({ command }),
-      rateLimitUnenforced: () => rateLimitUnenforced.inc(),
-      malformed: what => malformed.inc({ what }),
-      shed: reason => shed.inc({ reason }),
-      poller(change) {
-        pollers.inc(change === 'taken' ? 1 : -1);
-        pollerChanges.inc({ change });
-      },
-      listeners: (transport, change) => listeners.inc({ transport }, change),
-      exported: outcome => exports.inc({ outcome }),
+  const telemetry: Omit<Telemetry, 'warn' | 'works' | 'redisWorks'> = {
+    request: (transport, operation, outcome, milliseconds) => {
+      requests.inc({ transport, operation, outcome });
+      if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
     },
+    untrustedDocument: () => untrustedDocuments.inc(),
+    clientRequest: client => clientRequests.inc({ client }),
+    forgetClient: client => clientRequests.remove({ client }),
+    forgetOperation(operation) {
+      void removeOperation(requests, operation);
+      requestTimes.remove({ operation });
+    },
+    upstreamCall: ({ family, outcome, status, milliseconds }) =>
+      calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
+    lookup: (family, source) => lookups.inc({ family, source }),
+    responseCacheHit: tier => countCachedResponse(tier),
+    drift: field => drift.inc({ field }),
+    redisFault: command => redisFaults.inc({ command }),
+    rateLimitUnenforced: () => rateLimitUnenforced.inc(),
+    malformed: what => malformed.inc({ what }),
+    shed: reason => shed.inc({ reason }),
+    poller(change) {
+      pollers.inc(change === 'taken' ? 1 : -1);
+      pollerChanges.inc({ change });
+    },
+    listeners: (transport, change) => listeners.inc({ transport }, change),
+    exported: outcome => exports.inc({ outcome }),
   };
+  return { registry, telemetry };
 }
 
 /** Removes the counts of an operation name. Otherwise every name would take memory until the process ends. */
@@ -166,38 +161,34 @@ async function removeOperation(counter: Counter<'operation'>, operation: string)
 }
 
 /**
- * Adds a gauge that is read at each scrape.
- * @param label undefined: it has a single value.
- * @param aggregator makes one value of those of several workers. By default the largest of those with a label: a credential, for example, may use several workers.
+ * Returns a function that adds a gauge, which is read at each scrape.
+ * @returns `label` is undefined for a single value. `aggregator` makes one value of those of several workers: by default the largest of those with a
+ * label, because a credential, for example, may use several workers.
  */
-export function addGauge(
-  { registry }: Pick<Metrics, 'registry'>,
-  { name, help, label, aggregator = label === undefined ? 'sum' : 'max' }: GaugeOptions,
-  read: () => GaugeValues | Promise<GaugeValues>,
-): void {
-  new Gauge<string>({
-    name,
-    help,
-    labelNames: label === undefined ? [] : [label],
-    aggregator,
-    registers: [registry],
-    async collect() {
-      const values = await read();
-      if (label === undefined) return this.set(values as number);
-      for (const [value, count] of Object.entries(values)) {
-        if (count === undefined) this.remove({ [label]: value });
-        else this.set({ [label]: value }, count);
-      }
-    },
-  });
-}
-
-interface GaugeOptions {
-  readonly name: string;
-  readonly help: string;
-  readonly label?: string;
-  readonly aggregator?: 'sum' | 'max';
-}
+export const createGauges =
+  (registry: Registry) =>
+  (
+    name: string,
+    help: string,
+    read: () => GaugeValues | Promise<GaugeValues>,
+    label?: string,
+    aggregator: 'sum' | 'max' = label === undefined ? 'sum' : 'max',
+  ): Gauge =>
+    new Gauge<string>({
+      name,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      aggregator,
+      registers: [registry],
+      async collect() {
+        const values = await read();
+        if (label === undefined) return this.set(values as number);
+        for (const [value, count] of Object.entries(values)) {
+          if (count === undefined) this.remove({ [label]: value });
+          else this.set({ [label]: value }, count);
+        }
+      },
+    });
 
 /** The metrics of the first process of several workers. @param states how many workers are in each state; called at each scrape. */
 export function createWorkerMetrics(states: () => Readonly<Record<string, number>>) {
@@ -208,7 +199,7 @@ export function createWorkerMetrics(states: () => Readonly<Record<string, number
   const started = Math.round(Date.now() / 1_000 - process.uptime());
   new Gauge({ name: 'process_start_time_seconds', help, registers }).set(started);
   const workers = 'Workers, by state: serving, busy (not heard of for two seconds), starting, closing, or missing';
-  addGauge({ registry }, { name: 'gateway_workers', help: workers, label: 'state' }, states);
+  createGauges(registry)('gateway_workers', workers, states, 'state');
   const ended = 'Workers that ended without being told to close';
   return { registry, exits: new Counter({ name: 'gateway_worker_exits_total', help: ended, registers }) };
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { readExamples } from '../../src/http/graphiql/examples.js';
+import { readExamples } from '../../src/http/graphiql/graphiql.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { launchChromium } from '../support/chromium.js';
 import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
@@ -93,6 +95,18 @@ export function registerGraphiql(app: FastifyInstance, options: GraphiqlOptions)
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();
     if (!request.headers['accept-encoding']?.includes('gzip')) return reply.send(asset.text);
     return reply.header('content-encoding', 'gzip').send(asset.gzipped);
+  });
+}
+
+const examples = fileURLToPath(new URL('../../../operations/graphiql/', import.meta.url));
+
+/** The queries in the first tabs of GraphiQL, with their variables. They read market 1 of the sandbox; for another service, change the number. */
+export function readExamples(): GraphiqlTab[] {
+  const files = readdirSync(examples).filter(file => file.endsWith('.graphql'));
+  return files.sort().map(file => {
+    const query = readFileSync(join(examples, file), 'utf8');
+    const variables = join(examples, file.replace('.graphql', '.json'));
+    return existsSync(variables) ? { query, variables: readFileSync(variables, 'utf8').trimEnd() } : { query };
   });
 }
 

@@ -65,10 +65,12 @@ export function createAuthentication(deps: AuthenticationDeps) {
     });
   }
 
-  const setCookieText = (request: IncomingMessage, value: string, lifetime: { maxAge?: number; expires?: Date }) =>
+  /** @param maxAge in seconds; undefined: until the browser is closed; 0: the cookie is deleted. */
+  const setCookieText = (request: IncomingMessage, value: string, maxAge: number | undefined) =>
     stringifySetCookie(cookieName(request), value, {
       ...{ path: '/', httpOnly: true, sameSite: 'lax', secure: !isLocal(request) },
-      ...lifetime,
+      ...(maxAge !== undefined && { maxAge }),
+      ...(maxAge === 0 && { expires: new Date(0) }),
     });
 
   /**
@@ -126,7 +128,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
         if (opened?.renewed !== undefined) {
           // It was sealed under an older secret.
           const { value, maxAge } = opened.renewed;
-          state.setHeader('set-cookie', setCookieText(request, value, lifetimeOf(maxAge)));
+          state.setHeader('set-cookie', setCookieText(request, value, maxAge));
         }
         found(state, opened?.credential ?? fallbackFor(request));
       });
@@ -141,10 +143,10 @@ export function createAuthentication(deps: AuthenticationDeps) {
       const isEnded = credential instanceof Unauthenticated;
       if (credential instanceof GatewayError && !isEnded) throw credential;
       // Set now, and not when Fastify sends: a response that sets a cookie must not be cached.
-      const setCookie = (value: string, lifetime: { maxAge?: number; expires?: Date }) => {
-        reply.removeHeader('set-cookie').header('set-cookie', setCookieText(raw, value, lifetime));
+      const setSession = (value: string, maxAge: number | undefined) => {
+        reply.removeHeader('set-cookie').header('set-cookie', setCookieText(raw, value, maxAge));
       };
-      const clearSession = () => setCookie('', { maxAge: 0, expires: new Date(0) });
+      const clearSession = () => setSession('', 0);
       if (isEnded) clearSession();
       return {
         credential,
@@ -153,7 +155,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
         requireCookies() {
           if (isCrossSite(raw)) throw new Forbidden(crossSiteMessage);
         },
-        setSession: (value, maxAge) => setCookie(value, lifetimeOf(maxAge)),
+        setSession,
         clearSession,
         async endSession() {
           clearSession();
@@ -199,8 +201,6 @@ const siteOf = (host: string) => host.toLowerCase().replace(/:\d+$/, '').split('
 
 const isSame = (one: Credential, other: Credential) =>
   one.kind === other.kind && one.secret.reveal() === other.secret.reveal();
-
-const lifetimeOf = (maxAge: number | undefined) => (maxAge === undefined ? {} : { maxAge });
 
 function rawCredentialsOf({ headers, url = '' }: IncomingMessage): RawCredentials {
   const sessionIds = sessionIdsIn(url);

@@ -10,7 +10,7 @@ import type { Connections } from './connections.js';
 import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
 import { monitoringPaths } from './monitoring/routes.js';
-import type { Handler, RequestState } from './request-state.js';
+import type { Handler, RequestState, Stage } from './request-state.js';
 import { faultOf, hasBody, opensPage } from './web-safety.js';
 
 /**
@@ -129,6 +129,26 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     return andThen(authentication.findCredential(state), () => countOf(state.address, state.scope, state));
   }
 
+  /** The second stage. @param fastify sends the error of a refused request. */
+  const stage = (next: Handler, fastify: Handler): Handler => {
+    return state =>
+      andThen(check(state), refusal => {
+        state.refusal = refusal;
+        return (refusal === undefined ? next : fastify)(state);
+      });
+  };
+
+  /** Stands behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
+  const executionStage: Stage = fastify => state => {
+    if (!isExecution(state)) return fastify(state);
+    // The client has hung up while it sent the body: no one waits for an answer.
+    if (state.response.destroyed) return undefined;
+    const end = concurrency.begin(clientOf(state.address, state.scope));
+    if (end === undefined) state.refusal = shed('concurrency');
+    else state.countUntilReleased(end);
+    return fastify(state);
+  };
+
   return {
     /** Whether this process should get no new work: too many requests are in flight, or memory is short. */
     get isOverloaded(): boolean {
@@ -140,27 +160,8 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
       return inFlight;
     },
 
-    /** The second stage. @param fastify sends the error of a refused request. */
-    stage:
-      (next: Handler, fastify: Handler): Handler =>
-      state =>
-        andThen(check(state), refusal => {
-          state.refusal = refusal;
-          return (refusal === undefined ? next : fastify)(state);
-        }),
-
-    /** Stands behind the response cache: bounds how many of the other requests for GraphQL are executed at once. */
-    executionStage:
-      (fastify: Handler): Handler =>
-      state => {
-        if (!isExecution(state)) return fastify(state);
-        // The client has hung up while it sent the body: no one waits for an answer.
-        if (state.response.destroyed) return undefined;
-        const end = concurrency.begin(clientOf(state.address, state.scope));
-        if (end === undefined) state.refusal = shed('concurrency');
-        else state.countUntilReleased(end);
-        return fastify(state);
-      },
+    stage,
+    executionStage,
 
     /** Applies the limits to a WebSocket handshake, which does not pass the stages. */
     async admitUpgrade(state: RequestState): Promise<void> {

@@ -1,11 +1,10 @@
 import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { FastifyRequest } from 'fastify';
 import type { Credential, Scope } from '../auth/credentials.js';
 import type { ScopedKey } from '../data/cache/keys.js';
 import type { GatewayError } from '../errors.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
 import { normalizedUrl, pathOf } from '../lib/path.js';
-import type { ClientApp } from '../observability/client-app.js';
 import type { OperationInfo, Span } from '../observability/operation-info.js';
 import type { CachedResponse, HeaderList } from './response-cache/store.js';
 
@@ -54,8 +53,8 @@ export class RequestState {
   body: MaybePromise<Buffer | Error> | undefined;
   /** Its execution, for whose result equal requests may wait in the response cache. */
   flight: ResponseInFlight | undefined;
-  /** Set where it opens a WebSocket. */
-  upgrade: Upgrade | undefined;
+  /** Opens a WebSocket; undefined where that is not what is requested. */
+  upgrade: ((request: FastifyRequest) => void) | undefined;
 
   #isClosed = false;
   readonly #onClose: (() => void)[] = [];
@@ -115,13 +114,6 @@ export class RequestState {
   }
 }
 
-/** A request that opens a WebSocket. */
-interface Upgrade {
-  readonly socket: Socket;
-  readonly head: Buffer;
-  readonly telemetry: ConnectionTelemetry;
-}
-
 /** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */
 interface BodyWatch {
   /** @param bytes of the body that have arrived so far. */
@@ -139,13 +131,4 @@ export interface ResponseInFlight {
   /** Whether it certainly writes nothing. Undefined until an equal request comes. */
   onlyReads: boolean | undefined;
   settle(response: CachedResponse | undefined): void;
-}
-
-/** Follows a connection from its request on. It holds nothing of that request. */
-export interface ConnectionTelemetry {
-  readonly id: string;
-  /** The program that the headers of the request name. */
-  readonly app: ClientApp | undefined;
-  /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
-  closed(code: number, operations: number, credential: Credential | undefined): void;
 }

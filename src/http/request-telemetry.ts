@@ -3,25 +3,30 @@ import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { loggedPathOf, normalizedUrl, pathOf } from '../lib/path.js';
-import { type ClientApp, clientAppOf } from '../observability/client-app.js';
 import {
+  type ClientApp,
+  clientAppOf,
   newOperationInfo,
   type OperationInfo,
+  operationAttributes,
   overloadedOutcome,
+  requestAttributes,
   type Span,
   type Tracing,
   type Transport,
 } from '../observability/operation-info.js';
 import type { OperationNames } from '../observability/operation-names.js';
-import { operationAttributes, requestAttributes } from '../observability/request-attributes.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { createUntrustedReport } from '../observability/untrusted-report.js';
 import type { Connections } from './connections.js';
 import { monitoringPaths } from './monitoring/routes.js';
-import { type ConnectionTelemetry, type Handler, RequestState } from './request-state.js';
+import { type Handler, RequestState } from './request-state.js';
 
 /** Gives each request and operation an id, and logs, counts and traces how it ended. */
 export type RequestTelemetry = ReturnType<typeof createRequestTelemetry>;
+
+/** Follows a connection from its request on. It holds nothing of that request. */
+export type ConnectionTelemetry = ReturnType<RequestTelemetry['startConnection']>;
 
 /** The client of a request, for the log. */
 export interface Client {
@@ -105,11 +110,13 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     { id, app }: OperationInfo,
     startedAt: number,
     line: { readonly address: string; readonly [name: string]: unknown },
-  ): ConnectionTelemetry {
+  ) {
     return {
       id,
+      /** The program that the headers of the request name. */
       app,
-      closed(code, operations, credential) {
+      /** The connection was closed. @param operations how many were started on it. @param credential undefined where it had none yet. */
+      closed(code: number, operations: number, credential: Credential | undefined): void {
         const milliseconds = performance.now() - startedAt;
         const client = logged({ address: line.address, credential });
         log.info({ ...line, ...client, milliseconds, code, operations }, 'Closed');
@@ -126,7 +133,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     },
 
     /** A request that opens a connection. @param response closes only where it is refused, or its client hangs up before. */
-    startConnection(request: IncomingMessage, response: ServerResponse): ConnectionTelemetry {
+    startConnection(request: IncomingMessage, response: ServerResponse) {
       const { operation, address, startedAt } = begin(request, response);
       operation.transport = 'websocket';
       const { method, url = '' } = request;

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import type { Scope } from '../auth/credentials.js';
-import type { ClientApp } from './client-app.js';
+import type { ProxyHeaders } from '../lib/network.js';
 
 /** The attributes of a span, by OpenTelemetry's names. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
@@ -84,4 +85,65 @@ export const overloadedOutcome = 'OVERLOADED';
 /** The outcome that errors stand for: `ok` without any, else the code of the first. */
 export function outcomeOfErrors(errors: readonly GraphQLFormattedError[] | undefined): string {
   return errors?.[0] === undefined ? 'ok' : String(errors[0].extensions?.code);
+}
+
+/** The program that a client says it is. */
+export interface ClientApp {
+  readonly name: string;
+  readonly version: string | undefined;
+}
+
+/** A package's name or version. It has no `@` within, and so cannot be an e-mail address. */
+const validText = /^@?[\w.:+/ -]{1,64}$/;
+
+/**
+ * The program that headers name, or the first message of a WebSocket: `graphql-client-name` and `graphql-client-version`, or Apollo's own
+ * names. Undefined where they name none, or one with invalid characters.
+ */
+export function clientAppOf(headers: Readonly<Record<string, unknown>>): ClientApp | undefined {
+  const read = (what: 'name' | 'version') => {
+    const text = headers[`graphql-client-${what}`] ?? headers[`apollographql-client-${what}`];
+    return typeof text === 'string' && validText.test(text) ? text : undefined;
+  };
+  const name = read('name');
+  return name === undefined ? undefined : { name, version: read('version') };
+}
+
+const hostAndPort = /^(\[[\da-f:.]+\]|[\w.-]{1,253})(?::(\d{1,5}))?$/i;
+/** It has no `@`, and so no e-mail address. */
+const validUserAgent = /^[^@]{1,256}$/;
+
+/** What the span of a request says, by the semantic conventions for HTTP servers. The query is left out: it may hold a credential. */
+export function requestAttributes(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { route, clientAddress, proxyHeaders }: { route: string; clientAddress: string; proxyHeaders: ProxyHeaders },
+): Attributes {
+  const { method, httpVersion, headers } = request;
+  const [, address, port] = hostAndPort.exec(proxyHeaders.hostOf(request)) ?? [];
+  const scheme = proxyHeaders.schemeOf(request);
+  const userAgent = headers['user-agent'] ?? '';
+  return {
+    'http.request.method': method,
+    'http.route': route,
+    'http.response.status_code': response.headersSent ? response.statusCode : undefined,
+    'url.path': route,
+    'url.scheme': scheme,
+    'server.address': address,
+    'server.port': address === undefined ? undefined : Number(port ?? (scheme === 'https' ? 443 : 80)),
+    'client.address': clientAddress,
+    'network.protocol.version': httpVersion,
+    'user_agent.original': validUserAgent.test(userAgent) ? userAgent : undefined,
+  };
+}
+
+/** What the span of an operation says, by the semantic conventions for GraphQL. The document is left out: it may hold anything. */
+export function operationAttributes({ id, name, type, app }: OperationInfo): Attributes {
+  return {
+    'graphql.operation.type': type,
+    'graphql.operation.name': name === 'unnamed' ? undefined : name,
+    'gateway.request_id': id,
+    'gateway.client.name': app?.name,
+    'gateway.client.version': app?.version,
+  };
 }

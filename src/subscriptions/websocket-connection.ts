@@ -4,12 +4,12 @@ import type { Credential } from '../auth/credentials.js';
 import { QueryTooComplex } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
 import { bytesTaken } from '../http/connections.js';
-import type { ConnectionTelemetry } from '../http/request-state.js';
+import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import { Bulkhead } from '../lib/bulkhead.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import { runYielding } from '../lib/run-yielding.js';
-import { type ClientApp, clientAppOf } from '../observability/client-app.js';
+import { type ClientApp, clientAppOf } from '../observability/operation-info.js';
 import type { SubscriptionTimes } from './limits.js';
 import type { OperationRequest } from './operations.js';
 import {

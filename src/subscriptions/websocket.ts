@@ -6,7 +6,8 @@ import type { RequestAdmission } from '../http/admission.js';
 import type { Authentication, Handshake } from '../http/authentication.js';
 import type { Connections } from '../http/connections.js';
 import { maxBodyBytes } from '../http/fastify.js';
-import { type ConnectionTelemetry, stateOf } from '../http/request-state.js';
+import { stateOf } from '../http/request-state.js';
+import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import { refusalBody, safeHeaders } from '../http/web-safety.js';
 import { normalizedUrl, pathOf } from '../lib/path.js';
 import type { SubscriptionTimes } from './limits.js';
@@ -77,21 +78,23 @@ export function registerWebsocket(
     const state = stateOf(raw);
     response.on('finish', () => lingerAndClose(socket));
     response.on('close', () => state.close());
-    state.upgrade = { socket, head, telemetry };
+    state.upgrade = request => {
+      const handshake = authentication.handshakeOf(request);
+      server.handleUpgrade(raw, socket, head, opened => {
+        response.detachSocket(socket);
+        open(opened, socket, telemetry, handshake);
+      });
+    };
     await requestAdmission.admitUpgrade(state);
     state.copyHeaders();
     app.routing(raw, response);
   });
 
   app.addHook('onRequest', async (request, reply) => {
-    const { upgrade, response } = stateOf(request.raw);
+    const { upgrade } = stateOf(request.raw);
     if (upgrade === undefined) return;
-    const handshake = authentication.handshakeOf(request);
+    upgrade(request);
     reply.hijack();
-    server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, socket => {
-      response.detachSocket(upgrade.socket);
-      open(socket, upgrade.socket, upgrade.telemetry, handshake);
-    });
   });
 
   /** A function of its own, so that the listeners of a connection do not keep its request and response alive. */

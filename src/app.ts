@@ -70,7 +70,8 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     seams,
     report: (error, message) => log.error({ err: error }, message),
   });
-  const demoKey = sandbox && demoKeyOf(sandbox);
+  // The key with every permission. Requests without a credential use it.
+  const demoKey = sandbox?.demo.keys.find(({ eventsMonitor }) => eventsMonitor)?.key;
   let isClosing = false;
   const { app, readiness } = await createServer({
     ...built,
@@ -205,11 +206,6 @@ function withSandbox(config: Config, sandbox: Sandbox): Config {
   };
 }
 
-/** The sandbox's key with every permission, which requests without a credential use. */
-function demoKeyOf({ demo }: Sandbox): string {
-  return demo.keys.find(({ eventsMonitor }) => eventsMonitor)?.key ?? '';
-}
-
 function demoTeams({ demo }: Sandbox) {
   const { name, keys, emails, admins } = demo.team;
   const listed = (member: string) => (keys.includes(member) ? hashOfKey(member) : member);
@@ -249,15 +245,13 @@ export async function start(env: Record<string, string | undefined>, files?: Fil
   }
 }
 
-/** For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed. */
-const withName = (address: string) => address.replace('//127.0.0.1:', '//localhost:');
-
 function greeting(
   listening: Listening,
   { staticDir, introspection, workers, mcp }: Config,
   sandbox: Sandbox | undefined,
 ): string {
-  const address = withName(listening.address);
+  // For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed.
+  const address = listening.address.replace('//127.0.0.1:', '//localhost:');
   const graphiql = introspection ? ' (open it in a browser for GraphiQL)' : '';
   const lines = [`Market Intelligence Gateway: ${address}/graphql${graphiql}`];
   if (staticDir !== undefined) lines.push(`Front end: ${address}/`);

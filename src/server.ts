@@ -12,7 +12,7 @@ import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-
 import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
 import { createConnections } from './http/connections.js';
-import { createHttpApp, dropIdleConnections, maxBodyBytes } from './http/fastify.js';
+import { createHttpApp, maxBodyBytes } from './http/fastify.js';
 import { readExamples, redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
@@ -179,7 +179,9 @@ export async function createServer(deps: ServerDeps) {
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (introspection) redirectToGraphiql(app, '/graphql');
   app.addHook('onClose', async () => concurrency.close());
-  dropIdleConnections(app, connections);
+  // After every other hook of this kind.
+  app.addHook('preClose', async () => connections.drain());
+  app.addHook('onClose', async () => connections.close());
   return { app, readiness };
 }
 

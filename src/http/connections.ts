@@ -5,6 +5,8 @@ import { type RequestState, stateOf } from './request-state.js';
 
 /** Unanswered requests on one connection. Browsers send one request after the other; few clients pipeline more than ten. */
 const maxUnanswered = 32;
+/** How often a closing server looks for idle connections, in milliseconds. */
+const drainMs = 100;
 
 /** Takes over the connection of an upgrade request. */
 type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
@@ -67,6 +69,11 @@ export function createConnections(sweepMs = 10_000) {
   }
   const sweeping = setInterval(sweep, sweepMs).unref();
 
+  function closeIdle(): void {
+    for (const { socket, unanswered } of open) if (unanswered.length === 0) socket.destroy();
+  }
+  let draining: NodeJS.Timeout | undefined;
+
   return {
     /** Follows the connections of a server. Call it once, before the server listens. */
     watch(server: Server): void {
@@ -113,13 +120,19 @@ export function createConnections(sweepMs = 10_000) {
       take = taker;
     },
 
-    /** Destroys every connection without an unanswered request. */
-    closeIdle(): void {
-      for (const { socket, unanswered } of open) if (unanswered.length === 0) socket.destroy();
+    /**
+     * Lets a closing server destroy idle connections: those without a complete request, for example connections that browsers open early, and those whose
+     * last request ended after the closing started.
+     */
+    drain(): void {
+      draining = setInterval(closeIdle, drainMs);
     },
 
     /** Ends the sweeps. */
-    close: () => clearInterval(sweeping),
+    close(): void {
+      clearInterval(sweeping);
+      clearInterval(draining);
+    },
   };
 }
 

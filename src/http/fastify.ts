@@ -127,20 +127,3 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
   });
   return app;
 }
-
-const idleSweepMs = 100;
-
-/**
- * Lets a closing server destroy idle connections: those without a complete request, for example connections that browsers open early, and those whose last
- * request ended after the closing started. Register it after every other `preClose` hook.
- */
-export function dropIdleConnections(app: FastifyInstance, connections: Connections): void {
-  let sweeping: NodeJS.Timeout | undefined;
-  app.addHook('preClose', async () => {
-    sweeping = setInterval(() => connections.closeIdle(), idleSweepMs);
-  });
-  app.addHook('onClose', () => {
-    clearInterval(sweeping);
-    connections.close();
-  });
-}

@@ -139,20 +139,20 @@ export async function registerWebSafety(
   app.addHook('onRequest', async ({ raw }, reply) => {
     reply.headers(schemeOf(raw) === 'https' ? overTls : safeHeaders);
   });
-  if (origins.length > 0) await app.register(cors, corsOptions(origins));
+  if (origins.length > 0) {
+    await app.register(cors, {
+      origin: [...origins],
+      credentials: true,
+      methods: ['GET', 'POST'],
+      allowedHeaders: sendable,
+      exposedHeaders: readable,
+      maxAge: preflightSeconds,
+      // The plugin would refuse other OPTIONS requests with a message of its own.
+      strictPreflight: false,
+    });
+  }
   app.addHook('onRequest', async ({ raw }) => {
     const { refusal } = stateOf(raw);
     if (refusal !== undefined) throw refusal;
   });
 }
-
-const corsOptions = (origins: readonly string[]) => ({
-  origin: [...origins],
-  credentials: true,
-  methods: ['GET', 'POST'],
-  allowedHeaders: sendable,
-  exposedHeaders: readable,
-  maxAge: preflightSeconds,
-  // The plugin would refuse other OPTIONS requests with a message of its own.
-  strictPreflight: false,
-});

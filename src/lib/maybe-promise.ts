@@ -1,5 +1,3 @@
-import { GatewayError } from '../errors.js';
-
 /**
  * A value or a promise of it. A value that is available at once is not wrapped, because a promise costs more than most look-ups. The promise is a
  * native one: `andThen` recognizes it with `instanceof`. The promise of a library goes through an `async` function first.
@@ -9,18 +7,4 @@ export type MaybePromise<T> = T | Promise<T>;
 /** Applies `map` to a value: at once if the value is available, otherwise when its promise is fulfilled. */
 export function andThen<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return value instanceof Promise ? value.then(map) : map(value);
-}
-
-/** The result of `make`; undefined if it throws a GatewayError, which a later handler of the request throws again. @throws every other error. */
-export function undefinedIfRefused<T>(make: () => MaybePromise<T>): MaybePromise<T | undefined> {
-  const onError = (error: unknown) => {
-    if (error instanceof GatewayError) return undefined;
-    throw error;
-  };
-  try {
-    const value = make();
-    return value instanceof Promise ? value.catch(onError) : value;
-  } catch (error) {
-    return onError(error);
-  }
 }

@@ -8,7 +8,7 @@ import type { Admission } from '../../graphql/limits/admission.js';
 import type { DocumentParams } from '../../graphql/limits/trusted-documents.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
 import { joinBytes } from '../../lib/join-bytes.js';
-import { andThen, type MaybePromise, undefinedIfRefused } from '../../lib/maybe-promise.js';
+import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/path.js';
 import type { ResponseMetadata } from '../../observability/response-metadata.js';
@@ -131,16 +131,15 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     return sendCached(cached, scope, state);
   }
 
-  /** Sends a cached response, or the response of an equal request in flight; passes every other request on. */
+  /** Sends a cached response, or the response of an equal request in flight; passes every other request on. @throws Overloaded, RateLimited where there is no memory to send it */
   const stage: Stage = next => state => {
     const { scope, request } = state;
     if (scope === undefined || !isCandidate(state)) return next(state);
-    const orNext = (work: () => MaybePromise<boolean>) =>
-      andThen(undefinedIfRefused(work), done => (done ? undefined : next(state)));
-    if (request.method === 'GET') return orNext(() => respond(scope, state, undefined));
+    const orNext = (sent: MaybePromise<boolean>) => andThen(sent, isSent => (isSent ? undefined : next(state)));
+    if (request.method === 'GET') return orNext(respond(scope, state, undefined));
     return andThen(readBody(request, maxBodyBytes), body => {
       const isKey = !(body instanceof Error) && body.length <= maxKeyLength;
-      return orNext(() => isKey && respond(scope, state, body));
+      return orNext(isKey && respond(scope, state, body));
     });
   };
 

@@ -161,7 +161,7 @@ const brotliOptions = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 },
 };
 
-function compress(body: readonly Buffer[], encoding: Encoding): Promise<Buffer> {
+async function compress(body: readonly Buffer[], encoding: Encoding): Promise<Buffer> {
   const compressor = encoding === 'br' ? createBrotliCompress(brotliOptions) : createGzip();
   return buffer(Readable.from(body, { objectMode: false }).pipe(compressor));
 }

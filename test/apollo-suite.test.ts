@@ -68,7 +68,7 @@ defineIntegrationTestSuite(async (config, options) => {
     apollo,
     admission: createAdmission({ schema, documents, introspection: true, callLimit: 1, statisticsLimit: 2_000 }),
     createContext: async () => (await options?.context?.()) ?? {},
-    send: (_, __, body) => body,
+    send: (_, body) => body,
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;

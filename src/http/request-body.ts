@@ -17,17 +17,12 @@ const maxPieces = 20_000;
  */
 export function readBody(request: IncomingMessage, limit: number): MaybePromise<Buffer | Error> {
   const state = stateOf(request);
-  state.body ??= new Promise(resolve => collectBody(request, state, limit, resolve));
+  state.body ??= new Promise(resolve => collectBody(state, limit, resolve));
   return state.body;
 }
 
-function collectBody(
-  request: IncomingMessage,
-  state: RequestState,
-  limit: number,
-  resolve: (body: Buffer | Error) => void,
-): void {
-  const { bodyWatch: watch } = state;
+function collectBody(state: RequestState, limit: number, resolve: (body: Buffer | Error) => void): void {
+  const { request, bodyWatch: watch } = state;
   let chunks = new Chunks();
   let size = 0;
   let pieces = 0;

@@ -27,7 +27,7 @@ interface ApolloAdapterOptions<C extends BaseContext> {
    * @param context undefined where the request was refused before it had one.
    * @throws GatewayError where the response cannot be sent.
    */
-  send(request: FastifyRequest, reply: FastifyReply, body: string, context: C | undefined): unknown;
+  send(reply: FastifyReply, body: string, context: C | undefined): unknown;
 }
 
 /** GraphQL over HTTP: passes requests from Fastify to Apollo's server, and its responses back. */
@@ -70,9 +70,7 @@ export function serveApollo<C extends BaseContext>(
       const types = { accept: request.headers.accept, contentType: headers.get('content-type') };
       const outcome = made === undefined ? undefined : info.outcome;
       reply.code(statusFor(status, outcome, types)).headers(Object.fromEntries(headers));
-      return body.kind === 'complete'
-        ? send(request, reply, body.string, made)
-        : reply.send(Readable.from(body.asyncIterator));
+      return body.kind === 'complete' ? send(reply, body.string, made) : reply.send(Readable.from(body.asyncIterator));
     },
   });
 }

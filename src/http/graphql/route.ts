@@ -106,14 +106,14 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       operation.scope = scope;
       return createContext(services, identity, abortController(state, reply, deps.deadlineMs, claim), operation, claim);
     },
-    send(request, reply, body, context) {
+    send(reply, body, context) {
       const result = keptResult(body);
       const inParts = partsIn(result);
       if (inParts !== undefined) return sendInParts(reply, inParts, context?.metadata.claim);
       const bytes = responseBytes(result, context?.metadata.claim);
       return context === undefined || responseCache === undefined
         ? sendParts(reply, bytes)
-        : responseCache.finish(request, reply, bytes, context.metadata);
+        : responseCache.finish(reply, bytes, context.metadata);
     },
   });
   return apollo;

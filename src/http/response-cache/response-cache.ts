@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
@@ -147,13 +147,8 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     stage,
 
     /** Sends the response of an execution, and stores it for as long as its metadata allows. */
-    async finish(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      bytes: ResponseBytes,
-      metadata: ResponseMetadata,
-    ): Promise<FastifyReply> {
-      const state = stateOf(request.raw);
+    async finish(reply: FastifyReply, bytes: ResponseBytes, metadata: ResponseMetadata): Promise<FastifyReply> {
+      const state = stateOf(reply.request.raw);
       const { flight: started } = state;
       const isCacheable = reply.statusCode === 200 && reply.getHeader('set-cookie') === undefined;
       if (started === undefined || !isCacheable) {

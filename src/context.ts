@@ -82,38 +82,6 @@ export interface RequestIdentity {
   endSession(): Promise<void>;
 }
 
-/** What resolvers work with. It lives as long as its request. */
-export interface Context {
-  /** @throws Unauthenticated if the request carries no credential, or one that is no longer valid. */
-  readonly credential: Credential;
-  /** Undefined if the request carries no credential. @throws Unauthenticated if it carries one that is no longer valid. */
-  readonly credentialIfAny: Credential | undefined;
-  /** @throws Unauthenticated, as `credential` does. */
-  readonly loaders: Loaders;
-  /** The sources of subscriptions. They end when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
-  readonly feeds: Feeds;
-  /** @throws Unauthenticated, as `credential` does. */
-  readonly writer: Writer;
-  /** Signs the browser in and out. */
-  readonly session: {
-    /** @throws SignInFailed, RateLimited, Forbidden where the client would not keep the session. */
-    begin(email: string, password: string): Promise<Credential>;
-    end(): Promise<void>;
-    /** Clears the session cookie after the service has rejected its session; does nothing if the request's credential is not the cookie. */
-    expire(): void;
-  };
-  readonly metadata: ResponseMetadata;
-  /** The document of the operation, where its transport has read it. Apollo reads it where it is undefined. */
-  document: DocumentNode | undefined;
-  /** The cursor behind which a subscription continues, from the header `Last-Event-ID`. */
-  readonly lastEventId: string | undefined;
-  /** The teams of the time when the request began. */
-  readonly teams: Teams;
-  readonly exports: Exports;
-  readonly keywordSuggestionPath: string | undefined;
-  readonly capabilities: Capabilities;
-}
-
 /**
  * Creates the context of one request.
  * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
@@ -127,32 +95,35 @@ export function createContext(
   operation?: OperationInfo,
   claim?: Claim,
 ): Context {
-  return new RequestContext(
-    { services, identity, cancellation, loaders: undefined },
-    new ResponseMetadata(operation, claim),
-  );
+  return new Context({ services, identity, cancellation, loaders: undefined }, new ResponseMetadata(operation, claim));
+}
+
+/** What a context works with. The copies that Apollo makes of a context share it. */
+interface ContextState {
+  readonly services: Services;
+  readonly identity: RequestIdentity;
+  readonly cancellation: RequestAuth['cancellation'];
+  loaders: Loaders | undefined;
 }
 
 /**
- * Its getters may throw. They are on a prototype because Apollo copies the context's own properties, which would run them. The copies share
- * one state.
+ * What resolvers work with. It lives as long as its request. What may throw is a getter on the prototype, because Apollo copies the context's own
+ * properties.
  */
-class RequestContext implements Context {
+export class Context {
   readonly metadata: ResponseMetadata;
+  /** The document of the operation, where its transport has read it. Apollo reads it where it is undefined. */
   document: DocumentNode | undefined = undefined;
+  /** The teams of the time when the request began. */
   readonly teams: Teams;
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
   readonly capabilities: Capabilities;
-  readonly session: Context['session'];
-  private readonly state: {
-    readonly services: Services;
-    readonly identity: RequestIdentity;
-    readonly cancellation: RequestAuth['cancellation'];
-    loaders: Loaders | undefined;
-  };
+  /** Signs the browser in and out. */
+  readonly session: BrowserSession;
+  private readonly state: ContextState;
 
-  constructor(state: RequestContext['state'], metadata: ResponseMetadata) {
+  constructor(state: ContextState, metadata: ResponseMetadata) {
     this.state = state;
     this.metadata = metadata;
     this.teams = state.services.teams.current;
@@ -162,27 +133,32 @@ class RequestContext implements Context {
     this.session = createSession(state.services.sessions, state.identity, metadata);
   }
 
+  /** Undefined if the request carries no credential. @throws Unauthenticated if it carries one that is no longer valid. */
   get credentialIfAny(): Credential | undefined {
     const { credential } = this.state.identity;
     if (credential instanceof Unauthenticated) throw credential;
     return credential;
   }
 
+  /** @throws Unauthenticated if the request carries no credential, or one that is no longer valid. */
   get credential(): Credential {
     const credential = this.credentialIfAny;
     if (credential !== undefined) return credential;
     throw new Unauthenticated();
   }
 
+  /** The cursor behind which a subscription continues, from the header `Last-Event-ID`. */
   get lastEventId(): string | undefined {
     return this.state.identity.lastEventId;
   }
 
+  /** @throws Unauthenticated, as `credential` does. */
   get loaders(): Loaders {
     this.state.loaders ??= createLoaders(this.state.services, this.auth);
     return this.state.loaders;
   }
 
+  /** The sources of subscriptions. They end when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
   get feeds(): Feeds {
     const { services } = this.state;
     return {
@@ -192,6 +168,7 @@ class RequestContext implements Context {
     };
   }
 
+  /** @throws Unauthenticated, as `credential` does. */
   get writer(): Writer {
     const { write } = createWriter(this.state.services, this.auth);
     return {
@@ -207,7 +184,16 @@ class RequestContext implements Context {
   }
 }
 
-function createSession(sessions: Sessions, identity: RequestIdentity, metadata: ResponseMetadata): Context['session'] {
+/** Signs a browser in and out. */
+interface BrowserSession {
+  /** @throws SignInFailed, RateLimited, Forbidden where the client would not keep the session. */
+  begin(email: string, password: string): Promise<Credential>;
+  end(): Promise<void>;
+  /** Clears the session cookie after the service has rejected its session; does nothing if the request's credential is not the cookie. */
+  expire(): void;
+}
+
+function createSession(sessions: Sessions, identity: RequestIdentity, metadata: ResponseMetadata): BrowserSession {
   return {
     async begin(email, password) {
       identity.requireCookies();

@@ -64,7 +64,7 @@ interface RelayConnection<T> {
  * @param items of the page, which begins at `offset`. Null stands for an item that could not be read: it is left out, but keeps its index.
  */
 export function connectionOf<T>(items: readonly (T | null)[], offset: number, totalCount: number): RelayConnection<T> {
-  const edges = items.flatMap((node, index) => (node === null ? [] : [new Edge(node, offset + index)]));
+  const edges = items.flatMap((node, index) => (node === null ? [] : [{ node, cursor: itemCursor(offset + index) }]));
   const end = offset + items.length;
   return {
     edges,
@@ -78,21 +78,6 @@ export function connectionOf<T>(items: readonly (T | null)[], offset: number, to
     },
     totalCount,
   };
-}
-
-/** Encodes its cursor when it is read: few queries select the cursors of edges. */
-class Edge<T> {
-  readonly node: T;
-  readonly #index: number;
-
-  constructor(node: T, index: number) {
-    this.node = node;
-    this.#index = index;
-  }
-
-  get cursor(): string {
-    return itemCursor(this.#index);
-  }
 }
 
 /** The largest index of a list that a cursor can name. */

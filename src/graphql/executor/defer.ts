@@ -34,9 +34,12 @@ export interface PlannedResult extends ExecutionResult {
   };
 }
 
-/** The result of an execution, with the later parts where something was deferred. */
-export function withLaterParts({ deferred, ...result }: PlanResult, input: PlanInput): PlannedResult {
-  if (deferred.length === 0) return result;
+/** The result of an execution that deferred something, with the later parts. */
+export function withLaterParts(
+  result: ExecutionResult,
+  deferred: readonly DeferredObject[],
+  input: PlanInput,
+): PlannedResult {
   const delivery = new Delivery(input);
   const pending = delivery.begin(deferred);
   return pending.length === 0 ? result : { ...result, deferred: { pending, parts: delivery.parts() } };

@@ -12,6 +12,7 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
+import { oncePerValue } from '../../lib/once-per-value.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import { type PlannedResult, withLaterParts } from './defer.js';
 import { type OperationPlan, planOperation } from './plan.js';
@@ -38,66 +39,38 @@ const maxSchemaResponses = 4;
 /** Of all cached plans. A field takes about 300 bytes, including V8's layout of response objects. */
 const maxCachedFields = 20_000;
 
-/** What is known about an operation that was planned before. */
-type OperationState =
-  | { readonly kind: 'unplannable' }
-  | {
-      readonly kind: 'plannable';
-      readonly number: number;
-      readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
-      /** The variables that `@skip`, `@include` and `@defer` use. Each combination of their values needs a plan of its own. */
-      readonly conditions: readonly string[];
-    };
-
-const unplannable: OperationState = { kind: 'unplannable' };
-
 /**
  * The compiled executor, which plans every query. It leaves to graphql-js: mutations, subscriptions, invalid variables, and `@skip` or `@include` by a
  * variable that is not a boolean. A response about the schema is computed once for each document.
  */
 export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
-  /** By operation, which lives as long as its parsed document is cached. */
-  const states = new WeakMap<OperationDefinitionNode, OperationState>();
   const plans = new LRUCache<string, OperationPlan>({ maxSize: maxCachedFields, sizeCalculation: ({ size }) => size });
   const schemaResponses = new LRUCache<OperationDefinitionNode, ExecutionResult>({ max: maxSchemaResponses });
   let lastNumber = 0;
-
-  function stateOf(operation: OperationDefinitionNode, document: DocumentNode): OperationState {
-    let state = states.get(operation);
-    if (state === undefined) {
-      lastNumber += 1;
-      state = { kind: 'plannable', number: lastNumber, ...fragmentsAndConditions(document) };
-      states.set(operation, state);
-    }
-    return state;
-  }
+  const partsOf = oncePerValue((document: DocumentNode) => {
+    lastNumber += 1;
+    return { number: lastNumber, ...fragmentsAndConditions(document) };
+  });
 
   return ({ document, operationName, variables: given = {}, context, client, defers = false }) => {
     const operation = getOperationAST(document, operationName);
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
     const schemaResponse = schemaResponses.get(operation);
     if (schemaResponse !== undefined) return schemaResponse;
-    const state = stateOf(operation, document);
-    if (state.kind !== 'plannable') return undefined;
-
     const definitions = operation.variableDefinitions ?? [];
     const { coerced: variables } = getVariableValues(schema, definitions, given, { maxErrors: 1 });
     if (variables === undefined) return undefined;
-    const { number, fragments, conditions } = state;
+    const { number, fragments, conditions } = partsOf(document);
     const values = conditions.map(name => variables[name]);
     if (!values.every(value => typeof value === 'boolean')) return undefined;
 
-    const key = `${number} ${defers} ${values}`;
+    const key = `${number} ${operation.name?.value} ${defers} ${values}`;
     const plan = () => planOperation({ schema, fragments, operation, variables }, defers);
     return andThen(plans.get(key) ?? runYielding(client, plan), planned => {
-      if (planned === undefined) {
-        states.set(operation, unplannable);
-        return undefined;
-      }
       plans.set(key, planned);
       const input = { schema, fragments, operation, variables, context };
-      return andThen(runPlan(planned.root, input), done => {
-        const result = withLaterParts(done, input);
+      return andThen(runPlan(planned.root, input), ({ deferred, ...whole }) => {
+        const result: PlannedResult = deferred.length === 0 ? whole : withLaterParts(whole, deferred, input);
         if (isAboutSchema(operation) && result.deferred === undefined) schemaResponses.set(operation, result);
         return result;
       });
@@ -113,7 +86,10 @@ function isAboutSchema({ selectionSet, variableDefinitions }: OperationDefinitio
   );
 }
 
-/** A query has variables in no other directives than `@skip`, `@include` and `@defer`. */
+/**
+ * The fragments of a document, and the variables that `@skip`, `@include` and `@defer` use: each combination of their values needs a plan of its own. No
+ * other directive of a query has variables.
+ */
 function fragmentsAndConditions(document: DocumentNode) {
   const fragments: Record<string, FragmentDefinitionNode> = Object.create(null);
   const conditions = new Set<string>();

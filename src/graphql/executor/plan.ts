@@ -104,13 +104,13 @@ export interface OperationPlan {
 /**
  * Works out once what graphql-js works out for each object: which fields to execute, and how to complete their values.
  * @param defers whether `@defer` is honored. If not, a deferred fragment is a fragment like any other.
- * @returns undefined where that depends on values.
  */
 export function planOperation(
   { schema, fragments, operation, variables }: PlannableOperation,
   defers: boolean,
-): OperationPlan | undefined {
-  const rootType = schema.getRootType(operation.operation);
+): OperationPlan {
+  // A schema has a type for queries.
+  const queryType = schema.getQueryType() as GraphQLObjectType;
   const deferDirective = defers ? schema.getDirective('defer') : undefined;
   let size = 1;
   let lastNumber = 0;
@@ -121,7 +121,6 @@ export function planOperation(
     sets: readonly Selected<SelectionSetNode>[],
     now: Fragments,
   ): ObjectPlan {
-    if (type.isTypeOf != null) throw new Unplannable();
     const selection: CollectedFields = { nodes: new Map(), visited: new Map(), deferred: [] };
     for (const { node, within } of sets) collectFields(type, node, within, selection);
     size += selection.nodes.size;
@@ -210,13 +209,11 @@ export function planOperation(
 
   function definitionOf(parentType: GraphQLObjectType, name: string): GraphQLField<unknown, unknown> {
     if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
-    if (parentType === schema.getQueryType()) {
+    if (parentType === queryType) {
       if (name === SchemaMetaFieldDef.name) return SchemaMetaFieldDef;
       if (name === TypeMetaFieldDef.name) return TypeMetaFieldDef;
     }
-    const definition = parentType.getFields()[name];
-    if (definition === undefined) throw new Unplannable();
-    return definition;
+    return parentType.getFields()[name] as GraphQLField<unknown, unknown>;
   }
 
   function planValue(
@@ -233,14 +230,8 @@ export function planOperation(
     return { kind: 'abstract', nonNull, type, objects: new Map(objects) };
   }
 
-  try {
-    if (rootType == null) return undefined;
-    const root = planObject(rootType, [{ node: operation.selectionSet, within: undefined }], new Set());
-    return { root, size };
-  } catch (error) {
-    if (error instanceof Unplannable) return undefined;
-    throw error;
-  }
+  const root = planObject(queryType, [{ node: operation.selectionSet, within: undefined }], new Set());
+  return { root, size };
 }
 
 /** A node of the document, and the innermost deferred fragment that it is in. */
@@ -277,8 +268,6 @@ function isWithin(fragment: DeferredFragment | undefined, fragments: Fragments):
 }
 
 const isSame = (one: Fragments, other: Fragments) => one.size === other.size && [...one].every(each => other.has(each));
-
-class Unplannable extends Error {}
 
 /** Scalars that serialize a string as itself. */
 const textScalars: ReadonlySet<unknown> = new Set([GraphQLString, GraphQLID]);

@@ -166,18 +166,16 @@ class PlanExecution {
     if (!isPromise(value)) return this.#complete(field, plan, at, value);
     this.#waitingFor += 1;
     Promise.resolve(value).then(
-      settled => this.#settle(field, at, () => this.#complete(field, plan, at, settled)),
-      error =>
-        this.#settle(field, at, () => {
-          throw error;
-        }),
+      settled => this.#settle(field, plan, at, settled),
+      error => this.#settle(field, plan, at, error, true),
     );
     return undefined;
   }
 
-  #settle(field: FieldPlan, at: ResponsePosition, complete: () => unknown): void {
+  #settle(field: FieldPlan, plan: ValuePlan, at: ResponsePosition, value: unknown, isRejected = false): void {
     try {
-      at.container[at.key] = complete();
+      if (isRejected) throw value;
+      at.container[at.key] = this.#complete(field, plan, at, value);
     } catch (thrown) {
       const error = located(thrown, field, at);
       let nulled: ResponsePosition | undefined = at;

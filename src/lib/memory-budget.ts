@@ -67,9 +67,8 @@ export class MemoryBudget {
     return this.#fullSamples >= samplesInARow || this.#held > this.bounds.total * nearlyFull;
   }
 
-  /** The error if an owner must not start anything new; undefined if it may. */
-  refusalFor(owner: string): Overloaded | RateLimited | undefined {
-    if (this.isNearlyFull) return this.#full();
+  /** The error if an owner must not start anything new, where the process may; undefined if the owner may. */
+  refusalFor(owner: string): RateLimited | undefined {
     return (this.#owners.get(owner) ?? 0) > this.bounds.perOwner * nearlyFull ? tooMuch() : undefined;
   }
 
@@ -78,10 +77,11 @@ export class MemoryBudget {
     return new Claim(this, owner);
   }
 
-  /** @throws Overloaded, RateLimited if there is no room for so many more bytes. */
-  check(owner: string, growth: number): void {
+  /** Counts more bytes. @throws Overloaded, RateLimited if there is no room for them. */
+  reserve(owner: string, growth: number): void {
     if (this.#held + growth > this.bounds.total) throw this.#full();
     if ((this.#owners.get(owner) ?? 0) + growth > this.bounds.perOwner) throw tooMuch();
+    this.change(owner, growth);
   }
 
   #full(): Overloaded {
@@ -89,7 +89,7 @@ export class MemoryBudget {
     return new Overloaded();
   }
 
-  /** Counts bytes without checking whether there is room. */
+  /** Counts more or less bytes, even if there is no room. */
   change(owner: string, by: number): void {
     this.#held += by;
     const held = (this.#owners.get(owner) ?? 0) + by;
@@ -171,7 +171,9 @@ export class Claim {
 
   #resize(bytes: number): void {
     if (this.#isReleased) return;
-    if (bytes > this.#bytes) this.#budget.check(this.#owner, bytes - this.#bytes);
-    this.force(bytes);
+    const growth = bytes - this.#bytes;
+    if (growth > 0) this.#budget.reserve(this.#owner, growth);
+    else if (growth < 0) this.#budget.change(this.#owner, growth);
+    this.#bytes = bytes;
   }
 }

@@ -4,6 +4,7 @@ import {
   type FragmentDefinitionNode,
   type GraphQLField,
   type GraphQLNamedType,
+  type GraphQLObjectType,
   type GraphQLSchema,
   getArgumentValues,
   getDirectiveValues,
@@ -72,8 +73,7 @@ export function estimateCost(
   variables: Readonly<Record<string, unknown>> = {},
   statisticsLimit = 2_000,
 ): OperationCost {
-  const root = schema.getRootType(operation.operation);
-  if (root == null) return { calls: 0, records: 0, values: 0 };
+  const root = schema.getRootType(operation.operation) as GraphQLObjectType;
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const definition of document.definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
@@ -83,7 +83,7 @@ export function estimateCost(
     const given = defer && getDirectiveValues(defer, selection, variables);
     return given != null && given.if !== false;
   };
-  const argumentsOf = argumentReader(variables);
+  const argumentsOf = argumentReader(variables, statisticsLimit);
   const charges = new Map<string, number>();
   const filtered = new Map<string, number>();
   let values = 0;
@@ -120,23 +120,22 @@ export function estimateCost(
     const isMutation = type === schema.getMutationType();
     const cost = costTable[`${type.name}.${field.name}`] ?? (isMutation ? mutationCost : noCost);
     const given = argumentsOf(field, node);
-    const counted = { ...given, statisticsLimit };
     // Mutations run one after the other and share no calls.
     const parent = isMutation ? `${node.alias?.value ?? field.name}:` : group.name;
     const path = `${parent}/${field.name}(${given.id})`;
 
-    const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(counted);
+    const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(given);
     if (calls > 0) {
       const payer = (cost.per === 'Market' ? group.market : undefined) ?? group;
       charges.set(cost.shares === undefined ? path : `${payer.name}/${cost.shares}`, calls * payer.objects);
     }
 
-    const records = cost.records?.(counted) ?? 0;
+    const records = cost.records?.(given) ?? 0;
     if (records > 0) filtered.set(path, records * group.objects);
 
     const isList = isListType(getNullableType(field.type));
     // The lists of a connection are as long as its page, which `objects` of the group counts already.
-    const length = counted.size ?? counted.ids ?? cost.objects ?? (isList && !group.isPage ? listLength : 1);
+    const length = given.size ?? given.ids ?? cost.objects ?? (isList && !group.isPage ? listLength : 1);
     const value = cost.values ?? (isIntrospectionType(type) ? introspectionValue : 1);
     values += group.times * (value * (isList ? length : 1) + argumentValue * given.values);
 
@@ -149,7 +148,7 @@ export function estimateCost(
       name: isSameObject ? group.name : path,
       objects,
       times: isList ? objects : group.times,
-      isPage: counted.size !== undefined,
+      isPage: given.size !== undefined,
       market: group.market,
     };
     // The market of an object within a market is the same market.
@@ -173,7 +172,7 @@ function fieldOf(type: GraphQLNamedType, name: string): GraphQLField<unknown, un
 }
 
 /** What the cost of a field depends on. */
-interface GivenArguments extends Omit<CountedArguments, 'statisticsLimit'> {
+interface GivenArguments extends CountedArguments {
   /** Equal for arguments with the same text, which have the same value within one operation. */
   readonly id: number;
   /** The number of values in all arguments. */
@@ -181,7 +180,7 @@ interface GivenArguments extends Omit<CountedArguments, 'statisticsLimit'> {
 }
 
 /** Creates a function that reads the arguments of a field. It reads each node once, since a fragment may be spread often and its texts may be long. */
-function argumentReader(variables: Readonly<Record<string, unknown>>) {
+function argumentReader(variables: Readonly<Record<string, unknown>>, statisticsLimit: number) {
   const byNode = new Map<FieldNode, GivenArguments>();
   const ids = new Map<string, number>();
   const sizes = new Map<object, number>();
@@ -206,6 +205,7 @@ function argumentReader(variables: Readonly<Record<string, unknown>>) {
       size: field.args.some(({ name }) => name === 'first') ? countedSize(values.first ?? values.last) : undefined,
       has: name => values[name] != null,
       ids: Array.isArray(list) ? list.length : undefined,
+      statisticsLimit,
     };
   }
 

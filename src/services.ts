@@ -10,7 +10,6 @@ import type { Services } from './context.js';
 import { Cache } from './data/cache/cache.js';
 import { localGenerations, sharedGenerations } from './data/cache/generations.js';
 import { cacheNamespace, fleetNamespace, type SharedStore, serviceName } from './data/cache/keys.js';
-import { noPurges, sharedPurges } from './data/cache/purges.js';
 import { createSigner } from './data/cache/signer.js';
 import { MemoryTier, RedisTier } from './data/cache/tiers.js';
 import { localPollStore } from './data/polling/poll-store.js';
@@ -71,7 +70,6 @@ export async function createServices(config: Config, deps: ServicesDeps) {
   const signer = createSigner(config.sessionSecrets);
   const shared: SharedStore | undefined = redis && { redis, namespace: cacheNamespace(fleet), signer, telemetry };
   const generations = redis === undefined ? localGenerations() : sharedGenerations(redis, fleet, telemetry);
-  const purges = redis === undefined ? noPurges : sharedPurges(redis, fleet, telemetry);
   const tiers = { memory: new MemoryTier(cacheBytes), redis: shared && new RedisTier(shared) };
   const sealer = createSealer(config.sessionSecrets);
   const intervalMs = config.pollIntervalMs;
@@ -116,13 +114,12 @@ export async function createServices(config: Config, deps: ServicesDeps) {
       exports: config.upstream.dev !== undefined,
     },
     polling,
-    purges,
     teams,
   };
   const judging = setInterval(() => judgeRefusals(telemetry, acceptedScopes.recent()), judgeEveryMs).unref();
   // The first request should already see what the fleet has cached.
   if (redis !== undefined) await firstContact(redis);
-  await purges.refresh();
+  await generations.refresh();
   return {
     services,
     shared,
@@ -134,7 +131,6 @@ export async function createServices(config: Config, deps: ServicesDeps) {
       await exports.idle();
       await polling.close();
       await upstream.close();
-      purges.close();
       redis?.disconnect();
     },
   };

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Scope } from '../src/auth/credentials.js';
-import { Cache } from '../src/data/cache/cache.js';
+import { Cache, type Loaded, type Lookup } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
-import type { Loaded, Lookup } from '../src/data/cache/lookup.js';
 import { MemoryTier, RedisTier } from '../src/data/cache/tiers.js';
 import { connectRedis, type RedisClient } from '../src/data/redis.js';
 import {
@@ -431,7 +430,8 @@ describe('the memory tier', () => {
   });
   const named = (scope: Scope, number: number) => keysOf(scope, `${number}`, false)[0];
   const count = (tier: MemoryTier, scope: Scope, keys: number) =>
-    Array.from({ length: keys }, (_, key) => tier.get(named(scope, key))).filter(found => found !== undefined).length;
+    Array.from({ length: keys }, (_, key) => tier.getMany([named(scope, key)])[0]).filter(found => found !== undefined)
+      .length;
 
   test('stays within its size and evicts the least recently used entries', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
@@ -439,8 +439,8 @@ describe('the memory tier', () => {
     const kept = count(tier, scope, 1_000);
     expect(kept).toBeGreaterThan(50);
     expect(kept * 1_000).toBeLessThanOrEqual(100_000);
-    expect(tier.get(named(scope, 999))).toBeDefined();
-    expect(tier.get(named(scope, 0))).toBeUndefined();
+    expect(tier.getMany([named(scope, 999)])[0]).toBeDefined();
+    expect(tier.getMany([named(scope, 0)])[0]).toBeUndefined();
   });
 
   test('counts the overhead of tiny entries', () => {
@@ -453,7 +453,10 @@ describe('the memory tier', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
     tier.set(named(scope, 0), entry(1_000));
     tier.set(named(scope, 1), entry(200_000));
-    expect([tier.get(named(scope, 0)), tier.get(named(scope, 1))]).toEqual([expect.anything(), undefined]);
+    expect([tier.getMany([named(scope, 0)])[0], tier.getMany([named(scope, 1)])[0]]).toEqual([
+      expect.anything(),
+      undefined,
+    ]);
   });
 });
 

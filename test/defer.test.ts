@@ -16,8 +16,8 @@ import {
   type GraphQLObjectType as GraphQLObjectType17,
   parse as parse17,
 } from 'graphql17';
-import { deferRules } from '../src/graphql/defer-rules.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
+import { deferRules } from '../src/graphql/limits/admission.js';
 import { acceptsParts, withoutParts } from '../src/http/graphql/parts.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
 import { startWithObservationsHeld } from './support/held-service.js';

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { Credential, Scope } from '../src/auth/credentials.js';
 import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations } from '../src/data/cache/generations.js';
-import { noPurges } from '../src/data/cache/purges.js';
 import { MemoryTier } from '../src/data/cache/tiers.js';
 import { createReader, type Read, readUncached } from '../src/data/reader.js';
 import type { Reply } from '../src/data/upstream/reply.js';
@@ -37,7 +36,7 @@ test('a value from memory is not parsed again, and still names the records that 
     const metadata = new ResponseMetadata();
     const cancellation = new AbortController();
     const auth: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation, metadata };
-    const value = await createReader({ upstream, cache, telemetry, purges: noPurges }, auth).read(read, lifetime);
+    const value = await createReader({ upstream, cache, telemetry }, auth).read(read, lifetime);
     return {
       value,
       skipped: metadata.skipped.map(({ record }) => record),

@@ -273,8 +273,7 @@ describe('what goes over the wire', () => {
     });
     cleanups.push(() => service.close());
     const { upstream, metadata } = upstreamAt(`${service.origin}/v1`);
-    const query = new URLSearchParams({ a: '1' });
-    const request = { family: 'f', address: 'base', method: 'GET', path: '/thing', query, safe: true } as const;
+    const request = { family: 'f', address: 'base', method: 'GET', path: '/thing?a=1', safe: true } as const;
     await upstream.send(request, { credential, metadata }, unread);
     expect(headers).toMatchObject(expected);
     const ways = ['x-api-key', 'authorization', 'cookie'].filter(name => name in headers);

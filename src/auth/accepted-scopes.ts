@@ -31,10 +31,13 @@ export class AcceptedScopes {
 
   /** The service answered a call. @param isRefused with 401 or 403. It counts for nothing where the scope was never accepted. */
   countCall(scope: Scope, isRefused: boolean): void {
-    if (!isRefused) this.add(scope);
+    const at = performance.now();
     const latest = this.#scopes.get(scope);
-    if (latest === undefined) return;
-    latest.at = performance.now();
+    if (latest === undefined) {
+      if (!isRefused) this.#scopes.set(scope, { at, isRefused });
+      return;
+    }
+    latest.at = at;
     latest.isRefused = isRefused;
   }
 

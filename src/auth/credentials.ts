@@ -1,5 +1,6 @@
 import { Secret } from '../config/secret.js';
 import { BadUserInput } from '../errors.js';
+import { pathOf } from '../lib/path.js';
 import { cookieHeader } from './service-cookies.js';
 
 /** The credential of a client (docs/upstream-api.md: Authentication). A cookie is the JSON of a session's `ServiceCookie`s. */
@@ -69,7 +70,7 @@ type UpstreamCredential =
 
 /**
  * A credential for an upstream call, in the form in which the client sent it (docs/upstream-api.md: Authentication).
- * @param path of the call: each cookie is for some paths only, and without any there is no credential.
+ * @param path of the call, with its query: each cookie is for some paths only, and without any there is no credential.
  */
 export function toUpstreamAuth(credential: Credential, path: string): UpstreamCredential | undefined {
   const value = credential.secret.reveal();
@@ -81,7 +82,7 @@ export function toUpstreamAuth(credential: Credential, path: string): UpstreamCr
     case 'sessionId':
       return { query: `sessionId=${encodeURIComponent(value)}` };
     case 'cookie': {
-      const cookies = cookieHeader(JSON.parse(value), path);
+      const cookies = cookieHeader(JSON.parse(value), pathOf(path));
       return cookies === '' ? undefined : { header: ['cookie', cookies] };
     }
   }

@@ -2,18 +2,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
 import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
+import type { BoundedJson } from '../lib/json.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
 import { runYielding } from '../lib/run-yielding.js';
-import type { BoundedJson } from '../lib/text.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import type { Cache } from './cache/cache.js';
-import { keysOf, lastOf, marketTag, type ScopedKey } from './cache/keys.js';
-import type { Lifetime, Loaded, Lookup, LookupResult } from './cache/lookup.js';
-import type { Purges } from './cache/purges.js';
-import { reportInvalidBody } from './upstream/call-errors.js';
+import type { Cache, Lifetime, Loaded, Lookup, LookupResult } from './cache/cache.js';
+import { keysOf, lookupKey, marketTag, type ScopedKey } from './cache/keys.js';
 import { forbidsCaching, parseReply, type Reply, replyText } from './upstream/reply.js';
-import { pathAndQuery, type RequestAuth, requestLine, type UpstreamRequest } from './upstream/request.js';
+import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
 
@@ -50,12 +47,11 @@ export interface Reader {
   read<T, Embeddings>(read: Read<T, Embeddings>, lifetime: Lifetime): MaybePromise<T>;
 }
 
-/** What a reader needs from the process. */
+/** What a reader or a writer needs from the process. */
 export interface ReaderDeps {
   readonly upstream: Upstream;
   readonly cache: Cache;
   readonly telemetry: Telemetry;
-  readonly purges: Pick<Purges, 'epochOf'>;
 }
 
 /** What the cache keeps of a read: its value, and the records that had to be skipped. */
@@ -67,9 +63,8 @@ interface CachedValue {
 type AnyRead = Read<unknown, unknown>;
 
 /** A read and where the cache looks for it. */
-interface PendingRead {
+interface PendingRead extends Lookup<CachedValue, unknown> {
   readonly read: AnyRead;
-  readonly lookup: Lookup<CachedValue, unknown>;
 }
 
 /** Characters. A longer text is parsed in several turns. */
@@ -94,37 +89,31 @@ async function parseInTurns(
 }
 
 /** Sends a read to the service and parses the reply. @throws GatewayError */
-async function fetchRead(
+function fetchRead(
   { upstream, telemetry }: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
   read: AnyRead,
   auth: RequestAuth,
   signal: AbortSignal,
 ): Promise<Loaded<CachedValue, unknown>> {
-  const { request, parse } = read;
-  const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
-  const readReply = (reply: Reply) => {
+  const { request } = read;
+  const readReply = (reply: Reply): MaybePromise<Loaded<CachedValue, unknown>> => {
     const text = replyText(reply, request);
     auth.metadata.claim?.reserveForParsing(text.length);
-    const parsed =
-      text.length <= maxAtOnce
-        ? parseLenient(() => parse(parseReply(text)), schemaDrift)
-        : parseInTurns(read, text, schemaDrift, auth.scope);
-    return { parsed, bytes: text.length, noStore: forbidsCaching(reply) };
-  };
-  try {
-    const { parsed, bytes, noStore } = await upstream.send(request, auth, readReply, signal);
-    const { value, embeddings } = await parsed;
-    for (const field of schemaDrift.fields) telemetry.drift(field);
-    return {
-      value: { value, skipped: schemaDrift.skipped },
-      bytes,
-      embeddings: request.vectors?.wanted ? embeddings : undefined,
-      noStore,
+    const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
+    const loadedOf = ({ value, embeddings }: Parsed<unknown, unknown>) => {
+      for (const field of schemaDrift.fields) telemetry.drift(field);
+      return {
+        value: { value, skipped: schemaDrift.skipped },
+        bytes: text.length,
+        embeddings: request.vectors?.wanted ? embeddings : undefined,
+        noStore: forbidsCaching(reply),
+      };
     };
-  } catch (error) {
-    reportInvalidBody(telemetry, request, error);
-    throw error;
-  }
+    return text.length <= maxAtOnce
+      ? loadedOf(parseLenient(() => read.parse(parseReply(text)), schemaDrift))
+      : parseInTurns(read, text, schemaDrift, auth.scope).then(loadedOf);
+  };
+  return upstream.send(request, auth, readReply, signal);
 }
 
 function withEmbeddings({ join }: AnyRead, value: unknown, embeddings: unknown): unknown {
@@ -150,70 +139,67 @@ function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
   return new NotFound('The market is not published, does not exist, or is hidden from this credential', error.upstream);
 }
 
+/** What tells one read from another: address, method, path, query and body. */
+function requestLine({ address, method, path, body }: UpstreamRequest): string {
+  const line = `${address} ${method} ${path}`;
+  return body === undefined ? line : `${line} ${JSON.stringify(body)}`;
+}
+
 /** Creates the reader of one request: memory at once, otherwise a DataLoader over the cache over the service. */
 export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   const { scope, cancellation, metadata } = auth;
-  const epoch = deps.purges.epochOf(scope);
+  const epoch = deps.cache.epochOf(scope);
 
-  const lookupFor = (read: AnyRead, lifetime: Lifetime): Lookup<CachedValue, unknown> => ({
-    keys: keysOf(scope, epoch + requestLine(read.request), read.request.vectors?.wanted ?? false),
-    family: read.request.family,
-    tag: read.market === undefined ? undefined : marketTag(read.market),
-    lifetime,
-    load: signal => fetchRead(deps, read, auth, signal),
-  });
-
-  /** The value of a look-up, after its result is recorded in the metadata. */
-  function receive(
-    { read, lookup }: PendingRead,
-    result: LookupResult<CachedValue, unknown>,
-    milliseconds: number,
-  ): unknown {
+  /** The value of a read, after its result is recorded in the metadata. */
+  function receive({ read, tag }: PendingRead, result: LookupResult<CachedValue, unknown>, milliseconds: number) {
     const { source, value, embeddings, stale, freshUntil, generation, bytes } = result;
     metadata.claim?.noteRead(bytes);
     if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
-      const { request } = read;
-      metadata.upstreamCalls.push({
-        method: request.method,
-        path: pathAndQuery(request),
-        status: 200,
-        milliseconds,
-        source,
-      });
+      const { method, path } = read.request;
+      metadata.upstreamCalls.push({ method, path, status: 200, milliseconds, source });
     }
     metadata.stale ||= stale;
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
-    if (lookup.tag !== undefined && generation !== undefined) metadata.generations.set(lookup.tag, generation);
+    if (tag !== undefined && generation !== undefined) metadata.generations.set(tag, generation);
     if (value.skipped.length > 0) metadata.skipped.push(...value.skipped);
-    return withEmbeddings(read, value.value, embeddings);
+    return embeddings === undefined ? value.value : withEmbeddings(read, value.value, embeddings);
   }
 
   async function readMany(pending: readonly PendingRead[]): Promise<unknown[]> {
     const startedAt = performance.now();
-    const lookups = pending.map(({ lookup }) => lookup);
-    const found = await deps.cache.loadMany(lookups, cancellation.signal, metadata.operation.span);
+    const results = await deps.cache.loadMany(pending, cancellation.signal, metadata.operation.span);
     const milliseconds = performance.now() - startedAt;
     return pending.map((each, index) => {
-      const result = found[index];
+      const result = results[index];
       if (result instanceof Error) return readError(each.read, result);
       return result && receive(each, result, milliseconds);
     });
   }
 
-  // `results` already holds what the loader's own cache would.
+  // `known` already holds what the loader's own cache would.
   const loader = new DataLoader(readMany, { cache: false });
-  const results = new Map<ScopedKey, unknown>();
+  const known = new Map<ScopedKey, unknown>();
 
   return {
-    read<T, Embeddings>(read: Read<T, Embeddings>, lifetime: Lifetime) {
-      const pending: PendingRead = { read: read as AnyRead, lookup: lookupFor(read as AnyRead, lifetime) };
-      const key = lastOf(pending.lookup.keys);
-      const earlier = results.get(key);
+    read<T, Embeddings>(given: Read<T, Embeddings>, lifetime: Lifetime) {
+      const read = given as AnyRead;
+      const { request, market } = read;
+      const keys = keysOf(scope, epoch + requestLine(request), request.vectors?.wanted ?? false);
+      const key = lookupKey(keys);
+      const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
-      const inMemory = deps.cache.peek(pending.lookup);
+      const pending: PendingRead = {
+        read,
+        keys,
+        family: request.family,
+        tag: market === undefined ? undefined : marketTag(market),
+        lifetime,
+        load: signal => fetchRead(deps, read, auth, signal),
+      };
+      const inMemory = deps.cache.peek(pending);
       const result = inMemory === undefined ? loader.load(pending) : receive(pending, inMemory, 0);
-      results.set(key, result);
+      known.set(key, result);
       return result as MaybePromise<T>;
     },
   };

@@ -1,12 +1,9 @@
 import { AcceptedUnread, Conflict, UpstreamFailure } from '../errors.js';
-import type { Telemetry } from '../observability/telemetry.js';
-import type { Cache } from './cache/cache.js';
 import { marketTag } from './cache/keys.js';
-import { reportInvalidBody } from './upstream/call-errors.js';
-import { parseReply, replyText, unread } from './upstream/reply.js';
+import type { ReaderDeps } from './reader.js';
+import { parseReply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
-import type { Upstream } from './upstream/upstream.js';
 
 /** One write to the service, as a value: which request to send, and how to parse the reply. */
 export interface Write<T> {
@@ -29,14 +26,7 @@ export interface Writer {
   write<T>(write: Write<T>): Promise<T>;
 }
 
-/** What a writer needs from the process. */
-interface WriterDeps {
-  readonly upstream: Upstream;
-  readonly cache: Cache;
-  readonly telemetry: Telemetry;
-}
-
-export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: RequestAuth): Writer {
+export function createWriter({ upstream, cache, telemetry }: ReaderDeps, auth: RequestAuth): Writer {
   return {
     async write({ request, market, restartsTag, parse }) {
       const invalidate = async () => {
@@ -45,14 +35,14 @@ export function createWriter({ upstream, cache, telemetry }: WriterDeps, auth: R
       };
       const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
       try {
-        const reply = await upstream.send(request, auth, unread);
+        const value = await upstream.send(request, auth, reply =>
+          parseAccepted(() => parse(() => parseReply(replyText(reply, request))), schemaDrift),
+        );
         await invalidate();
-        const value = parseAccepted(() => parse(() => parseReply(replyText(reply, request))), schemaDrift);
         for (const field of schemaDrift.fields) telemetry.drift(field);
         auth.metadata.skipped.push(...schemaDrift.skipped);
         return value;
       } catch (error) {
-        reportInvalidBody(telemetry, request, error);
         // A failed write may still have been carried out, and a conflict means that the cached state is outdated.
         if (error instanceof UpstreamFailure || error instanceof Conflict) await invalidate();
         if (!(error instanceof AcceptedUnread)) throw error;

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Abandoned } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
-import { Chunks, joinBytes } from '../lib/join-bytes.js';
+import { Chunks, joinBytes } from '../lib/bytes.js';
+import { wellFormedJson } from '../lib/json.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
-import { wellFormedJson } from '../lib/text.js';
 import { type RequestState, stateOf } from './request-state.js';
 import { Refused } from './web-safety.js';
 

@@ -1,4 +1,4 @@
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from './bulkhead.js';
 import type { MaybePromise } from './maybe-promise.js';
 
 /** Once such work has taken so many milliseconds of a turn of the event loop, no further piece of it begins in this turn. */

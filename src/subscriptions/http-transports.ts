@@ -3,7 +3,7 @@ import { BadUserInput } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
-import { parseJson } from '../lib/text.js';
+import { parseJson } from '../lib/json.js';
 import type { HttpStreams, StreamFormat } from './http-stream.js';
 import { type OperationRequest, operationRequest } from './operations.js';
 import type { Subscriptions } from './subscriptions.js';

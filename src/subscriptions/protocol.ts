@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, Unauthenticated } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
-import { ownStrings } from '../lib/json-excess.js';
-import { parseJson } from '../lib/text.js';
+import { ownStrings, parseJson } from '../lib/json.js';
 import { members, type OperationRequest, operationRequest } from './operations.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import type { Scope } from '../../auth/credentials.js';
 import { atMost } from '../../lib/lru-bounds.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { countFaults, createRedisGuard, moveMs, onServerLost, type RedisClient } from '../redis.js';
@@ -22,9 +23,18 @@ export interface Generations {
    * another server. Never rejects: a token that could not be replaced in this time is replaced when Redis is back.
    */
   renew(tag: string): Promise<void>;
+  /**
+   * The epoch of a scope, which each purge of this scope, or of all, replaces; empty if nothing was purged. It is a part of the keys of records and
+   * responses, so that nothing from before the purge is found again: neither in memory nor in Redis, nor what a call brings that was running at the time.
+   */
+  epochOf(scope: Scope): string;
+  /** Reads the epochs from Redis. Without Redis it does nothing. Never rejects. */
+  refresh(): Promise<void>;
 }
 
-/** How long Redis keeps a token after it was set: longer than any entry lives. */
+/** How long a gateway may not know of a purge, in milliseconds. */
+export const refreshMs = 1_000;
+/** How long Redis keeps a token after it was set, and the epochs after the last purge: longer than any entry lives. */
 const lifetimeSeconds = 24 * 60 * 60;
 /** How many tokens a process keeps without Redis. A dropped token only costs cache misses. */
 const maxTags = 100_000;
@@ -34,7 +44,7 @@ const payPauseMs = 100;
 const tokenSchema = z.uuid();
 const isToken = (text: string | null): text is string => tokenSchema.safeParse(text).success;
 
-/** The generations of a process that shares its cache with no other process. */
+/** The generations of a process that shares its cache with no other process. A restart purges what it caches. */
 export function localGenerations(): Generations {
   const tokens = new LRUCache<string, string>(atMost(maxTags));
   const renewed = (tag: string) => {
@@ -51,6 +61,8 @@ export function localGenerations(): Generations {
     async renew(tag) {
       renewed(tag);
     },
+    epochOf: () => '',
+    async refresh() {},
   };
 }
 
@@ -63,9 +75,25 @@ export async function renewGeneration(redis: RedisClient, namespace: FleetNamesp
   return token;
 }
 
+/** The field of the purge of all scopes, and what Redis has of all purges. */
+const all = 'all';
+const epochsSchema = z.record(z.string(), z.uuid());
+const epochsKey = (namespace: FleetNamespace) => `mig:purge:${namespace}`;
+
+/** Starts a new epoch for these scopes, or for all. @throws an error of Redis. */
+export async function writePurge(
+  redis: RedisClient,
+  namespace: FleetNamespace,
+  scopes: readonly Scope[] | typeof all,
+): Promise<void> {
+  const fields = scopes === all ? [all] : scopes;
+  await redis.hset(epochsKey(namespace), Object.fromEntries(fields.map(field => [field, randomUUID()])));
+  await redis.expire(epochsKey(namespace), lifetimeSeconds);
+}
+
 /**
  * The generations of a fleet, in Redis. Each batch of look-ups reads them again, so that the next query through any process sees a write; an
- * announcement could arrive too late. Gateways with another `modelVersion` share them: a write through one invalidates the entries of all.
+ * announcement could arrive too late. The epochs it reads once a second; while Redis is away, it uses those that it knows. Gateways with another `modelVersion` share them: a write through one invalidates the entries of all.
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   /** The last write to each tag whose new token is not in Redis yet. */
@@ -79,6 +107,20 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   let trustedFrom = 0;
 
   const guarded = createRedisGuard(telemetry);
+  let epochs: Readonly<Record<string, string>> = {};
+
+  const guardedEpochs = createRedisGuard(telemetry);
+  async function refresh(): Promise<void> {
+    if (redis.status !== 'ready') return;
+    const found = await guardedEpochs('HGETALL', () => redis.hgetall(epochsKey(namespace)));
+    if (found === undefined) return;
+    const { data } = epochsSchema.safeParse(found);
+    if (data === undefined) telemetry.malformed('generation');
+    else epochs = data;
+  }
+  redis.on('ready', () => void refresh());
+  const timer = setInterval(() => void refresh(), refreshMs).unref();
+  redis.once('end', () => clearInterval(timer));
 
   // Another gateway may be later to reach the new server, and have a token for it.
   onServerLost(redis, () => {
@@ -142,5 +184,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
       const giveUpAt = failingSince + moveMs;
       while (owed.has(tag) && performance.now() < giveUpAt) await pause();
     },
+    epochOf: scope => `${epochs[all] ?? ''}${epochs[scope] ?? ''}`,
+    refresh,
   };
 }

@@ -29,14 +29,10 @@ export function keysOf(scope: Scope, key: string, embeddings: boolean): Keys {
   return embeddings ? [record, `${record} embeddings` as ScopedKey] : [record];
 }
 
-/** The last key of a look-up. It identifies the look-up: the same record with and without embeddings has different last keys. */
-export function lastOf(keys: Keys): ScopedKey {
-  return keys[1] ?? keys[0];
-}
-
-/** The key for one generation of a tag; the key itself if `generation` is undefined. */
-export function inGeneration(key: ScopedKey, generation: string | undefined): ScopedKey {
-  return generation === undefined ? key : (`${key} ${generation}` as ScopedKey);
+/** What identifies a look-up, in one generation of its tag: the last of its keys, which the same record without embeddings does not have. */
+export function lookupKey(keys: Keys, generation?: string): ScopedKey {
+  const last = keys[1] ?? keys[0];
+  return generation === undefined ? last : (`${last} ${generation}` as ScopedKey);
 }
 
 /** A name in Redis for a long key: the scope in braces, and a hash of the rest. */
@@ -92,7 +88,7 @@ export function fleetNamespace(
  * The version of what gateways share in Redis. Raise it with every change to the models: gateways of two versions then have cache entries and polls of their own.
  * `test/model-version.test.ts` fails if the models changed and it did not.
  */
-export const modelVersion = 1;
+export const modelVersion = 2;
 
 export function cacheNamespace(fleet: FleetNamespace): CacheNamespace {
   return `${fleet}.${modelVersion}` as CacheNamespace;

@@ -5,9 +5,8 @@ import { createHashScoper } from '../../auth/scope.js';
 import { type Config, readConfig } from '../../config/config.js';
 import { failureInWords } from '../../observability/warnings.js';
 import { connectForCommand, databaseOf, type RedisClient } from '../redis.js';
-import { renewGeneration } from './generations.js';
+import { refreshMs, renewGeneration, writePurge } from './generations.js';
 import { fleetNamespace, jobsTag, marketTag } from './keys.js';
-import { refreshMs, writePurge } from './purges.js';
 
 /** `npm run purge`: makes the gateways of a fleet forget what they cached. Runs with the environment of a gateway. */
 

@@ -1,9 +1,22 @@
 import { LRUCache } from 'lru-cache';
 import type { Attributes, Span } from '../../observability/operation-info.js';
 import { createRedisGuard, type RedisGuard, redisAttributes } from '../redis.js';
-import { hashedKey, type ScopedKey, type SharedStore } from './keys.js';
-import { type Entry, entrySchema } from './lookup.js';
+import { type Entry, entrySchema } from './entry.js';
+import { hashedKey, type Keys, type ScopedKey, type SharedStore } from './keys.js';
 import { createSignedJson, type SignedJson } from './signer.js';
+
+/** Returns the entries if each of them exists, has this generation, and has not reached the given time. Otherwise returns undefined. */
+export function allFresh(
+  entries: readonly (Entry | undefined)[],
+  generation: string | undefined,
+  until: 'freshUntil' | 'usableUntil',
+): readonly Entry[] | undefined {
+  const now = Date.now();
+  for (const entry of entries) {
+    if (entry === undefined || entry.generation !== generation || entry[until] <= now) return undefined;
+  }
+  return entries as readonly Entry[];
+}
 
 /** In bytes: the memory of an entry in addition to its key and the JSON text of its value. */
 const overheadBytes = 400;
@@ -17,9 +30,10 @@ export class MemoryTier {
     this.#entries = new LRUCache({ maxSize: bytes });
   }
 
-  /** The entry; undefined if the tier has none. It may have expired. */
-  get(key: ScopedKey): Entry | undefined {
-    return this.#entries.get(key);
+  /** The entries under the keys of a look-up. An entry may have expired; it is undefined if the tier has none. */
+  getMany([record, embeddings]: Keys): readonly (Entry | undefined)[] {
+    const entry = this.#entries.get(record);
+    return embeddings === undefined ? [entry] : [entry, this.#entries.get(embeddings)];
   }
 
   /** Stores an entry. Ignores an entry that is larger than the whole tier. */

@@ -1,7 +1,4 @@
-import { backslash, brace, bracket, closingBracket, colon, otherSpaces, quote, space } from '../../lib/json-excess.js';
-
-/** The quoted names, in bytes, of the few members that hold vectors. */
-const members = new Map<string, Buffer>();
+import { backslash, brace, bracket, closingBracket, colon, otherSpaces, quote, space } from '../../lib/json.js';
 
 /** A flat array in a body: the index of its `[`, and of its `]`. */
 interface FlatArray {
@@ -39,10 +36,10 @@ export function quoteNumberArrays(body: Buffer, arrays: readonly FlatArray[]): B
   return body;
 }
 
-/** Every flat array under a member of this name. The body must be JSON in UTF-8. */
+/** Every flat array under a member of this name, which is ASCII. The body must be JSON in UTF-8. */
 export function flatArrays(body: Buffer, member: string): readonly FlatArray[] {
   const found: FlatArray[] = [];
-  const key = quoted(member);
+  const key = JSON.stringify(member);
   let to = -1;
   for (let at = body.indexOf(key); at !== -1; at = body.indexOf(key, at)) {
     const value = valueAfter(body, at, at + key.length);
@@ -57,14 +54,6 @@ export function flatArrays(body: Buffer, member: string): readonly FlatArray[] {
     at = to;
   }
   return found;
-}
-
-function quoted(member: string): Buffer {
-  const known = members.get(member);
-  if (known !== undefined) return known;
-  const bytes = Buffer.from(JSON.stringify(member));
-  members.set(member, bytes);
-  return bytes;
 }
 
 /** Where the value of a key begins; undefined if the quotes do not belong to a key, but are escaped or belong to a value. */

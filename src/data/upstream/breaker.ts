@@ -9,47 +9,66 @@ const sampleMs = 10_000;
 const minCalls = 20;
 const openMs = 5_000;
 /** Beyond it, what is known of the scope that has been idle longest is forgotten. */
-export const maxScopes = 2_000;
+const maxScopes = 2_000;
+const maxRetryTokens = 10;
 
 /** What stands for the scope of sign-ins, which have none yet. */
-export type ScopeOrNone = Scope | 'none';
+type ScopeOrNone = Scope | 'none';
+
+/** A value for each scope, made when it is first needed. */
+export const perScope = <T extends object>(make: () => T) =>
+  new LRUCache<ScopeOrNone, T>({ max: maxScopes, memoMethod: make });
+
+/** Lets at most one retry through for every ten calls of a scope, so that retries cannot multiply the load on a failing service. */
+export class RetryBudget {
+  #tokens = maxRetryTokens;
+
+  /** Counts a call. */
+  earn(): void {
+    this.#tokens = Math.min(maxRetryTokens, this.#tokens + 0.1);
+  }
+
+  /** Whether a retry may go. If so, it is paid for. */
+  spend(): boolean {
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+}
 
 /**
  * The circuit breakers of one endpoint family: one for each scope, so that a client whose calls fail blocks no one else. The log says when one opens,
  * and when all have stayed closed for a while.
  */
 export class Breakers {
-  readonly #scopes = new LRUCache<ScopeOrNone, Breaker>({ max: maxScopes, memoMethod: () => new Breaker(this) });
+  readonly byScope = perScope(() => new Breaker(this));
   readonly #telemetry: Pick<Telemetry, 'warn' | 'works'>;
   /** The subject of the warnings. */
   readonly #subject: string;
   /** Those that opened, until they are known to be closed. */
-  readonly #opened = new Set<Breaker>();
+  readonly opened = new Set<Breaker>();
 
   constructor(family: string, telemetry: Pick<Telemetry, 'warn' | 'works'>) {
     this.#subject = `Circuit breaker of ${family}`;
     this.#telemetry = telemetry;
   }
 
-  of(scope: ScopeOrNone): Breaker {
-    return this.#scopes.memo(scope);
-  }
-
   /** How many are open. */
   get open(): number {
-    return [...this.#opened].filter(breaker => breaker.isOpen).length;
+    return [...this.opened].filter(breaker => breaker.isOpen).length;
   }
 
-  opened(breaker: Breaker): void {
-    this.#opened.add(breaker);
+  add(breaker: Breaker): void {
+    this.opened.add(breaker);
     const words = 'it opened for one credential, because more than half of its calls failed';
     const consequence = `for ${openMs / 1_000} seconds it refuses calls`;
     this.#telemetry.warn(this.#subject, `${words}; ${consequence}. The warning about the address has the cause`);
   }
 
+  /** A call succeeded after some opened. */
   succeeded(): void {
-    for (const breaker of this.#opened) if (!breaker.isOpen) this.#opened.delete(breaker);
-    if (this.#opened.size === 0) this.#telemetry.works(this.#subject);
+    for (const breaker of this.opened) if (!breaker.isOpen) this.opened.delete(breaker);
+    if (this.opened.size === 0) this.#telemetry.works(this.#subject);
   }
 }
 
@@ -89,8 +108,8 @@ export class Breaker {
       this.#hasTrial = false;
       this.#openUntil = undefined;
     }
-    const hasFailed = isFailureOfService(error);
-    if (error !== undefined && !hasFailed) return;
+    const hasFailed = error !== undefined;
+    if (hasFailed && !isFailureOfService(error)) return;
     const now = performance.now();
     if (now - this.#sampledFrom > sampleMs || (isTrial && !hasFailed)) {
       this.#sampledFrom = now;
@@ -99,14 +118,14 @@ export class Breaker {
     }
     this.#calls += 1;
     if (!hasFailed) {
-      this.#family.succeeded();
+      if (this.#family.opened.size > 0) this.#family.succeeded();
       return;
     }
     this.#failures += 1;
     const failsTooOften = this.#calls >= minCalls && this.#failures > this.#calls / 2;
     if (this.#openUntil === undefined && (isTrial || failsTooOften)) {
       this.#openUntil = now + openMs;
-      this.#family.opened(this);
+      this.#family.add(this);
     }
   }
 }

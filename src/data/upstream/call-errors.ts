@@ -17,7 +17,7 @@ import {
   UpstreamUnavailable,
 } from '../../errors.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
-import { boundedJson, parseJson } from '../../lib/text.js';
+import { boundedJson, parseJson } from '../../lib/json.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
@@ -46,9 +46,8 @@ function unknownOutcome(cause: unknown): Error {
   return new ErrorClass(message, undefined, false);
 }
 
-/** How an exchange ended, as the metrics name it. @param error undefined if there was a reply. */
-export function callOutcome(error: BrokenExchange | undefined): CallOutcome {
-  if (error === undefined) return 'answered';
+/** How an exchange without a reply ended, as the metrics name it. */
+export function callOutcome(error: BrokenExchange): CallOutcome {
   if (error.cause instanceof Abandoned) return 'abandoned';
   return error.cause instanceof UpstreamTimeout ? 'timeout' : 'broken';
 }
@@ -101,28 +100,11 @@ export function reportRefusal(
     const words = `${refusal.message} (HTTP ${status}, without a known errorCode); ${requestsFail}. ${advice}`;
     warnOfService(telemetry, request, words);
   } else {
-    serviceWorks(telemetry, request);
+    telemetry.works(addressVariables[request.address], request.family);
   }
 }
 
 const unexplained = new Set([401, 403, 404, 410, 429]);
-
-/** The service answered. */
-export function serviceWorks({ works }: Pick<Telemetry, 'works'>, { address, family }: UpstreamRequest): void {
-  works(addressVariables[address], family);
-}
-
-/** If a whole body could not be read, logs that and counts it as schema drift of the endpoint family. Ignores all other errors. */
-export function reportInvalidBody(
-  telemetry: Pick<Telemetry, 'warn' | 'drift'>,
-  request: UpstreamRequest,
-  error: unknown,
-): void {
-  // `send` itself reports a status that the service does not document.
-  if (!(error instanceof UpstreamInvalidResponse) || error.upstream?.status != null) return;
-  telemetry.drift(request.family);
-  warnOfService(telemetry, request, `${error.message}; ${requestsFail}`);
-}
 
 /** What a refusal says about the request: whether it was safe, and which of its arguments the service may reject. */
 type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members'>;

@@ -2,8 +2,7 @@ import type { Dispatcher } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
 import { isPlainUtf8, UnreadableBody, utf8Pieces } from '../../lib/body-encoding.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
-import { Chunks, joinBytes } from '../../lib/join-bytes.js';
-import { releaseArrayBuffers } from './body-memory.js';
+import { Chunks, joinBytes, releaseArrayBuffers } from '../../lib/bytes.js';
 import { bodyTooLarge, type Reply } from './reply.js';
 
 /** An exchange that ended without a reply. `sent` says whether the service may have received the request. */
@@ -20,7 +19,7 @@ export class BrokenExchange extends Error {
   }
 }
 
-/** Bounds the bytes of all bodies that are being received at the same time. */
+/** Bounds the bytes of all bodies that are being received, or wait to be read, at the same time. */
 export class ByteBudget {
   #left: number;
 

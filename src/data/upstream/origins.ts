@@ -5,10 +5,10 @@ import { readableEncodings } from '../../lib/body-encoding.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
 import { createConnector } from '../../lib/connector.js';
 import { heapLimit } from '../../lib/heap.js';
+import { pathOf } from '../../lib/path.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
-import { ByteBudget, type Exchange, type ReplyLimits } from './exchange.js';
-import { bodyBoundsOf } from './reply.js';
-import { type Address, type CallAuth, pathAndQuery, type UpstreamRequest } from './request.js';
+import { ByteBudget, type Exchange } from './exchange.js';
+import type { Address, CallAuth, UpstreamRequest } from './request.js';
 
 /** The addresses of the service (docs/upstream-api.md: The upstream interface), without a trailing slash, and the limits of its use. */
 export interface UpstreamOptions {
@@ -26,10 +26,8 @@ export interface UpstreamOptions {
 /** One address of the service. Addresses of the same origin share connections and bulkhead. */
 export interface Origin {
   readonly bulkhead: Bulkhead;
-  /** Of the bodies that wait to be read, from all origins. */
-  readonly unreadBytes: ByteBudget;
-  /** How much the reply to a request may hold. */
-  limitsOf(request: UpstreamRequest): ReplyLimits;
+  /** Of the bodies that are being received, or wait to be read, from all origins. */
+  readonly budget: ByteBudget;
   /** Sends a request over one of its connections. `dispatch` rather than undici's `request`, because no stream is needed. */
   dispatch(request: UpstreamRequest, auth: CallAuth, span: Span | undefined, exchange: Exchange): void;
   /** What a span says about a request. Its URL has no query, which may hold a credential or what a client searches for. */
@@ -38,10 +36,10 @@ export interface Origin {
 
 const waitingPerConnection = 32;
 /**
- * In bytes, for the bodies of all replies that are being received, from all origins, and as many again for those that wait to be read. A small heap
- * allows fewer: the bodies are parsed there.
+ * In bytes, for the bodies of all replies that are being received, or wait to be read, from all origins. A small heap allows fewer: the bodies are
+ * parsed there.
  */
-const receiveBudgetBytes = Math.min(heapLimit / 8, 256 * 1024 * 1024);
+const bodyBudgetBytes = Math.min(heapLimit / 4, 512 * 1024 * 1024);
 
 /** The environment variable that sets an address. */
 export const addressVariables: Record<Address, string> = {
@@ -56,49 +54,55 @@ export const addressVariables: Record<Address, string> = {
  */
 export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
   const pools = new Map<string, { dispatcher: Pick<Dispatcher, 'dispatch' | 'close'>; bulkhead: Bulkhead }>();
-  const byAddress = new Map<Address, Origin>();
-  const budget = new ByteBudget(receiveBudgetBytes);
-  const unreadBytes = new ByteBudget(receiveBudgetBytes);
+  const origins = new Map<Address, Origin>();
+  const budget = new ByteBudget(bodyBudgetBytes);
 
-  function poolOf(origin: string) {
-    const found = pools.get(origin);
-    if (found !== undefined) return found;
-    const { connections } = options;
-    const pool = {
+  for (const address of ['base', 'api', 'dev'] as const) {
+    if (options[address] === undefined) continue;
+    const url = new URL(options[address]);
+    const { origin, pathname } = url;
+    const prefix = pathname.replace(/\/$/, '');
+    const pool = pools.get(origin) ?? {
       dispatcher: wire ?? new RenewedPool(origin, options),
-      bulkhead: new Bulkhead(connections, connections * waitingPerConnection),
+      bulkhead: new Bulkhead(options.connections, options.connections * waitingPerConnection),
     };
     pools.set(origin, pool);
-    return pool;
+    origins.set(address, {
+      bulkhead: pool.bulkhead,
+      budget,
+      dispatch({ method, path: ownPath, body }, { credential, metadata }, span, exchange) {
+        const path = prefix + ownPath;
+        const sent = credential && toUpstreamAuth(credential, path);
+        // Names and values in turn.
+        const headers = ['accept', 'application/json', 'accept-encoding', readableEncodings];
+        headers.push('x-request-id', metadata.operation.id);
+        if (sent?.header !== undefined) headers.push(...sent.header);
+        if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
+        if (body !== undefined) headers.push('content-type', 'application/json');
+        const request = {
+          origin,
+          method,
+          path: sent?.query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${sent.query}`,
+          headers,
+          body: body === undefined ? null : JSON.stringify(body),
+        };
+        pool.dispatcher.dispatch(request, exchange);
+      },
+      attributesOf: ({ method, path }) => ({
+        'http.request.method': method,
+        'url.full': `${origin}${prefix}${pathOf(path)}`,
+        ...serverAttributes(url),
+        'network.protocol.version': '1.1',
+      }),
+    });
   }
 
   return {
     /** @throws NotConfigured if the operator has not set the address. */
     to(address: Address): Origin {
-      const found = byAddress.get(address);
-      if (found !== undefined) return found;
-      const configured = options[address];
-      if (configured === undefined) throw new NotConfigured(addressVariables[address]);
-      const url = new URL(configured);
-      const { origin, pathname } = url;
-      const prefix = pathname.replace(/\/$/, '');
-      const { dispatcher, bulkhead } = poolOf(origin);
-      const opened: Origin = {
-        bulkhead,
-        unreadBytes,
-        limitsOf: ({ family }) => ({ bodyBytes: bodyBoundsOf(family).bytes, budget }),
-        dispatch: (request, auth, span, exchange) => {
-          dispatcher.dispatch(dispatchOptions(request, auth, span, { origin, prefix }), exchange);
-        },
-        attributesOf: ({ method, path }) => ({
-          'http.request.method': method,
-          'url.full': `${origin}${prefix}${path}`,
-          ...serverAttributes(url),
-          'network.protocol.version': '1.1',
-        }),
-      };
-      byAddress.set(address, opened);
-      return opened;
+      const origin = origins.get(address);
+      if (origin === undefined) throw new NotConfigured(addressVariables[address]);
+      return origin;
     },
 
     /** Waits for the calls in progress, then closes the connections. */
@@ -143,28 +147,4 @@ class RenewedPool {
   async close(): Promise<void> {
     await Promise.all([this.#pool.close(), ...this.#closing]);
   }
-}
-
-function dispatchOptions(
-  request: UpstreamRequest,
-  { credential, metadata }: CallAuth,
-  span: Span | undefined,
-  { origin, prefix }: { readonly origin: string; readonly prefix: string },
-): Dispatcher.DispatchOptions {
-  const { method, body } = request;
-  const carried = credential && toUpstreamAuth(credential, prefix + request.path);
-  // Names and values in turn.
-  const headers = ['accept', 'application/json', 'accept-encoding', readableEncodings];
-  headers.push('x-request-id', metadata.operation.id);
-  if (carried?.header !== undefined) headers.push(...carried.header);
-  if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
-  if (body !== undefined) headers.push('content-type', 'application/json');
-  const path = prefix + pathAndQuery(request);
-  return {
-    origin,
-    method,
-    path: carried?.query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${carried.query}`,
-    headers,
-    body: body === undefined ? null : JSON.stringify(body),
-  };
 }

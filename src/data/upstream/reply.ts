@@ -1,9 +1,8 @@
 import { UpstreamInvalidResponse } from '../../errors.js';
 import type { UnreadableBody } from '../../lib/body-encoding.js';
-import type { JsonBounds } from '../../lib/json-excess.js';
-import { type BoundedJson, boundedJson, parseJson } from '../../lib/text.js';
+import { releaseArrayBuffers } from '../../lib/bytes.js';
+import { type BoundedJson, boundedJson, type JsonBounds, parseJson } from '../../lib/json.js';
 import { cutNumberArrays, flatArrays, quoteNumberArrays } from '../embeddings/number-arrays.js';
-import { releaseArrayBuffers } from './body-memory.js';
 import type { UpstreamRequest } from './request.js';
 
 /** What came back over the wire, whatever its status. */
@@ -80,7 +79,8 @@ export function replyText({ body, unreadable }: Reply, { family, vectors }: Upst
     throw new UpstreamInvalidResponse(`The service's response cannot be read. ${unreadable.message}`, undefined, false);
   const bounds = bodyBoundsOf(family);
   const arrays = vectors === undefined ? [] : flatArrays(body, vectors.member);
-  const otherBytes = arrays.reduce((bytes, { from, to }) => bytes - (to + 1 - from), body.length);
+  let otherBytes = body.length;
+  for (const { from, to } of arrays) otherBytes -= to + 1 - from;
   if (otherBytes > bounds.otherBytes) throw bodyTooLarge();
   const bytes = (vectors?.wanted ? quoteNumberArrays : cutNumberArrays)(body, arrays);
   const text = boundedJson(bytes, bounds);

@@ -10,9 +10,8 @@ export interface UpstreamRequest {
   readonly family: string;
   readonly address: Address;
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** Below the address, encoded: `/v2/events-monitor/observation/o-1`. */
+  /** Below the address, encoded, with its query: `/v2/events-monitor/events?pageSize=10&page=1`. */
   readonly path: string;
-  readonly query?: URLSearchParams;
   readonly body?: unknown;
   /** The GraphQL argument to name when the service rejects its values, such as `filter`. Omitted if the call has no arguments. */
   readonly argument?: string;
@@ -22,17 +21,6 @@ export interface UpstreamRequest {
   readonly safe: boolean;
   /** The member that holds number arrays. If they are wanted, each becomes a string before the body is parsed; otherwise they are removed. */
   readonly vectors?: { readonly member: string; readonly wanted: boolean };
-}
-
-/** Path and query of a request: `/v2/events-monitor/events?page=1`. */
-export function pathAndQuery({ path, query }: UpstreamRequest): string {
-  return query === undefined || query.size === 0 ? path : `${path}?${query}`;
-}
-
-/** What tells one read from another: address, method, path, query and body. */
-export function requestLine(request: UpstreamRequest): string {
-  const line = `${request.address} ${request.method} ${pathAndQuery(request)}`;
-  return request.body === undefined ? line : `${line} ${JSON.stringify(request.body)}`;
 }
 
 /** The credential with which a request reads and writes, and when it must stop. Lives as long as one request, or one event of a subscription. */

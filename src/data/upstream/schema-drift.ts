@@ -29,17 +29,24 @@ export function parseLenient<T>(parse: () => T, schemaDrift: SchemaDrift): T {
 }
 
 /** A schema as compiled code, which parses a good value at a fraction of the cost. It is undefined for a bad value, which counts no drift. */
-function compiled<T extends z.ZodType>(schema: T): (value: unknown) => z.ZodSafeParseSuccess<z.output<T>> | undefined {
+function compiled<T extends z.ZodType>(schema: T): (value: unknown) => z.output<T> | undefined {
   const fast = z.compile(schema);
   return value => {
     const [fields, skipped] = [current?.fields.length, current?.skipped.length];
-    const result = fast.safeParse(value);
-    if (result.success) return result;
+    const { data, success } = fast.safeParse(value);
+    if (success) return data;
     current?.fields.splice(fields ?? 0);
     current?.skipped.splice(skipped ?? 0);
     return undefined;
   };
 }
+
+/** What any value becomes that does not match its documented type. */
+const drifted = <U>(instead: U, name: string) =>
+  z.unknown().transform((): U => {
+    current?.fields.push(name);
+    return instead;
+  });
 
 /** A field that is null if the service sends nothing, or a value of another type than documented; the latter counts as drift of `name` (`Event.title`). */
 export const tolerant = <T extends z.ZodType>(name: string, schema: T) => fieldOr(null, name, schema);
@@ -47,13 +54,8 @@ export const tolerant = <T extends z.ZodType>(name: string, schema: T) => fieldO
 /** The same for a time or a number: what cannot be read is also an error of its field, which clients could take for nothing otherwise. */
 export const readable = <T extends z.ZodType>(name: string, schema: T) => fieldOr(unreadable, name, schema);
 
-function fieldOr<T extends z.ZodType, U>(instead: U, name: string, schema: T) {
-  const otherwise = z.unknown().transform((): U => {
-    current?.fields.push(name);
-    return instead;
-  });
-  return z.union([schema.nullable().default(null), otherwise]);
-}
+const fieldOr = <T extends z.ZodType, U>(instead: U, name: string, schema: T) =>
+  z.union([schema.nullable().default(null), drifted(instead, name)]);
 
 /** A number of a list. One that is too large for JavaScript is an error at its place. */
 export const listedNumber = (name: string) =>
@@ -86,23 +88,42 @@ export const isUnreadable = (value: unknown): boolean => (value as Unreadable | 
 export const known = <T extends string | number>(value: T | Unreadable | null | undefined): T | null =>
   typeof value === 'object' ? null : (value ?? null);
 
-/** A list of records, with null in place of each that cannot be read. The list is parsed record by record only where one of them is bad. */
+/** A list of records, with null in place of each that cannot be read. */
 export function placedRecords<T extends z.ZodType>(name: string, schema: T) {
-  const parseList = compiled(z.array(schema));
-  /** Compiled for the first bad list: that takes milliseconds, and most lists never have one. */
-  let parse: ReturnType<typeof compiled<T>> | undefined;
-  const parseRecord = (item: unknown) => {
-    parse ??= compiled(schema);
-    return recordOrNull(name, parse(item) ?? schema.safeParse(item), item);
-  };
-  return z.array(z.unknown()).transform(items => parseList(items)?.data ?? items.map(parseRecord));
+  const { parseAll, parseEach } = recordParsers(name, schema);
+  return z.array(z.unknown()).transform(items => parseAll(items) ?? items.map(parseEach));
 }
 
 /** A list of records, without those that cannot be read. */
 export function requiredRecords<T extends z.ZodType>(name: string, schema: T) {
-  return placedRecords(name, schema).transform(items =>
-    items.includes(null) ? items.filter(item => item !== null) : (items as z.output<T>[]),
-  );
+  const { parseAll, parseEach } = recordParsers(name, schema);
+  return z.array(z.unknown()).transform(items => parseAll(items) ?? items.map(parseEach).filter(item => item !== null));
+}
+
+/** The same for a list that may be missing; empty if the service sends none, or something that is not a list. */
+export function records<T extends z.ZodType>(name: string, schema: T) {
+  const { parseAll, parseEach } = recordParsers(name, schema);
+  const list = z.array(z.unknown()).nullish();
+  return z.union([
+    list.transform(items => {
+      if (items == null) return [];
+      return parseAll(items) ?? items.map(parseEach).filter(item => item !== null);
+    }),
+    drifted<z.output<T>[]>([], `${name}[]`),
+  ]);
+}
+
+/** Parses all items of a list at once, or, only where one of them is bad, item by item: null if it cannot be read. */
+function recordParsers<T extends z.ZodType>(name: string, schema: T) {
+  /** Compiled for the first bad list: that takes milliseconds, and most lists never have one. */
+  let parse: ReturnType<typeof compiled<T>> | undefined;
+  return {
+    parseAll: compiled(z.array(schema)),
+    parseEach(item: unknown): z.output<T> | null {
+      parse ??= compiled(schema);
+      return parse(item) ?? recordOrNull(name, schema.safeParse(item), item);
+    },
+  };
 }
 
 /** Per body. A list with more unreadable records is not what the service documents, and collecting the issues of each would take seconds. */
@@ -115,11 +136,6 @@ function recordOrNull<T>(name: string, result: z.ZodSafeParseResult<T>, item: un
   current?.fields.push(...fields.map(field => (field === '' ? name : `${name}.${field}`)));
   current?.skipped.push({ record: name, id: idOf(item), fields });
   return null;
-}
-
-/** A list of records, without those that cannot be read; empty if the service sends none, or something that is not a list. */
-export function records<T extends z.ZodType>(name: string, schema: T) {
-  return tolerant(`${name}[]`, requiredRecords(name, schema)).transform(items => items ?? []);
 }
 
 function idOf(item: unknown): string | null {

@@ -1,15 +1,22 @@
-import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
-import { Abandoned, Forbidden, GatewayError, Unauthenticated, UpstreamTimeout } from '../../errors.js';
+import {
+  Abandoned,
+  Forbidden,
+  GatewayError,
+  Unauthenticated,
+  UpstreamInvalidResponse,
+  UpstreamTimeout,
+} from '../../errors.js';
 import type { Waiter } from '../../lib/bulkhead.js';
+import type { MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
-import { type Breaker, Breakers, maxScopes, type ScopeOrNone } from './breaker.js';
+import { type Breaker, Breakers, perScope, RetryBudget } from './breaker.js';
 import {
   callOutcome,
   errorOfCall,
@@ -17,13 +24,12 @@ import {
   isTransient,
   reportRefusal,
   requestsFail,
-  serviceWorks,
   warnOfService,
 } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener } from './exchange.js';
-import { createOrigins, type Origin, type UpstreamOptions } from './origins.js';
-import type { Reply } from './reply.js';
-import { type CallAuth, pathAndQuery, type UpstreamRequest } from './request.js';
+import { addressVariables, createOrigins, type Origin, type UpstreamOptions } from './origins.js';
+import { bodyBoundsOf, type Reply } from './reply.js';
+import type { CallAuth, UpstreamRequest } from './request.js';
 
 /** The upstream service, as the domains see it. */
 export interface Upstream {
@@ -33,11 +39,16 @@ export interface Upstream {
    * @param read reads a reply of status 200-299. Replies that take long to read wait for each other, and clients take turns, so that each turn of the event
    *   loop stays short. Meanwhile the call keeps its slot of the bulkhead.
    * @param signal aborts when the caller no longer needs the reply. Without one the call runs to its end.
-   * @returns what `read` returns.
+   * @returns what `read` returns. If the body is not what the service documents, that is logged and counted.
    * @throws GatewayError: the service's refusal, or UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; Abandoned if the signal
    *   aborted; and what `read` throws.
    */
-  send<T>(request: UpstreamRequest, auth: CallAuth, read: (reply: Reply) => T, signal?: AbortSignal): Promise<T>;
+  send<T>(
+    request: UpstreamRequest,
+    auth: CallAuth,
+    read: (reply: Reply) => MaybePromise<T>,
+    signal?: AbortSignal,
+  ): Promise<T>;
   /** The open circuit breakers of each endpoint family that was called. */
   openBreakers(): OpenBreakers[];
   close(): Promise<void>;
@@ -57,17 +68,10 @@ export function createUpstream(
 ): Upstream {
   const origins = createOrigins(options, wire);
   const breakers = new Map<string, Breakers>();
-  const retryBudgets = new LRUCache<ScopeOrNone, RetryBudget>({ max: maxScopes, memoMethod: () => new RetryBudget() });
-  const deps = {
-    acceptedScopes,
-    telemetry,
-    tracing,
-    timeoutMs: options.timeoutMs,
-  };
+  const retryBudgets = perScope(() => new RetryBudget());
+  const deps = { acceptedScopes, telemetry, tracing, timeoutMs: options.timeoutMs };
 
-  function breakersOf(family: string): Breakers {
-    const found = breakers.get(family);
-    if (found !== undefined) return found;
+  function addBreakers(family: string): Breakers {
     const created = new Breakers(family, telemetry);
     breakers.set(family, created);
     return created;
@@ -77,10 +81,10 @@ export function createUpstream(
     async send(request, auth, read, signal) {
       const origin = origins.to(request.address);
       const scope = auth.scope ?? 'none';
-      const breaker = breakersOf(request.family).of(scope);
+      const breaker = (breakers.get(request.family) ?? addBreakers(request.family)).byScope.memo(scope);
       const retryBudget = retryBudgets.memo(scope);
       return new Promise((resolve, reject) => {
-        new Call(deps, { request, auth, read, origin, breaker, retryBudget, signal }, resolve, reject).begin();
+        new Call({ ...deps, request, auth, read, origin, breaker, retryBudget, signal }, resolve, reject).begin();
       });
     },
     openBreakers: () => [...breakers].map(([family, { open }]) => ({ family, credentials: open })),
@@ -88,20 +92,16 @@ export function createUpstream(
   };
 }
 
-/** What every call needs from the process. */
-interface CallDeps {
+/** What one call is about, and what it needs from the process. */
+interface CallOptions<T> {
   readonly acceptedScopes: AcceptedScopes;
   readonly telemetry: Telemetry;
   /** Undefined turns tracing off. */
   readonly tracing: Tracing | undefined;
   readonly timeoutMs: number;
-}
-
-/** What one call is about. */
-interface CallTarget<T> {
   readonly request: UpstreamRequest;
   readonly auth: CallAuth;
-  readonly read: (reply: Reply) => T;
+  readonly read: (reply: Reply) => MaybePromise<T>;
   readonly origin: Origin;
   readonly breaker: Breaker;
   readonly retryBudget: RetryBudget;
@@ -135,9 +135,8 @@ const retryPauseMs = { min: 20, max: 120 };
  * One upstream call: it waits in the bulkhead, passes the breaker, and is sent, up to two times. It is an object with callbacks because
  * hundreds of calls are in progress at a time, and promises, closures and signals for each step cost too much (docs/decisions/0055-upstream-call.md).
  */
-export class Call<T> implements Waiter, ExchangeListener {
-  readonly #deps: CallDeps;
-  readonly #target: CallTarget<T>;
+class Call<T> implements Waiter, ExchangeListener {
+  readonly #options: CallOptions<T>;
   readonly #resolve: (result: T) => void;
   readonly #reject: (error: unknown) => void;
   #state: State = { name: 'queued' };
@@ -149,22 +148,22 @@ export class Call<T> implements Waiter, ExchangeListener {
   #deadlineAt = 0;
 
   /** @param resolve takes what `read` returns. @param reject takes what `Upstream.send` throws. */
-  constructor(deps: CallDeps, target: CallTarget<T>, resolve: (result: T) => void, reject: (error: unknown) => void) {
-    this.#deps = deps;
-    this.#target = target;
+  constructor(options: CallOptions<T>, resolve: (result: T) => void, reject: (error: unknown) => void) {
+    this.#options = options;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#mayRetry = target.request.safe;
-    const { scope } = target.auth;
-    this.client = scope === undefined || deps.acceptedScopes.has(scope) ? scope : 'unknown';
+    this.#mayRetry = options.request.safe;
+    const { scope } = options.auth;
+    this.client = scope === undefined || options.acceptedScopes.has(scope) ? scope : 'unknown';
   }
 
   begin(): void {
-    const { timeoutMs } = this.#deps;
-    const { retryBudget, signal } = this.#target;
+    const { timeoutMs, retryBudget, signal } = this.#options;
     retryBudget.earn();
     this.#deadlineAt = performance.now() + timeoutMs;
-    this.#deadline = setTimeout(expire, timeoutMs, this, timeoutMs);
+    this.#deadline = setTimeout(() => {
+      this.abort(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
     signal?.addEventListener('abort', this);
     if (signal?.aborted) this.handleEvent();
     else this.#enterBulkhead();
@@ -180,7 +179,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     const state = this.#state;
     switch (state.name) {
       case 'queued':
-        this.#target.origin.bulkhead.withdraw(this);
+        this.#options.origin.bulkhead.withdraw(this);
         this.#end(reason);
         break;
       case 'sending':
@@ -192,7 +191,7 @@ export class Call<T> implements Waiter, ExchangeListener {
         this.#end(reason);
         break;
       case 'reading':
-        this.#target.origin.bulkhead.leave();
+        this.#options.origin.bulkhead.leave();
         this.#end(reason);
         break;
       case 'ended':
@@ -205,7 +204,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   #enterBulkhead(): void {
     this.#state = { name: 'queued' };
     try {
-      this.#target.origin.bulkhead.enter(this);
+      this.#options.origin.bulkhead.enter(this);
     } catch (error) {
       this.#end(error);
     }
@@ -213,7 +212,7 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   /** The bulkhead has a slot for the call. */
   start(): void {
-    const { request, auth, origin, breaker } = this.#target;
+    const { request, auth, origin, breaker, tracing } = this.#options;
     if (this.#state.name === 'ended') {
       // It was aborted when its slot was already on the way.
       origin.bulkhead.leave();
@@ -224,8 +223,9 @@ export class Call<T> implements Waiter, ExchangeListener {
       const refusal = auth.metadata.refusals.get(this.#refusalKey);
       if (refusal !== undefined) throw refusal;
       const isTrial = breaker.enter();
-      const span = (auth.metadata.operation.span ?? this.#deps.tracing)?.begin('client');
-      const exchange = new Exchange(origin.limitsOf(request), this);
+      const span = (auth.metadata.operation.span ?? tracing)?.begin('client');
+      const limits = { bodyBytes: bodyBoundsOf(request.family).bytes, budget: origin.budget };
+      const exchange = new Exchange(limits, this);
       this.#state = { name: 'sending', exchange, isTrial, span, startedAt: performance.now() };
       origin.dispatch(request, auth, span, exchange);
     } catch (error) {
@@ -240,17 +240,18 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   /** A service may accept a credential for some endpoints only. */
   get #refusalKey(): string {
-    const { auth, request } = this.#target;
+    const { auth, request } = this.#options;
     return `${auth.scope} ${request.family}`;
   }
 
   onReply(reply: Reply): void {
-    const [state, { request, auth, breaker }, { telemetry }] = [this.#state, this.#target, this.#deps];
+    const state = this.#state;
+    const { request, auth, breaker, telemetry, acceptedScopes } = this.#options;
     if (state.name !== 'sending') return;
     this.#record(state, reply.status);
     if (reply.status >= 200 && reply.status <= 299) {
-      serviceWorks(telemetry, request);
-      if (auth.scope !== undefined) this.#deps.acceptedScopes.countCall(auth.scope, false);
+      telemetry.works(addressVariables[request.address], request.family);
+      if (auth.scope !== undefined) acceptedScopes.countCall(auth.scope, false);
       breaker.leave(state.isTrial);
       this.#readSoon(reply);
       return;
@@ -261,7 +262,7 @@ export class Call<T> implements Waiter, ExchangeListener {
       auth.metadata.refusals.set(this.#refusalKey, refusal);
     }
     if (auth.scope !== undefined && (refusal instanceof Unauthenticated || refusal instanceof Forbidden)) {
-      this.#deps.acceptedScopes.countCall(auth.scope, true);
+      acceptedScopes.countCall(auth.scope, true);
     }
     reportRefusal(telemetry, request, refusal);
     this.#failAttempt(state, refusal);
@@ -269,27 +270,29 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   /** Reads a reply when it is its turn. The outcome of a write does not wait, and neither does a body for which there is no memory. */
   #readSoon(reply: Reply): void {
-    const { request, auth, origin } = this.#target;
+    const { request, auth, origin } = this.#options;
     const bytes = reply.body.length;
-    if (!request.safe || !origin.unreadBytes.take(bytes)) {
+    if (!request.safe || !origin.budget.take(bytes)) {
       this.#read(reply);
       return;
     }
     this.#state = { name: 'reading' };
     void runYielding(auth.scope, () => {
-      origin.unreadBytes.giveBack(bytes);
+      origin.budget.giveBack(bytes);
       if (this.#state.name === 'reading') this.#read(reply);
     });
   }
 
   #read(reply: Reply): void {
-    const { read, origin } = this.#target;
+    const { read, origin } = this.#options;
     this.#release();
     origin.bulkhead.leave();
     try {
-      this.#resolve(read(reply));
+      const value = read(reply);
+      if (value instanceof Promise) value.then(this.#resolve, error => this.#fail(error));
+      else this.#resolve(value);
     } catch (error) {
-      this.#reject(error);
+      this.#fail(error);
     }
   }
 
@@ -301,7 +304,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   }
 
   #failAttempt({ isTrial }: Sending, error: unknown): void {
-    const { breaker, retryBudget, origin } = this.#target;
+    const { breaker, retryBudget, origin } = this.#options;
     breaker.leave(isTrial, error);
     origin.bulkhead.leave();
     const jitterMs = retryPauseMs.min + Math.random() * (retryPauseMs.max - retryPauseMs.min);
@@ -318,22 +321,31 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   #end(error: unknown): void {
     this.#release();
-    this.#reject(errorOfCall(error, this.#target.request.safe));
+    this.#fail(errorOfCall(error, this.#options.request.safe));
+  }
+
+  #fail(error: unknown): void {
+    const { telemetry, request } = this.#options;
+    // A status that the service does not document is in the log already.
+    if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null) {
+      telemetry.drift(request.family);
+      warnOfService(telemetry, request, `${error.message}; ${requestsFail}`);
+    }
+    this.#reject(error);
   }
 
   #release(): void {
     this.#state = { name: 'ended' };
     clearTimeout(this.#deadline);
-    this.#target.signal?.removeEventListener('abort', this);
+    this.#options.signal?.removeEventListener('abort', this);
   }
 
   /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
   #record({ span, startedAt }: Sending, status: number | null, failure?: BrokenExchange): void {
-    const { telemetry } = this.#deps;
-    const { request, auth, origin } = this.#target;
-    const { method, family } = request;
+    const { telemetry, request, auth, origin } = this.#options;
+    const { method, path, family } = request;
     const milliseconds = performance.now() - startedAt;
-    const outcome = callOutcome(failure);
+    const outcome = failure === undefined ? 'answered' : callOutcome(failure);
     telemetry.upstreamCall({ family, status, milliseconds, outcome });
     if (span !== undefined) {
       const attributes = {
@@ -344,32 +356,9 @@ export class Call<T> implements Waiter, ExchangeListener {
       const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
       span.end(`${method} ${family}`, attributes, error);
     }
-    auth.metadata.upstreamCalls.push({ method, path: pathAndQuery(request), status, milliseconds, source: 'network' });
+    auth.metadata.upstreamCalls.push({ method, path, status, milliseconds, source: 'network' });
     if (outcome === 'broken' || outcome === 'timeout') {
       warnOfService(telemetry, request, failureInWords(failure?.cause, requestsFail));
     }
-  }
-}
-
-function expire(call: Pick<Call<unknown>, 'abort'>, timeoutMs: number): void {
-  call.abort(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
-}
-
-const maxRetryTokens = 10;
-
-/** Lets at most one retry through for every ten calls of a scope, so that retries cannot multiply the load on a failing service. */
-class RetryBudget {
-  #tokens = maxRetryTokens;
-
-  /** Counts a call. */
-  earn(): void {
-    this.#tokens = Math.min(maxRetryTokens, this.#tokens + 0.1);
-  }
-
-  /** Whether a retry may go. If so, it is paid for. */
-  spend(): boolean {
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
-    return true;
   }
 }

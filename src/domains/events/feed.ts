@@ -43,7 +43,7 @@ export function createEventsFeed(
   return {
     async eventUpdates(query, vectors, after) {
       const { request } = deps.events.page(query, 1, 1, vectors);
-      const filter = String(request.query);
+      const filter = request.path.slice(request.path.indexOf('?') + 1);
       const position = after === undefined ? undefined : positionIn(after, filter);
       const tails = await deps.polling.watch<FleetTail>(
         scope,

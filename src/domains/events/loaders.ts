@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader';
-import type { Lifetime } from '../../data/cache/lookup.js';
+import type { Lifetime } from '../../data/cache/cache.js';
 import type { Reader } from '../../data/reader.js';
 import type { PageRequest } from '../../graphql/connection.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';

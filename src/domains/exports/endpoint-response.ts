@@ -1,8 +1,7 @@
 import { Parser } from 'htmlparser2';
 import sanitizeHtml from 'sanitize-html';
 import { z } from 'zod';
-import type { JsonBounds } from '../../lib/json-excess.js';
-import { boundedJson, cutText, parseJson } from '../../lib/text.js';
+import { boundedJson, type JsonBounds, parseJson } from '../../lib/json.js';
 import { browserUrl, type ExportOutcome, type ExportReference } from './model.js';
 
 /** The message for every export that failed, whatever the reason (docs/upstream-api.md: Expected response). */
@@ -23,7 +22,11 @@ export const maxAnswerBytes = 1024 * 1024;
 const maxLength = { title: 255, message: 4_000, referenceMessage: 500 };
 const maxReferences = 50;
 
-const cutTo = (length: number) => z.string().transform(text => cutText(text, length));
+/** The first characters of a text. No character is cut in two. */
+const cutTo = (length: number) =>
+  z
+    .string()
+    .transform(text => (text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join('')));
 
 const referenceTypes = new Map<string, ExportReference['type']>([
   ['ok', 'OK'],

@@ -1,6 +1,6 @@
 import {
+  type ASTVisitor,
   type DocumentNode,
-  type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLInputType,
   type GraphQLSchema,
@@ -10,53 +10,22 @@ import {
   type NamedTypeNode,
   NoSchemaIntrospectionCustomRule,
   type OperationDefinitionNode,
-  OperationTypeNode,
   type ParseOptions,
   parse,
-  type SelectionSetNode,
   specifiedRules,
   typeFromAST,
-  type ValueNode,
+  type ValidationContext,
+  type ValidationRule,
   validate,
 } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import { invalidValueOf } from '../argument-path.js';
-import { deferRules } from '../defer-rules.js';
-import { bounds, checkBound } from './bounds.js';
+import { bounds, checkBound, checkDocument, checkLines, checkVariables } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
-
-/**
- * Decides what the gateway executes, for every transport. A transport calls `documentText`, `read` and `checkOperation`, and executes. For a document
- * that is not known, the work waits for its turn in `runYielding`.
- */
-export interface Admission {
-  /**
-   * The text of the requested document.
-   * @returns undefined if the request has no document, or one that is not a string.
-   * @throws GatewayError or GraphQLError, ready for the client.
-   */
-  documentText(params: DocumentParams & { readonly variables?: unknown }): string | undefined;
-  readonly untrustedHash: TrustedDocuments['untrustedHash'];
-  /** Parses and validates a text now, without regard for others: only for documents of the operator. @throws QueryTooComplex, GraphQLError */
-  parse(text: string): ReadDocument;
-  /** The same for a text of a client, in its turn; at once if the document is known. */
-  read(client: string | undefined, text: string): MaybePromise<ReadDocument>;
-  /**
-   * @param client whose turn it is.
-   * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
-   * variable that does not match its type.
-   */
-  checkOperation(
-    client: string | undefined,
-    document: DocumentNode,
-    operationName: string | null | undefined,
-    variables: Readonly<Record<string, unknown>> | undefined,
-  ): MaybePromise<void>;
-}
 
 /** What an admission depends on. */
 interface AdmissionDeps {
@@ -70,14 +39,14 @@ interface AdmissionDeps {
   readonly statisticsLimit: number;
 }
 
-/** Creates the checks that every document passes, on every transport. */
-export function createAdmission({
-  schema,
-  documents,
-  introspection,
-  callLimit,
-  statisticsLimit,
-}: AdmissionDeps): Admission {
+/** Decides what the gateway executes, for every transport. */
+export type Admission = ReturnType<typeof createAdmission>;
+
+/**
+ * Creates the checks that every document passes, on every transport. A transport calls `documentText`, `read` and `checkOperation`, and executes. For a
+ * document that is not known, the work waits for its turn in `runYielding`.
+ */
+export function createAdmission({ schema, documents, introspection, callLimit, statisticsLimit }: AdmissionDeps) {
   const rules = [...specifiedRules, ...deferRules, ...(introspection ? [] : [NoSchemaIntrospectionCustomRule])];
   const known = createDocumentStore();
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
@@ -111,13 +80,20 @@ export function createAdmission({
   }
 
   return {
-    documentText(params) {
+    /**
+     * The text of the requested document.
+     * @returns undefined if the request has no document, or one that is not a string.
+     * @throws GatewayError or GraphQLError, ready for the client.
+     */
+    documentText(params: DocumentParams & { readonly variables?: unknown }): string | undefined {
       checkVariables(params.variables);
       return documents.documentText(params);
     },
     untrustedHash: documents.untrustedHash,
+    /** Parses and validates a text now, without regard for others: only for documents of the operator. @throws QueryTooComplex, GraphQLError */
     parse: parseText,
-    read(client, text) {
+    /** The same for a text of a client, in its turn; at once if the document is known. */
+    read(client: string | undefined, text: string): MaybePromise<ReadDocument> {
       const found = known.get(text);
       if (found !== undefined) return found;
       return runYielding(client, () => {
@@ -126,7 +102,17 @@ export function createAdmission({
         return document;
       });
     },
-    checkOperation(client, document, operationName, variables) {
+    /**
+     * @param client whose turn it is.
+     * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
+     * variable that does not match its type.
+     */
+    checkOperation(
+      client: string | undefined,
+      document: DocumentNode,
+      operationName: string | null | undefined,
+      variables: Readonly<Record<string, unknown>> | undefined,
+    ): MaybePromise<void> {
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
       const definitions = operation.variableDefinitions ?? [];
@@ -165,97 +151,35 @@ function parseBounded(text: string, options: ParseOptions): ReadDocument {
   }
 }
 
-/**
- * Rejects a document that is large, deep or repetitive. It runs before validation, whose rules can take very long for such a document.
- * @throws QueryTooComplex for the first limit that is exceeded.
- */
-function checkDocument({ definitions }: DocumentNode): void {
-  const operations = definitions.filter(definition => definition.kind === Kind.OPERATION_DEFINITION);
-  const fragments = definitions.filter(definition => definition.kind === Kind.FRAGMENT_DEFINITION);
-  checkBound('operations', operations.length);
-  checkBound('fragments', fragments.length);
-  const byName = new Map(fragments.map(fragment => [fragment.name.value, fragment]));
-  for (const definition of [...operations, ...fragments]) checkDefinition(definition, byName);
-}
+/** The rules of GraphQL for `@defer`, which graphql-js 16 does not have. */
+export const deferRules: readonly ValidationRule[] = [notOnRootFields, uniqueLabels];
 
-/** Rejects a text with too many lines before it is parsed. @throws QueryTooComplex */
-function checkLines(text: string): void {
-  checkBound('lines', text.split(/\r\n|[\n\r]/, bounds.lines + 1).length);
-}
-
-/** Rejects variables that are nested deeper than any input type. @throws QueryTooComplex */
-export function checkVariables(value: unknown, nesting = 0): void {
-  if (typeof value !== 'object' || value === null) return;
-  checkBound('nesting', nesting);
-  const children = Array.isArray(value) ? value : Object.values(value);
-  for (const child of children) checkVariables(child, nesting + 1);
-}
-
-/** Fields by their names in the response. Those with the same name become one, with the fields of all their selection sets. */
-type MergedFields = Map<string, { times: number; readonly fields: MergedFields }>;
-
-function checkDefinition(
-  root: OperationDefinitionNode | FragmentDefinitionNode,
-  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
-): void {
-  const counts = {
-    selections: 0,
-    mutations: 0,
-    aliases: 0,
-    repetitions: 0,
-    directives: 0,
-    literals: 0,
-    __schema: 0,
-    __type: 0,
+/** Mutations run one after the other, and each event of a subscription has one root field: neither can be deferred. */
+function notOnRootFields(context: ValidationContext): ASTVisitor {
+  const schema = context.getSchema();
+  return {
+    Directive(node) {
+      const parent = context.getParentType();
+      const isRoot = parent != null && (parent === schema.getMutationType() || parent === schema.getSubscriptionType());
+      if (node.name.value !== 'defer' || !isRoot) return;
+      const message = `The directive "@defer" cannot be used on root fields of the type "${parent.name}".`;
+      context.reportError(new GraphQLError(message, { nodes: node }));
+    },
   };
-  const isMutation = root.kind === Kind.OPERATION_DEFINITION && root.operation === OperationTypeNode.MUTATION;
-  const add = (measure: keyof typeof counts, more: number) => {
-    counts[measure] += more;
-    checkBound(measure, counts[measure]);
-  };
+}
 
-  /** @param siblings the merged fields of the enclosing object. @param spread the fragments around this set. */
-  function walk(set: SelectionSetNode, depth: number, siblings: MergedFields, spread: readonly string[]): void {
-    for (const selection of set.selections) {
-      add('selections', 1);
-      add('directives', selection.directives?.length ?? 0);
-      switch (selection.kind) {
-        case Kind.FIELD: {
-          const name = selection.alias?.value ?? selection.name.value;
-          const merged = siblings.get(name) ?? { times: 0, fields: new Map() };
-          siblings.set(name, merged);
-          add('repetitions', merged.times);
-          merged.times += 1;
-          checkBound('depth', depth);
-          if (isMutation && depth === 1) add('mutations', 1);
-          if (selection.alias !== undefined) add('aliases', 1);
-          if (selection.name.value === '__schema' || selection.name.value === '__type') add(selection.name.value, 1);
-          for (const { value } of selection.arguments ?? []) checkLiteral(value, 0, () => add('literals', 1));
-          if (selection.selectionSet !== undefined) walk(selection.selectionSet, depth + 1, merged.fields, spread);
-          break;
-        }
-        case Kind.INLINE_FRAGMENT:
-          walk(selection.selectionSet, depth, siblings, spread);
-          break;
-        case Kind.FRAGMENT_SPREAD: {
-          const name = selection.name.value;
-          const fragment = fragments.get(name);
-          // Validation rejects a fragment that spreads itself.
-          if (fragment === undefined || spread.includes(name)) break;
-          walk(fragment.selectionSet, depth, siblings, [...spread, name]);
-        }
+function uniqueLabels(context: ValidationContext): ASTVisitor {
+  const known = new Set<string>();
+  return {
+    Directive(node) {
+      const label = node.arguments?.find(({ name }) => name.value === 'label')?.value;
+      if (node.name.value !== 'defer' || label === undefined || label.kind === Kind.NULL) return;
+      const isStatic = label.kind === Kind.STRING;
+      if (!isStatic || known.has(label.value)) {
+        const message = `The label of "@defer" must be ${isStatic ? 'unique' : 'a string, not a variable'}.`;
+        context.reportError(new GraphQLError(message, { nodes: node }));
       }
-    }
-  }
-
-  add('directives', root.directives?.length ?? 0);
-  walk(root.selectionSet, 1, new Map(), []);
-}
-
-function checkLiteral(value: ValueNode, nesting: number, count: () => void): void {
-  count();
-  if (value.kind !== Kind.LIST && value.kind !== Kind.OBJECT) return;
-  checkBound('nesting', nesting);
-  const children = value.kind === Kind.LIST ? value.values : value.fields.map(field => field.value);
-  for (const child of children) checkLiteral(child, nesting + 1, count);
+      if (isStatic) known.add(label.value);
+    },
+  };
 }

@@ -15,12 +15,6 @@ export class RefusedOperation extends Error {
 /** What a text is: a valid document, or the errors for which it cannot be executed. */
 export type ReadDocument = DocumentNode | RefusedOperation;
 
-/** The documents that are known, by their text. */
-export interface DocumentStore {
-  get(text: string): ReadDocument | undefined;
-  set(text: string, document: ReadDocument): void;
-}
-
 /** The total text, in characters, of the documents that are kept parsed. A parsed document takes about a hundred times its text. */
 export const maxDocumentText = 512 * 1024;
 /** Of the texts that have been read, in characters. */
@@ -29,16 +23,16 @@ const maxSeenText = 4 * 1024 * 1024;
 const overheadBytes = 200;
 
 /**
- * Stores a document when it is read for the second time. So documents that are sent only once, such as those with values in their text, use little
+ * The documents that are known, by their text. Stores a document when it is read for the second time. So documents that are sent only once, such as those with values in their text, use little
  * memory and evict nothing.
  */
-export function createDocumentStore(): DocumentStore {
+export function createDocumentStore() {
   const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;
   const seen = new LRUCache<string, true>({ maxSize: maxSeenText, sizeCalculation });
   const kept = new LRUCache<string, ReadDocument>({ maxSize: maxDocumentText, sizeCalculation });
   return {
-    get: text => kept.get(text),
-    set(text, document) {
+    get: (text: string): ReadDocument | undefined => kept.get(text),
+    set(text: string, document: ReadDocument): void {
       if (seen.has(text)) kept.set(text, document);
       seen.set(text, true);
     },

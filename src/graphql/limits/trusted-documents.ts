@@ -23,16 +23,7 @@ export interface DocumentParams {
 type TrustMode = 'off' | 'allow' | 'log' | 'only';
 
 /** Finds the text of the document that a client requested. */
-export interface TrustedDocuments {
-  /**
-   * @returns undefined if the client named no document; the transport reports that.
-   * @throws BadUserInput for a malformed hash or one that does not match the text, Forbidden for a text where only trusted documents are
-   * executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
-   */
-  documentText(params: DocumentParams): string | undefined;
-  /** In mode `log`, the SHA-256 of a text that `documentText` returned and that mode `only` would refuse. Otherwise undefined. */
-  untrustedHash(params: DocumentParams, text: string): string | undefined;
-}
+export type TrustedDocuments = ReturnType<typeof createTrustedDocuments>;
 
 /** Total size of the texts that clients registered by their hash, in bytes. */
 const maxRegistered = 8 * 1024 * 1024;
@@ -55,10 +46,7 @@ export function readManifest(path: string): Manifest {
 /** The trusted documents by their hash. */
 export type Manifest = ReadonlyMap<string, string>;
 
-export function createTrustedDocuments(
-  mode: TrustMode,
-  manifest: Pick<Reloadable<Manifest>, 'current'>,
-): TrustedDocuments {
+export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadable<Manifest>, 'current'>) {
   const registered = new LRUCache<string, string>({
     maxSize: maxRegistered,
     sizeCalculation: text => text.length + overheadBytes,
@@ -85,52 +73,55 @@ export function createTrustedDocuments(
   }
 
   return {
-    documentText(params) {
-      const { query, documentId } = params;
-      const persisted = persistedQueryOf(params.extensions);
-      const hash = givenHash(params);
-      const trusted = trustedText(hash);
+    /**
+     * @returns undefined if the client named no document; the transport reports that.
+     * @throws BadUserInput for a malformed hash or one that does not match the text, Forbidden for a text where only trusted documents are
+     * executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
+     */
+    documentText(params: DocumentParams): string | undefined {
+      const { query } = params;
+      const given = givenHash(params);
+      const trusted = trustedText(given?.hash);
       if (trusted !== undefined) return trusted;
-      if (documentId != null) throw unknownHash();
+      if (given?.isId) throw unknownHash();
       if (mode === 'only') {
-        if (hash !== undefined && query == null) throw unknownHash();
+        if (given?.hash !== undefined && query == null) throw unknownHash();
         throw new Forbidden('Only trusted documents are executed: send the hash of one');
       }
-      if (persisted !== undefined) return registeredText(hash, query);
+      if (given !== undefined) return registeredText(given.hash, query);
       return typeof query === 'string' ? query : undefined;
     },
-    untrustedHash(params, text) {
-      if (mode !== 'log' || trustedText(givenHash(params)) !== undefined) return undefined;
+    /** In mode `log`, the SHA-256 of a text that `documentText` returned and that mode `only` would refuse. Otherwise undefined. */
+    untrustedHash(params: DocumentParams, text: string): string | undefined {
+      if (mode !== 'log' || trustedText(givenHash(params)?.hash) !== undefined) return undefined;
       return createHash('sha256').update(text).digest('hex');
     },
   };
 }
 
-/** Whether a client named its document by a hash, with or without the text. */
-export function hasDocumentHash({ documentId, extensions }: DocumentParams): boolean {
-  return documentId != null || persistedQueryOf(extensions) !== undefined;
-}
-
-/** The hash by which a client named its document. @throws BadUserInput */
-function givenHash({ documentId, extensions }: DocumentParams): unknown {
-  return documentId == null ? persistedQueryOf(extensions)?.sha256Hash : hashOf(documentId);
-}
-
-function hashOf(documentId: unknown): string {
-  if (typeof documentId !== 'string') throw new BadUserInput('documentId', 'must be a string');
-  return documentId.replace(/^sha256:/, '');
-}
-
-function persistedQueryOf(extensions: unknown): { readonly sha256Hash: unknown } | undefined {
-  if (typeof extensions !== 'object' || extensions === null || !('persistedQuery' in extensions)) return undefined;
-  const { persistedQuery } = extensions;
-  if (typeof persistedQuery !== 'object' || persistedQuery === null) {
-    throw new BadUserInput('extensions.persistedQuery', 'must be an object');
+/**
+ * The hash by which a client named its document, with or without the text, and whether it is a `documentId`; undefined if there is none.
+ * @throws BadUserInput
+ */
+export function givenHash({
+  documentId,
+  extensions,
+}: DocumentParams): { readonly hash: unknown; readonly isId: boolean } | undefined {
+  const { persistedQuery } = (extensions ?? {}) as { readonly persistedQuery?: unknown };
+  if (persistedQuery !== undefined) {
+    if (typeof persistedQuery !== 'object' || persistedQuery === null) {
+      throw new BadUserInput('extensions.persistedQuery', 'must be an object');
+    }
+    if (!('version' in persistedQuery) || persistedQuery.version !== 1) {
+      throw new BadUserInput('extensions.persistedQuery.version', 'must be 1');
+    }
   }
-  if (!('version' in persistedQuery) || persistedQuery.version !== 1) {
-    throw new BadUserInput('extensions.persistedQuery.version', 'must be 1');
+  if (documentId != null) {
+    if (typeof documentId !== 'string') throw new BadUserInput('documentId', 'must be a string');
+    return { hash: documentId.replace(/^sha256:/, ''), isId: true };
   }
-  return { sha256Hash: 'sha256Hash' in persistedQuery ? persistedQuery.sha256Hash : undefined };
+  if (persistedQuery === undefined) return undefined;
+  return { hash: 'sha256Hash' in persistedQuery ? persistedQuery.sha256Hash : undefined, isId: false };
 }
 
 /** Apollo's clients react to this error by sending the text together with the hash. */

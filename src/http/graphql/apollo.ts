@@ -10,8 +10,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type DocumentNode, GraphQLError } from 'graphql';
 import type { Context } from '../../context.js';
 import type { Admission } from '../../graphql/limits/admission.js';
-import { hasDocumentHash } from '../../graphql/limits/trusted-documents.js';
-import { wellFormedJson } from '../../lib/text.js';
+import { givenHash } from '../../graphql/limits/trusted-documents.js';
+import { wellFormedJson } from '../../lib/json.js';
 import { documentErrors, toGraphqlError } from '../mask-error.js';
 import { stateOf } from '../request-state.js';
 
@@ -92,7 +92,7 @@ function withDocument(request: HTTPGraphQLRequest, documentText: Admission['docu
   const params: Record<string, unknown> =
     typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {};
   const text = documentText(params);
-  if (text === undefined || !hasDocumentHash(params)) return request;
+  if (text === undefined || givenHash(params) === undefined) return request;
   const { extensions: _, documentId: __, ...rest } = params;
   return { ...request, body: { ...rest, query: text } };
 }
@@ -109,7 +109,7 @@ function searchWithDocument(search: string, documentText: Admission['documentTex
     variables: parsed(params.get('variables')),
   };
   const text = documentText(named);
-  if (text !== undefined && hasDocumentHash(named)) {
+  if (text !== undefined && givenHash(named) !== undefined) {
     params.set('query', text);
     params.delete('extensions');
     params.delete('documentId');

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { Abandoned, BadUserInput, Forbidden } from '../../errors.js';
-import { type Admission, checkVariables } from '../../graphql/limits/admission.js';
+import type { Admission } from '../../graphql/limits/admission.js';
+import { checkVariables } from '../../graphql/limits/bounds.js';
 import { responseText } from '../../graphql/response-text.js';
 import { operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';

@@ -1,3 +1,5 @@
+import { MessageChannel } from 'node:worker_threads';
+
 /** Joins buffers. Does not copy if there is only one. */
 export function joinBytes(parts: readonly Buffer[]): Buffer {
   const [only] = parts;
@@ -33,4 +35,28 @@ export class Chunks {
     filled.set(chunk, used);
     parts[parts.length - 1] = filled;
   }
+}
+
+/** In bytes. Freeing less saves little. */
+const freeThreshold = 16 * 1024;
+
+const closed = new MessageChannel().port1;
+closed.close();
+
+/**
+ * Frees the memory of buffers that are not read again, once nothing runs: until then undici's parser may read the last of them. Memory that is
+ * transferred to a closed port is gone (HTML standard, message port post message steps). V8 frees it late, and collects garbage more often because
+ * of it (docs/decisions/0056-tricks.md). To measure without it, return at the top.
+ */
+export function releaseArrayBuffers(buffers: readonly Buffer[]): void {
+  const memory = new Set<ArrayBuffer>();
+  for (const { buffer } of buffers) if (buffer.byteLength >= freeThreshold) memory.add(buffer as ArrayBuffer);
+  if (memory.size === 0) return;
+  queueMicrotask(() => {
+    try {
+      closed.postMessage(undefined, [...memory]);
+    } catch {
+      // Some of it cannot be transferred: V8 frees it later.
+    }
+  });
 }

@@ -1,11 +1,18 @@
 import { domainToASCII } from 'node:url';
 import {
+  type GraphQLField,
   GraphQLIncludeDirective,
+  type GraphQLNamedType,
   type GraphQLResolveInfo,
   GraphQLSkipDirective,
   getDirectiveValues,
+  isInterfaceType,
+  isObjectType,
   type OperationDefinitionNode,
+  SchemaMetaFieldDef,
   type SelectionNode,
+  TypeMetaFieldDef,
+  TypeNameMetaFieldDef,
   visit,
 } from 'graphql';
 import { BadUserInput } from '../errors.js';
@@ -81,6 +88,16 @@ export function isSkipped(selection: SelectionNode, variables: Readonly<Record<s
     (getDirectiveValues(GraphQLSkipDirective, selection, variables)?.if === true ||
       getDirectiveValues(GraphQLIncludeDirective, selection, variables)?.if === false)
   );
+}
+
+const metaFields = new Map(
+  [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef].map(field => [field.name, field] as const),
+);
+
+/** A field of a type, or one of those that GraphQL adds: `__typename`, `__schema`, `__type`. */
+export function fieldOf(type: GraphQLNamedType, name: string): GraphQLField<unknown, unknown> | undefined {
+  const own = isObjectType(type) || isInterfaceType(type) ? type.getFields()[name] : undefined;
+  return own ?? metaFields.get(name);
 }
 
 const selectedNames = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();

@@ -38,7 +38,7 @@ export interface JsonExcess {
  * Finds what a JSON text holds too much of, before it is parsed: a megabyte of members takes the parser seventy times as long as a megabyte of
  * text. Looks at each byte once, and stops at the first excess. The parser decides whether the text is JSON.
  */
-export function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
+function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
   let items = 0;
   let members = 0;
   let levels = 0;

@@ -19,12 +19,9 @@ import {
   isObjectType,
   Kind,
   type OperationDefinitionNode,
-  SchemaMetaFieldDef,
   type SelectionSetNode,
-  TypeMetaFieldDef,
-  TypeNameMetaFieldDef,
 } from 'graphql';
-import { isSkipped } from '../input.js';
+import { fieldOf, isSkipped } from '../input.js';
 
 /** The fields to execute on an object of one type, in the order of the response. */
 export interface ObjectPlan {
@@ -109,8 +106,6 @@ export function planOperation(
   { schema, fragments, operation, variables }: PlannableOperation,
   defers: boolean,
 ): OperationPlan {
-  // A schema has a type for queries.
-  const queryType = schema.getQueryType() as GraphQLObjectType;
   const deferDirective = defers ? schema.getDirective('defer') : undefined;
   let size = 1;
   let lastNumber = 0;
@@ -197,7 +192,8 @@ export function planOperation(
 
   function planField(parentType: GraphQLObjectType, key: string, selected: SelectedFields, now: Fragments): FieldPlan {
     const nodes = selected.map(({ node }) => node) as [FieldNode, ...FieldNode[]];
-    const definition = definitionOf(parentType, nodes[0].name.value);
+    // A valid document has no other fields.
+    const definition = fieldOf(parentType, nodes[0].name.value) as GraphQLField<unknown, unknown>;
     const sets = selected.flatMap(({ node: { selectionSet }, within }) =>
       selectionSet === undefined ? [] : { node: selectionSet, within },
     );
@@ -205,15 +201,6 @@ export function planOperation(
     const { resolve } = definition;
     const isPlainText = resolve === undefined && value.kind === 'leaf' && textScalars.has(value.type);
     return { key, name: definition.name, definition, parentType, nodes, resolve, value, isPlainText };
-  }
-
-  function definitionOf(parentType: GraphQLObjectType, name: string): GraphQLField<unknown, unknown> {
-    if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
-    if (parentType === queryType) {
-      if (name === SchemaMetaFieldDef.name) return SchemaMetaFieldDef;
-      if (name === TypeMetaFieldDef.name) return TypeMetaFieldDef;
-    }
-    return parentType.getFields()[name] as GraphQLField<unknown, unknown>;
   }
 
   function planValue(
@@ -230,6 +217,8 @@ export function planOperation(
     return { kind: 'abstract', nonNull, type, objects: new Map(objects) };
   }
 
+  // A schema has a type for queries.
+  const queryType = schema.getQueryType() as GraphQLObjectType;
   const root = planObject(queryType, [{ node: operation.selectionSet, within: undefined }], new Set());
   return { root, size };
 }

@@ -10,19 +10,14 @@ import {
   getDirectiveValues,
   getNamedType,
   getNullableType,
-  isInterfaceType,
   isIntrospectionType,
   isListType,
-  isObjectType,
   Kind,
   type OperationDefinitionNode,
-  SchemaMetaFieldDef,
   type SelectionNode,
   type SelectionSetNode,
-  TypeMetaFieldDef,
-  TypeNameMetaFieldDef,
 } from 'graphql';
-import { defaultPage, isSkipped, maxPageSize } from '../input.js';
+import { defaultPage, fieldOf, isSkipped, maxPageSize } from '../input.js';
 import { type CountedArguments, costTable, type FieldCost, listLength, nodeTable } from './cost-table.js';
 
 /** The most that an operation can cost. */
@@ -160,15 +155,6 @@ export function estimateCost(
   walk(operation.selectionSet, root, { name: '', objects: 1, times: 1, isPage: false, market: undefined });
   const sum = (amounts: ReadonlyMap<string, number>) => sumBy([...amounts.values()], amount => amount);
   return { calls: sum(charges), records: sum(filtered), values: Math.round(values) };
-}
-
-const metaFields = new Map(
-  [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef].map(field => [field.name, field] as const),
-);
-
-function fieldOf(type: GraphQLNamedType, name: string): GraphQLField<unknown, unknown> | undefined {
-  const own = isObjectType(type) || isInterfaceType(type) ? type.getFields()[name] : undefined;
-  return own ?? metaFields.get(name);
 }
 
 /** What the cost of a field depends on. */

@@ -93,7 +93,8 @@ export async function writePurge(
 
 /**
  * The generations of a fleet, in Redis. Each batch of look-ups reads them again, so that the next query through any process sees a write; an
- * announcement could arrive too late. The epochs it reads once a second; while Redis is away, it uses those that it knows. Gateways with another `modelVersion` share them: a write through one invalidates the entries of all.
+ * announcement could arrive too late. Epochs are read once a second; while Redis is away, the process uses those that it knows. Gateways with another
+ * `modelVersion` share both: a write or a purge through one invalidates the entries of all.
  */
 export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace, telemetry: Telemetry): Generations {
   /** The last write to each tag whose new token is not in Redis yet. */
@@ -107,9 +108,9 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
   let trustedFrom = 0;
 
   const guarded = createRedisGuard(telemetry);
+  const guardedEpochs = createRedisGuard(telemetry);
   let epochs: Readonly<Record<string, string>> = {};
 
-  const guardedEpochs = createRedisGuard(telemetry);
   async function refresh(): Promise<void> {
     if (redis.status !== 'ready') return;
     const found = await guardedEpochs('HGETALL', () => redis.hgetall(epochsKey(namespace)));

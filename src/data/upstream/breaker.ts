@@ -58,6 +58,7 @@ export class Breakers {
     return [...this.opened].filter(breaker => breaker.isOpen).length;
   }
 
+  /** A breaker has opened. */
   add(breaker: Breaker): void {
     this.opened.add(breaker);
     const words = 'it opened for one credential, because more than half of its calls failed';

@@ -62,16 +62,13 @@ export const resolveName: Resolve = async hostname => {
  *   and those that embed another address are never allowed.
  */
 export function createAddressGuard(allowPrivate: boolean, resolve: Resolve): AddressGuard {
-  const allowed = (address: string) => isAllowed(address, allowPrivate);
-
-  const refused = (hostname: string, addresses: readonly string[]) =>
-    new AddressRefused(hostname, !allowPrivate && addresses.every(address => isAllowed(address, true)));
-
+  /** The addresses of a host. @throws AddressRefused if any of them is not allowed; Error if a name has none. */
   async function allowedAddresses(hostname: string): Promise<readonly string[]> {
     if (loopbackName.test(hostname) && !allowPrivate) throw new AddressRefused(hostname, true);
-    const addresses = await resolve(hostname);
-    if (!addresses.every(allowed)) throw refused(hostname, addresses);
-    return addresses;
+    const literal = literalOf(hostname);
+    const addresses = literal === undefined ? await resolve(hostname) : [literal];
+    if (addresses.every(address => isAllowed(address, allowPrivate))) return addresses;
+    throw new AddressRefused(hostname, !allowPrivate && addresses.every(address => isAllowed(address, true)));
   }
 
   const checkedLookup: LookupFunction = (hostname, options, callback) => {
@@ -90,20 +87,18 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve): Add
   const connectChecked = createConnector({ lookup: checkedLookup, timeout: connectTimeoutMs });
   return {
     async check({ hostname }) {
-      const literal = literalOf(hostname);
-      if (literal !== undefined) {
-        if (!allowed(literal)) throw refused(hostname, [literal]);
-        return;
-      }
       await allowedAddresses(hostname).catch(error => {
         if (error instanceof AddressRefused) throw error;
       });
     },
     connect(options, callback) {
       // A literal address is never looked up, so it must be checked here.
-      const literal = literalOf(options.hostname);
-      if (literal !== undefined && !allowed(literal)) callback(refused(options.hostname, [literal]), null);
-      else connectChecked(options, callback);
+      if (literalOf(options.hostname) === undefined) connectChecked(options, callback);
+      else
+        allowedAddresses(options.hostname).then(
+          () => connectChecked(options, callback),
+          error => callback(error, null),
+        );
     },
   };
 }

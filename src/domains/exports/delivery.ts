@@ -3,8 +3,16 @@ import { Client } from 'undici';
 import { readableEncodings, utf8Pieces } from '../../lib/body-encoding.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
-import { genericFailure, maxAnswerBytes, meaningOf, objectIn, outcomeOfResponse } from './endpoint-response.js';
-import { type AttemptEnd, type EndpointContent, explanationOf } from './explanation.js';
+import {
+  type AttemptEnd,
+  type EndpointContent,
+  explanationOf,
+  genericFailure,
+  maxAnswerBytes,
+  meaningOf,
+  objectIn,
+  outcomeOfResponse,
+} from './endpoint-response.js';
 import type { ExportAttempt, ExportOutcome } from './model.js';
 
 /** An outbound call (docs/upstream-api.md: Export to API), ready to be sent. */

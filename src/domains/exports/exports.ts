@@ -4,8 +4,8 @@ import DataLoader from 'dataloader';
 import { z } from 'zod';
 import type { Sealer } from '../../auth/seal.js';
 import type { TeamKey } from '../../auth/teams.js';
-import type { Secret } from '../../config/secret.js';
 import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
+import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
@@ -38,16 +38,8 @@ import {
 } from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
-/** An endpoint to register. Everything except the URL has been checked. */
-export interface EndpointRegistration {
-  readonly name: string;
-  readonly url: string;
-  readonly description: string;
-  readonly headers: readonly EndpointHeader[];
-}
-
 /** A request for an export. */
-export interface ExportRequest {
+interface ExportRequest {
   readonly endpoint: string;
   readonly marketId: string;
   /** The choice of companies as the client gave it. It is part of the digest of the input. */
@@ -58,64 +50,11 @@ export interface ExportRequest {
   readonly idempotencyKey: string | null;
 }
 
-/** What a retry sends again. */
-export interface RepeatedExport {
-  readonly marketId: string;
-  /** The choice of companies as the client gave it. */
-  readonly companies: unknown;
-}
-
-/** An endpoint with its new signing secret, which is shown only now. */
-export interface EndpointWithSecret {
-  readonly endpoint: Endpoint;
-  readonly signingSecret: Secret;
-}
-
 /** The endpoints of teams, and the exports to them. Lives as long as the process. */
-export interface Exports {
-  /** The endpoints of a team, sorted by name. */
-  endpoints(team: TeamKey): Promise<readonly Endpoint[]>;
-  /** @throws BadUserInput for a URL that exports may not use; Conflict if the name is taken. */
-  register(team: TeamKey, registration: EndpointRegistration): Promise<EndpointWithSecret>;
-  /** Replaces the signing secret of an endpoint. The old one signs for 24 more hours. @throws NotFound; Conflict if it is replaced twice at once. */
-  rotateSecret(team: TeamKey, name: string): Promise<EndpointWithSecret>;
-  /** @throws NotFound */
-  remove(team: TeamKey, name: string): Promise<Endpoint>;
-  /**
-   * Sends an export, or returns the earlier one with the same idempotency key. Goes on if the client disconnects.
-   * @param prepare creates the payload; called only if something is to be sent.
-   * @param span of the operation: the attempts are below it.
-   * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable that is not `retryable` if something was.
-   */
-  send(team: TeamKey, request: ExportRequest, prepare: () => Promise<Payload>, span?: Span): Promise<ExportRecord>;
-  /**
-   * Sends an export of no companies, so that a client can try its endpoint.
-   * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable as `send`.
-   */
-  test(team: TeamKey, request: Pick<ExportRequest, 'endpoint' | 'user' | 'by'>, span?: Span): Promise<ExportRecord>;
-  /**
-   * Makes the call of an export that failed again, as an export of its own. An export can be retried once; after that, its retry can be.
-   * @param prepare creates the payload from what the first export selected.
-   * @throws Conflict if it did not fail, was retried already, or cannot be repeated; otherwise as `send`.
-   */
-  retry(
-    team: TeamKey,
-    request: Pick<ExportRequest, 'by' | 'idempotencyKey'> & { readonly exportId: string },
-    prepare: (repeated: RepeatedExport) => Promise<Payload>,
-    span?: Span,
-  ): Promise<ExportRecord>;
-  /** The last 100 exports of a team, newest first. */
-  recent(team: TeamKey): Promise<readonly ExportRecord[]>;
-  /** The newest export of a team with this identifier or idempotency key. Undefined if there is none. */
-  find(team: TeamKey, key: ExportKey): Promise<ExportRecord | undefined>;
-  /** How many headers and signing secrets of endpoints are sealed with a secret other than the first. */
-  outdated(): Promise<number>;
-  /** Resolves when no export is running. */
-  idle(): Promise<void>;
-}
+export type Exports = ReturnType<typeof createExports>;
 
 /** What `createExports` depends on. */
-export interface ExportsDeps {
+interface ExportsDeps {
   readonly store: TeamStore;
   readonly sealer: Sealer;
   readonly guard: AddressGuard;
@@ -137,8 +76,7 @@ const recordRetry = retry(handleAll, {
 
 const headersSchema = z.record(z.string(), z.string());
 
-export function createExports(deps: ExportsDeps): Exports {
-  const { store, sealer, guard, startTimer, httpsOnly, telemetry, report } = deps;
+export function createExports({ store, sealer, guard, startTimer, httpsOnly, telemetry, report }: ExportsDeps) {
   const running = new Set<Promise<unknown>>();
 
   /** Seals a value of an endpoint, so that it opens only for the same endpoint with the same URL. */
@@ -210,30 +148,45 @@ export function createExports(deps: ExportsDeps): Exports {
   });
 
   return {
-    endpoints: async team => (await states.load(team)).endpoints,
-    recent: async team => recentExports(await states.load(team)),
-    find: async (team, key) => exportWith(await states.load(team), key),
+    /** The endpoints of a team, sorted by name. */
+    endpoints: async (team: TeamKey) => (await states.load(team)).endpoints,
+    /** The last 100 exports of a team, newest first. */
+    recent: async (team: TeamKey) => recentExports(await states.load(team)),
+    /** The newest export of a team with this identifier or idempotency key. Undefined if there is none. */
+    find: async (team: TeamKey, key: ExportKey) => exportWith(await states.load(team), key),
+    /** How many headers and signing secrets of endpoints are sealed with a secret other than the first. */
     outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,
-    async idle() {
-      await Promise.allSettled(running);
-    },
-    async register(team, registration) {
-      const { name, url, description, headers } = registration;
-      await checkAddress(guard, templateUrl(url, 'input.url', httpsOnly));
+    /** Resolves when no export is running. */
+    idle: () => Promise.allSettled(running),
+
+    /**
+     * Adds an endpoint. Everything except its URL has been checked.
+     * @returns also its signing secret, which is shown only now.
+     * @throws BadUserInput for a URL that exports may not use; Conflict if the name is taken.
+     */
+    async register(
+      team: TeamKey,
+      { headers, ...named }: Pick<Endpoint, 'name' | 'url' | 'description'> & { headers: readonly EndpointHeader[] },
+    ) {
+      await checkAddress(guard, templateUrl(named.url, 'input.url', httpsOnly));
       const signingSecret = newSigningSecret();
       const values = Object.fromEntries(headers.map(header => [header.name, header.value]));
       const endpoint: Endpoint = {
-        name,
-        url,
-        description,
+        ...named,
         headerNames: headers.map(header => header.name),
-        sealedHeaders: headers.length === 0 ? null : await seal('headers', team, registration, values),
-        sealedSigningSecrets: await seal('signing', team, registration, revealed(rotatedSecrets([], signingSecret, 0))),
+        sealedHeaders: headers.length === 0 ? null : await seal('headers', team, named, values),
+        sealedSigningSecrets: await seal('signing', team, named, revealed(rotatedSecrets([], signingSecret, 0))),
       };
       await store.change(team, state => ({ value: withEndpoint(state, endpoint), result: undefined }));
       return { endpoint, signingSecret };
     },
-    async rotateSecret(team, name) {
+
+    /**
+     * Replaces the signing secret of an endpoint. The old one signs for 24 more hours.
+     * @returns also the new secret, which is shown only now.
+     * @throws NotFound; Conflict if it is replaced twice at once.
+     */
+    async rotateSecret(team: TeamKey, name: string) {
       const endpoint = endpointNamed(await store.read(team), name);
       // A secret that cannot be decrypted any more can still be replaced.
       const current = await openSecrets(team, endpoint);
@@ -247,32 +200,57 @@ export function createExports(deps: ExportsDeps): Exports {
       });
       return { endpoint, signingSecret };
     },
-    remove: (team, name) =>
+
+    /** @returns the endpoint that is no more. @throws NotFound */
+    remove: (team: TeamKey, name: string) =>
       store.change(team, state => ({ value: withoutEndpoint(state, name), result: endpointNamed(state, name) })),
-    async send(team, request, prepare, span) {
-      const { endpoint, marketId, companies, user, by, idempotencyKey } = request;
+
+    /**
+     * Sends an export, or returns the earlier one with the same idempotency key. Goes on if the client disconnects.
+     * @param prepare creates the payload; called only if something is to be sent.
+     * @param span of the operation: the attempts are below it.
+     * @throws NotFound, Conflict, RateLimited or BadUserInput if nothing was sent; UpstreamUnavailable that is not `retryable` if something was.
+     */
+    async send(
+      team: TeamKey,
+      { companies, ...request }: ExportRequest,
+      prepare: () => MaybePromise<Payload>,
+      span?: Span,
+    ) {
+      const { endpoint, marketId, user } = request;
       const inputDigest = digestOf([endpoint, marketId, companies, user.name, user.email]);
-      const repeatable = repeatableOf(companies, user);
-      const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest, retryOf: null, repeatable };
+      const order = { ...request, inputDigest, retryOf: null, repeatable: repeatableOf(companies, user) };
       return start(team, await store.read(team), order, prepare, span);
     },
-    async test(team, { endpoint, user, by }, span) {
-      const [marketId, idempotencyKey, retryOf, repeatable] = [null, null, null, null];
-      const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest: '', retryOf, repeatable };
-      return start(team, await store.read(team), order, async () => testPayload, span);
+
+    /** Sends an export of no companies, so that a client can try its endpoint. @throws as `send` */
+    async test(team: TeamKey, request: Pick<ExportRequest, 'endpoint' | 'user' | 'by'>, span?: Span) {
+      const unrepeatable = { marketId: null, idempotencyKey: null, inputDigest: '', retryOf: null, repeatable: null };
+      return start(team, await store.read(team), { ...request, ...unrepeatable }, () => testPayload, span);
     },
-    async retry(team, { exportId, by, idempotencyKey }, prepare, span) {
-      const inputDigest = digestOf(['retry', exportId]);
+
+    /**
+     * Makes the call of an export that failed again, as an export of its own. An export can be retried once; after that, its retry can be.
+     * @param prepare creates the payload from the market and the choice of companies of the first export.
+     * @throws Conflict if it did not fail, was retried already, or cannot be repeated; otherwise as `send`.
+     */
+    async retry(
+      team: TeamKey,
+      { exportId, ...request }: Pick<ExportRequest, 'by' | 'idempotencyKey'> & { readonly exportId: string },
+      prepare: (marketId: string, companies: unknown) => Promise<Payload>,
+      span?: Span,
+    ) {
+      const repeat = { ...request, inputDigest: digestOf(['retry', exportId]), retryOf: exportId };
       const state = await store.read(team);
-      const earlier = earlierExport(state, { idempotencyKey, inputDigest });
+      const earlier = earlierExport(state, repeat);
       if (earlier !== undefined) return earlier;
       const { endpoint, marketId, repeatable } = exportToRetry(state, exportId);
       if (marketId === null || repeatable === null) {
         throw new Conflict('This export cannot be retried, because its selection was not stored; send a new export');
       }
       const user = { ...repeatable.user, argument: 'input.exportId' };
-      const order = { endpoint, marketId, by, user, idempotencyKey, inputDigest, retryOf: exportId, repeatable };
-      return start(team, state, order, () => prepare({ marketId, companies: repeatable.companies }), span);
+      const order = { ...repeat, endpoint, marketId, user, repeatable };
+      return start(team, state, order, () => prepare(marketId, repeatable.companies), span);
     },
   };
 
@@ -281,7 +259,7 @@ export function createExports(deps: ExportsDeps): Exports {
     team: TeamKey,
     state: TeamState,
     order: ExportOrder,
-    prepare: () => Promise<Payload>,
+    prepare: () => MaybePromise<Payload>,
     parent: Span | undefined,
   ): Promise<ExportRecord> {
     const { user, ...recorded } = order;

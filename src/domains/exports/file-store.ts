@@ -1,5 +1,4 @@
-import type { BigIntStats } from 'node:fs';
-import { access, constants, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { access, constants, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
@@ -84,13 +83,11 @@ async function prepare(folder: string): Promise<void> {
 
 const newFolder = { recursive: true, mode: 0o700 };
 
-/** Changes whenever the file is replaced. */
-async function versionOf(file: string): Promise<string> {
+/** Changes whenever the file is replaced. Undefined if there is none. */
+async function versionOf(file: string): Promise<string | undefined> {
   const found = await stat(file, { bigint: true }).catch(ignoreAbsence);
-  return found === undefined ? 'absent' : versionIn(found);
+  return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
 }
-
-const versionIn = ({ ino, mtimeNs, size }: BigIntStats) => `${ino} ${mtimeNs} ${size}`;
 
 /** The teams in the file, and the exports in it that have not ended. */
 async function readTeams(file: string): Promise<{ teams: Teams; unfinished: ReadonlySet<string> }> {
@@ -115,19 +112,12 @@ async function removeLeftovers(folder: string): Promise<void> {
 }
 
 /** Replaces the file. @returns its new version. */
-async function replace(folder: string, file: string, text: string): Promise<string> {
+async function replace(folder: string, file: string, text: string): Promise<string | undefined> {
   await mkdir(folder, newFolder);
   // One name per process, so that two processes never write to the same file.
   const newFile = `${file}.${process.pid}.new`;
-  const handle = await open(newFile, 'w', 0o600);
-  let version: string;
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-    version = versionIn(await handle.stat({ bigint: true }));
-  } finally {
-    await handle.close();
-  }
+  await writeFile(newFile, text, { mode: 0o600, flush: true });
+  const version = await versionOf(newFile);
   await rename(newFile, file);
   // The rename is durable only once the folder is synced.
   const directory = await open(folder, 'r');

@@ -14,7 +14,6 @@ import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { safeHtml } from './endpoint-response.js';
-import type { RepeatedExport } from './exports.js';
 import { type Endpoint, type ExportRecord, statusOf } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
 
@@ -35,16 +34,15 @@ export const exportsResolvers: Resolvers = {
     },
     async export(_, { by }, context) {
       const team = teamOf(context);
-      const { id, idempotencyKey } = by;
-      if (id != null) return (await context.exports.find(team, { id })) ?? null;
-      const key = plainText(idempotencyKey ?? '', 'by.idempotencyKey', maxNameLength);
-      return (await context.exports.find(team, { idempotencyKey: key })) ?? null;
+      const key =
+        by.id === undefined ? { idempotencyKey: checkedName(by.idempotencyKey, 'by.idempotencyKey') } : { id: by.id };
+      return (await context.exports.find(team, key)) ?? null;
     },
   },
   Subscription: {
     exportProgress: {
       subscribe: (_, { exportId }, context) =>
-        context.feeds.exports.exportProgress(teamOf(context), plainText(exportId, 'exportId', maxNameLength)),
+        context.feeds.exports.exportProgress(teamOf(context), checkedName(exportId, 'exportId')),
       resolve: ({ state }: Snapshot<ExportRecord>) => state,
     },
   },
@@ -52,7 +50,7 @@ export const exportsResolvers: Resolvers = {
     async registerExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
       const { endpoint, signingSecret } = await context.exports.register(team, {
-        name: plainText(input.name, 'input.name', maxNameLength),
+        name: checkedName(input.name, 'input.name'),
         url: input.url,
         description: plainText(input.description, 'input.description', maxDescriptionLength),
         headers: checkedHeaders(input.headers ?? [], 'input.headers'),
@@ -61,19 +59,19 @@ export const exportsResolvers: Resolvers = {
     },
     async rotateExportEndpointSecret(_, { input }, context) {
       const team = administeredTeam(context);
-      const name = plainText(input.name, 'input.name', maxNameLength);
+      const name = checkedName(input.name, 'input.name');
       const { endpoint, signingSecret } = await context.exports.rotateSecret(team, name);
       return { endpoint, signingSecret: signingSecret.reveal() };
     },
     async deleteExportEndpoint(_, { input }, context) {
       const team = administeredTeam(context);
-      return { endpoint: await context.exports.remove(team, plainText(input.name, 'input.name', maxNameLength)) };
+      return { endpoint: await context.exports.remove(team, checkedName(input.name, 'input.name')) };
     },
     async exportMarketToEndpoint(_, { input }, context) {
       const team = teamOf(context);
       const id = marketId(input.marketId, 'input.marketId');
       const request = {
-        endpoint: plainText(input.endpoint, 'input.endpoint', maxNameLength),
+        endpoint: checkedName(input.endpoint, 'input.endpoint'),
         marketId: id,
         companies: input.companies,
         user: userOf(context, input.onBehalfOf),
@@ -85,18 +83,16 @@ export const exportsResolvers: Resolvers = {
     },
     async testExportEndpoint(_, { input }, context) {
       const team = teamOf(context);
-      const endpoint = plainText(input.endpoint, 'input.endpoint', maxNameLength);
+      const endpoint = checkedName(input.endpoint, 'input.endpoint');
       const request = { endpoint, user: testUser(context), by: by(context) };
       return resultOf(await context.exports.test(team, request, context.metadata.operation.span));
     },
     async retryExport(_, { input }, context) {
       const team = teamOf(context);
-      const exportId = plainText(input.exportId, 'input.exportId', maxNameLength);
+      const exportId = checkedName(input.exportId, 'input.exportId');
       const request = { exportId, by: by(context), idempotencyKey: idempotencyKeyOf(input) };
-      const repeat = ({ marketId: id, companies }: RepeatedExport) =>
-        payload(context, id, companies as CompanySelection);
-      const record = await context.exports.retry(team, request, repeat, context.metadata.operation.span);
-      return resultOf(record);
+      const repeat = (id: string, companies: unknown) => payload(context, id, companies as CompanySelection);
+      return resultOf(await context.exports.retry(team, request, repeat, context.metadata.operation.span));
     },
   },
   Export: {
@@ -126,10 +122,12 @@ export const exportsNodes = {
 /** The client that makes a request. */
 const by = ({ credential }: Context) => memberName(credential);
 
+/** A name or a key. @throws BadUserInput */
+const checkedName = (text: string, argument: string) => plainText(text, argument, maxNameLength);
+
 /** @throws BadUserInput */
-function idempotencyKeyOf({ idempotencyKey }: { readonly idempotencyKey?: string | null }): string | null {
-  return idempotencyKey == null ? null : plainText(idempotencyKey, 'input.idempotencyKey', maxNameLength);
-}
+const idempotencyKeyOf = ({ idempotencyKey }: { readonly idempotencyKey?: string | null }) =>
+  idempotencyKey == null ? null : checkedName(idempotencyKey, 'input.idempotencyKey');
 
 /** The body of an export, from the market and the companies as they are now. @throws Conflict for a market that is not published. */
 async function payload({ loaders }: Context, id: string, selection: CompanySelection): Promise<Payload> {
@@ -153,7 +151,7 @@ function testUser(context: Context): ExportUser {
 /** Whether an export matches a filter. @throws BadUserInput for an invalid filter. */
 function matcherOf(filter: ExportFilter | null | undefined): (record: ExportRecord) => boolean {
   const { endpoint, outcome, marketId: market } = filter ?? {};
-  if (endpoint != null) plainText(endpoint, 'filter.endpoint', maxNameLength);
+  if (endpoint != null) checkedName(endpoint, 'filter.endpoint');
   if (market != null) marketId(market, 'filter.marketId');
   return record =>
     (endpoint == null || record.endpoint === endpoint) &&
@@ -186,26 +184,20 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
   }
   const argument = 'input.onBehalfOf';
   return {
-    name: given?.name == null ? null : plainText(given.name, `${argument}.name`, maxNameLength),
+    name: given?.name == null ? null : checkedName(given.name, `${argument}.name`),
     email: given?.email == null ? null : plainText(given.email, `${argument}.email`, maxEmailLength),
     argument,
   };
 }
 
 function resultOf(record: ExportRecord): ResolversTypes['ExportResult'] | null {
-  const { id: exportId, attempts, outcome } = record;
   const status = statusOf(record);
-  switch (outcome?.kind) {
-    case 'DELIVERED':
-      return { __typename: 'ExportDelivered', exportId, attempts, ...outcome };
-    case 'REJECTED':
-      return { __typename: 'ExportRejected', exportId, attempts, ...outcome };
-    case 'FAILED':
-      return { __typename: 'ExportFailed', exportId, attempts, message: outcome.message, outcome: status };
-    default:
-      if (status === 'RUNNING') return null;
-      return { __typename: 'ExportFailed', exportId, attempts, message: unknownMessage, outcome: status };
-  }
+  const { outcome } = record;
+  const ending = { exportId: record.id, attempts: record.attempts };
+  if (status === 'RUNNING') return null;
+  if (outcome?.kind === 'DELIVERED') return { __typename: 'ExportDelivered', ...ending, ...outcome };
+  if (outcome?.kind === 'REJECTED') return { __typename: 'ExportRejected', ...ending, ...outcome };
+  return { __typename: 'ExportFailed', ...ending, message: outcome?.message ?? unknownMessage, outcome: status };
 }
 
 const unknownMessage =

@@ -5,7 +5,7 @@ import { type Config, readConfig } from '../../config/config.js';
 import { createSigner } from '../../data/cache/signer.js';
 import { connectForCommand } from '../../data/redis.js';
 import { openFileStore } from './file-store.js';
-import { type Endpoint, type TeamState, teamState } from './model.js';
+import { type TeamState, teamState } from './model.js';
 import { createRedisStore } from './redis-store.js';
 import { openSigned, signedText, type TextStore } from './team-store.js';
 
@@ -35,16 +35,12 @@ async function signExports(env: Record<string, string | undefined>, args: string
     const text = await textOf(name);
     const state = hashOf(text) === shown ? readState(text) : openSigned(signer, name, text);
     if (state === undefined) throw new Error(`What is stored under ${name} was changed meanwhile, and is not signed`);
-    const endpoints: Endpoint[] = [];
-    for (const endpoint of state.endpoints) {
-      const sealedHeaders = await resealed(endpoint.sealedHeaders);
-      endpoints.push({
-        ...endpoint,
-        sealedHeaders,
-        sealedSigningSecrets: await resealed(endpoint.sealedSigningSecrets),
-      });
-    }
-    const value = signedText(signer, name, { ...state, endpoints });
+    const endpoints = state.endpoints.map(async endpoint => ({
+      ...endpoint,
+      sealedHeaders: await resealed(endpoint.sealedHeaders),
+      sealedSigningSecrets: await resealed(endpoint.sealedSigningSecrets),
+    }));
+    const value = signedText(signer, name, { ...state, endpoints: await Promise.all(endpoints) });
     return texts.change(name, now => (now === text ? { value, result: true } : { result: false }));
   }
 

@@ -5,16 +5,16 @@ import { type Event, type EventPage, eventPage, type Observation, observation } 
 
 /** The query parameters of the event list (docs/upstream-api.md: GET events). For each parameter that is left out, the service uses its default. */
 export interface EventQuery {
-  readonly from?: string;
-  readonly to?: string;
-  readonly affectedDatapoint?: readonly string[];
-  readonly alertType?: readonly string[];
-  readonly impactedEntity?: readonly string[];
-  readonly minLikelihood?: number;
-  readonly maxLikelihood?: number;
-  readonly minSeverity?: number;
-  readonly maxSeverity?: number;
-  readonly search?: string;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly affectedDatapoint?: readonly string[] | undefined;
+  readonly alertType?: readonly string[] | undefined;
+  readonly impactedEntity?: readonly string[] | undefined;
+  readonly minLikelihood?: number | undefined;
+  readonly maxLikelihood?: number | undefined;
+  readonly minSeverity?: number | undefined;
+  readonly maxSeverity?: number | undefined;
+  readonly search?: string | undefined;
 }
 
 /** Whether a `from` or `to` is a day without a time. */
@@ -29,17 +29,13 @@ export const endOf = (text: string) => Date.parse(isDay(text) ? `${text}T23:59:5
 export type Vectors = Readonly<Record<string, Vector | string>>;
 
 /** The endpoints of the events monitor. */
-export interface EventsClient {
-  /** GET /v2/events-monitor/events. @throws NotConfigured if the query has a `search`, but the name of its parameter is not configured. */
-  page(query: EventQuery, page: number, pageSize: number, vectors: boolean): Read<EventPage, Vectors>;
-  /** GET /v2/events-monitor/observation/{id}. */
-  observation(id: string, vectors: boolean): Read<Observation, Vectors>;
-}
+export type EventsClient = ReturnType<typeof createEventsClient>;
 
 /** @param searchParam name of the free-text parameter, which the specification does not show. */
-export function createEventsClient(searchParam: string | undefined): EventsClient {
+export function createEventsClient(searchParam: string | undefined) {
   return {
-    page: (query, page, pageSize, vectors) => ({
+    /** GET /v2/events-monitor/events. @throws NotConfigured if the query has a `search`, but the name of its parameter is not configured. */
+    page: (query: EventQuery, page: number, pageSize: number, vectors: boolean): Read<EventPage, Vectors> => ({
       request: {
         family: 'events',
         address: 'base',
@@ -49,11 +45,18 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         safe: true,
         vectors: { member: 'embeddings', wanted: vectors },
       },
-      parse: body => parsedPage(body, page, pageSize),
-      join: joinedPage,
+      parse(body) {
+        const value = requestedPage(body, page, pageSize);
+        return vectors ? splitPage(value) : { value };
+      },
+      join: (value, found) => ({
+        ...value,
+        events: value.events.map(event => event && withVector(event, vectorOf(found, event.id))),
+      }),
     }),
 
-    observation: (id, vectors) => ({
+    /** GET /v2/events-monitor/observation/{id}. */
+    observation: (id: string, vectors: boolean): Read<Observation, Vectors> => ({
       request: {
         family: 'observations',
         address: 'base',
@@ -63,16 +66,33 @@ export function createEventsClient(searchParam: string | undefined): EventsClien
         safe: true,
         vectors: { member: 'textEmbedding', wanted: vectors },
       },
-      parse: parsedObservation,
-      join: joinedObservation,
+      parse(body) {
+        const value = observation.parse(body);
+        if (!vectors) return { value };
+        const { id, textEmbedding } = value;
+        const found = textEmbedding === null ? [] : [[id, textEmbedding] as const];
+        return { value: { ...value, textEmbedding: null }, embeddings: embeddings(found) };
+      },
+      join: (value, found) => ({ ...value, textEmbedding: vectorOf(found, value.id) }),
     }),
   };
 }
 
-function parameters(query: EventQuery, page: number, pageSize: number, searchParam: string | undefined) {
-  const { search, ...filters } = query;
+/** The parameters that filter the list, where `search` has its own name. */
+export function filterParameters(query: EventQuery): URLSearchParams {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+  return parameters;
+}
+
+function parameters(
+  { search, ...filters }: EventQuery,
+  page: number,
+  pageSize: number,
+  searchParam: string | undefined,
+) {
   const parameters = new URLSearchParams({ pageSize: String(pageSize), page: String(page) });
-  for (const [name, value] of Object.entries(filters)) parameters.set(name, String(value));
+  for (const [name, value] of filterParameters(filters)) parameters.set(name, value);
   if (search !== undefined) {
     if (searchParam === undefined) throw new NotConfigured('EVENTS_SEARCH_PARAM');
     parameters.set(searchParam, search);
@@ -107,45 +127,24 @@ function requestedPage(body: unknown, page: number, pageSize: number): EventPage
   return { events, totalItems, unfilteredTotalItems };
 }
 
-function parsedPage(body: unknown, number: number, pageSize: number): Parsed<EventPage, Vectors> {
-  const page = requestedPage(body, number, pageSize);
+function splitPage(page: EventPage): Parsed<EventPage, Vectors> {
   const found = page.events.flatMap(event =>
     event?.vectorIndex?.embeddings == null ? [] : [[event.id, event.vectorIndex.embeddings] as const],
   );
-  return {
-    value: { ...page, events: page.events.map(event => withVector(event, null)) },
-    embeddings: splitEmbeddings(found),
-  };
+  const events = page.events.map(event => event && withVector(event, null));
+  return { value: { ...page, events }, embeddings: embeddings(found) };
 }
 
-function joinedPage(page: EventPage, vectors: Vectors): EventPage {
-  return { ...page, events: page.events.map(event => withVector(event, vectorOf(vectors, event?.id))) };
-}
-
-function parsedObservation(body: unknown): Parsed<Observation, Vectors> {
-  const record = observation.parse(body);
-  const { id, textEmbedding } = record;
-  if (textEmbedding === null) return { value: record, embeddings: noVectors };
-  return { value: { ...record, textEmbedding: null }, embeddings: splitEmbeddings([[id, textEmbedding]]) };
-}
-
-function joinedObservation(record: Observation, vectors: Vectors): Observation {
-  return { ...record, textEmbedding: vectorOf(vectors, record.id) };
-}
-
-function withVector(event: Event | null, vector: Vector | null): Event | null {
-  if (event === null || event.vectorIndex === null || event.vectorIndex.embeddings === vector) return event;
-  return { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vector } };
+function withVector(event: Event, vector: Vector | null): Event {
+  return event.vectorIndex === null ? event : { ...event, vectorIndex: { ...event.vectorIndex, embeddings: vector } };
 }
 
 /** The embedding with this identifier. An identifier may equal the name of an inherited member, such as `toString`. */
-function vectorOf(vectors: Vectors, id = ''): Vector | null {
+function vectorOf(vectors: Vectors, id: string): Vector | null {
   const found = Object.hasOwn(vectors, id) ? vectors[id] : undefined;
   return typeof found === 'string' ? new Vector(found) : (found ?? null);
 }
 
-function splitEmbeddings(found: readonly (readonly [string, Vector])[]) {
+function embeddings(found: readonly (readonly [string, Vector])[]) {
   return { value: Object.fromEntries(found), bytes: found.reduce((sum, [, { bytes }]) => sum + bytes.length, 0) };
 }
-
-const noVectors = splitEmbeddings([]);

@@ -11,22 +11,24 @@ export interface CompanyEventsRequest {
   readonly vectors: boolean;
 }
 
-/** The first events of one company, and the number of its events. */
-export type CompanyEvents = EventPage;
-
 /** Reads one page of the event list. */
 export type ReadPage = (query: EventQuery, page: number, pageSize: number, vectors: boolean) => Promise<EventPage>;
 
 /** How long the percent-encoded names of one call may be, in characters. */
 const maxNamesLength = 6_000;
 
-/** The service's defaults (docs/upstream-api.md: GET events). */
-const defaultBounds = { minLikelihood: 2, maxLikelihood: 3, minSeverity: 2, maxSeverity: 3 };
-
-type Group = readonly [CompanyEventsRequest, ...CompanyEventsRequest[]];
-type Found = ReadonlyMap<CompanyEventsRequest, CompanyEvents>;
+/** Requests that differ only in the name, as many as one URL can hold. */
+interface Group {
+  readonly query: EventQuery;
+  readonly vectors: boolean;
+  readonly requests: CompanyEventsRequest[];
+  /** Of the percent-encoded names, in characters. */
+  length: number;
+}
+/** The first events of each company, and the number of its events. */
+type Found = ReadonlyMap<CompanyEventsRequest, EventPage>;
 /** Makes a call for one company alone. */
-type ReadAlone = (request: CompanyEventsRequest) => Promise<CompanyEvents>;
+type ReadAlone = (request: CompanyEventsRequest) => Promise<EventPage>;
 
 const nothing: Found = new Map();
 
@@ -40,29 +42,30 @@ const nothing: Found = new Map();
 export async function readCompanyEvents(
   requests: readonly CompanyEventsRequest[],
   page: ReadPage,
-): Promise<(CompanyEvents | Error)[]> {
+): Promise<(EventPage | Error)[]> {
   const alone: ReadAlone = ({ name, query, first, vectors }) => page(withNames(query, [name]), 1, first, vectors);
-  const found = new Map<CompanyEventsRequest, Promise<CompanyEvents>>();
+  const found = new Map<CompanyEventsRequest, Promise<EventPage>>();
   for (const group of groupsOf(requests)) {
-    const shared = group.length > 1 ? readShared(group, page, alone) : Promise.resolve(nothing);
-    for (const request of group) {
-      const result = shared.then(known => known.get(request) ?? alone(request));
-      found.set(request, result);
+    const shared = group.requests.length > 1 ? readShared(group, page, alone) : Promise.resolve(nothing);
+    for (const request of group.requests) {
+      found.set(
+        request,
+        shared.then(known => known.get(request) ?? alone(request)),
+      );
     }
   }
-  return Promise.all(
-    requests.map(async request => (await found.get(request)?.catch(asError)) ?? new Error('Not read')),
-  );
+  const results = await Promise.allSettled(requests.map(request => found.get(request) as Promise<EventPage>));
+  return results.map(result => (result.status === 'fulfilled' ? result.value : result.reason));
 }
 
 /** Reads the events of a whole group. The result contains only the companies whose events are certain. */
 async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promise<Found> {
-  const [{ query, vectors }] = group;
-  const names = new Set(group.map(({ name }) => name));
+  const { query, vectors, requests } = group;
+  const names = new Set(requests.map(({ name }) => name));
   const readPage = (number: number) => page(withNames(query, [...names]), number, maxPageSize, vectors);
   const firstPage = await readPage(1);
   const pageCount = Math.ceil(firstPage.totalItems / maxPageSize);
-  if (pageCount > group.length) return nothing;
+  if (pageCount > requests.length) return nothing;
 
   const otherPages = Array.from({ length: Math.max(pageCount - 1, 0) }, (_, index) => readPage(index + 2));
   const pages = [firstPage, ...(await Promise.all(otherPages))];
@@ -73,29 +76,29 @@ async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promi
     pages.every(each => each.totalItems === firstPage.totalItems);
   // If the service matches names differently, an event cannot be assigned to a company.
   const isNamed = events.every(event => event.impactedEntities.some(({ name }) => names.has(name)));
-  return isComplete && isNamed ? split(group, events, firstPage.unfilteredTotalItems, alone) : nothing;
+  return isComplete && isNamed ? split(requests, events, firstPage.unfilteredTotalItems, alone) : nothing;
 }
 
 /** What one company would get under each interpretation of the filter: `strict` if name and scores must match the same impacted entity, `loose` if they may match two. */
 interface Candidate {
   readonly request: CompanyEventsRequest;
-  readonly strict: CompanyEvents;
-  readonly loose: CompanyEvents;
+  readonly strict: EventPage;
+  readonly loose: EventPage;
 }
 
 /** Splits the events of a group by company. If the result depends on how the service interprets its filter, one call for one company decides it for all. */
 async function split(
-  group: Group,
+  requests: readonly CompanyEventsRequest[],
   events: readonly Event[],
   unfilteredTotalItems: EventPage['unfilteredTotalItems'],
   alone: ReadAlone,
 ): Promise<Found> {
   const eventsByName = groupByName(events);
-  const candidates = group.flatMap((request): Candidate[] => {
+  const candidates = requests.flatMap((request): Candidate[] => {
     const listed = eventsByName.get(request.name) ?? [];
     const matches = listed.map(event => matchOf(event, request.name, request.query));
     if (matches.includes('unknown')) return [];
-    const eventsFor = (...accepted: readonly Match[]): CompanyEvents => {
+    const eventsFor = (...accepted: readonly Match[]): EventPage => {
       const own = listed.filter((_, index) => accepted.includes(matches[index] ?? 'no'));
       return { events: own.slice(0, request.first), totalItems: own.length, unfilteredTotalItems };
     };
@@ -131,16 +134,14 @@ function matchOf(event: Event, name: string, query: EventQuery): Match {
     : 'unknown';
 }
 
+/** Whether the scores are within the bounds of a query; for each that is left out, the service's default counts (docs/upstream-api.md: GET events). */
 function withinBounds(impact: Event['impactedEntities'][number]['impact'], query: EventQuery): boolean {
-  const { minLikelihood, maxLikelihood, minSeverity, maxSeverity } = { ...defaultBounds, ...query };
-  const { likelihood, severity } = impact ?? {};
+  const { minLikelihood = 2, maxLikelihood = 3, minSeverity = 2, maxSeverity = 3 } = query;
+  const isBetween = (score: number | null, min: number, max: number) => score !== null && score >= min && score <= max;
   return (
-    isBetween(known(likelihood), minLikelihood, maxLikelihood) && isBetween(known(severity), minSeverity, maxSeverity)
+    isBetween(known(impact?.likelihood), minLikelihood, maxLikelihood) &&
+    isBetween(known(impact?.severity), minSeverity, maxSeverity)
   );
-}
-
-function isBetween(score: number | null, min: number, max: number): boolean {
-  return score !== null && score >= min && score <= max;
 }
 
 /** The events of each impacted entity by its name, in the order of the list. */
@@ -156,32 +157,29 @@ function groupByName(events: readonly Event[]): ReadonlyMap<string, readonly Eve
   return byName;
 }
 
-function isSameList(one: CompanyEvents, other: CompanyEvents): boolean {
+function isSameList(one: EventPage, other: EventPage): boolean {
   return (
     one.totalItems === other.totalItems && one.events.every((event, index) => event?.id === other.events[index]?.id)
   );
 }
 
-/** Groups requests that differ only in the name, with as many in each group as one URL can hold. */
 function groupsOf(requests: readonly CompanyEventsRequest[]): Group[] {
-  const open = new Map<string, { group: [CompanyEventsRequest, ...CompanyEventsRequest[]]; length: number }>();
+  const open = new Map<string, Group>();
   const groups: Group[] = [];
   for (const request of requests) {
-    const key = JSON.stringify([request.query, request.first, request.vectors]);
-    const length = encodeURIComponent(`${request.name},`).length;
-    const last = open.get(key);
-    if (last !== undefined && last.length + length <= maxNamesLength) {
-      last.group.push(request);
-      last.length += length;
-    } else {
-      const group: [CompanyEventsRequest] = [request];
-      open.set(key, { group, length });
+    const { name, query, first, vectors } = request;
+    const key = JSON.stringify([query, first, vectors]);
+    const length = encodeURIComponent(`${name},`).length;
+    let group = open.get(key);
+    if (group === undefined || group.length + length > maxNamesLength) {
+      group = { query, vectors, requests: [], length: 0 };
+      open.set(key, group);
       groups.push(group);
     }
+    group.requests.push(request);
+    group.length += length;
   }
   return groups;
 }
 
 const withNames = (query: EventQuery, names: readonly string[]): EventQuery => ({ ...query, impactedEntity: names });
-
-const asError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));

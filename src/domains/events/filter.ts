@@ -4,7 +4,7 @@ import { plainText } from '../../graphql/input.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 import { isCalendarDay, readTime } from '../../lib/time.js';
-import { type EventQuery, endOf, isDay, startOf } from './client.js';
+import { type EventQuery, endOf, filterParameters, isDay, startOf } from './client.js';
 
 const maxNameLength = 255;
 /** In a URL, where a letter outside ASCII takes up to twelve characters. Most servers accept 8 KB for the whole head. */
@@ -19,26 +19,21 @@ export function queryOf(filter: EventFilter | null | undefined): EventQuery {
 /** Converted once for each filter object: a hundred companies may share it. */
 const preparedQuery = oncePerValue((filter: EventFilter): EventQuery => {
   const query: EventQuery = {
-    ...converted('from', filter.from, time),
-    ...converted('to', filter.to, time),
-    ...converted('affectedDatapoint', filter.affectedDatapoints, names('affectedDatapoints')),
-    ...converted('alertType', filter.alertTypes, names('alertTypes')),
-    ...converted('impactedEntity', filter.impactedEntities, names('impactedEntities')),
+    from: time(filter.from, 'filter.from'),
+    to: time(filter.to, 'filter.to'),
+    affectedDatapoint: names(filter.affectedDatapoints, 'affectedDatapoints'),
+    alertType: names(filter.alertTypes, 'alertTypes'),
+    impactedEntity: names(filter.impactedEntities, 'impactedEntities'),
     ...bounds('minLikelihood', 'maxLikelihood', filter),
     ...bounds('minSeverity', 'maxSeverity', filter),
-    ...converted('search', filter.search, (value, member) => plainText(value, `filter.${member}`)),
+    search: filter.search == null ? undefined : plainText(filter.search, 'filter.search'),
   };
   if (query.from !== undefined && query.to !== undefined && startOf(query.from) > endOf(query.to)) {
     throw new BadUserInput('filter.from', 'must not be after filter.to');
   }
-  if (encodedLength(query) > maxQueryLength) throw new BadUserInput('filter', 'is too long');
+  if (filterParameters(query).toString().length > maxQueryLength) throw new BadUserInput('filter', 'is too long');
   return query;
 });
-
-function encodedLength(query: EventQuery): number {
-  const parameters = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
-  return new URLSearchParams(parameters).toString().length;
-}
 
 /** Whether the service can search for a name. */
 export function isEntityName(name: string): boolean {
@@ -56,51 +51,39 @@ function entityName(name: string, argument: string): string {
   return plainText(name, argument, maxNameLength);
 }
 
-function converted<K extends keyof EventQuery, V>(
-  name: K,
-  value: V | null | undefined,
-  check: (value: V, member: string) => EventQuery[K],
-): Pick<EventQuery, K> | undefined {
-  if (value == null) return undefined;
-  const checked = check(value, name);
-  return checked === undefined ? undefined : ({ [name]: checked } as Pick<EventQuery, K>);
+function names(
+  list: readonly string[] | null | undefined,
+  member: 'affectedDatapoints' | 'alertTypes' | 'impactedEntities',
+): readonly string[] | undefined {
+  if (list == null || list.length === 0) return undefined;
+  const bounded = boundedList(`EventFilter.${member}`, list, `filter.${member}`);
+  return bounded.map((name, index) => entityName(name, `filter.${member}.${index}`));
 }
 
-function names(member: 'affectedDatapoints' | 'alertTypes' | 'impactedEntities') {
-  return (list: readonly string[]): readonly string[] | undefined => {
-    const argument = `filter.${member}`;
-    const checked = boundedList(`EventFilter.${member}`, list, argument).map((name, index) =>
-      entityName(name, `${argument}.${index}`),
-    );
-    return checked.length === 0 ? undefined : checked;
-  };
-}
-
-type Least = 'minLikelihood' | 'minSeverity';
-type Greatest = 'maxLikelihood' | 'maxSeverity';
-
-function bounds(min: Least, max: Greatest, filter: EventFilter) {
+function bounds(
+  min: 'minLikelihood' | 'minSeverity',
+  max: 'maxLikelihood' | 'maxSeverity',
+  filter: EventFilter,
+): Pick<EventQuery, typeof min | typeof max> {
   const low = score(filter[min], min, 0);
   const high = score(filter[max], max, maxScore);
   if (low !== undefined && high !== undefined && low > high) {
     throw new BadUserInput(`filter.${min}`, `must not be above filter.${max}`);
   }
-  return { ...(low !== undefined && { [min]: low }), ...(high !== undefined && { [max]: high }) };
+  return { [min]: low, [max]: high };
 }
 
 /** A bound that is left out keeps the service's default. Null becomes the end of the scale, because the service cannot express "no bound". */
 function score(value: number | null | undefined, member: string, end: number): number | undefined {
-  if (value === undefined) return undefined;
-  if (value === null) return end;
+  if (value == null) return value === null ? end : undefined;
   if (value < 0 || value > maxScore) throw new BadUserInput(`filter.${member}`, `must be between 0 and ${maxScore}`);
   return value;
 }
 
 /** Keeps a day as it is, because the service interprets it. */
-function time(text: string, member: string): string {
+function time(text: string | null | undefined, argument: string): string | undefined {
+  if (text == null) return undefined;
   const checked = isDay(text) && isCalendarDay(text) ? text : readTime(text);
-  if (checked === undefined) {
-    throw new BadUserInput(`filter.${member}`, 'must be a day (2026-01-31) or a point in time (2026-01-31T08:30:00Z)');
-  }
-  return checked;
+  if (checked !== undefined) return checked;
+  throw new BadUserInput(argument, 'must be a day (2026-01-31) or a point in time (2026-01-31T08:30:00Z)');
 }

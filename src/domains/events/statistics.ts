@@ -5,30 +5,7 @@ import { type EventQuery, endOf, startOf } from './client.js';
 import { type Event, type EventPage, highestScore, newestVersions } from './model.js';
 
 /** The length of a bucket. Weeks begin on Monday; all buckets begin at 00:00 UTC, or at a full hour. */
-export type EventInterval = 'HOUR' | 'DAY' | 'WEEK' | 'MONTH';
-
-/** A value, and the number of events that have it. */
-interface EventFacet {
-  readonly value: string;
-  readonly count: number;
-}
-
-/** Counts of events, as `EventStatistics` in the schema. */
-export interface EventStatistics {
-  readonly total: number;
-  readonly counted: number;
-  readonly buckets: readonly EventBucket[];
-  readonly alertTypes: readonly EventFacet[];
-  readonly affectedDatapoints: readonly EventFacet[];
-  readonly impactedEntities: readonly EventFacet[];
-  readonly relevantEntities: readonly EventFacet[];
-}
-
-interface EventBucket {
-  readonly start: string;
-  readonly count: number;
-  readonly bySeverity: readonly { readonly severity: number | null; readonly count: number }[];
-}
+type EventInterval = 'HOUR' | 'DAY' | 'WEEK' | 'MONTH';
 
 /** Reads one page of the event list. */
 export type ReadEvents = (query: EventQuery, page: number, pageSize: number) => Promise<EventPage>;
@@ -72,12 +49,7 @@ const shortestMs = { HOUR: 3_600_000, DAY: dayMs, WEEK: 7 * dayMs, MONTH: 28 * d
  * @param plot the buckets, and the range of the query as `rangeOf` computes it.
  * @param limit the most events to read. Each 100 are one call; to find the newest takes at most 21 calls more.
  */
-export async function readStatistics(
-  query: EventQuery,
-  plot: Plot,
-  limit: number,
-  read: ReadEvents,
-): Promise<EventStatistics> {
+export async function readStatistics(query: EventQuery, plot: Plot, limit: number, read: ReadEvents) {
   const first = await read(query, 1, maxPageSize);
   const { totalItems } = first;
   if (totalItems <= limit) return statisticsOf(await readRest(query, first, limit, read), totalItems, plot);
@@ -120,7 +92,7 @@ function statisticsOf(
   { events, totalItems }: { readonly events: readonly Event[]; readonly totalItems: number },
   total: number,
   plot: Plot,
-): EventStatistics {
+) {
   const facet = (recordsOf: (event: Event) => readonly { readonly name: string | null }[]) =>
     countValues(events, event => recordsOf(event).flatMap(({ name }) => name ?? [])).slice(0, maxFacets);
   return {
@@ -138,7 +110,7 @@ function statisticsOf(
  * All buckets from the first to the last event, also those without events. An event outside the requested range has no bucket: the number of
  * buckets stays within the limit whatever the service sends.
  */
-function bucketsOf(events: readonly Event[], { interval, range }: Plot): EventBucket[] {
+function bucketsOf(events: readonly Event[], { interval, range }: Plot) {
   const byStart = new Map<number, (number | null)[]>();
   for (const event of events) {
     const time = Date.parse(known(event.lastUpdated) ?? '');
@@ -149,16 +121,16 @@ function bucketsOf(events: readonly Event[], { interval, range }: Plot): EventBu
     byStart.set(start, severities);
   }
   const [earliest, latest] = [Math.min(...byStart.keys()), Math.max(...byStart.keys())];
-  const buckets: EventBucket[] = [];
-  for (let start = earliest; start <= latest; start = nextBucket(start, interval)) {
+  const starts: number[] = [];
+  for (let start = earliest; start <= latest; start = nextBucket(start, interval)) starts.push(start);
+  return starts.map(start => {
     const severities = byStart.get(start) ?? [];
     const bySeverity = [3, 2, 1, 0, null].flatMap(severity => {
       const count = severities.filter(each => each === severity).length;
       return count === 0 ? [] : [{ severity, count }];
     });
-    buckets.push({ start: iso(start), count: severities.length, bySeverity });
-  }
-  return buckets;
+    return { start: iso(start), count: severities.length, bySeverity };
+  });
 }
 
 function startOfBucket(time: number, interval: EventInterval): number {

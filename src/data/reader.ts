@@ -38,6 +38,19 @@ export interface Read<T, Embeddings = undefined> {
   join?(value: T, embeddings: Embeddings): T;
 }
 
+/** A read of what belongs to one market, with a GET at an address of the service. @param model of the body. */
+export function marketRead<T>(
+  market: string,
+  request: Pick<UpstreamRequest, 'family' | 'path'> & Partial<Pick<UpstreamRequest, 'address'>>,
+  model: { parse(body: unknown): T },
+): Read<T> {
+  return {
+    request: { address: 'base', method: 'GET', argument: 'id', safe: true, ...request },
+    market,
+    parse: body => ({ value: model.parse(body) }),
+  };
+}
+
 /** Reads for one request, and lives as long as that request. */
 export interface Reader {
   /**

@@ -1,5 +1,5 @@
 import { jobsTag } from '../../data/cache/keys.js';
-import type { Read } from '../../data/reader.js';
+import { marketRead, type Read } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import {
   criteriaMembers,
@@ -16,37 +16,21 @@ import {
 const jobPaths = { DISCOVERY: '/v2/discovery', PUBLISH: '/v2/markets' } as const;
 
 /** GET /v2/discovery/{id}/jobs, or GET /v2/markets/{id}/jobs after publishing. */
-export function jobsRead(marketId: string, phase: JobPhase): Read<readonly Job[]> {
-  const path = `${jobPaths[phase]}/${marketId}/jobs`;
-  return {
-    request: { family: 'jobs', address: 'base', method: 'GET', path, argument: 'id', safe: true },
-    market: marketId,
-    parse: body => ({ value: jobsIn(body, marketId, phase) }),
-  };
-}
+export const jobsRead = (marketId: string, phase: JobPhase): Read<readonly Job[]> =>
+  marketRead(marketId, { family: 'jobs', path: `${jobPaths[phase]}/${marketId}/jobs` }, jobsOf(marketId, phase));
 
-function jobsIn(body: unknown, marketId: string, phase: JobPhase): readonly Job[] {
-  return jobList.parse(body).map(job => ({ ...job, marketId, phase }));
-}
+const jobsOf = (marketId: string, phase: JobPhase) => ({
+  parse: (body: unknown): readonly Job[] => jobList.parse(body).map(job => ({ ...job, marketId, phase })),
+});
 
 /** GET /v2/discovery/{id}/search-criteria. */
-export function searchCriteriaRead(marketId: string): Read<SearchCriteria> {
-  const path = `/v2/discovery/${marketId}/search-criteria`;
-  return {
-    request: { family: 'criteria', address: 'base', method: 'GET', path, argument: 'id', safe: true },
-    market: marketId,
-    parse: body => ({ value: searchCriteria.parse(body) }),
-  };
-}
+export const searchCriteriaRead = (marketId: string): Read<SearchCriteria> =>
+  marketRead(marketId, { family: 'criteria', path: `/v2/discovery/${marketId}/search-criteria` }, searchCriteria);
 
 /** GET /v2/discovery/{id}/search-criteria/history. */
 export function searchCriteriaHistoryRead(marketId: string): Read<readonly SearchCriteria[]> {
   const path = `/v2/discovery/${marketId}/search-criteria/history`;
-  return {
-    request: { family: 'criteria', address: 'base', method: 'GET', path, argument: 'id', safe: true },
-    market: marketId,
-    parse: body => ({ value: searchCriteriaHistory.parse(body) }),
-  };
+  return marketRead(marketId, { family: 'criteria', path }, searchCriteriaHistory);
 }
 
 /** POST /v2/discovery/search-criteria. */
@@ -72,21 +56,20 @@ export function startWrite(marketId: string, criteria: object, skipDiscoveryRevi
     request: { ...discoveryRequest('POST', `/v2/discovery/${marketId}/start`, body), members: criteriaPaths },
     market: marketId,
     restartsTag: jobsTag(marketId),
-    parse: body => jobsIn(body(), marketId, 'DISCOVERY'),
+    parse: body => jobsOf(marketId, 'DISCOVERY').parse(body()),
   };
 }
 
-/** The companies that a review applies to: all of the market, or those with the given domains. */
-export type ReviewedCompanies =
-  | { readonly mode: 'all' }
-  | { readonly mode: 'partial'; readonly domains: readonly string[] };
-
-/** PATCH /v2/discovery/{id}/companies/reviews. The specification does not show the response body, so it is not read. */
+/**
+ * PATCH /v2/discovery/{id}/companies/reviews. The specification does not show the response body, so it is not read.
+ * @param domains of the companies that the review applies to; undefined for all of the market.
+ */
 export function reviewWrite(
   marketId: string,
   reviewStatus: 'include' | 'exclude',
-  target: ReviewedCompanies,
+  domains: readonly string[] | undefined,
 ): Write<void> {
+  const target = domains === undefined ? { mode: 'all' } : { mode: 'partial', domains };
   return {
     request: discoveryRequest('PATCH', `/v2/discovery/${marketId}/companies/reviews`, { reviewStatus, target }),
     market: marketId,
@@ -100,7 +83,7 @@ export function publishWrite(marketId: string): Write<readonly Job[]> {
     request: discoveryRequest('POST', `/v2/discovery/${marketId}/publish`),
     market: marketId,
     restartsTag: jobsTag(marketId),
-    parse: body => jobsIn(body(), marketId, 'PUBLISH'),
+    parse: body => jobsOf(marketId, 'PUBLISH').parse(body()),
   };
 }
 

@@ -5,6 +5,7 @@ import { boundedList, type ListCoordinate } from '../../graphql/limits/list-boun
 import { criteriaMembers, keywordMembers, locationMembers } from './model.js';
 
 const maxTextLength = 10_000;
+const texts = ['userPrompt', 'marketName', 'marketType', 'marketRole', 'projectKind'] as const;
 
 /**
  * Converts search criteria to the service's format (docs/upstream-api.md: Search criteria), without members that are null or left out. Criteria
@@ -12,24 +13,15 @@ const maxTextLength = 10_000;
  * @throws BadUserInput
  */
 export function criteriaBody(input: SearchCriteriaInput, argument: string): Record<string, unknown> {
-  const at = (member: string) => `${argument}.${member}`;
-  const text = (member: 'userPrompt' | 'marketName' | 'marketType' | 'marketRole' | 'projectKind') =>
-    input[member] == null ? undefined : checkedText(input[member], at(member));
+  const { attributes, keywords, locations, ...members } = input;
+  for (const member of texts) checkText(members[member], `${argument}.${member}`);
+  checkTexts('SearchCriteriaInput.seedDomains', members.seedDomains, `${argument}.seedDomains`);
+  if (members.count != null && members.count < 1) throw new BadUserInput(`${argument}.count`, 'must be 1 or more');
   return {
-    ...checkedAttributes(input.attributes, criteriaMembers, at('attributes')),
-    userPrompt: text('userPrompt'),
-    marketName: text('marketName'),
-    marketType: text('marketType'),
-    marketRole: text('marketRole'),
-    keywords: input.keywords == null ? undefined : checkedKeywords(input.keywords, at('keywords')),
-    seedDomains:
-      input.seedDomains == null
-        ? undefined
-        : checkedTexts('SearchCriteriaInput.seedDomains', input.seedDomains, at('seedDomains')),
-    projectKind: text('projectKind'),
-    locations: input.locations == null ? undefined : checkedLocations(input.locations, at('locations')),
-    count: input.count == null ? undefined : checkedCount(input.count, at('count')),
-    performSearch: input.performSearch ?? undefined,
+    ...checkedAttributes(attributes, criteriaMembers, `${argument}.attributes`),
+    ...withoutNulls(members),
+    ...(keywords != null && { keywords: checkedKeywords(keywords, `${argument}.keywords`) }),
+    ...(locations != null && { locations: checkedLocations(locations, `${argument}.locations`) }),
   };
 }
 
@@ -39,15 +31,17 @@ export function checkedPrompt(text: string, argument: string): string {
   return text;
 }
 
-function checkedText(text: string, argument: string): string {
-  if (text.length > maxTextLength) throw new BadUserInput(argument, `must be at most ${maxTextLength} characters`);
-  return text;
+const withoutNulls = (members: object) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value != null));
+
+function checkText(text: string | null | undefined, argument: string): void {
+  if (text != null && text.length > maxTextLength)
+    throw new BadUserInput(argument, `must be at most ${maxTextLength} characters`);
 }
 
-function checkedTexts(coordinate: ListCoordinate, texts: readonly string[], argument: string): readonly string[] {
-  for (const [index, text] of boundedList(coordinate, texts, argument).entries())
-    checkedText(text, `${argument}.${index}`);
-  return texts;
+function checkTexts(coordinate: ListCoordinate, list: readonly string[] | null | undefined, argument: string): void {
+  const bounded = boundedList(coordinate, list ?? [], argument);
+  for (const [index, text] of bounded.entries()) checkText(text, `${argument}.${index}`);
 }
 
 type Attributes = SearchCriteriaInput['attributes'];
@@ -60,25 +54,17 @@ function checkedAttributes(attributes: Attributes, members: readonly string[], a
 
 function checkedKeywords({ attributes, ...lists }: NonNullable<SearchCriteriaInput['keywords']>, argument: string) {
   for (const member of ['features', 'user', 'synonyms', 'irrelevant'] as const) {
-    checkedTexts(`SearchKeywordsInput.${member}`, lists[member], `${argument}.${member}`);
+    checkTexts(`SearchKeywordsInput.${member}`, lists[member], `${argument}.${member}`);
   }
   return { ...checkedAttributes(attributes, keywordMembers, `${argument}.attributes`), ...lists };
 }
 
 function checkedLocations(locations: NonNullable<SearchCriteriaInput['locations']>, argument: string) {
   const bounded = boundedList('SearchCriteriaInput.locations', locations, argument);
-  return bounded.map(({ countryCode, countryName, attributes }, index) => {
+  return bounded.map(({ attributes, ...location }, index) => {
     const at = `${argument}.${index}`;
-    if (!/^[A-Za-z]{2}$/.test(countryCode)) throw new BadUserInput(`${at}.countryCode`, 'must be two letters');
-    return {
-      ...checkedAttributes(attributes, locationMembers, `${at}.attributes`),
-      countryCode,
-      countryName: countryName == null ? undefined : checkedText(countryName, `${at}.countryName`),
-    };
+    if (!/^[A-Za-z]{2}$/.test(location.countryCode)) throw new BadUserInput(`${at}.countryCode`, 'must be two letters');
+    checkText(location.countryName, `${at}.countryName`);
+    return { ...checkedAttributes(attributes, locationMembers, `${at}.attributes`), ...withoutNulls(location) };
   });
-}
-
-function checkedCount(count: number, argument: string): number {
-  if (count < 1) throw new BadUserInput(argument, 'must be 1 or more');
-  return count;
 }

@@ -60,7 +60,7 @@ export const discoveryResolvers: Resolvers = {
     async reviewCompanies(_, { input }, { writer }) {
       const id = marketId(input.marketId, 'input.marketId');
       const status = input.reviewStatus === 'INCLUDE' ? 'include' : 'exclude';
-      await writer.write(reviewWrite(id, status, reviewedCompanies(input.target)));
+      await writer.write(reviewWrite(id, status, reviewedDomains(input.target)));
       return { marketId: id, market: { id } };
     },
     async publishMarket(_, { input }, { writer }) {
@@ -78,14 +78,9 @@ export const discoveryNodes = {
   Job: { parts: ({ marketId, phase, id }: Job) => [marketId, phase, id] },
 } satisfies NodeTypes<Context>;
 
-function reviewedCompanies(target: ReviewTarget) {
-  if (target.domains != null) {
-    return {
-      mode: 'partial',
-      domains: checkedDomains('ReviewTarget.domains', target.domains, 'input.target.domains'),
-    } as const;
-  }
-  if (target.all !== true)
-    throw new BadUserInput('input.target.all', 'must be true; use domains to review some of the companies');
-  return { mode: 'all' } as const;
+/** The domains to review; undefined for all. @throws BadUserInput */
+function reviewedDomains({ all, domains }: ReviewTarget): readonly string[] | undefined {
+  if (domains !== undefined) return checkedDomains('ReviewTarget.domains', domains, 'input.target.domains');
+  if (all) return undefined;
+  throw new BadUserInput('input.target.all', 'must be true; use domains to review some of the companies');
 }

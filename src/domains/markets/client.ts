@@ -1,15 +1,9 @@
-import type { Read } from '../../data/reader.js';
+import { marketRead, type Read } from '../../data/reader.js';
 import { type MarketRecord, type MarketTopic, marketRecord, suggestions, topics } from './model.js';
 
 /** GET {dev_url}/dev/markets/{id}. */
-export function marketRecordRead(id: string): Read<MarketRecord> {
-  const path = `/dev/markets/${id}`;
-  return {
-    request: { family: 'market', address: 'dev', method: 'GET', path, argument: 'id', safe: true },
-    market: id,
-    parse: body => ({ value: marketRecord.parse(body) }),
-  };
-}
+export const marketRecordRead = (id: string): Read<MarketRecord> =>
+  marketRead(id, { family: 'market', address: 'dev', path: `/dev/markets/${id}` }, marketRecord);
 
 /** POST {api_url}/markets/{id}/topics, a read. @param sorted whether to sort by label, ascending. */
 export function topicsRead(id: string, sorted: boolean): Read<readonly MarketTopic[]> {

@@ -2,17 +2,11 @@ import { countValues } from '../../lib/count-values.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 import type { Companies } from './filter.js';
 
-/** The values of a list of companies, as `CompanyFacets` in the schema. */
-export interface CompanyFacets {
-  readonly operatesIn: readonly { readonly value: string; readonly count: number }[];
-  readonly naics: readonly { readonly code: string; readonly name: string | null; readonly count: number }[];
-}
-
 /**
  * Counts, for each value that occurs in a list, the companies that a filter with that value selects. The most frequent value comes first; values
  * with equal counts are sorted. Computed once for each list.
  */
-export const facetsOf = oncePerValue((companies: Companies): CompanyFacets => {
+export const facetsOf = oncePerValue((companies: Companies) => {
   const names = new Map<string, string | null>();
   for (const { naics } of companies) {
     for (const { code, name } of naics) names.set(code, names.get(code) ?? name);

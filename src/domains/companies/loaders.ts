@@ -30,11 +30,8 @@ export function createCompaniesLoaders(
 
   /** Computes a list once for each key, in turns with the work of other requests. */
   function once(key: string, companies: MaybePromise<Companies>, compute: (companies: Companies) => Companies) {
-    let list = lists.get(key);
-    if (list === undefined) {
-      list = andThen(companies, found => runYielding(client, () => compute(found)));
-      lists.set(key, list);
-    }
+    const list = lists.get(key) ?? andThen(companies, found => runYielding(client, () => compute(found)));
+    lists.set(key, list);
     return list;
   }
 
@@ -59,17 +56,15 @@ export function createCompaniesLoaders(
   ): MaybePromise<Companies> {
     const { key, companies } = matching(marketId, filter, filterArgument);
     if (orderBy == null) return companies;
-    return andThen(all(marketId), everything => {
-      const inOrder = `${orderBy.field} ${orderBy.direction} ${marketId}`;
-      const sorted = once(inOrder, everything, list => sortedCompanies(list, orderBy));
-      if (filter == null) return sorted;
-      return andThen(companies, selected =>
-        once(`${orderBy.field} ${orderBy.direction} ${key}`, sorted, list => {
-          const isSelected = new Set(selected);
-          return list.filter(company => isSelected.has(company));
-        }),
-      );
-    });
+    const order = `${orderBy.field} ${orderBy.direction}`;
+    const sorted = once(`${order} ${marketId}`, all(marketId), list => sortedCompanies(list, orderBy));
+    if (filter == null) return sorted;
+    return andThen(companies, selected =>
+      once(`${order} ${key}`, sorted, list => {
+        const isSelected = new Set(selected);
+        return list.filter(company => isSelected.has(company));
+      }),
+    );
   }
 
   return {

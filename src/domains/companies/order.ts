@@ -9,38 +9,31 @@ export interface CompanySorting {
   readonly direction: 'ASC' | 'DESC';
 }
 
-/** What each field compares. Case does not matter. */
-const sortKeys: Readonly<Record<CompanySorting['field'], (company: CompanyRecord) => string | number | null>> = {
-  SCORE: ({ score }) => known(score),
-  NAME: ({ name }) => name?.toLowerCase() ?? null,
-  DOMAIN: ({ domain }) => domain.toLowerCase(),
-  OVERALL_MOMENTUM: ({ overallMomentum }) => known(overallMomentum),
-  ACTUAL_REVENUE: ({ actualRevenue }) => known(actualRevenue),
-};
+type SortKey = (company: CompanyRecord) => string | number | null;
 
-/** The sorted copies of a list, by their order. */
-const sortedCopies = oncePerValue((_: Companies) => new Map<string, Companies>());
+/** Sorts a list in both directions, each once for each list, however many requests need it. */
+const sorters = (keyOf: SortKey) => ({
+  ASC: oncePerValue((companies: Companies) => sort(companies, keyOf, 1)),
+  DESC: oncePerValue((companies: Companies) => sort(companies, keyOf, -1)),
+});
+
+/** What each field compares. Case does not matter. */
+const sortersByField = {
+  SCORE: sorters(({ score }) => known(score)),
+  NAME: sorters(({ name }) => name?.toLowerCase() ?? null),
+  DOMAIN: sorters(({ domain }) => domain.toLowerCase()),
+  OVERALL_MOMENTUM: sorters(({ overallMomentum }) => known(overallMomentum)),
+  ACTUAL_REVENUE: sorters(({ actualRevenue }) => known(actualRevenue)),
+};
 
 /**
  * All companies of a list in an order. Companies without the value come last in both directions. Those with equal values are sorted by domain,
- * ascending. Computed once for each list and order, however many requests need it.
+ * ascending.
  */
-export function sortedCompanies(companies: Companies, { field, direction }: CompanySorting): Companies {
-  const copies = sortedCopies(companies);
-  const key = `${field} ${direction}`;
-  let sorted = copies.get(key);
-  if (sorted === undefined) {
-    sorted = sort(companies, sortKeys[field], direction === 'ASC' ? 1 : -1);
-    copies.set(key, sorted);
-  }
-  return sorted;
-}
+export const sortedCompanies = (companies: Companies, { field, direction }: CompanySorting): Companies =>
+  sortersByField[field][direction](companies);
 
-function sort(
-  companies: Companies,
-  keyOf: (company: CompanyRecord) => string | number | null,
-  sign: 1 | -1,
-): Companies {
+function sort(companies: Companies, keyOf: SortKey, sign: 1 | -1): Companies {
   return companies
     .map(company => ({ company, key: keyOf(company), domain: company.domain.toLowerCase() }))
     .sort((one, other) => {

@@ -18,12 +18,11 @@ export interface CompanyChoice {
   readonly domains?: readonly string[] | null | undefined;
 }
 
-/** A selection of companies, checked: the list it refers to, and the companies of that list. */
-export interface PreparedSelection {
+/** A selection of companies, checked: a list, the name of its filter in errors, and which companies of the list are selected. */
+interface PreparedSelection {
   readonly listing: CompanyListing;
-  /** The name of the list's filter in errors. */
   readonly filterArgument: string;
-  /** The selected companies of the list. @throws BadUserInput if a domain is not in the list. */
+  /** @throws BadUserInput if a domain is not in the list. */
   pick(companies: Companies): Companies;
 }
 

@@ -7,12 +7,7 @@ import { atMost } from '../../lib/lru-bounds.js';
 import { networkOf } from '../../lib/network.js';
 
 /** Limits how often a client may try to sign in. */
-export interface SignInAttempts {
-  /** Counts an attempt before it is made. @throws RateLimited if a limit of the e-mail address, the network or both is exceeded. */
-  count(email: string, address: string): Promise<void>;
-  /** Resets the count for an e-mail address and a network after a successful attempt. From then on, the network is known for the address. */
-  forgive(email: string, address: string): Promise<void>;
-}
+export type SignInAttempts = ReturnType<typeof createSignInAttempts>;
 
 const windowSeconds = 15 * 60;
 /** For one e-mail address from one network, so that attempts from other networks cannot lock a user out. */
@@ -25,7 +20,7 @@ const knownSeconds = 14 * 24 * 60 * 60;
 const maxKnownLocally = 50_000;
 
 /** With Redis, attempts on all instances count. Without it, or while it is unavailable, only those on this instance do. */
-export function createSignInAttempts(redis: RedisClient | undefined): SignInAttempts {
+export function createSignInAttempts(redis: RedisClient | undefined) {
   const limiter = (keyPrefix: string, points: number) => {
     const bound = { keyPrefix, points, duration: windowSeconds };
     const local = new RateLimiterMemory(bound);
@@ -36,7 +31,8 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
   const perEmail = limiter('mig:sign-in:email', maxPerEmail);
   const known = createKnownNetworks(redis);
   return {
-    async count(email, address) {
+    /** Counts an attempt before it is made. @throws RateLimited if a limit of the e-mail address, the network or both is exceeded. */
+    async count(email: string, address: string) {
       const network = networkOf(address);
       const both = digest(email, network);
       try {
@@ -49,7 +45,8 @@ export function createSignInAttempts(redis: RedisClient | undefined): SignInAtte
         throw new RateLimited(`Too many sign-in attempts; try again in ${seconds} seconds`, undefined, seconds);
       }
     },
-    async forgive(email, address) {
+    /** Resets the count for an e-mail address and a network after a successful attempt. From then on, the network is known for the address. */
+    async forgive(email: string, address: string) {
       const both = digest(email, networkOf(address));
       await perEmailAndNetwork.delete(both);
       await known.add(both);

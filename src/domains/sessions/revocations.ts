@@ -4,15 +4,7 @@ import { atMost } from '../../lib/lru-bounds.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 
 /** Sessions that were signed out before they expired. */
-export interface Revocations {
-  /**
-   * Revokes a session. Never fails: if Redis is unavailable, the revocation applies in this process and is saved when Redis is back.
-   * @param endsAt when the session would end, in milliseconds since 1970.
-   */
-  add(session: string, endsAt: number): Promise<void>;
-  /** Whether the session was signed out, as far as this process knows. */
-  has(session: string): Promise<boolean>;
-}
+export type Revocations = ReturnType<typeof createRevocations>;
 
 /** A sorted set, scored by the end of the session. It has no expiry, so that Redis does not evict it first. */
 const redisKey = 'mig:sessions:revoked';
@@ -28,7 +20,7 @@ const subject = 'Sign-outs';
 export function createRevocations(
   redis: RedisClient | undefined,
   telemetry: Pick<Telemetry, 'redisFault' | 'redisWorks' | 'warn' | 'works'>,
-): Revocations {
+) {
   const revoked = new Map<string, number>();
   const unsaved = new Map<string, number>();
   const cached = new LRUCache<string, Promise<boolean>>({ ...atMost(maxCached), ttl: cachedMs, perf: performance });
@@ -69,7 +61,11 @@ export function createRevocations(
     );
 
   return {
-    async add(session, endsAt) {
+    /**
+     * Revokes a session. Never fails: if Redis is unavailable, the revocation applies in this process and is saved when Redis is back.
+     * @param endsAt when the session would end, in milliseconds since 1970.
+     */
+    async add(session: string, endsAt: number) {
       const now = Date.now();
       for (const sessions of [revoked, unsaved]) {
         for (const [other, end] of sessions) if (end <= now) sessions.delete(other);
@@ -79,7 +75,8 @@ export function createRevocations(
       unsaved.set(session, endsAt);
       await save(redis);
     },
-    async has(session) {
+    /** Whether the session was signed out, as far as this process knows. */
+    async has(session: string) {
       if (revoked.has(session)) return true;
       if (redis === undefined) return false;
       const known = cached.get(session);

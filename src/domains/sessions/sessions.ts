@@ -14,17 +14,11 @@ import { type Session, session } from './model.js';
 import type { Revocations } from './revocations.js';
 
 /** The gateway's session cookie, to be set in a response. */
-export interface SessionCookie {
+interface SessionCookie {
   /** The service's cookies, sealed. */
   readonly value: string;
   /** Lifetime in whole seconds. Undefined: until the browser closes. */
   readonly maxAge: number | undefined;
-}
-
-/** A session that has just started. */
-export interface StartedSession {
-  readonly credential: Credential;
-  readonly cookie: SessionCookie;
 }
 
 /** A session from an existing cookie. */
@@ -35,23 +29,10 @@ export interface OpenedSession {
 }
 
 /** Sessions of signed-in users. The cookie contains the whole session; the gateway stores only which sessions were signed out. */
-export interface Sessions {
-  /**
-   * Signs a user in.
-   * @throws SignInFailed with the same timing for a wrong password and an unknown user; RateLimited after too many attempts;
-   *   UpstreamInvalidResponse if the session is too large for a cookie.
-   */
-  begin(email: string, password: string, address: string, metadata: ResponseMetadata): Promise<StartedSession>;
-  /** Opens the gateway's cookie. @throws Unauthenticated if it was altered, or belongs to another service, or has expired or been signed out. */
-  open(cookie: string): Promise<OpenedSession>;
-  /** Ends a session before it expires, for every copy of its cookie. Does nothing if the cookie cannot be opened. */
-  end(cookie: string): Promise<void>;
-  /** How many sessions were used with an older secret in the last 15 minutes, and have not been used with the first one since. */
-  outdated(): number;
-}
+export type Sessions = ReturnType<typeof createSessions>;
 
 /** What `createSessions` depends on. */
-export interface SessionsDeps {
+interface SessionsDeps {
   readonly upstream: Upstream;
   readonly sealer: Sealer;
   readonly attempts: SignInAttempts;
@@ -71,7 +52,7 @@ const refusalMs = 500;
 /** How long a session counts as one with an older secret, and how many sessions are counted at most. */
 const outdatedBounds = { ...atMost(100_000), ttl: 15 * 60 * 1_000, perf: performance };
 
-export function createSessions({ upstream, base, sealer, attempts, revocations, service }: SessionsDeps): Sessions {
+export function createSessions({ upstream, base, sealer, attempts, revocations, service }: SessionsDeps) {
   const outdated = new LRUCache<string, true>(outdatedBounds);
 
   async function cookieOf(opened: Session): Promise<SessionCookie> {
@@ -88,7 +69,12 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
   }
 
   return {
-    async begin(email, password, address, metadata) {
+    /**
+     * Signs a user in.
+     * @throws SignInFailed with the same timing for a wrong password and an unknown user; RateLimited after too many attempts;
+     *   UpstreamInvalidResponse if the session is too large for a cookie.
+     */
+    async begin(email: string, password: string, address: string, metadata: ResponseMetadata) {
       if (base === undefined) throw new NotConfigured('UPSTREAM_BASE_URL');
       await attempts.count(email, address);
       const startedAt = performance.now();
@@ -110,7 +96,8 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
       }
     },
 
-    async open(cookie) {
+    /** Opens the gateway's cookie. @throws Unauthenticated if it was altered, or belongs to another service, or has expired or been signed out. */
+    async open(cookie: string): Promise<OpenedSession> {
       const opened = await read(cookie);
       if (await revocations.has(opened.id)) throw new Unauthenticated('The session has ended; sign in again');
       const isOutdated = sealer.isOutdated(cookie);
@@ -119,11 +106,13 @@ export function createSessions({ upstream, base, sealer, attempts, revocations, 
       return { credential: credentialOf(opened), renewed: isOutdated ? await cookieOf(opened) : undefined };
     },
 
-    async end(cookie) {
+    /** Ends a session before it expires, for every copy of its cookie. Does nothing if the cookie cannot be opened. */
+    async end(cookie: string) {
       const opened = await read(cookie).catch(() => undefined);
       if (opened !== undefined) await revocations.add(opened.id, opened.endsAt);
     },
 
+    /** How many sessions were used with an older secret in the last 15 minutes, and have not been used with the first one since. */
     outdated() {
       outdated.purgeStale();
       return outdated.size;

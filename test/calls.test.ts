@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { pagesFor } from '../src/domains/events/window.js';
+import { pagesFor } from '../src/domains/events/loaders.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';

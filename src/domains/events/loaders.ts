@@ -1,11 +1,12 @@
 import DataLoader from 'dataloader';
 import type { Lifetime } from '../../data/cache/cache.js';
 import type { Reader } from '../../data/reader.js';
-import type { PageRequest } from '../../graphql/connection.js';
+import { type PageRequest, windowOf } from '../../graphql/connection.js';
+import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { type CompanyEventsRequest, type ReadPage, readCompanyEvents } from './company-events.js';
+import type { Event, EventPage } from './model.js';
 import { type Plot, readStatistics } from './statistics.js';
-import { readWindow } from './window.js';
 
 /** The reads of the events domain for one request. */
 export type EventsLoaders = ReturnType<typeof createEventsLoaders>;
@@ -35,4 +36,78 @@ export function createEventsLoaders(
     /** The first events of one company. Requests in the same tick share calls. */
     ofCompany: (request: CompanyEventsRequest) => companies.load(request),
   };
+}
+
+/** A range of the event list, and the size of the list. */
+export interface EventWindow {
+  /** Null in place of an event that could not be parsed. */
+  readonly events: readonly (Event | null)[];
+  /** The index of the first event. */
+  readonly start: number;
+  readonly totalItems: number;
+  readonly unfilteredTotalItems: EventPage['unfilteredTotalItems'];
+}
+
+/** One page of the service that holds a part of a window. */
+interface PagePart {
+  readonly page: number;
+  readonly pageSize: number;
+  /** How many items at the start of the page precede the window. */
+  readonly skip: number;
+}
+
+/**
+ * The pages that hold items `offset` to `offset + count` of the list: the smallest single page that holds them all, otherwise two neighbors.
+ * @param count 1 to 100.
+ */
+export function pagesFor(offset: number, count: number): readonly [PagePart, ...PagePart[]] {
+  for (let pageSize = count; pageSize <= maxPageSize; pageSize += 1) {
+    const skip = offset % pageSize;
+    if (skip + count <= pageSize) return [{ page: (offset - skip) / pageSize + 1, pageSize, skip }];
+  }
+  const skip = offset % count;
+  const page = (offset - skip) / count + 1;
+  return [
+    { page, pageSize: count, skip },
+    { page: page + 1, pageSize: count, skip: 0 },
+  ];
+}
+
+/**
+ * Reads the window of a page request: in one call if a single page of the service can hold it, otherwise in two. A window that begins at the
+ * end of the list needs its length first, which takes one more call if the list is longer than the window.
+ */
+async function readWindow(
+  request: PageRequest,
+  read: (page: number, pageSize: number) => Promise<EventPage>,
+): Promise<EventWindow> {
+  const readPart = ({ page, pageSize }: PagePart) => read(page, pageSize);
+  const isOpen = request.isLast && request.end === Number.POSITIVE_INFINITY;
+  let range = isOpen ? { start: 0, end: request.size } : windowOf(request, Number.POSITIVE_INFINITY);
+  let parts = pagesFor(range.start, Math.max(range.end - range.start, 1));
+  const pages: EventPage[] = [];
+  if (request.isLast) {
+    // This page tells the length of the list, and is part of the window unless the list ends somewhere else than assumed.
+    const firstPage = await readPart(parts[0]);
+    const actual = windowOf(request, firstPage.totalItems);
+    if (actual.start === actual.end || (actual.start >= range.start && actual.end <= range.end)) {
+      pages.push(firstPage);
+    } else {
+      range = actual;
+      parts = pagesFor(range.start, range.end - range.start);
+    }
+  }
+  pages.push(...(await Promise.all(parts.slice(pages.length).map(readPart))));
+
+  const found: (Event | null)[] = [];
+  for (const [index, { page, pageSize, skip }] of parts.entries()) {
+    // If the list became shorter between two calls, the second page does not follow the first.
+    if (range.start + found.length !== (page - 1) * pageSize + skip) break;
+    found.push(...(pages[index]?.events.slice(skip) ?? []));
+  }
+  const { totalItems = 0, unfilteredTotalItems = null } = pages.at(-1) ?? {};
+  const { start, end } = isOpen && range.start === 0 ? windowOf(request, totalItems) : range;
+  const from = Math.min(start, totalItems);
+  const events = found.slice(Math.max(from - range.start, 0), Math.max(end - range.start, 0));
+  return { events, start: from, totalItems, unfilteredTotalItems };
 }

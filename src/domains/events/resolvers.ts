@@ -7,10 +7,10 @@ import { maxBuckets } from '../../graphql/limits/cost-table.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { isEntityName, queryOf } from './filter.js';
+import type { EventWindow } from './loaders.js';
 import { type Event, highestScore, type Observation } from './model.js';
 import { bucketsIn, rangeOf } from './statistics.js';
 import type { EventUpdate } from './updates.js';
-import type { EventWindow } from './window.js';
 
 /** The fields of the events monitor. */
 export const eventsResolvers: Resolvers = {

@@ -135,17 +135,11 @@ function bucketsOf(events: readonly Event[], { interval, range }: Plot) {
 
 function startOfBucket(time: number, interval: EventInterval): number {
   const date = new Date(time);
-  const day = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate());
-  switch (interval) {
-    case 'HOUR':
-      return day + date.getUTCHours() * shortestMs.HOUR;
-    case 'DAY':
-      return day;
-    case 'WEEK':
-      return day - ((date.getUTCDay() + 6) % 7) * dayMs;
-    case 'MONTH':
-      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
-  }
+  if (interval === 'MONTH') return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+  const length = shortestMs[interval];
+  // 1970 began on a Thursday.
+  const sinceMonday = interval === 'WEEK' ? 3 * dayMs : 0;
+  return Math.floor((time + sinceMonday) / length) * length - sinceMonday;
 }
 
 /** A month has at most 31 days, and is at its start here. */

@@ -9,7 +9,7 @@ import { facetsOf } from './facets.js';
 import { type Companies, type CompanyConditions, companiesByDomain, preparedFilter } from './filter.js';
 import type { CompanyRecord } from './model.js';
 import { sortedCompanies } from './order.js';
-import { type CompanyChoice, type CompanyListing, preparedSelection } from './selection.js';
+import { type CompanyChoice, type CompanyListing, selectedCompanies } from './selection.js';
 
 /** A company with the market it belongs to. */
 export interface Company extends CompanyRecord {
@@ -75,11 +75,10 @@ export function createCompaniesLoaders(
      * the market.
      */
     selected(marketId: string, selection: CompanyChoice, argument: string): MaybePromise<Companies> {
-      const { listing, filterArgument, pick } = preparedSelection(selection, argument);
-      return andThen(list(marketId, listing, filterArgument), companies => {
-        const chosen = pick(companies);
-        if (chosen.length === 0) throw new BadUserInput(argument, 'selects no company');
-        return chosen;
+      const companies = selectedCompanies(selection, argument, (...listing) => list(marketId, ...listing));
+      return andThen(companies, selected => {
+        if (selected.length === 0) throw new BadUserInput(argument, 'selects no company');
+        return selected;
       });
     },
     /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */

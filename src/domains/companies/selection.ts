@@ -1,6 +1,7 @@
 import { BadUserInput } from '../../errors.js';
 import { type PageArguments, pageRequest, windowOf } from '../../graphql/connection.js';
 import { checkedDomains } from '../../graphql/input.js';
+import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { type Companies, type CompanyConditions, companiesByDomain } from './filter.js';
 import type { CompanySorting } from './order.js';
 
@@ -18,37 +19,31 @@ export interface CompanyChoice {
   readonly domains?: readonly string[] | null | undefined;
 }
 
-/** A selection of companies, checked: a list, the name of its filter in errors, and which companies of the list are selected. */
-interface PreparedSelection {
-  readonly listing: CompanyListing;
-  readonly filterArgument: string;
-  /** @throws BadUserInput if a domain is not in the list. */
-  pick(companies: Companies): Companies;
-}
+/** Lists the companies of a market. @param filterArgument the name of the filter in errors. */
+type ListCompanies = (listing: CompanyListing, filterArgument?: string) => MaybePromise<Companies>;
 
 const maxDomainsInMessage = 5;
 
 /**
- * Checks a selection (docs/upstream-api.md: Export to API): all companies, one page, those that match a filter, or those with the given
- * domains. A filter is checked when it is applied.
- * @throws BadUserInput
+ * The companies of a selection (docs/upstream-api.md: Export to API): all of a market, one page, those that match a filter, or those with the given
+ * domains.
+ * @throws BadUserInput if the selection is invalid, before the companies are listed; also if a domain is not in the market.
  */
-export function preparedSelection(selection: CompanyChoice, argument: string): PreparedSelection {
-  const { all, visible, matching, domains } = selection;
+export function selectedCompanies(
+  { all, visible, matching, domains }: CompanyChoice,
+  argument: string,
+  list: ListCompanies,
+): MaybePromise<Companies> {
   if (visible != null) {
-    const path = `${argument}.visible`;
-    const { filter, orderBy, ...pageArguments } = visible;
-    const page = pageRequest(pageArguments, `${path}.`);
-    const pick = (companies: Companies) => {
+    const page = pageRequest(visible, `${argument}.visible.`);
+    return andThen(list(visible, `${argument}.visible.filter`), companies => {
       const { start, end } = windowOf(page, companies.length);
       return companies.slice(start, end);
-    };
-    return { listing: { filter, orderBy }, filterArgument: `${path}.filter`, pick };
+    });
   }
-  const everything = { listing: { filter: matching }, filterArgument: `${argument}.matching` };
   if (domains != null) {
     const wanted = selectedDomains(domains, argument);
-    return { ...everything, pick: companies => withDomains(companies, wanted, `${argument}.domains`) };
+    return andThen(list({}), companies => withDomains(companies, wanted, `${argument}.domains`));
   }
   if (matching == null && all !== true) {
     throw new BadUserInput(
@@ -56,7 +51,7 @@ export function preparedSelection(selection: CompanyChoice, argument: string): P
       'must be true; use visible, matching or domains to export some of the companies',
     );
   }
-  return { ...everything, pick: companies => companies };
+  return list({ filter: matching }, `${argument}.matching`);
 }
 
 /** The domains of a selection, checked, without duplicates. @throws BadUserInput */

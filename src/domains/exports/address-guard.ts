@@ -19,12 +19,7 @@ export class AddressRefused extends Error {
 }
 
 /** Keeps exports away from the internal networks that the gateway can reach. */
-export interface AddressGuard {
-  /** @throws AddressRefused if the host is, or resolves to, any address that is not allowed. A name that does not resolve passes. */
-  check(url: URL): Promise<void>;
-  /** Opens connections and checks the address of each one, so that a name cannot resolve to another address after `check`. */
-  readonly connect: buildConnector.connector;
-}
+export type AddressGuard = ReturnType<typeof createAddressGuard>;
 
 /** Ranges of a development machine and its network. */
 const developmentRanges = new Set(['loopback', 'private', 'uniqueLocal']);
@@ -61,7 +56,7 @@ export const resolveName: Resolve = async hostname => {
  * @param allowPrivate whether loopback, private and unique-local addresses are allowed. Link-local addresses, those of cloud metadata,
  *   and those that embed another address are never allowed.
  */
-export function createAddressGuard(allowPrivate: boolean, resolve: Resolve): AddressGuard {
+export function createAddressGuard(allowPrivate: boolean, resolve: Resolve) {
   /** The addresses of a host. @throws AddressRefused if any of them is not allowed; Error if a name has none. */
   async function allowedAddresses(hostname: string): Promise<readonly string[]> {
     if (loopbackName.test(hostname) && !allowPrivate) throw new AddressRefused(hostname, true);
@@ -85,20 +80,20 @@ export function createAddressGuard(allowPrivate: boolean, resolve: Resolve): Add
   };
 
   const connectChecked = createConnector({ lookup: checkedLookup, timeout: connectTimeoutMs });
+  /** Opens connections and checks the address of each one, so that a name cannot resolve to another address after `check`. */
+  const connect: buildConnector.connector = (options, callback) => {
+    // A literal address is never looked up, so it must be checked here.
+    if (literalOf(options.hostname) === undefined) return connectChecked(options, callback);
+    const connectLiteral = () => connectChecked(options, callback);
+    allowedAddresses(options.hostname).then(connectLiteral, error => callback(error, null));
+  };
   return {
-    async check({ hostname }) {
+    connect,
+    /** @throws AddressRefused if the host is, or resolves to, any address that is not allowed. A name that does not resolve passes. */
+    async check({ hostname }: URL) {
       await allowedAddresses(hostname).catch(error => {
         if (error instanceof AddressRefused) throw error;
       });
-    },
-    connect(options, callback) {
-      // A literal address is never looked up, so it must be checked here.
-      if (literalOf(options.hostname) === undefined) connectChecked(options, callback);
-      else
-        allowedAddresses(options.hostname).then(
-          () => connectChecked(options, callback),
-          error => callback(error, null),
-        );
     },
   };
 }

@@ -1,8 +1,9 @@
 import { Parser } from 'htmlparser2';
 import sanitizeHtml from 'sanitize-html';
 import { z } from 'zod';
+import { closedSet } from '../../data/wire-types.js';
 import { boundedJson, type JsonBounds, parseJson } from '../../lib/json.js';
-import { browserUrl, type ExportOutcome, type ExportReference } from './model.js';
+import { browserUrl, type ExportOutcome } from './model.js';
 
 /** The message for every export that failed, whatever the reason (docs/upstream-api.md: Expected response). */
 export const genericFailure = 'The export could not be delivered. Please contact your IT support.';
@@ -28,21 +29,11 @@ const cutTo = (length: number) =>
     .string()
     .transform(text => (text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join('')));
 
-const referenceTypes = new Map<string, ExportReference['type']>([
-  ['ok', 'OK'],
-  ['info', 'INFO'],
-  ['warning', 'WARNING'],
-  ['error', 'ERROR'],
-]);
-
 const reference = z.object({
   title: cutTo(maxLength.title),
   message: cutTo(maxLength.referenceMessage).nullable().catch(null),
   url: browserUrl,
-  type: z
-    .string()
-    .catch('warning')
-    .transform(type => referenceTypes.get(type) ?? 'WARNING'),
+  type: closedSet({ ok: 'OK', info: 'INFO', warning: 'WARNING', error: 'ERROR' }).catch('WARNING'),
 });
 
 const references = z

@@ -8,19 +8,12 @@ import { BadUserInput, Conflict, UpstreamUnavailable } from '../../errors.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { type AddressGuard, AddressRefused } from './address-guard.js';
+import type { AddressGuard, AddressRefused } from './address-guard.js';
 import { deliver, maxDeliveryMs, newAttempt, type OutboundCall, type StartTimer } from './delivery.js';
 import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
 import type { Endpoint, ExportAttempt, ExportOutcome, ExportRecord, TeamState } from './model.js';
 import { type Payload, testPayload } from './payload.js';
-import {
-  newSigningSecret,
-  revealed,
-  rotatedSecrets,
-  type SigningSecret,
-  signatureHeaders,
-  signingSecrets,
-} from './signing.js';
+import { newSigningSecret, revealed, rotatedSecrets, signatureHeaders, signingSecrets } from './signing.js';
 import {
   type ExportKey,
   type ExportProgress,
@@ -74,7 +67,9 @@ const recordRetry = retry(handleAll, {
   backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
 });
 
-const headersSchema = z.record(z.string(), z.string());
+/** What an endpoint seals: the values of its headers, and its signing secrets. */
+const sealedSchemas = { headers: z.record(z.string(), z.string()), signing: signingSecrets };
+type SealedKind = keyof typeof sealedSchemas;
 
 export function createExports({ store, sealer, guard, startTimer, httpsOnly, telemetry, report }: ExportsDeps) {
   const running = new Set<Promise<unknown>>();
@@ -84,31 +79,23 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     sealer.seal({ for: purposeOf(kind, team, name, url), [kind]: value }, 0);
 
   /** The opened value, and its new seal if it was sealed with an older secret. Undefined if it is not sealed, or no secret opens it. */
-  async function open<T>(
-    kind: SealedKind,
-    team: TeamKey,
-    { name, url }: Endpoint,
-    sealed: string | null,
-    schema: z.ZodType<T>,
-  ) {
+  async function open<K extends SealedKind>(kind: K, team: TeamKey, { name, url }: Endpoint, sealed: string | null) {
+    const schema = z.object({ for: z.literal(purposeOf(kind, team, name, url)), [kind]: sealedSchemas[kind] });
     const content = await sealer.open(sealed ?? '').catch(() => undefined);
-    const { data } = z.object({ for: z.literal(purposeOf(kind, team, name, url)), [kind]: schema }).safeParse(content);
+    const { data } = schema.safeParse(content);
     if (data === undefined) return undefined;
     const resealed = sealer.isOutdated(sealed ?? '') ? await sealer.seal(content as object, 0) : sealed;
-    return { value: data[kind] as T, resealed };
+    return { value: data[kind] as z.output<(typeof sealedSchemas)[K]>, resealed };
   }
-
-  const openSecrets = (team: TeamKey, endpoint: Endpoint) =>
-    open<readonly SigningSecret[]>('signing', team, endpoint, endpoint.sealedSigningSecrets, signingSecrets);
 
   /** The headers and signing secrets of an endpoint, with their seals under the first secret. @throws Conflict if no secret opens them. */
   async function openAll(team: TeamKey, endpoint: Endpoint) {
     const headers =
       endpoint.headerNames.length === 0
         ? { value: {}, resealed: null }
-        : await open('headers', team, endpoint, endpoint.sealedHeaders, headersSchema);
+        : await open('headers', team, endpoint, endpoint.sealedHeaders);
     if (headers === undefined) throw unopened('headers', 'delete the endpoint and register it again');
-    const secrets = await openSecrets(team, endpoint);
+    const secrets = await open('signing', team, endpoint, endpoint.sealedSigningSecrets);
     if (secrets === undefined) throw unopened('signing secret', 'rotate the signing secret');
     const resealed: Sealed = { sealedHeaders: headers.resealed, sealedSigningSecrets: secrets.resealed };
     return { headers: headers.value, secrets: secrets.value, resealed };
@@ -168,7 +155,9 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       team: TeamKey,
       { headers, ...named }: Pick<Endpoint, 'name' | 'url' | 'description'> & { headers: readonly EndpointHeader[] },
     ) {
-      await checkAddress(guard, templateUrl(named.url, 'input.url', httpsOnly));
+      await guard.check(templateUrl(named.url, 'input.url', httpsOnly)).catch((refused: AddressRefused) => {
+        throw new BadUserInput('input.url', refused.message);
+      });
       const signingSecret = newSigningSecret();
       const values = Object.fromEntries(headers.map(header => [header.name, header.value]));
       const endpoint: Endpoint = {
@@ -189,7 +178,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     async rotateSecret(team: TeamKey, name: string) {
       const endpoint = endpointNamed(await store.read(team), name);
       // A secret that cannot be decrypted any more can still be replaced.
-      const current = await openSecrets(team, endpoint);
+      const current = await open('signing', team, endpoint, endpoint.sealedSigningSecrets);
       const signingSecret = newSigningSecret();
       const secrets = rotatedSecrets(current?.value ?? [], signingSecret, Date.now());
       const sealedSigningSecrets = await seal('signing', team, endpoint, revealed(secrets));
@@ -320,18 +309,10 @@ function repeatableOf(companies: unknown, { name, email }: ExportUser): ExportRe
 /** The outcome as it is stored: without its URLs if it is too long. The client that waits gets them at any length. */
 function storedOutcome(outcome: ExportOutcome): ExportOutcome {
   if (JSON.stringify(outcome).length <= maxOutcomeLength) return outcome;
-  switch (outcome.kind) {
-    case 'DELIVERED':
-      return { ...outcome, redirectUrl: null };
-    case 'REJECTED':
-      return { ...outcome, references: outcome.references.map(reference => ({ ...reference, url: null })) };
-    case 'FAILED':
-      return outcome;
-  }
+  if (outcome.kind === 'DELIVERED') return { ...outcome, redirectUrl: null };
+  if (outcome.kind === 'FAILED') return outcome;
+  return { ...outcome, references: outcome.references.map(reference => ({ ...reference, url: null })) };
 }
-
-/** What an endpoint seals: the values of its headers, or its signing secrets. */
-type SealedKind = 'headers' | 'signing';
 
 const unopened = (what: string, remedy: string) =>
   new Conflict(`No SESSION_SECRET of the gateway opens the ${what} of this endpoint, or there is none; ${remedy}`);
@@ -343,12 +324,4 @@ function purposeOf(kind: SealedKind, team: TeamKey, name: string, url: string): 
 
 function digestOf(input: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(input)).digest('base64url');
-}
-
-async function checkAddress(guard: AddressGuard, url: URL): Promise<void> {
-  try {
-    await guard.check(url);
-  } catch (error) {
-    throw error instanceof AddressRefused ? new BadUserInput('input.url', error.message) : error;
-  }
 }

@@ -85,7 +85,6 @@ export const teamState = z.object({ endpoints: z.array(endpoint), exports: z.arr
 
 export type Endpoint = z.output<typeof endpoint>;
 export type ExportAttempt = z.output<typeof attempt>;
-export type ExportReference = z.output<typeof reference>;
 export type ExportOutcome = z.output<typeof outcome>;
 export type ExportRecord = z.output<typeof exportRecord>;
 export type TeamState = z.output<typeof teamState>;

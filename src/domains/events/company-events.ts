@@ -95,14 +95,14 @@ async function split(
 ): Promise<Found> {
   const eventsByName = groupByName(events);
   const candidates = requests.flatMap((request): Candidate[] => {
-    const listed = eventsByName.get(request.name) ?? [];
-    const matches = listed.map(event => matchOf(event, request.name, request.query));
-    if (matches.includes('unknown')) return [];
-    const eventsFor = (...accepted: readonly Match[]): EventPage => {
-      const own = listed.filter((_, index) => accepted.includes(matches[index] ?? 'no'));
-      return { events: own.slice(0, request.first), totalItems: own.length, unfilteredTotalItems };
-    };
-    return [{ request, strict: eventsFor('yes'), loose: eventsFor('yes', 'differentEntities') }];
+    const listed = (eventsByName.get(request.name) ?? []).map(event => ({ event, match: matchOf(event, request) }));
+    if (listed.some(({ match }) => match === 'unknown')) return [];
+    const pageOf = (own: typeof listed): EventPage => ({
+      events: own.slice(0, request.first).map(({ event }) => event),
+      totalItems: own.length,
+      unfilteredTotalItems,
+    });
+    return [{ request, strict: pageOf(listed.filter(({ match }) => match === 'yes')), loose: pageOf(listed) }];
   });
   const isAmbiguous = ({ strict, loose }: Candidate) => strict.totalItems !== loose.totalItems;
   const certain = new Map(
@@ -112,22 +112,17 @@ async function split(
   const probe = candidates.find(isAmbiguous);
   if (probe === undefined) return certain;
   const truth = await alone(probe.request).catch(() => undefined);
-  const interpretation = (['strict', 'loose'] as const).find(
-    each => truth !== undefined && isSameList(probe[each], truth),
-  );
+  const interpretation = truth && (['strict', 'loose'] as const).find(each => isSameList(probe[each], truth));
   if (interpretation === undefined) return certain;
   return new Map(candidates.map(each => [each.request, each[interpretation]]));
 }
 
 /**
- * Whether a call for one name would list an event. `differentEntities`: only if name and scores may match two different impacted entities, which
- * the specification leaves open (docs/upstream-api.md: GET events, 1 and 2). `unknown`: a score is missing.
+ * Whether a call for one name would list an event that has it. `differentEntities`: only if name and scores may match two different impacted entities,
+ * which the specification leaves open (docs/upstream-api.md: GET events, 1 and 2). `unknown`: a score is missing.
  */
-type Match = 'yes' | 'no' | 'differentEntities' | 'unknown';
-
-function matchOf(event: Event, name: string, query: EventQuery): Match {
+function matchOf(event: Event, { name, query }: CompanyEventsRequest): 'yes' | 'differentEntities' | 'unknown' {
   const impacts = event.impactedEntities.flatMap(entity => (entity.name === name ? [entity.impact] : []));
-  if (impacts.length === 0) return 'no';
   if (impacts.some(impact => withinBounds(impact, query))) return 'yes';
   return impacts.every(impact => known(impact?.likelihood) !== null && known(impact?.severity) !== null)
     ? 'differentEntities'

@@ -163,6 +163,14 @@ describe('operations are counted', () => {
     await until(async () => (await answered({ transport: 'websocket', operation: 'Progress', outcome: 'ok' })) === 1);
     await until(async () => (await answered({ transport: 'sse', operation: 'other', outcome: 'NOT_FOUND' })) === 1);
     expect(await counted(gateway.url, 'gateway_request_seconds_count', { operation: 'Progress' })).toBe(0);
+    for (const [transport, listen] of [
+      ['websocket', overWebsocket],
+      ['sse', overSse],
+    ] as const) {
+      await listen(gateway.url, { query: '{ nothing }' }).ended;
+      const refused = { transport, operation: 'none', outcome: 'GRAPHQL_VALIDATION_FAILED' };
+      await until(async () => (await answered(refused)) === 1);
+    }
   });
 
   test.each([

@@ -12,6 +12,7 @@ import {
 } from 'graphql';
 import { z } from 'zod';
 import { type Context, createContext, type RequestIdentity } from '../context.js';
+import type { Feed } from '../data/polling/topic.js';
 import { BadUserInput, UpstreamTimeout } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
@@ -110,7 +111,7 @@ export interface Executor {
     claim: Claim,
   ): Promise<Outcome>;
   /** The source stream of a subscription, which ends when the signal aborts. @throws RefusedOperation, GatewayError if the subscription cannot start. */
-  source(operation: Operation, requestIdentity: RequestIdentity, signal: AbortSignal): Promise<AsyncIterable<unknown>>;
+  source(operation: Operation, requestIdentity: RequestIdentity, signal: AbortSignal): Promise<Feed<unknown>>;
   /** The response to one event of a subscription, with loaders of its own. */
   event(
     operation: Operation,
@@ -175,7 +176,8 @@ export function createExecutor({
         variableValues: variables,
         operationName,
       });
-      if (Symbol.asyncIterator in source) return source;
+      // Every field of the schema's Subscription returns a feed.
+      if (Symbol.asyncIterator in source) return source as Feed<unknown>;
       throw new RefusedOperation((source.errors ?? []).map(asBadUserInput));
     },
 

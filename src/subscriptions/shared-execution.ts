@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Resumable, TopicSubscription } from '../data/polling/topic.js';
+import type { Feed } from '../data/polling/topic.js';
 import { Abandoned } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';
 
@@ -36,7 +36,7 @@ export interface Listener {
 
 /** Where the values of a shared execution come from, and how values and errors become text. */
 export interface SubscriptionSource {
-  open(signal: AbortSignal): Promise<AsyncIterable<unknown>>;
+  open(signal: AbortSignal): Promise<Feed<unknown>>;
   render(value: unknown, signal: AbortSignal): Promise<string>;
   errors(error: unknown): string;
 }
@@ -47,108 +47,87 @@ interface Rendering {
   readonly result: Promise<EncodedResult>;
 }
 
-type ResumableSource = Resumable<{ readonly cursor: string }>;
-
-const isResumable = (source: AsyncIterable<unknown>): source is ResumableSource => 'startAfter' in source;
-
 /**
- * One subscription, executed and serialized once for all clients that requested the same with the same credential. Where its values are
- * states, a late listener starts with the newest one; where a client can resume, with the place where it starts. It ends with its source, or when the last listener leaves.
+ * One subscription, executed and serialized once for all clients that requested the same with the same credential. It ends with its feed, or when the
+ * last listener leaves.
  */
 export class SharedExecution {
   readonly #source: SubscriptionSource;
   readonly #onClosed: () => void;
   readonly #leaving = new AbortController();
   readonly #listeners = new Set<Listener>();
-  #opening: Promise<AsyncIterable<unknown>> | undefined;
-  #states: TopicSubscription<unknown> | undefined;
-  #resumable: ResumableSource | undefined;
+  readonly #opening: Promise<Feed<unknown>>;
+  #feed: Feed<unknown> | undefined;
   #rendering: Rendering | undefined;
-  #over = false;
+  #isOver = false;
 
   /** @param onClosed is called when no new listener may join: before the listeners hear of the end, or of what a new one would have to hear too. */
   constructor(source: SubscriptionSource, onClosed: () => void) {
     this.#source = source;
     this.#onClosed = onClosed;
+    this.#opening = source.open(this.#leaving.signal);
+    void this.#run();
   }
 
-  /** If the source delivers states, waits until the newest state is up to date. Does nothing for other sources. The execution may have ended by then. Never rejects. */
+  /** Call it before `join`. Waits until the newest state is up to date. The execution may have ended by then. Never rejects. */
   async refresh(): Promise<void> {
-    await this.#opening?.catch(() => {});
-    if (this.#states === undefined) return;
-    await this.#states.refresh();
-    // By then the state is rendered and has a number.
+    const feed = await this.#opening.catch(() => undefined);
+    await feed?.refresh();
+    // A value that was on its way has a number by then, and a listener that joins does not get it.
     await nextTurn();
   }
 
-  /** Adds a listener, which gets the newest state and everything after it. */
+  /** Adds a listener, which gets everything that follows, after what the feed has for it first. */
   join(listener: Listener): void {
+    const { value, order = 0 } = this.#rendering ?? {};
     listener.execution = this;
-    listener.received = this.#rendering?.order ?? 0;
+    listener.received = order;
     this.#listeners.add(listener);
-    const newest = this.#states?.newest;
-    if (newest !== undefined) void this.#catchUp(listener, newest).catch(() => {});
-    else if (this.#resumable !== undefined && this.#rendering !== undefined)
-      void this.#start(listener, this.#resumable, this.#rendering).catch(() => {});
+    const first = this.#feed?.firstAfter(value);
+    if (first === undefined) return;
+    const rendering = this.#render(first);
+    listener.received = rendering.order - 1;
+    rendering.result.then(result => this.#give(listener, rendering, result)).catch(() => {});
   }
 
   leave(listener: Listener): void {
-    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#end();
+    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#close();
   }
 
-  /** Runs until the source ends. Never rejects. */
-  async run(): Promise<void> {
+  /** Runs until the feed ends. Never rejects. */
+  async #run(): Promise<void> {
     try {
-      this.#opening = this.#open();
-      const source = await this.#opening;
-      for await (const value of source) {
-        if (this.#resumable?.isResumed) this.#onClosed();
+      const feed = await this.#opening;
+      this.#feed = feed;
+      for await (const value of feed) {
+        if (!feed.isJoinable) this.#onClosed();
         const rendering = this.#render(value);
-        await this.#tell(rendering, await rendering.result);
-        // A client that catches up takes its time. No other client waits for it: a resumed execution is not shared after its first value.
-        const [only, other] = this.#resumable?.isResumed ? this.#listeners : [];
-        if (only !== undefined && other === undefined) await only.room();
+        const result = await rendering.result;
+        await inSlices([...this.#listeners], listener => this.#give(listener, rendering, result));
+        // A client that catches up takes its time. No other client waits for it.
+        const [only, other] = feed.isJoinable ? [] : this.#listeners;
+        if (other === undefined) await only?.room();
       }
-      this.#end();
-      await this.#tellEnd(listener => listener.complete());
+      this.#close();
+      await this.#end(listener => listener.complete());
     } catch (error) {
       const errors = this.#listeners.size === 0 ? '' : this.#source.errors(error);
-      this.#end();
-      await this.#tellEnd(listener => listener.fail(errors));
+      this.#close();
+      await this.#end(listener => listener.fail(errors));
     }
   }
 
-  async #open(): Promise<AsyncIterable<unknown>> {
-    const source = await this.#source.open(this.#leaving.signal);
-    if (source instanceof TopicSubscription) this.#states = source;
-    else if (isResumable(source)) this.#resumable = source;
-    return source;
-  }
-
-  #end(): void {
-    if (this.#over) return;
-    this.#over = true;
+  #close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#leaving.abort(new Abandoned('The last listener has left'));
     this.#onClosed();
   }
 
-  async #catchUp(listener: Listener, newest: unknown): Promise<void> {
-    const rendering = this.#render(newest);
-    listener.received = rendering.order - 1;
-    this.#give(listener, rendering.order, await rendering.result, true);
-  }
-
-  /** Tells a listener where it starts, unless it has got a later value by then. */
-  async #start(listener: Listener, source: ResumableSource, { value, order }: Rendering): Promise<void> {
-    listener.received = order - 1;
-    const start = source.startAfter(value as { readonly cursor: string });
-    this.#give(listener, order, await this.#encode(start), false);
-  }
-
-  async #encode(value: unknown): Promise<EncodedResult> {
-    const text = await this.#source.render(value, this.#leaving.signal);
-    const cursor = this.#resumable === undefined ? undefined : (value as { readonly cursor: string }).cursor;
-    return { parts: [text], needsRoom: true, cursor };
+  async #end(end: (listener: Listener) => void): Promise<void> {
+    await inSlices([...this.#listeners], listener => {
+      if (this.#listeners.delete(listener)) end(listener);
+    });
   }
 
   #render(value: unknown): Rendering {
@@ -159,22 +138,16 @@ export class SharedExecution {
     return this.#rendering;
   }
 
-  async #tell({ order }: Rendering, result: EncodedResult): Promise<void> {
-    const replaces = this.#states !== undefined;
-    await inSlices([...this.#listeners], listener => this.#give(listener, order, result, replaces));
-  }
-
-  async #tellEnd(tell: (listener: Listener) => void): Promise<void> {
-    await inSlices([...this.#listeners], listener => {
-      if (this.#listeners.delete(listener)) tell(listener);
-    });
+  async #encode(value: unknown): Promise<EncodedResult> {
+    const text = await this.#source.render(value, this.#leaving.signal);
+    return { parts: [text], needsRoom: true, cursor: (value as { readonly cursor?: string }).cursor };
   }
 
   /** Skips a listener that already has this rendering or a newer one. */
-  #give(listener: Listener, order: number, result: EncodedResult, replaces: boolean): void {
+  #give(listener: Listener, { order }: Rendering, result: EncodedResult): void {
     if (listener.received >= order || !this.#listeners.has(listener)) return;
     listener.received = order;
-    listener.next(result, replaces);
+    listener.next(result, this.#feed?.isState === true);
   }
 }
 

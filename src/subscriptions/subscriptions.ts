@@ -102,7 +102,6 @@ export function createSubscriptions(
       },
     );
     executions.set(key, execution);
-    void execution.run();
     return execution;
   }
 

@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GatewayError } from '../../errors.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { type PollStore, staleIntervals } from './poll-store.js';
+import { attemptsPerClaim, type PollStore, staleIntervals } from './poll-store.js';
 import { type PollOutcome, refusalError, refusalOf, type Snapshot, type StateMessage } from './state-message.js';
 import { Topic } from './topic.js';
 
@@ -30,36 +31,26 @@ export interface PollerDeps {
   readonly gateway: string;
 }
 
-/** How often a claim is renewed within its time. */
-const renewalsPerClaim = 3;
-/** Stands for a generation that is unknown: until it is known, this process polls for itself. */
-const unknownGeneration = randomUUID();
+/** With its place in the order of its topic. */
+type Ordered<T> = T & Pick<StateMessage<unknown>, 'order'>;
 
 /**
- * One process's part in watching one thing: it receives what the fleet publishes, claims the next poll, and polls while the claim is its own. If
- * the store is unavailable for longer than a claim lasts, it polls for its own listeners alone. Polls are idempotent: two at once do no harm.
+ * One process's part in watching one thing: it receives what the fleet publishes, claims the polls, and polls while the claim is its own. While the
+ * store is unavailable, it polls for its own listeners alone. Polls are idempotent: two at once do no harm.
  */
 export class Poller {
-  readonly topic: Topic<Snapshot<unknown>>;
+  readonly topic: Topic<Ordered<Snapshot<unknown>>>;
   readonly #name: string;
   readonly #watched: Watched<unknown>;
   readonly #deps: PollerDeps;
   readonly #unsubscribe: () => void;
-  /** The generation of all that is kept here; undefined before it was asked for. */
+  /** The generation of all that is kept here. Undefined while it is unknown: this process then polls for itself. */
   #generation: string | undefined;
-  /** How many times the generation was asked for, and which of them was the last one to count. */
-  #generationReads = { begun: 0, applied: 0 };
-  /** The `order` of the newest state, and when it was new, by the monotonic clock. */
-  #newest = { order: 0, at: Number.NEGATIVE_INFINITY };
-  #isPolling = false;
-  #claimedUntil = 0;
-  #storeSeenAt = performance.now();
-  #nextPollAt = 0;
-  #asking: AbortController | undefined;
-  #last: { readonly result: PollResult; readonly inARow: number } | undefined;
-  #stepTimer: NodeJS.Timeout | undefined;
+  /** Aborts when this process polls no longer. Undefined while it does not poll. */
+  #polling: AbortController | undefined;
+  #claimTimer: NodeJS.Timeout | undefined;
   #staleTimer: NodeJS.Timeout | undefined;
-  #isRepeated = false;
+  #isStale = false;
   #isStopped = false;
 
   /** @param onEmpty is called when the last listener has left, or the topic has ended. */
@@ -69,12 +60,12 @@ export class Poller {
     this.#deps = deps;
     this.topic = new Topic({ onEmpty, refresh: () => this.refresh() });
     this.#unsubscribe = deps.store.subscribe(name, message => void this.#receive(message));
-    this.#schedule(0);
+    void this.#claim();
   }
 
   /** Brings the newest state up to date for a new listener, as far as that can be known. Never rejects. */
   async refresh(): Promise<void> {
-    await this.#readGeneration(unknownGeneration);
+    await this.#readGeneration(undefined);
     await this.#readStored();
   }
 
@@ -83,196 +74,155 @@ export class Poller {
     this.#isStopped = true;
     this.#unsubscribe();
     this.#stopPolling('released');
-    clearTimeout(this.#stepTimer);
+    clearTimeout(this.#claimTimer);
     clearTimeout(this.#staleTimer);
     const { store, gateway } = this.#deps;
-    await store.release(this.#name, this.#generation ?? '', gateway).catch(() => {});
+    if (this.#generation !== undefined) await store.release(this.#name, this.#generation, gateway).catch(() => {});
   }
 
-  get #renewMs(): number {
-    return this.#deps.store.claimMs / renewalsPerClaim;
-  }
-
-  #schedule(pauseMs: number): void {
-    clearTimeout(this.#stepTimer);
-    if (!this.#isStopped) this.#stepTimer = setTimeout(() => void this.#step(), pauseMs);
-  }
-
-  /** Claims the next poll, and begins it if it is due. */
-  async #step(): Promise<void> {
-    await this.#readGeneration(this.#generation ?? unknownGeneration);
-    if (this.#isStopped) return;
-    const generation = this.#generation;
-    const othersMs = await this.#claim();
-    if (generation !== this.#generation) return this.#schedule(0);
-    const renewMs = this.#renewMs;
-    const dueMs = this.#nextPollAt - performance.now();
-    // A message can be missed, and the store can fail: so a gateway that waits asks as often as the one that polls.
-    if (!this.#isPolling) this.#schedule(Math.min(othersMs || renewMs, renewMs));
-    else if (this.#asking !== undefined) this.#schedule(renewMs);
-    else if (dueMs > 0) this.#schedule(Math.min(dueMs, renewMs));
-    else {
-      this.#schedule(renewMs);
-      void this.#poll();
-    }
+  #claimIn(milliseconds: number): void {
+    clearTimeout(this.#claimTimer);
+    this.#claimTimer = setTimeout(() => void this.#claim(), milliseconds);
   }
 
   /**
-   * Notes who polls now. While the store is unavailable, that does not change for the time of a claim; then, or if there is no state yet, this process
-   * polls alone.
-   * @returns for how many more milliseconds another gateway has the claim; 0 if none is known to have it.
+   * Finds out who polls now: again and again, because a gateway that polls can be killed. One that does not poll also reads the state, because a message can
+   * be missed. Never rejects.
    */
-  async #claim(): Promise<number> {
+  async #claim(): Promise<void> {
     const { store, gateway } = this.#deps;
-    const startedAt = performance.now();
-    const generation = this.#generation ?? unknownGeneration;
-    if (generation === unknownGeneration) {
-      this.#startPolling();
-      return 0;
-    }
-    try {
-      const othersMs = await store.claim(this.#name, generation, gateway);
-      this.#storeSeenAt = performance.now();
-      if (othersMs > 0) this.#stopPolling('lost');
-      else this.#claimedUntil = startedAt + store.claimMs;
-      if (this.#isPolling) return 0;
-      await this.#readStored();
-      if (othersMs === 0 && generation === this.#generation) this.#startPolling();
-      return othersMs;
-    } catch {
-      const isAlone = performance.now() - this.#storeSeenAt > store.claimMs;
-      if (isAlone || this.topic.newest === undefined) this.#startPolling();
-      return 0;
-    }
+    this.#claimIn(store.claimMs / attemptsPerClaim);
+    const generation = this.#generation;
+    await this.#readGeneration(generation);
+    if (this.#isStopped || generation !== this.#generation) return;
+    const isOurs = generation === undefined || (await store.claim(this.#name, generation, gateway).catch(() => true));
+    if (generation !== this.#generation) return;
+    if (!isOurs) this.#stopPolling('lost');
+    if (this.#polling === undefined) await this.#readStored();
+    if (isOurs && generation === this.#generation) this.#startPolling();
   }
 
   #startPolling(): void {
-    if (this.#isPolling || this.#isStopped) return;
-    this.#isPolling = true;
-    this.#last = undefined;
-    this.#nextPollAt = this.#newest.at + this.#deps.intervalMs;
+    if (this.#polling !== undefined || this.#isStopped) return;
+    this.#polling = new AbortController();
     this.#deps.telemetry.poller('taken');
+    void this.#pollUntil(this.#polling.signal);
   }
 
   #stopPolling(change: 'lost' | 'released'): void {
-    this.#asking?.abort();
-    this.#asking = undefined;
-    if (!this.#isPolling) return;
-    this.#isPolling = false;
+    if (this.#polling === undefined) return;
+    this.#polling.abort();
+    this.#polling = undefined;
     this.#deps.telemetry.poller(change);
   }
 
+  /** Polls one after the other: the first time an interval after the newest state. Never rejects. */
+  async #pollUntil(stopping: AbortSignal): Promise<void> {
+    const { intervalMs } = this.#deps;
+    let last: PollResult | undefined;
+    let inARow = 0;
+    // The clock of the gateway that observed it may be wrong.
+    const dueMs = (this.topic.newest?.observedAt ?? 0) + intervalMs - Date.now();
+    let pauseMs = Math.min(Math.max(dueMs, 0), intervalMs);
+    for (;;) {
+      await sleep(pauseMs, undefined, { signal: stopping }).catch(() => {});
+      if (stopping.aborted) return;
+      const startedAt = performance.now();
+      const { result, minPauseMs } = await this.#poll(stopping);
+      inARow = result === last ? inARow + 1 : 1;
+      last = result;
+      pauseMs = startedAt + Math.max(pauseAfter(result, inARow, intervalMs), minPauseMs) - performance.now();
+    }
+  }
+
   /** Never rejects. */
-  async #poll(): Promise<void> {
-    const asking = new AbortController();
-    this.#asking = asking;
-    const startedAt = performance.now();
+  async #poll(stopping: AbortSignal): Promise<{ readonly result: PollResult; readonly minPauseMs: number }> {
+    const { newest } = this.topic;
     const observedAt = Date.now();
-    const order = Math.max(observedAt, this.#newest.order + 1);
-    const generation = this.#generation ?? unknownGeneration;
-    const before = this.topic.newest?.state;
-    let result: PollResult = 'failed';
-    let outcome: PollOutcome<unknown> | undefined;
-    let minPauseMs = 0;
+    const order = Math.max(observedAt, (newest?.order ?? 0) + 1);
     try {
-      const state = await this.#watched.ask(before, asking.signal);
-      outcome = { kind: this.#watched.isFinal(state) ? 'final' : 'state', state, observedAt };
-      result = before !== undefined && this.#watched.same(before, state) ? 'same' : 'changed';
+      const state = await this.#watched.ask(newest?.state, stopping);
+      const kind = this.#watched.isFinal(state) ? 'final' : 'state';
+      const isSame = newest !== undefined && this.#watched.same(newest.state, state);
+      await this.#publish({ kind, state, observedAt, order }, stopping);
+      return { result: isSame ? 'same' : 'changed', minPauseMs: 0 };
     } catch (error) {
       const refusal = refusalOf(error);
-      outcome = refusal && { kind: 'refused', ...refusal };
-      minPauseMs = retryAfterMs(error);
+      if (refusal !== undefined) await this.#publish({ kind: 'refused', ...refusal, order }, stopping);
+      return { result: 'failed', minPauseMs: retryAfterMs(error) };
     }
-    if (outcome !== undefined) await this.#publish({ ...outcome, generation, order }, asking.signal);
-    if (asking.signal.aborted) return;
-    this.#asking = undefined;
-    const inARow = result === this.#last?.result ? this.#last.inARow + 1 : 1;
-    this.#last = { result, inARow };
-    const pauseMs = Math.max(pauseAfter(result, inARow, this.#deps.intervalMs), minPauseMs);
-    this.#nextPollAt = startedAt + pauseMs;
-    // The interval may be shorter than the time between two renewals.
-    if (pauseMs < this.#renewMs) this.#schedule(pauseMs);
   }
 
-  async #publish(message: StateMessage<unknown>, signal: AbortSignal): Promise<void> {
-    // A state from before a write must not be published after one from after the write.
-    if (!signal.aborted) await this.#readGeneration(message.generation);
-    // If the whole process was paused, another gateway may have the claim by now.
-    if (!signal.aborted && performance.now() > this.#claimedUntil) await this.#claim();
-    if (signal.aborted) return;
-    if (message.generation !== unknownGeneration) {
-      await this.#deps.store.publish(this.#name, message).catch(() => {});
+  async #publish(outcome: Ordered<PollOutcome<unknown>>, stopping: AbortSignal): Promise<void> {
+    // By now there may have been a write; and another gateway may poll, if this whole process was paused.
+    if (!stopping.aborted) await this.#claim();
+    if (stopping.aborted) return;
+    const generation = this.#generation;
+    if (generation !== undefined) {
+      await this.#deps.store.publish(this.#name, { ...outcome, generation }).catch(() => {});
     }
-    this.#accept(message);
-  }
-
-  async #receive(message: StateMessage<unknown>): Promise<void> {
-    if (message.generation !== this.#generation) await this.#readGeneration(this.#generation ?? unknownGeneration);
-    this.#accept(message);
+    if (!stopping.aborted) this.#accept(outcome);
   }
 
   async #readStored(): Promise<void> {
-    const stored = await this.#deps.store.read(this.#name, this.#generation ?? '').catch(() => undefined);
-    if (stored !== undefined) this.#accept(stored.message, stored.ageMs);
+    if (this.#generation === undefined) return;
+    const stored = await this.#deps.store.read(this.#name, this.#generation).catch(() => undefined);
+    if (stored !== undefined) await this.#receive(stored);
+  }
+
+  async #receive(message: StateMessage<unknown>): Promise<void> {
+    if (message.generation !== this.#generation) await this.#readGeneration(this.#generation);
+    if (message.generation === this.#generation) this.#accept(message);
   }
 
   /** Finds out the generation; if it has changed, forgets what is from before, and polls at once. @param ifUnknown the generation if none is known now. */
-  async #readGeneration(ifUnknown: string): Promise<void> {
-    this.#generationReads.begun += 1;
-    const read = this.#generationReads.begun;
-    const current =
-      this.#watched.generation === undefined ? '' : await this.#watched.generation().catch(() => undefined);
-    if (this.#isStopped || read < this.#generationReads.applied) return;
-    if (current !== undefined) this.#generationReads.applied = read;
-    const generation = current ?? ifUnknown;
-    if (generation === this.#generation) return;
+  async #readGeneration(ifUnknown: string | undefined): Promise<void> {
+    const { generation: read = async () => '' } = this.#watched;
+    const generation = (await read().catch(() => undefined)) ?? ifUnknown;
+    if (this.#isStopped || generation === this.#generation) return;
     this.#generation = generation;
-    this.#newest = { order: 0, at: Number.NEGATIVE_INFINITY };
     this.topic.forget();
     clearTimeout(this.#staleTimer);
+    this.#isStale = false;
     this.#stopPolling('released');
-    this.#schedule(0);
+    this.#claimIn(0);
   }
 
-  /** @param ageMs how long ago the message was stored. */
-  #accept(message: StateMessage<unknown>, ageMs = 0): void {
-    if (this.#isStopped || message.generation !== this.#generation) return;
-    const at = performance.now() - ageMs;
-    if (message.kind === 'refused') this.topic.end(refusalError(message));
-    else if (message.kind === 'final' || this.#isNewer(message.order, at)) this.#show(message, at);
-  }
-
-  /** An older state counts if there was no newer one for long: while the store was unavailable, gateways ordered their states by clocks that may be wrong. */
-  #isNewer(order: number, at: number): boolean {
-    if (order === this.#newest.order) return false;
-    return order > this.#newest.order || at - this.#newest.at > staleIntervals * this.#deps.intervalMs;
-  }
-
-  #show({ kind, order, state: received, observedAt }: StateMessage<unknown> & Snapshot<unknown>, at: number): void {
-    this.#newest = { order, at };
-    const state = this.#watched.revive?.(received) ?? received;
-    const before = this.topic.newest;
-    const isNew = kind === 'final' || before === undefined || !this.#watched.same(before.state, state);
-    if (isNew || this.#isRepeated) this.topic.publish({ state, observedAt });
-    else this.topic.replace({ state, observedAt });
-    this.#isRepeated = false;
-    if (kind === 'final') this.topic.end();
-    else this.#repeatWhenStale();
-  }
-
-  #repeatWhenStale(): void {
+  #accept(outcome: Ordered<PollOutcome<unknown>>): void {
+    if (this.#isStopped) return;
+    if (outcome.kind === 'refused') {
+      this.topic.end(refusalError(outcome));
+      return;
+    }
+    const { kind, order, observedAt } = outcome;
+    const { newest } = this.topic;
+    // After a long time without a newer state, an older one counts: gateways that polled alone ordered their states by clocks, which may be wrong.
+    const isNewer = order > (newest?.order ?? 0) || (this.#isStale && order !== newest?.order);
+    if (kind === 'state' && !isNewer) return;
+    const state = this.#watched.revive?.(outcome.state) ?? outcome.state;
+    const snapshot = { state, observedAt, order };
+    const isNews =
+      kind === 'final' || this.#isStale || newest === undefined || !this.#watched.same(newest.state, state);
+    if (isNews) this.topic.publish(snapshot);
+    else this.topic.replace(snapshot);
+    this.#isStale = false;
     clearTimeout(this.#staleTimer);
+    if (kind === 'final') this.topic.end();
+    else this.#repeatOnceStale(snapshot);
+  }
+
+  #repeatOnceStale(snapshot: Ordered<Snapshot<unknown>>): void {
     this.#staleTimer = setTimeout(() => {
-      this.#isRepeated = true;
+      this.#isStale = true;
       // A copy, because listeners compare values by identity.
-      if (this.topic.newest !== undefined) this.topic.publish({ ...this.topic.newest });
+      this.topic.publish({ ...snapshot });
     }, staleIntervals * this.#deps.intervalMs);
   }
 }
 
 /** How long the service asked to wait after an error, in milliseconds. */
 const retryAfterMs = (error: unknown): number =>
-  1_000 * Number((error as { retryAfterSeconds?: number } | undefined)?.retryAfterSeconds ?? 0);
+  error instanceof GatewayError ? 1_000 * (error.retryAfterSeconds ?? 0) : 0;
 
 /** What a poll brought: a new state, the same as before, or an error. */
 type PollResult = 'changed' | 'same' | 'failed';

@@ -23,7 +23,7 @@ export interface Polling {
     watched: Watched<S>,
     signal: AbortSignal,
   ): Promise<TopicSubscription<Snapshot<S>>>;
-  /** Stops polling, gives the claims back and closes the store. */
+  /** Ends all subscriptions, gives the claims back and closes the store. */
   close(): Promise<void>;
 }
 
@@ -32,32 +32,24 @@ const defaultMaxWatched = 1_000;
 
 export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched): Polling {
   const id = randomUUID();
-  const pollers = new Map<string, Poller>();
-  const watchedBy = new Map<Scope, number>();
+  /** By their names. A scope without a poller has no entry. */
+  const pollersOf = new Map<Scope, Map<string, Poller>>();
   const stopping = new Set<Promise<void>>();
 
-  function countWatched(scope: Scope, change: 1 | -1): void {
-    const count = (watchedBy.get(scope) ?? 0) + change;
-    if (count === 0) watchedBy.delete(scope);
-    else watchedBy.set(scope, count);
-  }
-
-  /** The caller must add a listener synchronously: a poller that never had one would never stop. */
-  function start(name: string, scope: Scope, watched: Watched<unknown>): Poller {
-    const poller: Poller = new Poller(name, watched, { ...deps, gateway: id }, () => {
-      if (pollers.get(name) !== poller) return;
+  /** The caller must add a listener synchronously: a poller that never had one would never stop. @throws RateLimited */
+  function start(scope: Scope, name: string, watched: Watched<unknown>): Poller {
+    const pollers = pollersOf.get(scope) ?? new Map<string, Poller>();
+    if (pollers.size >= maxWatched) {
+      throw new RateLimited(`More than ${maxWatched} different subscriptions with this credential`);
+    }
+    const poller = new Poller(name, watched, { ...deps, gateway: id }, () => {
       pollers.delete(name);
-      countWatched(scope, -1);
-      stop(poller);
+      if (pollers.size === 0) pollersOf.delete(scope);
+      const stopped = poller.stop().finally(() => stopping.delete(stopped));
+      stopping.add(stopped);
     });
-    pollers.set(name, poller);
-    countWatched(scope, 1);
+    pollersOf.set(scope, pollers.set(name, poller));
     return poller;
-  }
-
-  function stop(poller: Poller): void {
-    const stopped = poller.stop().finally(() => stopping.delete(stopped));
-    stopping.add(stopped);
   }
 
   return {
@@ -65,20 +57,16 @@ export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = de
     async watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal) {
       const name = `${scope} ${createHash('sha256').update(key).digest('base64url')}`;
       for (;;) {
-        const running = pollers.get(name);
+        const running = pollersOf.get(scope)?.get(name);
         await running?.refresh();
         // It may have stopped meanwhile.
-        if (pollers.get(name) !== running) continue;
-        if (running === undefined && (watchedBy.get(scope) ?? 0) >= maxWatched) {
-          throw new RateLimited(`More than ${maxWatched} different subscriptions with this credential`);
-        }
-        const poller = running ?? start(name, scope, watched as Watched<unknown>);
-        return poller.topic.subscribe(signal) as TopicSubscription<Snapshot<S>>;
+        if (pollersOf.get(scope)?.get(name) !== running) continue;
+        const { topic } = running ?? start(scope, name, watched as Watched<unknown>);
+        return topic.subscribe(signal) as unknown as TopicSubscription<Snapshot<S>>;
       }
     },
     async close() {
-      for (const poller of pollers.values()) stop(poller);
-      pollers.clear();
+      for (const pollers of [...pollersOf.values()]) for (const { topic } of [...pollers.values()]) topic.end();
       await Promise.all(stopping);
       deps.store.close();
     },

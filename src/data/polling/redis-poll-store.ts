@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { SharedStore } from '../cache/keys.js';
 import { createSignedJson } from '../cache/signer.js';
 import { countFaults, subscriberOf } from '../redis.js';
@@ -34,29 +33,13 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
   /** A message is signed for the channel of its topic, also where it is stored under a key. */
   const signedMessage = createSignedJson(signer, telemetry, stateMessageSchema);
 
-  /** Runs commands in a transaction. */
-  const run = (name: string, commands: (transaction: ReturnType<typeof redis.multi>) => unknown) =>
-    countFaults(telemetry, name, async () => {
-      const transaction = redis.multi();
-      commands(transaction);
-      const replies = await transaction.exec();
-      return (replies ?? []).map(([error, reply]) => {
-        if (error !== null) throw error;
-        return reply;
-      });
-    });
-
   return {
     claimMs,
     async claim(topic, generation, holder) {
       const key = redisKey(topic, generation, 'claim');
-      const replies = await run('SET', transaction =>
-        transaction.set(key, holder, 'PX', claimMs, 'NX', 'GET').pttl(key),
-      );
-      const [current, leftMs] = valueReply.parse(replies);
+      const current = await countFaults(telemetry, 'SET', () => redis.set(key, holder, 'PX', claimMs, 'NX', 'GET'));
       if (current === holder) await countFaults(telemetry, 'PEXPIRE', () => redis.pexpire(key, claimMs));
-      if (current === null || current === holder) return 0;
-      return leftMs < 0 ? claimMs : Math.min(Math.max(leftMs, 1), claimMs);
+      return current === null || current === holder;
     },
     async release(topic, generation, holder) {
       const key = redisKey(topic, generation, 'claim');
@@ -64,22 +47,17 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
       if (current === holder) await countFaults(telemetry, 'DEL', () => redis.del(key));
     },
     async read(topic, generation) {
-      const key = redisKey(topic, generation, 'state');
-      const [text, leftMs] = valueReply.parse(await run('GET', transaction => transaction.get(key).pttl(key)));
-      if (text === null) return undefined;
-      const message = signedMessage.decode(channelOf(topic), text, 'state');
-      return message && { message, ageMs: Math.max(keepMs[message.kind] - leftMs, 0) };
+      const text = await countFaults(telemetry, 'GET', () => redis.get(redisKey(topic, generation, 'state')));
+      return text === null ? undefined : signedMessage.decode(channelOf(topic), text, 'state');
     },
     async publish(topic, message) {
       const channel = channelOf(topic);
       const key = redisKey(topic, message.generation, 'state');
       const text = signedMessage.encode(channel, message);
       const ms = keepMs[message.kind];
-      await run('PUBLISH', transaction => {
-        if (ms > 0) transaction.set(key, text, 'PX', ms);
-        else transaction.del(key);
-        transaction.publish(channel, text);
-      });
+      if (ms > 0) await countFaults(telemetry, 'SET', () => redis.set(key, text, 'PX', ms));
+      else await countFaults(telemetry, 'DEL', () => redis.del(key));
+      await countFaults(telemetry, 'PUBLISH', () => redis.publish(channel, text));
     },
     subscribe(topic, onMessage) {
       const channel = channelOf(topic);
@@ -98,6 +76,3 @@ export function redisPollStore({ redis, namespace, signer, telemetry }: SharedSt
     },
   };
 }
-
-/** The value of a key, and for how many more milliseconds it exists: -1 if it never ends. */
-const valueReply = z.tuple([z.string().nullable(), z.int()]);

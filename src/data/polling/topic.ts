@@ -1,29 +1,37 @@
-/** Settles the promise of a listener that waits for the next value. */
-interface Waiting<T> {
-  readonly resolve: (result: IteratorResult<T>) => void;
-  readonly reject: (error: Error) => void;
+/** The values that a subscription delivers, for all clients that share it. */
+export interface Feed<T> extends AsyncIterable<T> {
+  /** Whether each value is a whole state, which replaces the one before it. */
+  readonly isState: boolean;
+  /** Whether a client may join after the first value: not where the feed continues an earlier one, because the client would miss something. */
+  readonly isJoinable: boolean;
+  /** What a client gets first that joins after the value `last`: the newest state, or the place where it begins. Undefined: the next value. */
+  firstAfter(last: T | undefined): T | undefined;
+  /** Brings the newest state up to date with everything that happened before, as far as that can be known. Never rejects. */
+  refresh(): Promise<void>;
 }
 
 /**
  * One listener's view of a topic. Each value replaces the one before it, so that a slow reader gets the newest value and never a queue.
  * Ends when its signal aborts or the topic ends. It has one reader: `next` is called again only after its promise has settled.
  */
-export class TopicSubscription<T> implements AsyncIterableIterator<T> {
+export class TopicSubscription<T> implements AsyncIterableIterator<T>, Feed<T> {
+  readonly isState = true;
+  readonly isJoinable = true;
   readonly #topic: Topic<T>;
-  #waiting: Waiting<T> | undefined;
-  #unread: { value: T } | undefined;
-  #end: { error?: Error } | undefined;
+  /** Resolves the promise of a reader that waits. */
+  #resolve: ((result: Promise<IteratorResult<T>>) => void) | undefined;
+  #unread: { readonly value: T } | undefined;
+  #end: { readonly error?: Error | undefined } | undefined;
 
   constructor(topic: Topic<T>) {
     this.#topic = topic;
   }
 
-  /** The value a new listener would get; undefined after an error. It may be newer than the last one published. */
-  get newest(): T | undefined {
+  /** The newest state; it may be newer than the last one published. Undefined after an error. */
+  firstAfter(): T | undefined {
     return this.#end?.error === undefined ? this.#topic.newest : undefined;
   }
 
-  /** Brings `newest` up to date with everything that happened before, as far as that can be known. Never rejects. */
   refresh(): Promise<void> {
     return this.#topic.refresh();
   }
@@ -36,41 +44,34 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
   /** Gives the listener a value. */
   push(value: T): void {
     if (this.#end !== undefined) return;
-    if (this.#waiting === undefined) this.#unread = { value };
-    else this.#settle(waiting => waiting.resolve({ value, done: false }));
+    this.#unread = { value };
+    this.#wake();
   }
 
   /** Ends the iteration after the unread value, if there is one. */
   finish(error?: Error): void {
     if (this.#end !== undefined) return;
-    this.#end = error === undefined ? {} : { error };
-    this.#settle(waiting => (error === undefined ? waiting.resolve(done) : waiting.reject(error)));
+    this.#end = { error };
+    this.#wake();
   }
 
   /** Ends the iteration at once with an error, without the unread value. */
   fail(error: Error): void {
-    this.#unread = undefined;
+    this.forget();
     this.finish(error);
   }
 
   next(): Promise<IteratorResult<T>> {
-    if (this.#unread !== undefined) {
-      const { value } = this.#unread;
-      this.#unread = undefined;
-      return Promise.resolve({ value, done: false });
-    }
-    if (this.#end !== undefined) {
-      const { error } = this.#end;
-      this.#end = {};
-      return error === undefined ? Promise.resolve(done) : Promise.reject(error);
-    }
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-    });
+    const [unread, end] = [this.#unread, this.#end];
+    this.#unread = undefined;
+    if (unread !== undefined) return Promise.resolve({ value: unread.value, done: false });
+    if (end === undefined) return new Promise(resolve => (this.#resolve = resolve));
+    this.#end = {};
+    return end.error === undefined ? Promise.resolve(done) : Promise.reject(end.error);
   }
 
   async return(): Promise<IteratorResult<T>> {
-    this.#unread = undefined;
+    this.forget();
     this.finish();
     this.#topic.unsubscribe(this);
     return done;
@@ -80,26 +81,18 @@ export class TopicSubscription<T> implements AsyncIterableIterator<T> {
     return this;
   }
 
-  #settle(settle: (waiting: Waiting<T>) => void): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    if (waiting !== undefined) settle(waiting);
+  #wake(): void {
+    const resolve = this.#resolve;
+    this.#resolve = undefined;
+    resolve?.(this.next());
   }
-}
-
-/** A source of values behind each of which a client can continue later, in any gateway. */
-export interface Resumable<T extends { readonly cursor: string }> extends AsyncIterable<T> {
-  /** Whether it continues an earlier subscription: a listener that joined after its first value would miss something. */
-  readonly isResumed: boolean;
-  /** What a listener gets first if it joins after this value: its own start. */
-  startAfter(value: T): T;
 }
 
 /** What the owner of a topic provides. */
 interface TopicHooks {
   /** Called when the last listener has left. */
   onEmpty(): void;
-  /** See `TopicSubscription.refresh`. */
+  /** See `Feed.refresh`. */
   refresh(): Promise<void>;
 }
 
@@ -107,8 +100,8 @@ interface TopicHooks {
 export class Topic<T> {
   readonly #subscriptions = new Set<TopicSubscription<T>>();
   readonly #onEmpty: () => void;
-  #newest: { value: T } | undefined;
   readonly refresh: TopicHooks['refresh'];
+  #newest: T | undefined;
 
   constructor({ onEmpty, refresh }: TopicHooks) {
     this.#onEmpty = onEmpty;
@@ -116,17 +109,17 @@ export class Topic<T> {
   }
 
   get newest(): T | undefined {
-    return this.#newest?.value;
+    return this.#newest;
   }
 
   /** Replaces the value for later listeners; current listeners do not get it. */
   replace(value: T): void {
-    this.#newest = { value };
+    this.#newest = value;
   }
 
   /** Replaces the value, and gives it to all listeners. */
   publish(value: T): void {
-    this.replace(value);
+    this.#newest = value;
     for (const subscription of this.#subscriptions) subscription.push(value);
   }
 
@@ -148,7 +141,7 @@ export class Topic<T> {
   subscribe(signal: AbortSignal): TopicSubscription<T> {
     const subscription = new TopicSubscription(this);
     this.#subscriptions.add(subscription);
-    if (this.#newest !== undefined) subscription.push(this.#newest.value);
+    if (this.#newest !== undefined) subscription.push(this.#newest);
     if (signal.aborted) void subscription.return();
     else signal.addEventListener('abort', () => void subscription.return(), { once: true });
     return subscription;

@@ -1,5 +1,5 @@
 import type { Polling } from '../../data/polling/polling.js';
-import type { Resumable } from '../../data/polling/topic.js';
+import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -17,7 +17,7 @@ export interface EventsFeed {
    * @param after the cursor behind which to continue; undefined to begin now.
    * @throws NotConfigured, BadUserInput; while reading: UNAUTHENTICATED, FORBIDDEN, BAD_USER_INPUT.
    */
-  eventUpdates(query: EventQuery, vectors: boolean, after: string | undefined): Promise<Resumable<EventUpdate>>;
+  eventUpdates(query: EventQuery, vectors: boolean, after: string | undefined): Promise<Feed<EventUpdate>>;
 }
 
 /** The feed for one client, until the signal of its request aborts. */
@@ -64,8 +64,10 @@ export function createEventsFeed(
         deps.backfillLimiter.begin(scope, signal),
       );
       return {
-        isResumed: position !== undefined,
-        startAfter: ({ cursor }) => ({ kind: null, cursor, event: null, gap: false }),
+        isState: false,
+        isJoinable: position === undefined,
+        firstAfter: last => last && { kind: null, cursor: last.cursor, event: null, gap: false },
+        refresh: async () => {},
         [Symbol.asyncIterator]: () => updates,
       };
     },

@@ -35,8 +35,9 @@ export interface PollerDeps {
 type Ordered<T> = T & Pick<StateMessage<unknown>, 'order'>;
 
 /**
- * One process's part in watching one thing: it receives what the fleet publishes, claims the polls, and polls while the claim is its own. While the
- * store is unavailable, it polls for its own listeners alone. Polls are idempotent: two at once do no harm.
+ * One process's part in watching one thing: it receives what the fleet publishes, claims the polls, and polls while the claim is its own. If the store
+ * is unavailable for longer than a claim lasts, or there is no state yet, it polls for its own listeners alone. Polls are idempotent: two at once do no
+ * harm.
  */
 export class Poller {
   readonly topic: Topic<Ordered<Snapshot<unknown>>>;
@@ -46,10 +47,13 @@ export class Poller {
   readonly #unsubscribe: () => void;
   /** The generation of all that is kept here. Undefined while it is unknown: this process then polls for itself. */
   #generation: string | undefined;
+  /** How many attempts to claim in a row failed. */
+  #missedClaims = 0;
   /** Aborts when this process polls no longer. Undefined while it does not poll. */
   #polling: AbortController | undefined;
   #claimTimer: NodeJS.Timeout | undefined;
   #staleTimer: NodeJS.Timeout | undefined;
+  /** Whether listeners got the newest state again, because it is old. */
   #isStale = false;
   #isStopped = false;
 
@@ -95,11 +99,14 @@ export class Poller {
     const generation = this.#generation;
     await this.#readGeneration(generation);
     if (this.#isStopped || generation !== this.#generation) return;
-    const isOurs = generation === undefined || (await store.claim(this.#name, generation, gateway).catch(() => true));
+    const isOurs =
+      generation === undefined || (await store.claim(this.#name, generation, gateway).catch(() => undefined));
     if (generation !== this.#generation) return;
-    if (!isOurs) this.#stopPolling('lost');
+    this.#missedClaims = isOurs === undefined ? this.#missedClaims + 1 : 0;
+    if (isOurs === false) this.#stopPolling('lost');
     if (this.#polling === undefined) await this.#readStored();
-    if (isOurs && generation === this.#generation) this.#startPolling();
+    const isAlone = this.#missedClaims > attemptsPerClaim || this.topic.newest === undefined;
+    if ((isOurs ?? isAlone) && generation === this.#generation) this.#startPolling();
   }
 
   #startPolling(): void {

@@ -34,7 +34,7 @@ export interface FleetTail extends Tail {
 export interface Position {
   /** In milliseconds since 1970, by the clock of the service. */
   readonly from: number;
-  /** Of the updates at `from`, the client has those whose hash is not greater. Empty: none, but for those in `seen`. */
+  /** Of the updates at `from`, the client has those whose hash is not greater. Empty or zeros: none, but for those in `seen`. */
   readonly fromHash: string;
   /** The hashes of updates, each with its time. A cursor does not tell it: the time is then `from`. */
   readonly seen: ReadonlyMap<string, number>;
@@ -53,8 +53,6 @@ const maxMissed = 2_000;
 const maxReads = 3;
 const retryMs = { first: 500, max: 30_000 };
 
-const noHash = '0'.repeat(2 * hashBytes);
-
 /** @param filter identifies the filter of the subscription: a cursor belongs to one. */
 export function cursorAt({ from, fromHash, seen }: Position, filter: string): string {
   // The order in which updates are sent: what is left out of the cursor lies before all that follows.
@@ -63,10 +61,11 @@ export function cursorAt({ from, fromHash, seen }: Position, filter: string): st
   );
   const latest = newestFirst.slice(0, maxInCursor);
   const [startHash, start] = newestFirst[maxInCursor] ?? [fromHash, from];
-  const head = Buffer.alloc(headBytes, version);
+  const head = Buffer.alloc(headBytes);
+  head[0] = version;
   digest(filter, filterBytes).copy(head, 1);
   head.writeUIntBE(start, 1 + filterBytes, timeBytes);
-  head.write(startHash || noHash, headBytes - hashBytes, 'hex');
+  head.write(startHash, headBytes - hashBytes, 'hex');
   return Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]).toString('base64url');
 }
 
@@ -86,11 +85,7 @@ export function positionIn(cursor: string, filter: string): Position {
   const hashes = Array.from({ length: count }, (_, index) =>
     bytes.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),
   );
-  return {
-    from,
-    fromHash: fromHash === noHash ? '' : fromHash,
-    seen: new Map(hashes.map(hash => [hash, from])),
-  };
+  return { from, fromHash, seen: new Map(hashes.map(hash => [hash, from])) };
 }
 
 const positionAt = ({ from, seen }: Tail): Position => ({

@@ -133,6 +133,17 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
         { query: 'subscription { eventUpdates(filter: { from: "2026-01-01" }) { cursor } }' },
         { code: 'BAD_USER_INPUT', argument: 'filter.from' },
       ],
+      [
+        { query: 'query ($id: ID!) { market(id: $id) { name } }', variables: {} },
+        { code: 'BAD_USER_INPUT', argument: 'id' },
+      ],
+      [
+        {
+          query:
+            '{ market(id: 1) { companies(first: 100) { nodes { events(first: 100) { nodes { references { observation { id } } } } } } } }',
+        },
+        { code: 'QUERY_TOO_COMPLEX', measure: 'upstream calls', value: expect.any(Number), limit: 2_000 },
+      ],
     ] as const) {
       const { results, ended } = kept(listen(gateway.url, payload));
       const error = await ended;

@@ -19,6 +19,7 @@ export type Authentication = ReturnType<typeof createAuthentication>;
 /** The client of a connection. */
 export interface Identity {
   readonly credential: Credential;
+  readonly scope: Scope;
   readonly address: string;
 }
 
@@ -182,12 +183,13 @@ export function createAuthentication(deps: AuthenticationDeps) {
      */
     authenticate(handshake: Handshake, more: RawCredentials = {}): Identity {
       const { rawCredentials, credential, hasCookie, address, trusted } = handshake;
+      const identityOf = (found: Credential) => ({ credential: found, scope: deps.scopeOf(found), address });
       const explicit = explicitCredential({ ...rawCredentials, ...more });
-      if (explicit !== undefined) return { credential: explicit, address };
+      if (explicit !== undefined) return identityOf(explicit);
       if (hasCookie && !trusted) throw new Forbidden('Pages of this origin may not use the session');
       if (credential instanceof Error) throw credential;
       if (credential === undefined) throw new Unauthenticated();
-      return { credential, address };
+      return identityOf(credential);
     },
   };
 }

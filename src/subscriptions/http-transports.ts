@@ -34,7 +34,7 @@ export function registerSse(
       if (!(request.headers.accept ?? '').includes('text/event-stream')) {
         throw new Refused(406, 'Accept must include text/event-stream');
       }
-      await streams.open(request, reply, serverSentEvents, async operationInfo => {
+      streams.answer(request, reply, serverSentEvents, async operationInfo => {
         const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
         const read = await subscriptions.read(stateOf(request.raw).scope, readRequest(request), operationInfo);
         const operation = { ...read, lastEventId };
@@ -82,7 +82,7 @@ export function registerMultipart(
     if (request.method !== 'POST' || request.routeOptions.url !== path) return;
     if (!acceptsMultipart(request.headers.accept)) return;
     const operation = await subscriptionIn(request);
-    if (operation !== undefined) await streams.open(request, reply, multipart, async () => operation);
+    if (operation !== undefined) streams.answer(request, reply, multipart, async () => operation);
   });
 
   async function subscriptionIn(request: FastifyRequest) {

@@ -3,96 +3,10 @@ import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, Unauthenticated } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
 import { ownStrings, parseJson } from '../lib/json.js';
-import { members, type OperationRequest, operationRequest } from './operations.js';
+import { members, operationRequest } from './operations.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */
 export const protocol = 'graphql-transport-ws';
-
-/** What a connection does when the protocol allows it. */
-export interface ProtocolHandler {
-  /** Sends a message that is not part of an operation. */
-  send(message: string): void;
-  close(code: number, reason: string): void;
-  /** Counts a message. What starts an operation, which the rate limit counts, makes up for another: some clients complete what has ended. */
-  countMessage(isOperation: boolean): void;
-  /** Identifies the client. @returns whether the connection may be used. @throws GatewayError if it may not be opened. */
-  acknowledge(params: Record<string, unknown>): Promise<boolean>;
-  /** Whether an operation with this id runs. */
-  runs(id: string): boolean;
-  /** @param request the error of one that is too large to be read. */
-  start(id: string, request: OperationRequest | QueryTooComplex): void;
-  stop(id: string): void;
-}
-
-/** The server's side of graphql-transport-ws for one connection: which message is allowed when, and what answers it. */
-export class Protocol {
-  readonly #handler: ProtocolHandler;
-  #state: 'opened' | 'introduced' | 'acknowledged' = 'opened';
-  #initTimer: NodeJS.Timeout | undefined;
-
-  /** @param initMs how long the client may take to send `connection_init`, in milliseconds. */
-  constructor(handler: ProtocolHandler, initMs: number) {
-    this.#handler = handler;
-    this.#initTimer = setTimeout(
-      () => handler.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout'),
-      initMs,
-    );
-  }
-
-  /** Handles one message. Never rejects: what is wrong with a message closes this connection, and no other. */
-  async receive(bytes: Buffer | undefined): Promise<void> {
-    try {
-      await this.#handle(bytes && messageIn(bytes));
-    } catch (error) {
-      this.#handler.close(...closeFor(error));
-    }
-  }
-
-  /** The connection is closed. */
-  end(): void {
-    clearTimeout(this.#initTimer);
-  }
-
-  async #handle(message: Message | undefined): Promise<void> {
-    const handler = this.#handler;
-    switch (message?.type) {
-      case undefined:
-        return handler.close(closeCodes.badRequest, 'Invalid message received');
-      case 'connection_init':
-        return this.#introduce(message.payload ?? {});
-      case 'ping':
-        handler.countMessage(false);
-        return handler.send(JSON.stringify({ type: 'pong', payload: message.payload ?? undefined }));
-      case 'pong':
-        return handler.countMessage(false);
-      case 'subscribe':
-        handler.countMessage(true);
-        return this.#subscribe(message.id, message.payload);
-      case 'complete':
-        return handler.runs(message.id) ? handler.stop(message.id) : handler.countMessage(false);
-    }
-  }
-
-  async #introduce(params: Record<string, unknown>): Promise<void> {
-    const handler = this.#handler;
-    if (this.#state !== 'opened') {
-      return handler.close(closeCodes.tooMany, 'Too many initialisation requests');
-    }
-    this.#state = 'introduced';
-    clearTimeout(this.#initTimer);
-    this.#initTimer = undefined;
-    if (!(await handler.acknowledge(params))) return;
-    this.#state = 'acknowledged';
-    handler.send('{"type":"connection_ack"}');
-  }
-
-  #subscribe(id: string, request: OperationRequest | QueryTooComplex): void {
-    const handler = this.#handler;
-    if (this.#state !== 'acknowledged') handler.close(closeCodes.unauthorized, 'Unauthorized');
-    else if (handler.runs(id)) handler.close(closeCodes.subscriberExists, `Subscriber for ${id} already exists`);
-    else handler.start(id, request);
-  }
-}
 
 /** The text around a result in `next`. */
 export const nextFrame = (id: string): readonly [before: string, after: string] => [
@@ -118,13 +32,13 @@ const message = z.discriminatedUnion('type', [
 ]);
 
 /** The payload of an operation that is too large to be read is the error. */
-type Message = z.output<typeof message> | { type: 'subscribe'; id: string; payload: QueryTooComplex };
+export type Message = z.output<typeof message> | { type: 'subscribe'; id: string; payload: QueryTooComplex };
 
 /**
  * Reads one message. Undefined if no client may send it. Where the JSON of a `subscribe` is beyond its bounds, the message has the error in place of the request:
  * the other operations on the connection go on.
  */
-function messageIn(bytes: Buffer): Message | undefined {
+export function messageIn(bytes: Buffer): Message | undefined {
   try {
     return message.parse(parseJson(checkedJson(bytes)));
   } catch (error) {
@@ -171,7 +85,7 @@ export const closeCodes = {
 } as const;
 
 /** The close code and the reason for an error. The reason begins with the error's own code, such as `FORBIDDEN`. */
-function closeFor(error: unknown): [code: number, reason: string] {
+export function closeFor(error: unknown): [code: number, reason: string] {
   if (!(error instanceof GatewayError))
     return [closeCodes.internalError, 'INTERNAL_SERVER_ERROR: Internal server error'];
   return [closeCodeOf(error), `${error.code}: ${error.message}`];

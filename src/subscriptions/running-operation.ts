@@ -1,30 +1,23 @@
 import { Abandoned, RateLimited } from '../errors.js';
 import { responseFrames } from '../graphql/response-text.js';
 import type { Identity } from '../http/authentication.js';
-import { type OperationInfo, outcomeOfErrors } from '../observability/operation-info.js';
+import type { OperationInfo } from '../observability/operation-info.js';
+import type { Failure } from './executor.js';
 import type { Operation } from './operations.js';
-import {
-  type EncodedResult,
-  type Listener,
-  type SendBuffer,
-  type SharedExecution,
-  slowBytes,
-} from './shared-execution.js';
+import { framed, type SendBuffer, slowBytes } from './send-buffer.js';
+import type { EncodedResult, Listener, SharedExecution } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** The connection or the response that carries the results of an operation. */
 export interface OperationHost {
   readonly transport: 'websocket' | 'sse' | 'multipart';
   readonly buffer: SendBuffer;
-  /** Calls `start` when the operation may be executed; never if it is stopped before. */
-  inTurn(operation: RunningOperation, start: () => Promise<void>): Promise<void>;
-  /** Waits until the client has taken enough of what was sent. */
-  room(): Promise<void>;
-  sendResult(operation: RunningOperation, result: EncodedResult): void;
-  /** Tells the client that the operation has ended. @param errors as JSON, if it failed. @param isSlow whether it failed because the client is too slow. */
-  sendEnd(operation: RunningOperation, errors: string | undefined, isSlow: boolean): void;
   /** Whether the connection is draining: then it begins no subscription and calls `drop` instead. */
   readonly isDraining: boolean;
+  /** What stands before and after a result. @param cursor see `EncodedResult`. */
+  frame(operation: RunningOperation, cursor: string | undefined): readonly [before: string, after: string];
+  /** Tells the client that the operation has ended. @param errors as JSON, if it failed. @param isSlow whether it failed because the client is too slow. */
+  sendEnd(operation: RunningOperation, errors: string | undefined, isSlow: boolean): void;
   /** Stops an operation without telling the client that its subscription has ended. */
   drop(operation: RunningOperation): void;
   /** The operation has ended, or was stopped. @param milliseconds how long a query or mutation took. */
@@ -45,6 +38,8 @@ export class RunningOperation implements Listener {
   received = 0;
   execution: SharedExecution | undefined;
   isOver = false;
+  /** Called when the operation has ended or was stopped. */
+  onStop: (() => void) | undefined;
   readonly #subscriptions: Subscriptions;
   readonly #host: OperationHost;
   readonly #identity: Identity;
@@ -54,9 +49,6 @@ export class RunningOperation implements Listener {
   /** The end of the subscription, which comes after what waits. */
   #end: { readonly errors: string | undefined } | undefined;
   #executedAt: number | undefined;
-  #hasResult = false;
-  #isListening = false;
-  #onStop: (() => void) | undefined;
   #onRoom: (() => void) | undefined;
 
   constructor(
@@ -78,56 +70,45 @@ export class RunningOperation implements Listener {
     return this.#waiting === undefined;
   }
 
-  /** Sets what happens when the operation is stopped, in place of what was set before. */
-  onStop(callback: () => void): void {
-    this.#onStop = callback;
-  }
-
   /** Executes a query or a mutation, or begins to listen. Never rejects. */
   async run(read: () => Promise<Operation>): Promise<void> {
     try {
-      await this.#host.inTurn(this, async () => {
-        if (this.isOver) return;
-        const operation = await read();
-        if (this.isOver) return;
-        if (operation.type === 'subscription') this.#listen(operation);
-        else await this.#execute(operation);
-      });
+      if (this.isOver) return;
+      const operation = await read();
+      if (this.isOver) return;
+      if (operation.type === 'subscription') this.#listen(operation);
+      else await this.#execute(operation);
     } catch (error) {
-      if (!this.isOver) this.#finish(this.#subscriptions.formatErrors(error, this.operationInfo));
+      this.#fail(error);
     }
   }
 
   /** Ends the operation without a word to the client. */
   stop(): void {
     if (this.isOver) return;
-    if (this.isSingle && !this.#hasResult) this.operationInfo.outcome = 'ABANDONED';
+    this.isOver = true;
+    if (this.isSingle) this.operationInfo.outcome = 'ABANDONED';
     this.#close();
   }
 
   next(result: EncodedResult, replaces: boolean): void {
-    if (this.isOver || this.#end !== undefined || this.#waiting === undefined) return;
+    if (this.isOver || this.#waiting === undefined) return;
     if (replaces) this.#clear();
     if (this.#waiting.length === 0 && !this.#host.buffer.isSlow) {
-      this.#host.sendResult(this, result);
+      this.#send(result);
       return;
     }
     this.#waiting.push(result);
     const hasRoom = this.#count(lengthOf(result));
     const isTooMuch = this.#waiting.length > maxWaiting || (!replaces && this.#waitingBytes > maxWaitingBytes);
-    if (!hasRoom || isTooMuch) {
-      const error = new RateLimited('Too slow a reader');
-      this.#finish(this.#subscriptions.formatErrors(error, this.operationInfo), true);
-    } else if (this.#waiting.length === 1) this.#host.buffer.whenTaken(this.#sendWaiting);
+    if (!hasRoom || isTooMuch) this.#fail(new RateLimited('Too slow a reader'), true);
+    else if (this.#waiting.length === 1) this.#host.buffer.whenTaken(this.#sendWaiting);
   }
 
-  fail(errors: string): void {
-    this.operationInfo.outcome = outcomeOfErrors(JSON.parse(errors));
-    this.#endAfterWaiting(errors);
-  }
-
-  complete(): void {
-    this.#endAfterWaiting(undefined);
+  end(failure: Failure | undefined): void {
+    if (failure !== undefined) this.operationInfo.outcome = failure.outcome;
+    this.#end = { errors: failure?.errors };
+    if (!this.#waiting?.length) this.#finish(failure?.errors);
   }
 
   async room(): Promise<void> {
@@ -140,34 +121,32 @@ export class RunningOperation implements Listener {
 
   #listen(operation: Operation): void {
     this.#waiting = [];
-    if (this.#host.isDraining) {
-      this.#host.drop(this);
-      return;
-    }
-    this.#onStop = undefined;
-    this.#isListening = true;
-    this.#subscriptions.telemetry.listeners(this.#host.transport, 1);
-    this.#subscriptions.subscribe(operation, this.#identity, this, this.operationInfo);
+    this.onStop = undefined;
+    this.#subscriptions.deps.telemetry.listeners(this.#host.transport, 1);
+    if (this.#host.isDraining) this.#host.drop(this);
+    else void this.#subscriptions.subscribe(operation, this.#identity, this, this.operationInfo);
   }
 
   async #execute(operation: Operation): Promise<void> {
-    const claim = this.#subscriptions.claim(this.#identity);
+    const { executor, budget } = this.#subscriptions.deps;
+    const claim = budget.claim(this.#identity.scope);
     const stopping = new AbortController();
-    this.#onStop = () => stopping.abort(new Abandoned('The client has gone'));
+    this.onStop = () => stopping.abort(new Abandoned('The client has gone'));
     this.#executedAt = performance.now();
     try {
-      const { signal } = stopping;
-      const outcome = await this.#subscriptions.single(operation, this.#identity, signal, this.operationInfo, claim);
-      await this.#host.room();
+      const answer = await executor.single(operation, this.#identity, stopping.signal, this.operationInfo, claim);
+      await this.#host.buffer.room();
       if (this.isOver) return;
-      if ('errors' in outcome) return this.fail(JSON.stringify(outcome.errors));
-      const parts = responseFrames(outcome.answer, claim);
-      this.#hasResult = true;
-      this.#host.sendResult(this, { parts, needsRoom: false });
-      this.#finish(undefined);
+      // The claim counts it already.
+      if (answer.data !== undefined) this.#send({ parts: responseFrames(answer, claim) }, false);
+      this.#finish(answer.data === undefined ? JSON.stringify(answer.errors) : undefined);
     } finally {
       claim.release();
     }
+  }
+
+  #send({ parts, cursor }: EncodedResult, needsRoom = true): void {
+    this.#host.buffer.send(framed(parts, ...this.#host.frame(this, cursor)), needsRoom);
   }
 
   readonly #sendWaiting = (): void => {
@@ -176,35 +155,34 @@ export class RunningOperation implements Listener {
       const result = this.#waiting?.shift();
       if (result === undefined) break;
       this.#count(-lengthOf(result));
-      this.#host.sendResult(this, result);
+      this.#send(result);
     }
     if (this.isOver) return;
     if (this.#waiting?.length) buffer.whenTaken(this.#sendWaiting);
     else if (this.#end !== undefined) this.#finish(this.#end.errors);
   };
 
-  #endAfterWaiting(errors: string | undefined): void {
-    if (this.isOver || this.#end !== undefined) return;
-    this.#end = { errors };
-    if (!this.#waiting?.length) this.#finish(errors);
+  #fail(error: unknown, isSlow = false): void {
+    if (this.isOver) return;
+    const { errors, outcome } = this.#subscriptions.deps.executor.failure(error);
+    this.operationInfo.outcome = outcome;
+    this.#finish(errors, isSlow);
   }
 
   #finish(errors: string | undefined, isSlow = false): void {
     if (this.isOver) return;
+    this.isOver = true;
     this.#host.sendEnd(this, errors, isSlow);
     this.#close();
   }
 
   #close(): void {
-    if (this.isOver) return;
-    this.isOver = true;
     this.#clear();
     this.#onRoom?.();
-    this.#onStop?.();
+    this.onStop?.();
     this.execution?.leave(this);
-    if (this.#isListening) this.#subscriptions.telemetry.listeners(this.#host.transport, -1);
-    const took = this.isSingle && this.#executedAt !== undefined ? performance.now() - this.#executedAt : undefined;
-    this.#host.onEnd(this, took);
+    if (!this.isSingle) this.#subscriptions.deps.telemetry.listeners(this.#host.transport, -1);
+    this.#host.onEnd(this, this.#executedAt === undefined ? undefined : performance.now() - this.#executedAt);
   }
 
   #clear(): void {

@@ -1,21 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Abandoned } from '../errors.js';
-import type { Claim } from '../lib/memory-budget.js';
+import { responseText } from '../graphql/response-text.js';
+import type { Identity } from '../http/authentication.js';
+import type { Claim, MemoryBudget } from '../lib/memory-budget.js';
+import type { Executor, Failure } from './executor.js';
+import type { Operation } from './operations.js';
 
 /** A result as JSON, in the parts in which it is sent. One object serves all listeners. */
 export interface EncodedResult {
   readonly parts: readonly (Buffer | string)[];
-  /** Whether the client is disconnected if it is slow and the memory budget has no room for the result. */
-  readonly needsRoom: boolean;
   /** The cursor behind which a client can continue. */
   readonly cursor?: string | undefined;
-}
-
-/** The parts of a result with a text before and after it. */
-export function framed({ parts }: EncodedResult, before: string, after: string): readonly (Buffer | string)[] {
-  const [only] = parts;
-  return typeof only === 'string' ? [before + only + after] : [before, ...parts, after];
 }
 
 /** One client's subscription. */
@@ -25,20 +22,20 @@ export interface Listener {
   /** Where it listens; undefined before it has joined. */
   execution: SharedExecution | undefined;
   /** Whether it wants nothing more. */
-  isOver: boolean;
+  readonly isOver: boolean;
   /** @param replaces whether values that were not sent yet are now obsolete. */
   next(result: EncodedResult, replaces: boolean): void;
-  fail(errors: string): void;
-  complete(): void;
+  /** Nothing follows. @param failure undefined if the subscription is complete. */
+  end(failure: Failure | undefined): void;
   /** Waits until the client has taken most of what waits for it, or the subscription has ended. */
   room(): Promise<void>;
 }
 
-/** Where the values of a shared execution come from, and how values and errors become text. */
-export interface SubscriptionSource {
-  open(signal: AbortSignal): Promise<Feed<unknown>>;
-  render(value: unknown, signal: AbortSignal): Promise<string>;
-  errors(error: unknown): string;
+/** What executes a subscription, and what counts its memory. */
+interface SharedExecutionDeps {
+  readonly executor: Executor;
+  readonly budget: MemoryBudget;
+  readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
 }
 
 interface Rendering {
@@ -52,20 +49,26 @@ interface Rendering {
  * last listener leaves.
  */
 export class SharedExecution {
-  readonly #source: SubscriptionSource;
+  readonly #operation: Operation;
+  readonly #identity: Identity;
+  readonly #deps: SharedExecutionDeps;
   readonly #onClosed: () => void;
   readonly #leaving = new AbortController();
   readonly #listeners = new Set<Listener>();
   readonly #opening: Promise<Feed<unknown>>;
   #feed: Feed<unknown> | undefined;
   #rendering: Rendering | undefined;
-  #isOver = false;
+  /** Counts the newest text, which is kept for listeners that join later. */
+  readonly #newest: Claim;
 
   /** @param onClosed is called when no new listener may join: before the listeners hear of the end, or of what a new one would have to hear too. */
-  constructor(source: SubscriptionSource, onClosed: () => void) {
-    this.#source = source;
+  constructor(operation: Operation, identity: Identity, deps: SharedExecutionDeps, onClosed: () => void) {
+    this.#operation = operation;
+    this.#identity = identity;
+    this.#deps = deps;
     this.#onClosed = onClosed;
-    this.#opening = source.open(this.#leaving.signal);
+    this.#newest = deps.budget.claim(identity.scope);
+    this.#opening = deps.executor.feed(operation, identity, this.#leaving.signal);
     void this.#run();
   }
 
@@ -100,7 +103,7 @@ export class SharedExecution {
       const feed = await this.#opening;
       this.#feed = feed;
       for await (const value of feed) {
-        if (!feed.isJoinable) this.#onClosed();
+        if (!feed.isJoinable) this.#closeToOthers();
         const rendering = this.#render(value);
         const result = await rendering.result;
         await inSlices([...this.#listeners], listener => this.#give(listener, rendering, result));
@@ -108,26 +111,28 @@ export class SharedExecution {
         const [only, other] = feed.isJoinable ? [] : this.#listeners;
         if (other === undefined) await only?.room();
       }
-      this.#close();
-      await this.#end(listener => listener.complete());
+      await this.#end(undefined);
     } catch (error) {
-      const errors = this.#listeners.size === 0 ? '' : this.#source.errors(error);
-      this.#close();
-      await this.#end(listener => listener.fail(errors));
+      await this.#end(this.#listeners.size === 0 ? undefined : this.#deps.executor.failure(error));
     }
   }
 
-  #close(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#leaving.abort(new Abandoned('The last listener has left'));
-    this.#onClosed();
+  async #end(failure: Failure | undefined): Promise<void> {
+    this.#close();
+    await inSlices([...this.#listeners], listener => {
+      if (this.#listeners.delete(listener)) listener.end(failure);
+    });
   }
 
-  async #end(end: (listener: Listener) => void): Promise<void> {
-    await inSlices([...this.#listeners], listener => {
-      if (this.#listeners.delete(listener)) end(listener);
-    });
+  #close(): void {
+    if (this.#leaving.signal.aborted) return;
+    this.#leaving.abort(new Abandoned('The last listener has left'));
+    this.#closeToOthers();
+  }
+
+  #closeToOthers(): void {
+    this.#newest.release();
+    this.#onClosed();
   }
 
   #render(value: unknown): Rendering {
@@ -139,8 +144,19 @@ export class SharedExecution {
   }
 
   async #encode(value: unknown): Promise<EncodedResult> {
-    const text = await this.#source.render(value, this.#leaving.signal);
-    return { parts: [text], needsRoom: true, cursor: (value as { readonly cursor?: string }).cursor };
+    const { executor, budget, acceptedScopes } = this.#deps;
+    const { scope } = this.#identity;
+    const claim = budget.claim(scope);
+    try {
+      const { signal } = this.#leaving;
+      const answer = await executor.event(this.#operation, value, this.#identity, signal, claim);
+      if (answer.errors === undefined) acceptedScopes.add(scope);
+      const text = responseText(answer, claim);
+      this.#newest.force(text.length);
+      return { parts: [text], cursor: (value as { readonly cursor?: string }).cursor };
+    } finally {
+      claim.release();
+    }
   }
 
   /** Skips a listener that already has this rendering or a newer one. */
@@ -158,68 +174,5 @@ export async function inSlices<T>(items: readonly T[], visit: (item: T) => void)
   for (const [index, item] of items.entries()) {
     visit(item);
     if (index % sliceSize === sliceSize - 1) await nextTurn();
-  }
-}
-
-/** In bytes. Above this send buffer a client is slow: it gets nothing more until it has taken what was sent. */
-export const slowBytes = 64 * 1024;
-
-/** Counts what is queued for one client, or sent and not yet taken, against the memory budget. */
-export class SendBuffer {
-  readonly #sent: () => number;
-  #claim: Claim;
-  #queued = 0;
-  /** Callbacks that wait until the client has taken something; made when the first one has to wait. */
-  #waiting: Set<() => void> | undefined;
-
-  /** @param sent returns how many bytes were sent and not yet taken by the client. */
-  constructor(sent: () => number, claim: Claim) {
-    this.#sent = sent;
-    this.#claim = claim;
-  }
-
-  get isSlow(): boolean {
-    return this.#sent() > slowBytes;
-  }
-
-  /** Calls back once, when the client has taken some of what was sent, or when the connection has ended. */
-  whenTaken(callback: () => void): void {
-    this.#waiting ??= new Set();
-    this.#waiting.add(callback);
-  }
-
-  /** Counts bytes that wait to be sent, or no longer do (`by` below 0). Returns whether the memory budget has room for them. */
-  queue(by: number): boolean {
-    this.#queued += by;
-    return this.count();
-  }
-
-  /** Counts the unsent bytes. Returns whether the memory budget has room for them. */
-  count(): boolean {
-    return this.#claim.force((this.isSlow ? this.#sent() : 0) + this.#queued);
-  }
-
-  /** The client has taken some bytes. */
-  taken(): void {
-    this.count();
-    this.#wake();
-  }
-
-  /** Counts against another claim from now on. */
-  chargeTo(claim: Claim): void {
-    this.#claim.release();
-    this.#claim = claim;
-  }
-
-  /** The connection has ended: counts nothing any more. */
-  release(): void {
-    this.#wake();
-    this.#claim.release();
-  }
-
-  #wake(): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    for (const each of waiting ?? []) each();
   }
 }

@@ -4,63 +4,53 @@ import type { RequestAdmission } from '../http/admission.js';
 import type { Connections } from '../http/connections.js';
 import type { GraphqlRouteDeps } from '../http/graphql/route.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
-import { createHttpStreams } from './http-stream.js';
+import { sharedRun } from '../lib/shared-run.js';
+import { Executor, type ExecutorDeps } from './executor.js';
+import { HttpStreams } from './http-stream.js';
 import { registerMultipart, registerSse } from './http-transports.js';
-import { defaultLimits, type SubscriptionLimits, type SubscriptionTimes } from './limits.js';
-import { createExecutor, createOperationReader, type ExecutorDeps } from './operations.js';
-import { createSubscriptions, type Subscriptions } from './subscriptions.js';
+import { defaultBounds, type SubscriptionBounds } from './limits.js';
+import { inSlices } from './shared-execution.js';
+import { Subscriptions } from './subscriptions.js';
 import { registerWebsocket } from './websocket.js';
 
-/** What the subscription transports are made with. Tests may set other limits and timeouts. */
-export type SubscriptionOptions = Pick<
-  GraphqlRouteDeps,
-  'schema' | 'services' | 'deadlineMs' | 'authentication' | 'admission' | 'introspection' | 'acceptedScopes' | 'budget'
-> &
-  Pick<ExecutorDeps, 'apollo'> & {
+/** What the subscription transports are made with. Tests may set other bounds. */
+export type SubscriptionOptions = Omit<ExecutorDeps, 'report'> &
+  Pick<GraphqlRouteDeps, 'authentication' | 'admission' | 'acceptedScopes' | 'budget'> & {
     readonly requestAdmission: Pick<RequestAdmission, 'countOperation' | 'beginOperation' | 'admitUpgrade'>;
     readonly requestTelemetry: RequestTelemetry;
     readonly connections: Pick<Connections, 'claimUpgrades'>;
-    readonly bounds?: Partial<SubscriptionLimits & SubscriptionTimes> | undefined;
+    readonly bounds?: Partial<SubscriptionBounds> | undefined;
   };
-
-/** Connections are closed over at most this time, faster if there are few. */
-const drain = { maxMs: 5_000, eachMs: 20 };
 
 /** GraphQL over WebSocket and multipart responses at `/graphql`, and over Server-Sent Events at `/graphql/stream`, which share executions, rules and limits. Returns what they share. */
 export function registerSubscriptions(app: FastifyInstance, options: SubscriptionOptions): Subscriptions {
-  const { services, authentication, admission, requestTelemetry } = options;
-  const bounds = { ...defaultLimits, ...options.bounds };
-  const executor = createExecutor({
+  const { services, authentication } = options;
+  const bounds = { ...defaultBounds, ...options.bounds };
+  const executor = new Executor({
     ...options,
     report: (error, requestId) => app.log.error({ err: error, requestId }, 'Unexpected'),
   });
-  const subscriptions = createSubscriptions(executor, createOperationReader(admission), {
-    limits: bounds,
-    telemetry: services.telemetry,
-    requestAdmission: options.requestAdmission,
-    requestTelemetry,
-    acceptedScopes: options.acceptedScopes,
-    budget: options.budget,
-    scopeOf: services.scopeOf,
-  });
-  const streams = createHttpStreams(app, subscriptions, authentication, bounds.heartbeatMs);
+  const subscriptions = new Subscriptions({ ...options, executor, bounds, telemetry: services.telemetry });
+  const streams = new HttpStreams(subscriptions, authentication);
   registerSse(app, '/graphql/stream', subscriptions, streams);
   registerMultipart(app, '/graphql', subscriptions, streams);
-  const connectionsOf = [registerWebsocket(app, '/graphql', options, subscriptions, bounds), streams.list];
-  app.addHook('preClose', async () => {
-    const spreadMs = Math.min(subscriptions.open * drain.eachMs, drain.maxMs);
-    const open = connectionsOf.map(list => list());
-    await Promise.all(open.map(connections => drainGradually(connections, spreadMs)));
-  });
+  const sockets = registerWebsocket(app, '/graphql', options, subscriptions);
+  const open = () => [...sockets, ...streams.open];
+  const beat = sharedRun(() => inSlices(open(), connection => connection.heartbeat()));
+  const heartbeat = setInterval(beat, bounds.heartbeatMs);
+  app.addHook('onClose', () => clearInterval(heartbeat));
+  app.addHook('preClose', () => drainGradually(open()));
   return subscriptions;
 }
 
-const tickMs = 50;
+/** In milliseconds: connections are closed over at most `maxMs`, faster if there are few. */
+const drain = { maxMs: 5_000, eachMs: 20, tickMs: 50 };
 
-/** Lets all connections end in order, evenly spread over `overMs` milliseconds; the first one at once. */
-async function drainGradually(connections: readonly { leave(): void }[], overMs: number): Promise<void> {
+/** Lets all connections end in order, evenly spread over a time; the first one at once. */
+async function drainGradually(connections: readonly { leave(): void }[]): Promise<void> {
   const { length } = connections;
-  const ticks = Math.max(Math.min(length, Math.floor(overMs / tickMs)), 1);
+  const overMs = Math.min(length * drain.eachMs, drain.maxMs);
+  const ticks = Math.max(Math.min(length, Math.floor(overMs / drain.tickMs)), 1);
   for (let tick = 0; tick < ticks; tick += 1) {
     if (tick > 0) await sleep(overMs / ticks);
     const from = Math.floor((length * tick) / ticks);

@@ -3,94 +3,57 @@ import type { WebSocket } from 'ws';
 import type { Credential } from '../auth/credentials.js';
 import { QueryTooComplex } from '../errors.js';
 import type { Authentication, Handshake, Identity } from '../http/authentication.js';
-import { bytesTaken } from '../http/connections.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import { Bulkhead } from '../lib/bulkhead.js';
-import type { Claim } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
-import { runYielding } from '../lib/run-yielding.js';
 import { type ClientApp, clientAppOf } from '../observability/operation-info.js';
-import type { SubscriptionTimes } from './limits.js';
-import type { OperationRequest } from './operations.js';
+import type { Operation, OperationRequest } from './operations.js';
 import {
   closeCodes,
+  closeFor,
   closeReason,
   endMessage,
+  type Message,
+  messageIn,
   nextFrame,
-  Protocol,
-  type ProtocolHandler,
   rawCredentialsIn,
 } from './protocol.js';
 import { type OperationHost, RunningOperation } from './running-operation.js';
-import { type EncodedResult, framed, SendBuffer } from './shared-execution.js';
+import { maxUnsentBytes, type Outlet, type Parts, SendBuffer } from './send-buffer.js';
 import type { Subscriptions } from './subscriptions.js';
-
-/** What a connection is made with. */
-interface ConnectionDeps {
-  readonly subscriptions: Subscriptions;
-  readonly times: SubscriptionTimes;
-  readonly authentication: Authentication;
-}
-
-/**
- * A ping waits behind everything that was sent before it. The operating system holds some megabytes, does not tell how much of them the client
- * has read, and takes more only when a large part is free. So a client that has more than `waitThreshold` bytes to read may be silent for
- * `beatsToRead` heartbeats.
- */
-const waitThreshold = 64 * 1024;
-const beatsToRead = 8;
+import { WebSocketInput } from './websocket-input.js';
+import { WebSocketPulse } from './websocket-pulse.js';
 
 /** How long the client may take to close its side. */
 const closingMs = 2_000;
 
-/** In bytes. Above this send buffer we stop reading from the socket. */
-const maxUnsentBytes = 1024 * 1024;
-
-/** More than a well-behaved client sends between two heartbeats: bytes of pings and pongs, and messages of the protocol that are no operations. */
-const controlBytesPerBeat = 16 * 1024;
-const controlMessagesPerBeat = 1_000;
-
-/** How many messages are handled before other connections have their turn. */
-const messagesInTurn = 64;
-
-/** One WebSocket: its limits, its memory, and the operations that run on it. */
-export class WebSocketConnection implements ProtocolHandler, OperationHost {
+/** One WebSocket: the server's side of graphql-transport-ws, and the operations that run on it. */
+export class WebSocketConnection implements OperationHost, Outlet {
   readonly transport = 'websocket';
+  readonly input: WebSocketInput;
+  readonly buffer: SendBuffer;
+  isClosed = false;
+  isDraining = false;
+  /** How many operations have been started so far. */
+  operationsStarted = 0;
   readonly #socket: WebSocket;
-  readonly #raw: Socket;
+  readonly #pulse: WebSocketPulse;
   readonly #id: string;
   #app: ClientApp | undefined;
   readonly #handshake: Handshake;
-  readonly #deps: ConnectionDeps;
-  readonly #protocol: Protocol;
+  readonly #subscriptions: Subscriptions;
+  readonly #authentication: Authentication;
+  #isIntroduced = false;
+  readonly #initTimer: NodeJS.Timeout;
   /** By their ids. */
   readonly #running = new Map<string, RunningOperation>();
   /** Bounds how many operations are executed at a time; the others wait in order. */
   readonly #executions: Bulkhead;
-  readonly buffer: SendBuffer;
-  /** The messages that have arrived and are not handled yet, in order; undefined for one that is no text. */
-  readonly #messages: (Buffer | undefined)[] = [];
-  /** The bytes of these messages. */
-  #waitingBytes = 0;
-  /** Counts these bytes, and those of a message that has not arrived completely. */
-  readonly #unfinishedClaim: Claim;
-  #unfinished = 0;
-  /** How many messages since the last heartbeat were no operations, less the operations. */
-  #controlMessages = 0;
-  /** The identity of the client, once it is known, and what ends the count of the connection. */
-  #admitted: { readonly identity: Identity; readonly leave: () => void } | undefined;
-  #isClosed = false;
-  /** Whether nothing more is read. */
-  #isUnread = false;
-  #alive = true;
-  /** How many heartbeats passed without a sign of the client. */
-  #silentBeats = 0;
-  /** How many bytes the operating system had taken when the client last answered, and at the last heartbeat. */
-  #takenAtAnswer = 0;
-  #taken = 0;
+  /** Undefined until the client is acknowledged. */
+  #identity: Identity | undefined;
+  /** Ends the count of the connection. */
+  #leave: (() => void) | undefined;
   #idleSince = performance.now();
-  #operationsStarted = 0;
-  isDraining = false;
 
   /** @param telemetry has the id of the upgrade request; operations are numbered below it, such as `id/1`. */
   constructor(
@@ -98,137 +61,164 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
     raw: Socket,
     telemetry: Pick<ConnectionTelemetry, 'id' | 'app'>,
     handshake: Handshake,
-    deps: ConnectionDeps,
+    subscriptions: Subscriptions,
+    authentication: Authentication,
   ) {
+    const { bounds, budget } = subscriptions.deps;
+    const network = networkOf(handshake.address);
     this.#socket = socket;
-    this.#raw = raw;
+    this.#pulse = new WebSocketPulse(socket, raw);
     this.#id = telemetry.id;
     this.#app = telemetry.app;
     this.#handshake = handshake;
-    this.#deps = deps;
-    this.#executions = new Bulkhead(deps.subscriptions.limits.executions, deps.subscriptions.limits.operations);
-    this.buffer = new SendBuffer(() => socket.bufferedAmount, deps.subscriptions.claimOf(handshake.address));
-    this.#unfinishedClaim = deps.subscriptions.claimOf(networkOf(handshake.address));
-    this.#protocol = new Protocol(this, deps.times.initMs);
-    socket.on('message', (data, isBinary) => this.#onMessage(isBinary ? undefined : (data as Buffer)));
-    socket.on('pong', () => {
-      this.#alive = true;
-    });
+    this.#subscriptions = subscriptions;
+    this.#authentication = authentication;
+    this.#executions = new Bulkhead(bounds.executions, bounds.operations);
+    this.buffer = new SendBuffer(this, budget.claim(handshake.address));
+    this.input = new WebSocketInput(socket, raw, network, budget.claim(network), this);
+    this.#initTimer = setTimeout(
+      () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout'),
+      bounds.initMs,
+    );
     socket.on('error', () => socket.terminate());
   }
 
-  #onMessage(bytes: Buffer | undefined): void {
-    this.#unfinished = 0;
-    this.#alive = true;
-    if (this.#isClosed) return;
-    this.#waitingBytes += bytes?.length ?? 0;
-    // Once all messages of the chunk are there.
-    if (this.#messages.push(bytes) === 1) queueMicrotask(() => void this.#handleMessages());
+  /** Undefined before the client has sent it. */
+  get credential(): Credential | undefined {
+    return this.#identity?.credential;
   }
 
-  /** Reads nothing more until everything that has arrived is handled. */
-  async #handleMessages(): Promise<void> {
-    while (this.#messages.length > 0) {
-      const handled = runYielding(networkOf(this.#handshake.address), () => this.#handleSome());
-      if (!(handled instanceof Promise)) continue;
-      this.#socket.pause();
-      await handled;
-    }
-    if (!this.#isClosed) this.#countUnfinished(this.#unfinished);
-    this.#readOn();
-  }
-
-  #handleSome(): void {
-    // What answers the messages goes to the client in one write.
-    this.#raw.cork();
-    for (const bytes of this.#messages.splice(0, messagesInTurn)) {
-      this.#waitingBytes -= bytes?.length ?? 0;
-      if (!this.#isClosed) void this.#protocol.receive(bytes);
-    }
-    this.#raw.uncork();
-  }
-
-  /** Reads on, unless there are messages to handle, or the client has to read first. */
-  #readOn(): void {
-    const { isPaused, bufferedAmount } = this.#socket;
-    if (this.#isUnread || !isPaused) return;
-    if (this.#messages.length === 0 && bufferedAmount <= maxUnsentBytes) this.#socket.resume();
-  }
-
-  countMessage(isOperation: boolean): void {
-    this.#controlMessages = Math.max(this.#controlMessages + (isOperation ? -1 : 1), 0);
-    if (this.#controlMessages > controlMessagesPerBeat)
-      this.#closeUnread(closeCodes.tooMany, 'RATE_LIMITED: Too many messages that are no operations');
-  }
-
-  /** How many operations have been started so far. */
-  get operationsStarted(): number {
-    return this.#operationsStarted;
-  }
-
-  /**
-   * Counts bytes that arrived on the socket. Closes the connection if more than `max` bytes came without a complete message, or if the memory
-   * budget has no room for them.
-   */
-  arrived(bytes: number, max: number): void {
+  /** Handles one message. What is wrong with it closes this connection, and no other. */
+  receive(bytes: Buffer | undefined): void {
     try {
-      this.#countUnfinished(this.#unfinished + bytes);
-      if (this.#unfinished > max) this.#closeUnread(closeCodes.messageTooBig, 'Message too big');
-    } catch {
-      this.#closeUnread(closeCodes.tooMany, 'RATE_LIMITED: Too much is being sent from this address');
+      this.#handle(bytes && messageIn(bytes));
+    } catch (error) {
+      this.close(...closeFor(error));
     }
   }
 
-  /** Closes, and stops reading until the client has closed its side. */
-  #closeUnread(code: number, reason: string): void {
-    this.close(code, reason);
-    this.#isUnread = true;
-    this.#socket.pause();
+  #handle(message: Message | undefined): void {
+    switch (message?.type) {
+      case undefined:
+        this.close(closeCodes.badRequest, 'Invalid message received');
+        break;
+      case 'connection_init':
+        this.#introduce(message.payload ?? {});
+        break;
+      case 'ping':
+        this.input.countMessage(false);
+        this.#send(JSON.stringify({ type: 'pong', payload: message.payload ?? undefined }));
+        break;
+      case 'pong':
+        this.input.countMessage(false);
+        break;
+      case 'subscribe':
+        this.input.countMessage(true);
+        this.#subscribe(message.id, message.payload);
+        break;
+      case 'complete':
+        if (!this.#running.has(message.id)) this.input.countMessage(false);
+        this.#running.get(message.id)?.stop();
+    }
   }
 
-  /** @throws Overloaded, RateLimited if the memory budget has no room for so many bytes. */
-  #countUnfinished(bytes: number): void {
-    this.#unfinished = bytes;
-    this.#unfinishedClaim.reserveRequest(bytes + this.#waitingBytes);
+  /** @throws GatewayError if the client may not use the connection. */
+  #introduce(params: Record<string, unknown>): void {
+    if (this.#isIntroduced) {
+      this.close(closeCodes.tooMany, 'Too many initialisation requests');
+      return;
+    }
+    this.#isIntroduced = true;
+    clearTimeout(this.#initTimer);
+    const identity = this.#authentication.authenticate(this.#handshake, rawCredentialsIn(params));
+    const leave = this.#subscriptions.enter(identity);
+    if (leave === undefined) {
+      this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
+      return;
+    }
+    this.#app = clientAppOf(params) ?? this.#app;
+    this.#leave = leave;
+    this.buffer.chargeTo(this.#subscriptions.deps.budget.claim(identity.scope));
+    // After the messages that came together with this one: they come too early.
+    queueMicrotask(() => {
+      this.#identity = identity;
+      this.#send('{"type":"connection_ack"}');
+    });
   }
 
-  send(message: string): void {
-    this.#send([message]);
+  #subscribe(id: string, request: OperationRequest | QueryTooComplex): void {
+    if (this.#identity === undefined) this.close(closeCodes.unauthorized, 'Unauthorized');
+    else if (this.#running.has(id)) this.close(closeCodes.subscriberExists, `Subscriber for ${id} already exists`);
+    // While the connection is draining, the client repeats the operation after it has reconnected.
+    else if (!this.isDraining) this.#start(id, request, this.#identity);
   }
 
-  sendResult({ id }: RunningOperation, result: EncodedResult): void {
-    this.#send(framed(result, ...nextFrame(id)), result.needsRoom);
+  /** @param request the error of one that is too large to be read. */
+  #start(id: string, request: OperationRequest | QueryTooComplex, identity: Identity): void {
+    const subscriptions = this.#subscriptions;
+    const { bounds, requestTelemetry } = subscriptions.deps;
+    if (this.#running.size >= bounds.operations) {
+      this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
+      return;
+    }
+    this.operationsStarted += 1;
+    this.#idleSince = performance.now();
+    const operationInfo = requestTelemetry.startOperation(`${this.#id}/${this.operationsStarted}`, this.#app);
+    const operation = new RunningOperation(id, subscriptions, this, identity, operationInfo);
+    this.#running.set(id, operation);
+    void this.#runInTurn(operation, async () => {
+      await this.buffer.room();
+      await subscriptions.count(identity);
+      if (request instanceof QueryTooComplex) throw request;
+      return subscriptions.read(identity.scope, request, operationInfo);
+    });
+  }
+
+  /** Runs an operation as soon as there is a place for it; never if it is stopped before. */
+  async #runInTurn(operation: RunningOperation, read: () => Promise<Operation>): Promise<void> {
+    await new Promise<void>(resolve => {
+      const waiter = { start: resolve };
+      operation.onStop = () => this.#executions.withdraw(waiter);
+      this.#executions.enter(waiter);
+    });
+    await operation.run(read);
+    this.#executions.leave();
+  }
+
+  unsent(): number {
+    return this.#socket.bufferedAmount;
+  }
+
+  write(message: Parts, onTaken: () => void): void {
+    const socket = this.#socket;
+    if (socket.readyState !== socket.OPEN) return;
+    if (socket.bufferedAmount > maxUnsentBytes) socket.pause();
+    const last = message.length - 1;
+    for (const [index, part] of message.entries()) {
+      socket.send(part, { binary: false, fin: index === last }, index === last ? onTaken : undefined);
+    }
+  }
+
+  onTaken(): void {
+    this.input.readOn();
+  }
+
+  destroy(): void {
+    this.#socket.terminate();
+  }
+
+  frame({ id }: RunningOperation): readonly [before: string, after: string] {
+    return nextFrame(id);
   }
 
   sendEnd({ id }: RunningOperation, errors: string | undefined): void {
-    this.#send([endMessage(id, errors)]);
+    this.#send(endMessage(id, errors));
   }
 
-  /** Sends one message. */
-  #send(parts: readonly (Buffer | string)[], needsRoom = true): void {
-    const socket = this.#socket;
-    if (socket.readyState !== socket.OPEN) return;
-    const { isSlow } = this.buffer;
-    if (socket.bufferedAmount > maxUnsentBytes) socket.pause();
-    const last = parts.length - 1;
-    for (const [index, part] of parts.entries()) {
-      socket.send(part, { binary: false, fin: index === last }, index === last ? this.#onSent : undefined);
-    }
-    // A slow reader must not fill the memory of the process.
-    if (!this.buffer.count() && isSlow && needsRoom) socket.terminate();
-  }
-
-  /** The client has taken some bytes. */
-  readonly #onSent = (): void => {
-    this.#readOn();
-    this.buffer.taken();
-  };
-
-  /** Waits until the send buffer is below `maxUnsentBytes`, or the connection is closed. */
-  async room(): Promise<void> {
-    while (!this.#isClosed && this.#socket.bufferedAmount > maxUnsentBytes) {
-      await new Promise<void>(resolve => this.buffer.whenTaken(resolve));
-    }
+  onEnd({ id, operationInfo }: RunningOperation, milliseconds: number | undefined): void {
+    this.#running.delete(id);
+    this.#subscriptions.deps.requestTelemetry.endOperation(operationInfo, this.#identity, milliseconds);
+    this.#closeWhenDone();
   }
 
   /** Closes with a code of the protocol. If the client does not close its side, the socket is destroyed. */
@@ -258,113 +248,25 @@ export class WebSocketConnection implements ProtocolHandler, OperationHost {
 
   /** One heartbeat. Terminates a client that is gone, and closes an idle connection. */
   heartbeat(): void {
-    const taken = bytesTaken(this.#raw);
-    const buffered = this.#socket.bufferedAmount;
-    // Pings and pongs do not complete a message.
-    this.#countUnfinished(Math.max(this.#unfinished - controlBytesPerBeat, 0));
-    this.#controlMessages = 0;
-    if (this.#alive) [this.#silentBeats, this.#takenAtAnswer] = [0, taken];
-    else if (buffered > 0 && taken !== this.#taken) this.#silentBeats = 0;
-    else this.#silentBeats += 1;
-    const hasMuchToRead = taken - this.#takenAtAnswer + buffered > waitThreshold;
-    if (this.#silentBeats > (hasMuchToRead ? beatsToRead : 0)) {
-      this.#socket.terminate();
-      return;
-    }
-    this.#alive = false;
-    this.#taken = taken;
-    if (this.#running.size > 0 || buffered > 0) this.#idleSince = performance.now();
-    if (performance.now() - this.#idleSince > this.#deps.times.idleMs) this.close(1000, 'Idle');
-    else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
+    this.input.beat();
+    const now = performance.now();
+    if (this.#running.size > 0 || this.unsent() > 0) this.#idleSince = now;
+    if (now - this.#idleSince > this.#subscriptions.deps.bounds.idleMs) this.close(1000, 'Idle');
+    else if (!this.#pulse.beat()) this.destroy();
   }
 
   /** Stops all operations; called when the socket is gone. */
   end(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#admitted?.leave();
+    if (this.isClosed) return;
+    this.isClosed = true;
+    clearTimeout(this.#initTimer);
+    this.#leave?.();
     this.buffer.release();
-    this.#protocol.end();
+    this.input.release();
     for (const operation of this.#running.values()) operation.stop();
-    this.#unfinishedClaim.release();
   }
 
-  /** Undefined before the client has sent it. */
-  get credential(): Credential | undefined {
-    return this.#admitted?.identity.credential;
-  }
-
-  async acknowledge(params: Record<string, unknown>): Promise<boolean> {
-    const { subscriptions, authentication } = this.#deps;
-    const identity = authentication.authenticate(this.#handshake, rawCredentialsIn(params));
-    this.#app = clientAppOf(params) ?? this.#app;
-    // The client may have disconnected in the meantime.
-    if (this.#isClosed) return false;
-    const leave = subscriptions.enter(identity);
-    if (leave === undefined) {
-      this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many connections with this credential');
-      return false;
-    }
-    this.#admitted = { identity, leave };
-    this.buffer.chargeTo(subscriptions.claim(identity));
-    return true;
-  }
-
-  runs(id: string): boolean {
-    return this.#running.has(id);
-  }
-
-  stop(id: string): void {
-    this.#running.get(id)?.stop();
-  }
-
-  start(id: string, request: OperationRequest | QueryTooComplex): void {
-    // The client repeats the operation after it has reconnected.
-    if (this.isDraining) return;
-    const { subscriptions } = this.#deps;
-    const identity = this.#admitted?.identity;
-    if (identity === undefined || this.#running.size >= subscriptions.limits.operations) {
-      this.close(closeCodes.tooMany, 'RATE_LIMITED: Too many operations on one connection');
-      return;
-    }
-    this.#operationsStarted += 1;
-    this.#idleSince = performance.now();
-    const operationInfo = subscriptions.requestTelemetry.startOperation(
-      `${this.#id}/${this.#operationsStarted}`,
-      this.#app,
-    );
-    const operation = new RunningOperation(id, subscriptions, this, identity, operationInfo);
-    this.#running.set(id, operation);
-    void operation.run(async () => {
-      if (request instanceof QueryTooComplex) throw request;
-      return subscriptions.read(subscriptions.scopeOf(identity), request, operationInfo);
-    });
-  }
-
-  async inTurn(operation: RunningOperation, start: () => Promise<void>): Promise<void> {
-    const isNext = await new Promise<boolean>(resolve => {
-      const waiter = { start: () => resolve(true) };
-      operation.onStop(() => this.#executions.withdraw(waiter) && resolve(false));
-      this.#executions.enter(waiter);
-    });
-    if (!isNext) return;
-    try {
-      await this.room();
-      if (!operation.isOver && this.#admitted !== undefined)
-        await this.#deps.subscriptions.count(this.#admitted.identity);
-      await start();
-    } finally {
-      this.#executions.leave();
-    }
-  }
-
-  onEnd(operation: RunningOperation, milliseconds: number | undefined): void {
-    this.#running.delete(operation.id);
-    this.#deps.subscriptions.requestTelemetry.endOperation(
-      operation.operationInfo,
-      this.#admitted?.identity,
-      milliseconds,
-    );
-    this.#closeWhenDone();
+  #send(message: string): void {
+    this.buffer.send([message]);
   }
 }

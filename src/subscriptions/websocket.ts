@@ -10,9 +10,7 @@ import { stateOf } from '../http/request-state.js';
 import type { ConnectionTelemetry } from '../http/request-telemetry.js';
 import { refusalBody, safeHeaders } from '../http/web-safety.js';
 import { normalizedUrl, pathOf } from '../lib/path.js';
-import type { SubscriptionTimes } from './limits.js';
 import { closeCodes, protocol } from './protocol.js';
-import { inSlices } from './shared-execution.js';
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketConnection } from './websocket-connection.js';
 
@@ -38,15 +36,14 @@ const lingerMs = 1_000;
 /**
  * Serves GraphQL over WebSocket (`graphql-transport-ws`) at `path`. An upgrade request goes through the hooks of the server like any other
  * request, up to the handler.
- * @returns a function that lists the open connections, so that they can be drained.
+ * @returns the open connections.
  */
 export function registerWebsocket(
   app: FastifyInstance,
   path: string,
   { connections: upgradable, requestAdmission, authentication }: WebsocketDeps,
   subscriptions: Subscriptions,
-  times: SubscriptionTimes,
-): () => readonly WebSocketConnection[] {
+): Iterable<WebSocketConnection> {
   const connections = new Set<WebSocketConnection>();
   const server = new WebSocketServer({
     noServer: true,
@@ -57,7 +54,6 @@ export function registerWebsocket(
     // A client is told which subprotocol it must use by the code that closes its connection, so it must be able to open one.
     handleProtocols: offered => (offered.has(protocol) ? protocol : ([...offered][0] ?? false)),
   });
-  const connectionDeps = { subscriptions, times, authentication };
   server.on('headers', (headers, request) => {
     headers.push(`x-request-id: ${stateOf(request).operation.id}`);
   });
@@ -74,7 +70,7 @@ export function registerWebsocket(
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    const telemetry = subscriptions.requestTelemetry.startConnection(raw, response);
+    const telemetry = subscriptions.deps.requestTelemetry.startConnection(raw, response);
     const state = stateOf(raw);
     response.on('finish', () => lingerAndClose(socket));
     response.on('close', () => state.close());
@@ -99,10 +95,10 @@ export function registerWebsocket(
 
   /** A function of its own, so that the listeners of a connection do not keep its request and response alive. */
   function open(socket: WebSocket, raw: Socket, telemetry: ConnectionTelemetry, handshake: Handshake): void {
-    const connection = new WebSocketConnection(socket, raw, telemetry, handshake, connectionDeps);
+    const connection = new WebSocketConnection(socket, raw, telemetry, handshake, subscriptions, authentication);
     connections.add(connection);
     // Before `ws` reads the chunk, so that a message that it completes is no longer counted.
-    raw.prependListener('data', chunk => connection.arrived(chunk.length, maxUnfinishedBytes));
+    raw.prependListener('data', chunk => connection.input.arrived(chunk.length, maxUnfinishedBytes));
     socket.on('close', code => {
       connections.delete(connection);
       connection.end();
@@ -113,16 +109,7 @@ export function registerWebsocket(
     }
   }
 
-  let beating = false;
-  const heartbeat = setInterval(async () => {
-    if (beating) return;
-    beating = true;
-    await inSlices([...connections], connection => connection.heartbeat());
-    beating = false;
-  }, times.heartbeatMs);
-  app.addHook('onClose', () => clearInterval(heartbeat));
-
-  return () => [...connections];
+  return connections;
 }
 
 /**

@@ -87,7 +87,7 @@ export function createJobWatch(schema: GraphQLSchema, admission: Admission, subs
         listener.isOver = true;
         wake();
       };
-      const listener: Listener = {
+      const listener: Listener & { isOver: boolean } = {
         received: 0,
         isOver: false,
         execution: undefined,
@@ -95,12 +95,16 @@ export function createJobWatch(schema: GraphQLSchema, admission: Admission, subs
           newest = JSON.parse(parts.join('')).data?.jobProgress ?? undefined;
           wake();
         },
-        fail: end,
-        complete: end,
+        end,
         room: async () => {},
       };
       const variables = { ...jobs };
-      subscriptions.subscribe({ ...operation, name: 'JobProgress', variables }, identity, listener, newOperationInfo());
+      void subscriptions.subscribe(
+        { ...operation, name: 'JobProgress', variables },
+        identity,
+        listener,
+        newOperationInfo(),
+      );
       signal.addEventListener('abort', end);
       if (signal.aborted) end();
       try {

@@ -102,16 +102,18 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     const { operation: info } = stateOf(request.raw);
     info.name = operationName(tool.operation.name);
     info.type = tool.operation.type;
-    const claim = subscriptions.claim(identity);
+    const claim = subscriptions.deps.budget.claim(identity.scope);
     try {
       checkNames(tool, variables);
       checkVariables(variables);
-      const outcome = await subscriptions.single({ ...tool.operation, variables }, identity, signal, info, claim);
-      if ('errors' in outcome) return failure(outcome.errors);
-      const { data, errors } = outcome.answer;
+      const { executor } = subscriptions.deps;
+      const { data, errors } = await executor.single({ ...tool.operation, variables }, identity, signal, info, claim);
+      if (data === undefined) return failure(errors ?? []);
       return answerOf(tool, responseText({ data, ...(errors && { errors }) }, claim), variables);
     } catch (error) {
-      return failure(JSON.parse(subscriptions.formatErrors(error, info)));
+      const { errors, outcome } = subscriptions.deps.executor.failure(error);
+      info.outcome = outcome;
+      return failure(JSON.parse(errors));
     } finally {
       claim.release();
     }

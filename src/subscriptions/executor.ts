@@ -1,0 +1,173 @@
+import type { ApolloServer } from '@apollo/server';
+import { createSourceEventStream, execute, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
+import { type Context, createContext, type RequestIdentity } from '../context.js';
+import type { Feed } from '../data/polling/topic.js';
+import { Forbidden, Overloaded, UpstreamTimeout } from '../errors.js';
+import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
+import type { RequestAdmission } from '../http/admission.js';
+import type { Identity } from '../http/authentication.js';
+import { executeRead } from '../http/graphql/apollo.js';
+import type { GraphqlRouteDeps } from '../http/graphql/route.js';
+import { causeOf, maskError, withoutSuggestions } from '../http/mask-error.js';
+import type { Claim } from '../lib/memory-budget.js';
+import {
+  newOperationInfo,
+  type OperationInfo,
+  outcomeOfErrors,
+  overloadedOutcome,
+} from '../observability/operation-info.js';
+import { addResponseMetadata } from '../observability/response-metadata.js';
+import type { Operation } from './operations.js';
+
+/** What executing needs: the dependencies of the GraphQL route, and its Apollo server. */
+export interface ExecutorDeps extends Pick<GraphqlRouteDeps, 'schema' | 'services' | 'deadlineMs' | 'introspection'> {
+  readonly apollo: ApolloServer<Context>;
+  readonly requestAdmission: Pick<RequestAdmission, 'beginOperation'>;
+  /** Receives errors that clients do not see. */
+  readonly report: (error: unknown, requestId?: string) => void;
+}
+
+/** A response. It has no `data` if the operation was not executed. */
+interface Outcome {
+  data?: unknown;
+  errors?: readonly GraphQLFormattedError[] | undefined;
+  extensions?: Record<string, unknown>;
+}
+
+/** Why an operation failed. */
+export interface Failure {
+  /** The errors as a client may see them, as JSON. */
+  readonly errors: string;
+  /** See `OperationInfo`. */
+  readonly outcome: string;
+}
+
+/** Executes operations by the rules of the GraphQL route: the same masking, response metadata and deadline. */
+export class Executor {
+  readonly #deps: ExecutorDeps;
+
+  constructor(deps: ExecutorDeps) {
+    this.#deps = deps;
+  }
+
+  /** Executes a query or a mutation. @throws Overloaded */
+  async single(
+    operation: Operation,
+    identity: Identity,
+    signal: AbortSignal,
+    operationInfo: OperationInfo,
+    claim: Claim,
+  ): Promise<Outcome> {
+    operationInfo.scope = identity.scope;
+    const end = this.#deps.requestAdmission.beginOperation(identity.address, identity.scope);
+    try {
+      return await this.#within(identity, signal, operationInfo, claim, async contextValue => {
+        const { body } = await executeRead(this.#deps.apollo, operation, contextValue);
+        if (body.kind === 'single') return body.singleResult;
+        throw new Error('Incremental responses are not supported here');
+      });
+    } finally {
+      end();
+    }
+  }
+
+  /** Begins a subscription. Its feed ends when the signal aborts. @throws RefusedOperation, GatewayError if it cannot begin. */
+  async feed(operation: Operation, identity: Identity, signal: AbortSignal): Promise<Feed<unknown>> {
+    const { document, operationName, variables: variableValues, lastEventId } = operation;
+    const { schema, services } = this.#deps;
+    const contextValue = createContext(services, { ...requestIdentityOf(identity), lastEventId }, { signal });
+    const source = await createSourceEventStream({ schema, document, contextValue, variableValues, operationName });
+    // Every field of the schema's `Subscription` returns a feed.
+    if (Symbol.asyncIterator in source) return source as Feed<unknown>;
+    throw new RefusedOperation((source.errors ?? []).map(asBadUserInput));
+  }
+
+  /** The response to one value of a feed, with loaders of its own. */
+  event(
+    operation: Operation,
+    rootValue: unknown,
+    identity: Identity,
+    signal: AbortSignal,
+    claim: Claim,
+  ): Promise<Outcome> {
+    const { schema } = this.#deps;
+    const { document, operationName, variables: variableValues } = operation;
+    return this.#within(identity, signal, newOperationInfo(), claim, async contextValue => {
+      const { data, errors } = await execute({
+        schema,
+        document,
+        rootValue,
+        contextValue,
+        variableValues,
+        operationName,
+      });
+      const { metadata } = contextValue;
+      const masked = errors?.map(error => this.#mask(error, metadata.operation.id));
+      const outcome: Outcome = { data: data ?? null, ...(masked && { errors: masked }) };
+      addResponseMetadata(outcome, metadata, false);
+      return outcome;
+    });
+  }
+
+  /** Why an operation failed, as its client may see it. */
+  failure(error: unknown): Failure {
+    const errors = errorsIn(error).map(each => this.#mask(each));
+    const outcome = causeOf(error) instanceof Overloaded ? overloadedOutcome : outcomeOfErrors(errors);
+    return { errors: JSON.stringify(errors), outcome };
+  }
+
+  #mask(error: GraphQLError, requestId?: string): GraphQLFormattedError {
+    const masked = maskError(error.toJSON(), error, cause => this.#deps.report(cause, requestId));
+    return this.#deps.introspection ? masked : withoutSuggestions(masked);
+  }
+
+  /** Runs a function with a context whose signal aborts at the deadline or with `signal`. */
+  async #within<T>(
+    identity: Identity,
+    signal: AbortSignal,
+    operationInfo: OperationInfo,
+    claim: Claim,
+    run: (context: Context) => Promise<T>,
+  ): Promise<T> {
+    const { services, deadlineMs } = this.#deps;
+    const controller = new AbortController();
+    const abort = () => controller.abort(signal.reason);
+    const late = () => controller.abort(new UpstreamTimeout(`The request took longer than ${deadlineMs} ms`));
+    const timer = setTimeout(late, deadlineMs);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    try {
+      return await run(createContext(services, requestIdentityOf(identity), controller, operationInfo, claim));
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+    }
+  }
+}
+
+function errorsIn(error: unknown): readonly GraphQLError[] {
+  if (error instanceof RefusedOperation) return error.errors;
+  if (error instanceof GraphQLError) return [error];
+  const originalError = error as Error;
+  return [new GraphQLError(originalError.message, { originalError })];
+}
+
+/** Gives wrong variables the code that the GraphQL route gives them. */
+function asBadUserInput(error: GraphQLError): GraphQLError {
+  const isVariable = error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION && error.message.startsWith('Variable "$');
+  return isVariable ? withCode(error, 'BAD_USER_INPUT') : error;
+}
+
+/** The response headers have been sent when an operation runs on a stream: it cannot set a cookie. */
+const requestIdentityOf = (identity: Identity): RequestIdentity => ({
+  ...identity,
+  requireCookies() {
+    throw new Forbidden('Sign in over HTTP: a stream cannot set the cookie');
+  },
+  setSession() {},
+  async endSession() {
+    throw new Forbidden('Sign out over HTTP: a stream cannot clear the cookie');
+  },
+  // The cookie of an ended session stays until the client sends its next request over HTTP.
+  clearSession() {},
+});

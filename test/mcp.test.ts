@@ -2,17 +2,17 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { Client as UndiciClient } from 'undici';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
-import { connectMcp, sendMcp, toolCall } from './support/mcp.js';
+import { connectMcp, connectOldMcp, type McpClient, modern, revisions, sendMcp, toolCall } from './support/mcp.js';
 import { counted } from './support/metrics.js';
 import { until } from './support/until.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: an answer is what the test is about to find out
 type Any = any;
 
+const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 const markets = { published: '3', draft: '5' };
 const env = { MCP_OPERATIONS: 'operations', MCP_ALLOW_MUTATIONS: 'true', POLL_INTERVAL_MS: '100' };
 const folders = mkdtempSync(join(tmpdir(), 'mcp-'));
@@ -28,7 +28,7 @@ function folderOf(files: Record<string, string>): string {
 let ahead = 0;
 let sandbox: Sandbox;
 let gateway: TestGateway;
-let client: Client;
+let client: McpClient;
 let tools: Any[];
 beforeAll(async () => {
   sandbox = await startSandbox({ now: () => new Date(Date.now() + ahead), discoveryMs: 600_000 });
@@ -115,17 +115,32 @@ describe('the tools of the sandbox', () => {
     }
   });
 
-  test.each(['API key', 'bearer token'])(
-    'can each be called with an %s, and answer as their schemas say',
-    async kind => {
+  /** Clients of each revision, by the kind of their credential. */
+  const clients: readonly (readonly [kind: string, revision: string, connect: typeof connectOldMcp])[] = [
+    ...revisions.map(revision => {
+      const connect = (url: string, headers?: Record<string, string>) => connectMcp(url, headers, revision);
+      return ['API key', revision, connect] as const;
+    }),
+    ['bearer token', revisions[0], connectMcp],
+    ['API key', '2025-11-25', connectOldMcp],
+    ['bearer token', '2025-11-25', connectOldMcp],
+  ];
+
+  test.each(clients)(
+    'can each be called with an %s in revision %s, and answer as their schemas say',
+    async (kind, revision, connect) => {
       const { data } = await gateway.query('mutation { createEmbedSession { session { accessToken } } }');
       const { accessToken } = data.createEmbedSession.session;
-      const own = await connectMcp(
+      const own = await connect(
         gateway.url,
         kind === 'API key' ? demoHeaders : { authorization: `Bearer ${accessToken}` },
       );
       try {
-        await own.listTools();
+        expect([own.revision, own.getInstructions()]).toEqual([
+          revision,
+          expect.stringContaining('extensions.argument'),
+        ]);
+        expect((await own.listTools()).tools).toEqual(tools);
         for (const [name, variables] of Object.entries(await calls(own))) {
           const { content, structuredContent, isError } = await call(name, variables, own);
           expect([name, isError, structuredContent]).toEqual([
@@ -140,11 +155,24 @@ describe('the tools of the sandbox', () => {
         const { startDiscovery } = await calls(own);
         const again = await call('startDiscovery', startDiscovery, own);
         expect(again.structuredContent.data.startDiscovery.__typename).toBe('DiscoveryAlreadyRunning');
+        await expect(call('nothing', {}, own)).rejects.toMatchObject({ code: -32_602 });
       } finally {
         await own.close();
       }
     },
   );
+
+  test('are listed in at most 20 KB, and for how long', async () => {
+    const listing = modern(list);
+    const text = await (await sendMcp(gateway.url, listing.body, { ...demoHeaders, ...listing.headers })).text();
+    expect(JSON.parse(text).result).toMatchObject({ tools, ttlMs: 300_000, cacheScope: 'private' });
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(20 * 1024);
+    expect(JSON.stringify(tools.map(({ outputSchema }) => outputSchema))).not.toContain('description');
+    const { properties, $defs } = tools.find(({ name }) => name === 'countEvents').outputSchema;
+    const { alertTypes, impactedEntities } = properties.data.properties.eventStatistics.properties;
+    expect([alertTypes, impactedEntities]).toEqual(Array(2).fill({ items: { $ref: '#/$defs/0' } }));
+    expect($defs).toEqual({ 0: { properties: { value: {}, count: { type: 'integer' } } } });
+  });
 
   test('say what their arguments may be', () => {
     const input = (name: string) => tools.find(tool => tool.name === name).inputSchema;
@@ -177,13 +205,77 @@ describe('the tools of the sandbox', () => {
     for (const { name, inputSchema } of tools) {
       for (const [path, value] of excesses(inputSchema)) {
         const variables = withValue(valid[name] ?? {}, path, value);
-        expect([name, path, codesOf(await call(name, variables))]).toEqual([name, path, ['BAD_USER_INPUT']]);
+        const { structuredContent } = await call(name, variables);
+        expect([name, structuredContent.errors]).toEqual([name, [wrong(path.join('.'))]]);
         checked += 1;
       }
     }
     expect(checked).toBeGreaterThan(40);
   });
+
+  test('name their own arguments in errors, and not those of the fields', async () => {
+    const valid = await calls();
+    const errorsOf = async (name: string, variables: object) => (await call(name, variables)).structuredContent.errors;
+    let checked = 0;
+    for (const { name, inputSchema } of tools) {
+      for (const argument of inputSchema.required ?? []) {
+        const { [argument]: _, ...rest } = valid[name] as Record<string, unknown>;
+        expect([name, await errorsOf(name, rest)]).toEqual([name, [wrong(argument)]]);
+        expect([name, await errorsOf(name, { ...rest, [argument]: [{}] })]).toEqual([name, [wrong(argument)]]);
+        checked += 1;
+      }
+    }
+    expect(checked).toBeGreaterThan(14);
+    const { startDiscovery: start } = valid as Any;
+    const criteria = (more: object) => ({ ...start, searchCriteria: { ...start.searchCriteria, ...more } });
+    const cases: [string, object, string, string][] = [
+      ['describeMarket', { marketId: 'x' }, 'marketId', 'marketId: must be a whole number of at most 15 digits'],
+      ['findCompanies', { marketId: '3', after: 'x' }, 'after', 'after: is not a valid cursor for this list'],
+      [
+        'findCompanies',
+        { marketId: '3', actualRevenue: { min: 2, max: 1 } },
+        'actualRevenue.min',
+        'actualRevenue.min: must not be above max',
+      ],
+      [
+        'findCompanies',
+        { marketId: '3', orderBy: { field: 'x' } },
+        'orderBy.field',
+        'Variable "$orderBy" has an invalid value for "orderBy.field":',
+      ],
+      ['searchEvents', { from: '2026-02-01', to: '2026-01-01' }, 'from', 'from: must not be after to'],
+      ['searchEvents', { alertTypes: ['a', 'b,c'] }, 'alertTypes.1', 'alertTypes.1: must not contain a comma'],
+      ['describeCompany', { ...valid.describeCompany, eventsFrom: 'x' }, 'eventsFrom', 'eventsFrom: must be a day'],
+      ['startDiscovery', { ...start, marketId: 'x' }, 'marketId', 'marketId: must be a whole number'],
+      [
+        'startDiscovery',
+        criteria({ locations: [{ countryCode: 'xyz' }] }),
+        'searchCriteria.locations.0.countryCode',
+        'searchCriteria.locations.0.countryCode: must be two letters',
+      ],
+      [
+        'startDiscovery',
+        criteria({ keywords: { x: [] } }),
+        'searchCriteria.keywords.x',
+        'Variable "$searchCriteria" has an invalid value for "searchCriteria.keywords.x":',
+      ],
+    ];
+    for (const [name, variables, argument, message] of cases) {
+      const error = { ...wrong(argument), message: expect.stringContaining(message) };
+      expect([name, await errorsOf(name, variables)]).toEqual([name, [error]]);
+    }
+  });
 });
+
+/** The error for an argument, or for an item in it. */
+const wrong = (argument: string) =>
+  expect.objectContaining({
+    message: expect.not.stringMatching(/\b(?:input|filter)\.|for "id"|^id:/),
+    extensions: {
+      code: 'BAD_USER_INPUT',
+      argument: expect.stringMatching(new RegExp(`^${argument.replaceAll('.', '\\.')}(?:\\.\\d+)?$`)),
+    },
+  });
 
 /** For each bound in a schema, the path of a value and a value that exceeds the bound. */
 function excesses(schema: Any, path: string[] = []): [string[], unknown][] {
@@ -312,18 +404,23 @@ describe('a discovery', () => {
   /** Starts a discovery and asks for its progress. */
   const start = async (onprogress: (progress: Any) => void, from = client, signal?: AbortSignal): Promise<Any> => {
     const { startDiscovery } = await calls(from);
-    return from.callTool({ name: 'startDiscovery', arguments: startDiscovery as Any }, undefined, {
-      onprogress,
-      ...(signal && { signal }),
-    });
+    const call = { name: 'startDiscovery', arguments: startDiscovery as Any };
+    return from.callTool(call, { onprogress, ...(signal && { signal }) });
   };
 
-  test('reports its progress until it ends', async () => {
+  const clients: [string, typeof connectOldMcp][] = [
+    ['2026-07-28', connectMcp],
+    ['2025-11-25', connectOldMcp],
+  ];
+
+  test.each(clients)('reports its progress until it ends: %s', async (_, connect) => {
     const reported: Any[] = [];
+    const own = await connect(gateway.url);
     const result = await start(progress => {
       reported.push(progress);
       ahead = reported.length * 200_000;
-    });
+    }, own);
+    await own.close();
     expect(result.isError).toBe(false);
     expect(result.structuredContent).toMatchObject({
       data: { startDiscovery: { __typename: 'DiscoveryStarted' } },
@@ -335,30 +432,32 @@ describe('a discovery', () => {
     expect(reported.at(-1)).toEqual({ progress: 1, total: 1, message: 'first_pass: completed' });
   });
 
-  test('is no longer polled when the client leaves', async () => {
+  test.each(clients)('is no longer polled when the client leaves: %s', async (_, connect) => {
     const leaving = new AbortController();
-    const own = await connectMcp(gateway.url);
+    const own = await connect(gateway.url);
     const left = start(() => leaving.abort(), own, leaving.signal).catch(error => error.message);
     expect(await left).toContain('AbortError');
     await own.close();
     await until(async () => (await counted(gateway.url, 'gateway_live_pollers')) === 0);
   });
 
-  test('does not keep the gateway from closing: the call ends with the last known state', async () => {
-    const own = await startGateway({ sandbox, env });
-    const other = await connectMcp(own.url);
-    let closing: Promise<void> | undefined;
-    const result = await start(() => {
-      closing ??= own.close();
-    }, other);
-    expect(result.structuredContent.progress).toMatchObject({ finished: false });
-    await closing;
-    await other.close();
-  });
+  test.each(clients)(
+    'does not keep the gateway from closing: the call ends with the last known state: %s',
+    async (_, connect) => {
+      const own = await startGateway({ sandbox, env });
+      const other = await connect(own.url);
+      let closing: Promise<void> | undefined;
+      const result = await start(() => {
+        closing ??= own.close();
+      }, other);
+      expect(result.structuredContent.progress).toMatchObject({ finished: false });
+      await closing;
+      await other.close();
+    },
+  );
 });
 
 describe('a request', () => {
-  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   /** Every refusal is an error of JSON-RPC. */
   const codeOf = async (response: Response) => {
     const { jsonrpc, id, error }: Any = await response.json();
@@ -380,12 +479,25 @@ describe('a request', () => {
   });
 
   test('from a page of the own origin is answered', async () => {
-    const { status, headers } = await sendMcp(gateway.url, list, { ...demoHeaders, origin: gateway.url });
-    expect([status, headers.get('x-accel-buffering')]).toEqual([200, 'no']);
+    const { status } = await sendMcp(gateway.url, list, { ...demoHeaders, origin: gateway.url });
+    expect(status).toBe(200);
+  });
+
+  test('that asks for progress gets a stream that proxies such as nginx do not buffer', async () => {
+    const { startDiscovery } = await calls();
+    const started = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });
+    for (const { body, headers } of [{ body: started, headers: {} }, modern(started)]) {
+      sandbox.reset();
+      const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers });
+      expect(response.headers.get('content-type')).toBe('text/event-stream');
+      expect(response.headers.get('x-accel-buffering')).toBe('no');
+      await response.body?.cancel();
+    }
   });
 
   test('has one message, and is a POST of at most 1 MiB', async () => {
     expect(await codeOf(await sendMcp(gateway.url, [list, list]))).toEqual([400, 'BAD_USER_INPUT']);
+    expect(await codeOf(await sendMcp(gateway.url, [modern(list).body]))).toEqual([400, 'BAD_USER_INPUT']);
     expect(await codeOf(await sendMcp(gateway.url, { ...list, more: 'x'.repeat(2 ** 20) }))).toEqual([
       413,
       'BAD_REQUEST',
@@ -412,8 +524,106 @@ describe('a request', () => {
     const { error } = (await response.json()) as Any;
     expect(error).toEqual({
       code: -32_602,
-      message: expect.stringMatching(/The parameters must be the name of a tool/),
+      message: expect.stringMatching(/^Invalid tools\/call request:.*"params"/s),
     });
+  });
+
+  const newMessage = modern(list);
+  const oldVersion = (version: string) => ({ body: list, headers: { 'mcp-protocol-version': version } });
+
+  test.each<[string, { readonly body: object; readonly headers: Record<string, string> }]>([
+    ['1999-01-01', oldVersion('1999-01-01')],
+    ['2025-03-26', oldVersion('2025-03-26')],
+    ['2025-03-26', modern(list, '2025-03-26')],
+    ['2027-01-01', modern(list, '2027-01-01')],
+    ['2027-01-01', { ...modern(list, '2027-01-01'), headers: {} }],
+    ['2025-03-26', { ...newMessage, body: modern(list, '2025-03-26').body }],
+  ])(
+    'of a revision that is not offered is refused with those that are: %s, %j',
+    async (requested, { body, headers }) => {
+      const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers });
+      expect([response.status, await response.json()]).toEqual([
+        400,
+        {
+          jsonrpc: '2.0',
+          id: 1,
+          error: {
+            code: -32_022,
+            message: expect.stringContaining(requested),
+            data: { supported: revisions, requested },
+          },
+        },
+      ]);
+    },
+  );
+
+  test.each([...revisions, '2025-03-26', '1999-01-01'])(
+    'initialize of %s gets a revision that is offered',
+    async protocolVersion => {
+      const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+      const response = await sendMcp(gateway.url, { ...list, method: 'initialize', params });
+      const offered: readonly string[] = revisions.slice(1);
+      expect(((await response.json()) as Any).result).toMatchObject({
+        protocolVersion: offered.includes(protocolVersion) ? protocolVersion : '2025-11-25',
+        capabilities: { tools: {} },
+      });
+    },
+  );
+
+  test('of revision 2026-07-28 can ask what the gateway offers', async () => {
+    const { body, headers } = modern({ ...list, method: 'server/discover' });
+    const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers });
+    expect([response.status, ((await response.json()) as Any).result]).toEqual([
+      200,
+      {
+        resultType: 'complete',
+        supportedVersions: ['2026-07-28'],
+        capabilities: { tools: {} },
+        instructions: expect.stringContaining('Market research'),
+        ttlMs: 300_000,
+        cacheScope: 'private',
+        _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'market-intelligence-gateway', version: '1.0.0' } },
+      },
+    ]);
+  });
+
+  test('of revision 2026-07-28 that listens for changes ends at once: there are none', async () => {
+    const params = { notifications: { toolsListChanged: true } };
+    const { body, headers } = modern({ ...list, method: 'subscriptions/listen', params } as never);
+    const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers });
+    expect(await response.text()).toContain('"resultType":"complete"');
+  });
+
+  test.each<[string, number, number, object, Record<string, string>]>([
+    ['has no version in its body', 400, -32_602, list, newMessage.headers],
+    [
+      'has another version in its headers',
+      400,
+      -32_020,
+      newMessage.body,
+      { ...newMessage.headers, 'mcp-protocol-version': '2025-11-25' },
+    ],
+    ['has no header of its method', 400, -32_020, newMessage.body, { 'mcp-protocol-version': '2026-07-28' }],
+    [
+      'has another tool in its headers',
+      400,
+      -32_020,
+      modern(toolCall('suggestMarkets')).body,
+      modern(toolCall('searchEvents')).headers,
+    ],
+    [
+      'has a method of an earlier revision',
+      404,
+      -32_601,
+      modern({ ...list, method: 'ping' }).body,
+      modern({ ...list, method: 'ping' }).headers,
+    ],
+  ])('of revision 2026-07-28 that %s is refused', async (_, status, code, body, headers) => {
+    const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers });
+    expect([response.status, await response.json()]).toMatchObject([
+      status,
+      { jsonrpc: '2.0', id: 1, error: { code } },
+    ]);
   });
 
   test.each(['gzip', 'deflate', 'br', 'zstd, gzip'])('whose body is encoded is refused: %s', async encoding => {
@@ -430,9 +640,11 @@ describe('a request', () => {
       const client = new UndiciClient(gateway.url);
       const headers = { 'content-type': 'application/json', ...demoHeaders, ...(accept && { accept }) };
       const progress = toolCall('suggestMarkets', { keyword: 'battery' }, { _meta: { progressToken: 1 } });
-      for (const message of [list, progress]) {
-        const body = JSON.stringify(message);
-        const response = await client.request({ path: '/mcp', method: 'POST', headers, body });
+      const messages = [list, progress].flatMap(message => [{ body: message, headers: {} }, modern(message)]);
+      for (const message of messages) {
+        const body = JSON.stringify(message.body);
+        const sent = { ...headers, ...message.headers };
+        const response = await client.request({ path: '/mcp', method: 'POST', headers: sent, body });
         expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'application/json']);
         expect(await response.body.json()).toMatchObject({ jsonrpc: '2.0', id: 1, result: {} });
       }
@@ -441,9 +653,19 @@ describe('a request', () => {
   );
 
   test('for another type is refused', async () => {
-    const response = await sendMcp(gateway.url, list, { ...demoHeaders, accept: 'text/html' });
-    expect(response.status).toBe(406);
-    expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_000 } });
+    for (const { body, headers } of [{ body: list, headers: {} }, newMessage]) {
+      const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers, accept: 'text/html' });
+      expect(await codeOf(response)).toEqual([406, 'BAD_REQUEST']);
+    }
+  });
+
+  test('for JSON only starts a discovery and returns at once, also if it asks for progress', async () => {
+    const { startDiscovery } = await calls();
+    const started = toolCall('startDiscovery', startDiscovery, { _meta: { progressToken: 1 } });
+    for (const { body, headers } of [{ body: started, headers: {} }, modern(started)]) {
+      const response = await sendMcp(gateway.url, body, { ...demoHeaders, ...headers, accept: 'application/json' });
+      expect(((await response.json()) as Any).result.structuredContent).toMatchObject({ data: { startDiscovery: {} } });
+    }
   });
 
   test('counts against the rate limit', async () => {

@@ -1,7 +1,6 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-const client = new Client({ name: 'my-agent', version: '1.0.0' });
+const client = new Client({ name: 'my-agent', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } });
 const requestInit = { headers: { 'x-api-key': process.env.API_KEY } };
 await client.connect(new StreamableHTTPClientTransport(new URL(`${process.env.GATEWAY}/mcp`), { requestInit }));
 

@@ -120,6 +120,8 @@ const sendable = [
   'x-request-id',
   'last-event-id',
   'mcp-protocol-version',
+  'mcp-method',
+  'mcp-name',
   'traceparent',
   'tracestate',
 ];

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { demoHeaders } from '../support/gateway.js';
-import { toolCall } from '../support/mcp.js';
+import { modern, toolCall } from '../support/mcp.js';
 import { counted } from '../support/metrics.js';
 import { buildProgram, type Running } from '../support/program.js';
 import { get, post, toWebSocket } from '../support/raw-http.js';
@@ -91,6 +91,11 @@ describe('a client that has gone is no failure of the gateway', () => {
   const parts = 'accept: multipart/mixed;subscriptionSpec=1.0, application/json';
   const agent = 'accept: application/json, text/event-stream';
   const progress = { _meta: { progressToken: 1 } };
+  /** A call of a tool in revision 2026-07-28. */
+  const newCall = (variables: object, more?: object) => {
+    const { body, headers } = modern(toolCall('searchEvents', variables, more));
+    return send('/mcp', body, agent, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`));
+  };
   const onStream = (document: string) => get(`/graphql/stream?query=${encodeURIComponent(document)}`, [key, events]);
 
   test.each<[string, () => string]>([
@@ -105,6 +110,7 @@ describe('a client that has gone is no failure of the gateway', () => {
     ['signIn over SSE', () => send('/graphql/stream', signIn, events)],
     ['a tool', () => send('/mcp', toolCall('searchEvents'), agent)],
     ['a tool with progress', () => send('/mcp', toolCall('searchEvents', {}, progress), agent)],
+    ['a tool in revision 2026-07-28', () => newCall({})],
     ['a WebSocket', () => get('/graphql', toWebSocket('graphql-transport-ws'))],
   ])('%s', async (_, request) => {
     const failuresBefore = await counted(admin, 'gateway_requests_total', { outcome: 'INTERNAL_SERVER_ERROR' });
@@ -132,6 +138,8 @@ describe('a client that has gone is no failure of the gateway', () => {
     ['a query over SSE, by GET', 'sse', onStream],
     ['a tool', 'mcp', () => send('/mcp', toolCall('searchEvents', { first: 7 }), agent)],
     ['a tool with progress', 'mcp', () => send('/mcp', toolCall('searchEvents', { first: 8 }, progress), agent)],
+    ['a tool in revision 2026-07-28', 'mcp', () => newCall({ first: 9 })],
+    ['a tool with progress in revision 2026-07-28', 'mcp', () => newCall({ first: 10 }, progress)],
   ])('also while it waits for the service: %s', async (name, transport, request) => {
     const abandoned = () => counted(admin, 'gateway_requests_total', { transport, outcome: 'ABANDONED' });
     const before = await abandoned();

@@ -1,16 +1,18 @@
 import { type GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
 import { itemCursor, offsetAfter } from '../../graphql/connection.js';
-import type { JsonSchema, ObjectSchema } from './json-schema.js';
+import { type JsonSchema, type ObjectSchema, withDefinitions } from './json-schema.js';
 import type { ToolOperation, ToolPage } from './operations.js';
 
 /** The most bytes of JSON in the data of one answer: an agent has to read all of it. */
-export const maxBytes = 60 * 1024;
+const maxBytes = 60 * 1024;
+
+type ToolError = Omit<GraphQLFormattedError, 'locations'>;
 
 /** What a tool answers. */
 export interface ToolAnswer {
   readonly data: Record<string, unknown> | null;
-  readonly errors?: readonly Omit<GraphQLFormattedError, 'locations'>[];
+  readonly errors?: readonly ToolError[];
   /** The arguments that, in addition to those of this call, get the following items. */
   readonly next?: Readonly<Record<string, unknown>>;
   /** Says that items were left out. */
@@ -19,42 +21,21 @@ export interface ToolAnswer {
   readonly progress?: object;
 }
 
-/** The schema of a tool's answers. @param progress of the jobs that the tool starts, if it does. */
-export function answerSchema({ output, page }: ToolOperation, progress: ObjectSchema | undefined): ObjectSchema {
-  const next: JsonSchema | undefined = page && {
-    type: 'object',
-    description: 'Call the tool again with these arguments added to get the following items. Absent at the end.',
-    properties: { [page.after]: { type: 'string' } },
-    required: [page.after],
-  };
-  return {
+/** The schema of a tool's answers. It leaves out what all have in common. @param progress of the jobs that the tool starts, if it does. */
+export const answerSchema = ({ output, page }: ToolOperation, progress: JsonSchema | undefined): ObjectSchema =>
+  withDefinitions({
     type: 'object',
     properties: {
-      data: { ...output, type: ['object', 'null'] },
-      errors: {
-        type: 'array',
-        description: 'What went wrong, each cause once. The data may be there in part.',
-        items: {
-          type: 'object',
-          properties: {
-            message: { type: 'string' },
-            path: { type: 'array', items: { type: ['string', 'integer'] } },
-            extensions: { type: 'object', properties: { code: { type: 'string' } }, required: ['code'] },
-          },
-          required: ['message', 'extensions'],
-        },
-      },
-      ...(next && { next, note: { type: 'string', description: 'Says that items were left out.' } }),
-      ...(progress && { progress: { ...progress, description: 'The last known state of the jobs.' } }),
+      data: output,
+      ...(page && { next: { properties: { [page.after]: {} } } }),
+      ...(progress && { progress }),
     },
-    required: ['data'],
-  };
-}
+  });
 
 /** An answer that only says what went wrong. */
-export const failure = (errors: readonly GraphQLFormattedError[]): ToolAnswer => ({
+export const failure = (tool: ToolOperation, errors: readonly GraphQLFormattedError[]): ToolAnswer => ({
   data: null,
-  errors: distinct(errors),
+  errors: distinct(tool, errors),
 });
 
 /**
@@ -63,13 +44,10 @@ export const failure = (errors: readonly GraphQLFormattedError[]): ToolAnswer =>
  * @param text the result as JSON.
  * @throws QueryTooComplex if a query's result is too large without a list that could be cut.
  */
-export function answerOf(
-  { page, operation }: ToolOperation,
-  text: string,
-  variables: Readonly<Record<string, unknown>>,
-): ToolAnswer {
+export function answerOf(tool: ToolOperation, text: string, variables: Readonly<Record<string, unknown>>): ToolAnswer {
   const { data, errors }: { data: Record<string, unknown>; errors?: GraphQLFormattedError[] } = JSON.parse(text);
-  const shown = { data, ...(errors && { errors: distinct(errors) }) };
+  const { page, operation } = tool;
+  const shown = { data, ...(errors && { errors: distinct(tool, errors) }) };
   const bytes = Buffer.byteLength(text);
   const isTooLarge = bytes > maxBytes && operation.type === OperationTypeNode.QUERY;
   const connection = page && connectionAt(data, page);
@@ -120,8 +98,33 @@ function cut({ lists, pageInfo }: Connection, bytes: number, start: number): str
 const tooLarge = (bytes: number) => new QueryTooComplex('bytes of the response', bytes, maxBytes);
 
 /** One error of each kind: a single cause often fails many fields. */
-const distinct = (errors: readonly GraphQLFormattedError[]) => [
+const distinct = (tool: ToolOperation, errors: readonly GraphQLFormattedError[]) => [
   ...new Map(
-    errors.map(({ locations: _, ...error }) => [JSON.stringify([error.message, error.extensions]), error]),
+    errors
+      .map(error => forTool(tool, error))
+      .map(error => [JSON.stringify([error.message, error.extensions]), error] as const),
   ).values(),
 ];
+
+/**
+ * An error with the arguments of the tool in place of those of the fields: for `market(id: $marketId)`, it names `marketId` where GraphQL
+ * names `id`.
+ */
+function forTool({ uses }: ToolOperation, { locations: _, ...error }: GraphQLFormattedError): ToolError {
+  const { message, path, extensions } = error;
+  if (typeof extensions?.argument !== 'string') return error;
+  const field = path?.filter(key => typeof key === 'string').join('.');
+  // From before the execution, when no field has failed yet.
+  const [, variable] = /^Variable "\$(\w+)"/.exec(message) ?? [];
+  const near = uses.filter(use => use.field === field || use.variable === variable);
+
+  function renamed(text: string): string {
+    const use = near.find(({ argument }) => `${text}.`.startsWith(`${argument}.`));
+    return use === undefined ? text : use.variable + text.slice(use.argument.length);
+  }
+  return {
+    ...error,
+    message: message.replace(/^\w+(?=: )|(?<=for ")\w+(?=")|\b\w+(?:\.\w+)+/g, renamed),
+    extensions: { ...extensions, argument: renamed(extensions.argument) },
+  };
+}

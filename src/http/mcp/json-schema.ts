@@ -1,34 +1,27 @@
 import {
   astFromValue,
-  type DocumentNode,
-  type GraphQLArgument,
-  type GraphQLCompositeType,
   type GraphQLEnumType,
   type GraphQLInputField,
   type GraphQLInputType,
-  type GraphQLNamedType,
   type GraphQLOutputType,
   type GraphQLSchema,
   getNamedType,
+  getNullableType,
   isAbstractType,
   isEnumType,
   isInputObjectType,
   isListType,
   isNonNullType,
-  Kind,
   type OperationDefinitionNode,
   TokenKind,
-  TypeInfo,
   TypeNameMetaFieldDef,
   typeFromAST,
   type VariableDefinitionNode,
   valueFromAST,
   valueFromASTUntyped,
-  visit,
-  visitWithTypeInfo,
 } from 'graphql';
 import { type ListCoordinate, listBounds } from '../../graphql/limits/list-bounds.js';
-import type { createSelector, Selection } from './selection.js';
+import type { Selection, Selector, VariableUse } from './selection.js';
 
 /** A schema in JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -37,20 +30,10 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export type ObjectSchema = JsonSchema & { readonly type: 'object' };
 
 /** The argument or the input field that a value is for. */
-interface Place {
-  readonly definition: GraphQLArgument | GraphQLInputField;
-  /** As in `listBounds`. */
-  readonly coordinate: string;
-}
+type Place = Pick<VariableUse, 'definition' | 'coordinate'>;
 
-const jsonTypes: Readonly<Record<string, string>> = {
-  Int: 'integer',
-  Float: 'number',
-  Boolean: 'boolean',
-  JSONObject: 'object',
-};
-
-const scalarOf = ({ name }: GraphQLNamedType): JsonSchema => ({ type: jsonTypes[name] ?? 'string' });
+/** Every other scalar but `JSONObject` is a text. */
+const jsonTypes: Readonly<Record<string, string>> = { Int: 'integer', Float: 'number', Boolean: 'boolean' };
 
 const nullable = ({ type, ...schema }: JsonSchema): JsonSchema => ({
   type: [type, 'null'],
@@ -64,24 +47,19 @@ const nullable = ({ type, ...schema }: JsonSchema): JsonSchema => ({
  */
 export function inputSchema(
   schema: GraphQLSchema,
-  document: DocumentNode,
   { variableDefinitions = [] }: OperationDefinitionNode,
+  uses: readonly VariableUse[],
 ): ObjectSchema {
-  const places = placesOf(schema, document);
-  const properties = variableDefinitions.map(definition => {
+  const properties = variableDefinitions.map((definition): Property => {
     const { variable, type: node, defaultValue } = definition;
     const name = variable.name.value;
     // The document is valid, so that its types exist.
     const type = typeFromAST(schema, node as never) as GraphQLInputType;
-    const place = places.get(name);
+    const place = uses.find(use => use.variable === name);
     // An optional argument is left out. Null would do too, but many clients understand only a single type.
     const described = { ...schemaOf(type, place), ...commentOf(type, place, commentAbove(definition)) };
-    const fallback = defaultValue && valueFromAST(defaultValue, type);
-    return {
-      name,
-      isRequired: isNonNullType(type) && defaultValue === undefined,
-      schema: fallback === undefined ? described : { ...described, default: fallback },
-    };
+    const fallback = defaultValue ? { default: valueFromAST(defaultValue, type) } : defaultOf(place?.definition);
+    return [name, { ...described, ...fallback }, isNonNullType(type) && defaultValue === undefined];
   });
   return objectOf(properties, { additionalProperties: false });
 }
@@ -98,54 +76,16 @@ export function commentAbove({ loc }: OperationDefinitionNode | VariableDefiniti
   return lines.join(' ').trim();
 }
 
-interface Property {
-  readonly name: string;
-  readonly isRequired: boolean;
-  readonly schema: JsonSchema;
-}
+type Property = readonly [name: string, schema: JsonSchema, isRequired: boolean];
 
-function objectOf(properties: readonly Property[], more: JsonSchema = {}): ObjectSchema {
-  const required = properties.filter(({ isRequired }) => isRequired).map(({ name }) => name);
+function objectOf(properties: readonly Property[], more: JsonSchema): ObjectSchema {
+  const required = properties.flatMap(([name, , isRequired]) => (isRequired ? [name] : []));
   return {
     type: 'object',
-    properties: Object.fromEntries(properties.map(({ name, schema }) => [name, schema])),
+    properties: Object.fromEntries(properties),
     ...(required.length > 0 && { required }),
     ...more,
   };
-}
-
-/** The place of each variable: the first where it is used. */
-function placesOf(schema: GraphQLSchema, document: DocumentNode): ReadonlyMap<string, Place> {
-  const places = new Map<string, Place>();
-  const info = new TypeInfo(schema);
-  visit(
-    document,
-    visitWithTypeInfo(info, {
-      Variable({ name }, _, parent) {
-        const place = parent !== undefined && 'kind' in parent ? placeOf(parent.kind, parent) : undefined;
-        if (place !== undefined && !places.has(name.value)) places.set(name.value, place);
-      },
-    }),
-  );
-
-  function placeOf(kind: Kind, parent: object): Place | undefined {
-    const argument = info.getArgument();
-    if (kind === Kind.ARGUMENT && argument) {
-      const coordinate = `${info.getParentType()?.name}.${info.getFieldDef()?.name}(${argument.name}:)`;
-      return { definition: argument, coordinate };
-    }
-    const object = getNamedType(info.getParentInputType());
-    if (kind !== Kind.OBJECT_FIELD || !isInputObjectType(object)) return undefined;
-    const { name } = parent as { name: { value: string } };
-    const definition = object.getFields()[name.value];
-    return definition && { definition, coordinate: `${object.name}.${definition.name}` };
-  }
-  return places;
-}
-
-function inputOf(type: GraphQLInputType, place: Place | undefined): JsonSchema {
-  const described = { ...schemaOf(type, place), ...commentOf(type, place) };
-  return isNonNullType(type) ? described : nullable(described);
 }
 
 function schemaOf(type: GraphQLInputType, place: Place | undefined): JsonSchema {
@@ -157,29 +97,37 @@ function schemaOf(type: GraphQLInputType, place: Place | undefined): JsonSchema 
     return { type: 'array', items, ...(maxItems !== undefined && { maxItems }) };
   }
   if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) };
-  if (!isInputObjectType(type)) return { ...scalarOf(type), ...boundsIn(type.name, place?.definition.description) };
-  const properties = Object.values(type.getFields()).map(field => ({
-    name: field.name,
-    isRequired: isNonNullType(field.type) && field.defaultValue === undefined,
-    schema: inputOf(field.type, { definition: field, coordinate: `${type.name}.${field.name}` }),
-  }));
-  return objectOf(properties, {
-    additionalProperties: false,
-    ...(type.isOneOf && { minProperties: 1, maxProperties: 1 }),
+  if (!isInputObjectType(type)) {
+    return {
+      type: type.name === 'JSONObject' ? 'object' : (jsonTypes[type.name] ?? 'string'),
+      ...boundsIn(type.name, place?.definition.description),
+    };
+  }
+  const properties = Object.values(type.getFields()).map((field): Property => {
+    const isRequired = isNonNullType(field.type) && field.defaultValue === undefined;
+    return [field.name, memberOf(field, `${type.name}.${field.name}`), isRequired];
   });
+  return objectOf(properties, type.isOneOf ? { minProperties: 1, maxProperties: 1 } : {});
 }
 
-/** The description of a value and its default, from its place; the values of an enum, from its type. */
-function commentOf(type: GraphQLInputType, place: Place | undefined, comment = ''): JsonSchema {
+/** A member of an object has no description: the agent has to read all of them, and the name, the type and the bounds are enough for most. */
+function memberOf(field: GraphQLInputField, coordinate: string): JsonSchema {
+  const schema = schemaOf(field.type, { definition: field, coordinate });
+  return { ...(isNonNullType(field.type) ? schema : nullable(schema)), ...defaultOf(field) };
+}
+
+function defaultOf(definition: Place['definition'] | undefined): JsonSchema {
+  if (definition?.defaultValue === undefined) return {};
+  const literal = astFromValue(definition.defaultValue, definition.type);
+  return literal == null ? {} : { default: valueFromASTUntyped(literal) };
+}
+
+/** The description of an argument, and of the values of an enum. */
+function commentOf(type: GraphQLInputType, place: Place | undefined, comment: string): JsonSchema {
   const named = getNamedType(type);
   const texts = [comment || place?.definition.description, ...(isEnumType(named) ? [valuesText(named)] : [])];
   const description = texts.filter(Boolean).join(' ');
-  const { defaultValue, type: typeThere } = place?.definition ?? {};
-  const literal = typeThere && defaultValue !== undefined ? astFromValue(defaultValue, typeThere) : undefined;
-  return {
-    ...(description !== '' && { description }),
-    ...(literal != null && { default: valueFromASTUntyped(literal) }),
-  };
+  return description === '' ? {} : { description };
 }
 
 const valuesText = (type: GraphQLEnumType) =>
@@ -203,39 +151,60 @@ function boundsIn(type: string, description: string | null | undefined): JsonSch
   return { ...(start && { [lowest]: numberOf(start) }), ...(max && { [highest]: numberOf(max) }) };
 }
 
-/** A description in one line, without the calls of the gateway, which agents do not need. */
-const forAgents = (description: string) => description.replace(/\s*Upstream:.*$/s, '').replaceAll('\n', ' ');
-
-/** What an operation selects, as JSON Schema. */
-export function outputSchema(
-  schema: GraphQLSchema,
-  fieldsOf: ReturnType<typeof createSelector>,
-  root: readonly Selection[],
-): ObjectSchema {
+/**
+ * What an operation selects, in few bytes: the names of the members, and the types of numbers and booleans. Objects, lists and texts have no
+ * type, so that they can be null.
+ */
+export function outputSchema(schema: GraphQLSchema, fieldsOf: Selector, root: readonly Selection[]): JsonSchema {
   function outputOf(type: GraphQLOutputType, selections: readonly Selection[]): JsonSchema {
-    return isNonNullType(type) ? present(type.ofType, selections) : nullable(present(type, selections));
+    const present = getNullableType(type);
+    if (isListType(present)) return { items: outputOf(present.ofType, selections) };
+    if (selections.length > 0) return selected(selections);
+    const scalar = jsonTypes[present.name];
+    return scalar === undefined || !isNonNullType(type) ? {} : { type: scalar };
   }
 
-  function present(type: GraphQLOutputType, selections: readonly Selection[]): JsonSchema {
-    if (isListType(type)) return { type: 'array', items: outputOf(type.ofType, selections) };
-    if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) };
-    return selections.length === 0 ? scalarOf(getNamedType(type)) : selected(selections);
-  }
-
-  function selected(selections: readonly Selection[]): ObjectSchema {
-    const properties = [...fieldsOf(selections)].map(([name, field]) => {
-      const { type, description, isAlways, nodes } = field;
-      const isTypeName = nodes[0]?.name.value === TypeNameMetaFieldDef.name;
-      const value = isTypeName
-        ? { type: 'string', enum: selections.flatMap(({ parent }) => typeNames(parent)) }
-        : { ...outputOf(type, field.selections), ...(description && { description: forAgents(description) }) };
-      return { name, isRequired: isAlways, schema: value };
+  function selected(selections: readonly Selection[]): JsonSchema {
+    const types = selections.flatMap(({ parent }) =>
+      isAbstractType(parent) ? schema.getPossibleTypes(parent) : parent,
+    );
+    const properties = [...fieldsOf(selections)].flatMap(([name, { definition, selections: below }]) => {
+      if (definition === TypeNameMetaFieldDef) return [[name, { enum: types.map(type => type.name) }]];
+      // `next` says the same.
+      return name === 'pageInfo' ? [] : [[name, outputOf(definition.type, below)]];
     });
-    return objectOf(properties);
+    return { properties: Object.fromEntries(properties) };
   }
-
-  const typeNames = (type: GraphQLCompositeType) =>
-    (isAbstractType(type) ? schema.getPossibleTypes(type) : [type]).map(({ name }) => name);
 
   return selected(root);
+}
+
+/** A reference has about this many characters, so that a shorter schema is repeated. */
+const minSharedLength = 40;
+
+/** A schema in which the larger objects that it repeats stand once, under `$defs`. */
+export function withDefinitions(schema: ObjectSchema): ObjectSchema {
+  // The value under `properties` is no schema, but has those of the members.
+  const textOf = (key: string, value: unknown) =>
+    key !== 'properties' && typeof value === 'object' && value !== null && 'properties' in value
+      ? JSON.stringify(value)
+      : '';
+  const seen = new Set<string>();
+  const repeated = new Set<string>();
+  JSON.stringify(schema, (key, value) => {
+    const text = textOf(key, value);
+    if (text.length < minSharedLength || !seen.has(text)) {
+      seen.add(text);
+      return value;
+    }
+    repeated.add(text);
+    return undefined;
+  });
+  if (repeated.size === 0) return schema;
+  const names = [...repeated];
+  const short = JSON.stringify(schema, (key, value) => {
+    const index = names.indexOf(textOf(key, value));
+    return index === -1 ? value : { $ref: `#/$defs/${index}` };
+  });
+  return { ...JSON.parse(short), $defs: Object.fromEntries(names.map((text, index) => [index, JSON.parse(text)])) };
 }

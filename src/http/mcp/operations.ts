@@ -14,8 +14,15 @@ import { readNames, readText } from '../../config/files.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { RefusedOperation } from '../../graphql/limits/documents.js';
 import type { Operation } from '../../subscriptions/operations.js';
-import { commentAbove, inputSchema, type ObjectSchema, outputSchema } from './json-schema.js';
-import { createSelector, type SelectedField, type Selection } from './selection.js';
+import { commentAbove, inputSchema, type JsonSchema, type ObjectSchema, outputSchema } from './json-schema.js';
+import {
+  createSelector,
+  type SelectedField,
+  type Selection,
+  type Selector,
+  usesIn,
+  type VariableUse,
+} from './selection.js';
 
 /** An operation that agents can call as a tool. */
 export interface ToolOperation {
@@ -23,8 +30,10 @@ export interface ToolOperation {
   /** The comment above the operation. */
   readonly description: string;
   readonly input: ObjectSchema;
-  readonly output: ObjectSchema;
+  readonly output: JsonSchema;
   readonly page: ToolPage | undefined;
+  /** Which arguments of the fields the arguments of the tool fill. */
+  readonly uses: readonly VariableUse[];
 }
 
 /** The list that a tool returns page by page. */
@@ -84,16 +93,17 @@ export function readToolOperation(
   if (type === OperationTypeNode.SUBSCRIPTION) throw new Error('a tool is a query or a mutation, not a subscription');
   const description = commentAbove(operation);
   if (description === '') throw new Error('a comment above the operation must describe the tool');
-  const fragments = document.definitions.filter(definition => definition.kind === Kind.FRAGMENT_DEFINITION);
-  const fieldsOf = createSelector(schema, new Map(fragments.map(each => [each.name.value, each])));
+  const fieldsOf = createSelector(schema, document);
   const parent = schema.getRootType(type);
-  const root: readonly Selection[] = parent ? [{ parent, set: operation.selectionSet, isAlways: true }] : [];
+  const root: readonly Selection[] = parent ? [{ parent, set: operation.selectionSet }] : [];
+  const { page, uses } = readFields(fieldsOf, root);
   return {
     operation: { query, document, name, operationName: name, type, untrusted: undefined },
     description,
-    input: inputSchema(schema, document, operation),
+    input: inputSchema(schema, operation, uses),
     output: outputSchema(schema, fieldsOf, root),
-    page: pageIn(fieldsOf, root),
+    page,
+    uses,
   };
 }
 
@@ -110,18 +120,24 @@ function onlyOperation({ definitions }: DocumentNode): { operation: OperationDef
   return { operation, name };
 }
 
-/** The list whose argument `after` is a variable. @throws Error for a vector, and for a list that an agent could not page through. */
-function pageIn(fieldsOf: ReturnType<typeof createSelector>, root: readonly Selection[]): ToolPage | undefined {
+/**
+ * The list whose argument `after` is a variable, and where the fields use variables.
+ * @throws Error for a vector, and for a list that an agent could not page through.
+ */
+function readFields(fieldsOf: Selector, root: readonly Selection[]): Pick<ToolOperation, 'page' | 'uses'> {
   const pages: ToolPage[] = [];
+  const uses: VariableUse[] = [];
 
   function visit(selections: readonly Selection[], path: readonly string[], isInList: boolean): void {
     for (const [key, field] of fieldsOf(selections)) {
       const at = [...path, key];
-      if (getNamedType(field.type).name === 'Vector')
-        throw new Error(`${at.join('.')}: vectors are not sent to agents`);
-      const after = variableAfter(field);
+      const { type } = field.definition;
+      if (getNamedType(type).name === 'Vector') throw new Error(`${at.join('.')}: vectors are not sent to agents`);
+      const own = usesIn(field, at.join('.'));
+      const after = own.find(({ argument }) => argument === 'after')?.variable;
       if (after !== undefined) pages.push(pageAt(field, after, at, isInList));
-      visit(field.selections, at, isInList || isListType(getNullableType(field.type)));
+      uses.push(...own);
+      visit(field.selections, at, isInList || isListType(getNullableType(type)));
     }
   }
 
@@ -147,14 +163,5 @@ function pageIn(fieldsOf: ReturnType<typeof createSelector>, root: readonly Sele
 
   visit(root, [], false);
   if (pages.length > 1) throw new Error('only one list can have a variable for "after"');
-  return pages[0];
-}
-
-function variableAfter({ nodes }: SelectedField): string | undefined {
-  for (const { arguments: given = [] } of nodes) {
-    for (const { name, value } of given) {
-      if (name.value === 'after' && value.kind === Kind.VARIABLE) return value.name.value;
-    }
-  }
-  return undefined;
+  return { page: pages[0], uses };
 }

@@ -1,5 +1,4 @@
 import {
-  type DocumentNode,
   type GraphQLSchema,
   getArgumentValues,
   getOperationAST,
@@ -11,13 +10,11 @@ import {
 import type { Admission } from '../../graphql/limits/admission.js';
 import { RefusedOperation } from '../../graphql/limits/documents.js';
 import { newOperationInfo } from '../../observability/operation-info.js';
-import type { Operation } from '../../subscriptions/operations.js';
 import type { Listener } from '../../subscriptions/shared-execution.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Identity } from '../authentication.js';
-import { type ObjectSchema, outputSchema } from './json-schema.js';
+import type { JsonSchema } from './json-schema.js';
 import type { ToolOperation } from './operations.js';
-import { createSelector } from './selection.js';
 
 /** The mutations that start jobs, and the phase of these jobs. */
 const phases = new Map([
@@ -40,19 +37,26 @@ export interface StartedJobs {
 
 /** Follows the jobs that tools start. */
 export interface JobWatch {
-  /** The schema of a state. */
-  readonly schema: ObjectSchema;
   /** Whether a tool starts jobs. */
   starts(tool: ToolOperation): boolean;
   /** The jobs that a call of a tool has started; undefined if it starts none. @param variables valid ones. */
   startedBy(tool: ToolOperation, variables: Readonly<Record<string, unknown>>): StartedJobs | undefined;
-  /** The states of jobs until they have ended, the signal aborts, or the state cannot be read. */
-  states(jobs: StartedJobs, identity: Identity, signal: AbortSignal): AsyncGenerator<JobState>;
+  /** Reports the states of jobs until they have ended, the signal aborts, or the state cannot be read. Never rejects. */
+  follow(jobs: StartedJobs, identity: Identity, signal: AbortSignal, report: (state: JobState) => void): Promise<void>;
 }
 
 const query = `subscription JobProgress($marketId: ID!, $phase: JobPhase!) {
   jobProgress(marketId: $marketId, phase: $phase) { finished overallProgress jobs { id workflowName progress status } }
 }`;
+
+/** The schema of what `query` selects of a state. */
+export const stateSchema: JsonSchema = {
+  properties: {
+    finished: { type: 'boolean' },
+    overallProgress: {},
+    jobs: { items: { properties: { id: {}, workflowName: {}, progress: {}, status: {} } } },
+  },
+};
 
 /** Follows jobs with the subscription `jobProgress`, whose polls all clients with the same credential share. */
 export function createJobWatch(schema: GraphQLSchema, admission: Admission, subscriptions: Subscriptions): JobWatch {
@@ -60,18 +64,16 @@ export function createJobWatch(schema: GraphQLSchema, admission: Admission, subs
   if (document instanceof RefusedOperation) throw document;
   const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION, untrusted: undefined };
 
-  const rootOf = (tool: Operation) => {
-    const definition = getOperationAST(tool.document, tool.name);
+  const rootOf = ({ operation: { document, name, type } }: ToolOperation) => {
+    const definition = getOperationAST(document, name);
     const [field] = definition?.selectionSet.selections ?? [];
-    const isStart =
-      field?.kind === Kind.FIELD && tool.type === OperationTypeNode.MUTATION && phases.has(field.name.value);
+    const isStart = field?.kind === Kind.FIELD && type === OperationTypeNode.MUTATION && phases.has(field.name.value);
     return isStart && definition ? { definition, field } : undefined;
   };
 
   return {
-    schema: stateSchema(schema, document),
-    starts: tool => rootOf(tool.operation) !== undefined,
-    startedBy({ operation: tool }, variables) {
+    starts: tool => rootOf(tool) !== undefined,
+    startedBy(tool, variables) {
       const root = rootOf(tool);
       if (root === undefined) return undefined;
       const { definition, field } = root;
@@ -80,58 +82,34 @@ export function createJobWatch(schema: GraphQLSchema, admission: Admission, subs
       const { input } = mutation ? getArgumentValues(mutation, field, coerced) : {};
       return { marketId: (input as StartedJobs).marketId, phase: phases.get(field.name.value) ?? '' };
     },
-    async *states(jobs, identity, signal) {
-      let newest: JobState | undefined;
-      let wake = () => {};
-      const end = () => {
-        listener.isOver = true;
-        wake();
-      };
-      const listener: Listener & { isOver: boolean } = {
-        received: 0,
-        isOver: false,
-        execution: undefined,
-        next({ parts }) {
-          newest = JSON.parse(parts.join('')).data?.jobProgress ?? undefined;
-          wake();
-        },
-        end,
-        room: async () => {},
-      };
-      const variables = { ...jobs };
-      void subscriptions.subscribe(
-        { ...operation, name: 'JobProgress', variables },
-        identity,
-        listener,
-        newOperationInfo(),
-      );
-      signal.addEventListener('abort', end);
-      if (signal.aborted) end();
-      try {
-        while (!signal.aborted) {
-          const state = newest;
-          newest = undefined;
-          if (state !== undefined) yield state;
-          else if (listener.isOver) return;
-          else
-            await new Promise<void>(resolve => {
-              wake = resolve;
-            });
+    follow: (jobs, identity, signal, report) =>
+      new Promise(resolve => {
+        const listener: Listener & { isOver: boolean } = {
+          received: 0,
+          isOver: false,
+          execution: undefined,
+          next({ parts }) {
+            const state: JobState | undefined = JSON.parse(parts.join('')).data?.jobProgress;
+            if (state != null) report(state);
+          },
+          end,
+          room: async () => {},
+        };
+        function end(): void {
+          listener.isOver = true;
+          listener.execution?.leave(listener);
+          signal.removeEventListener('abort', end);
+          resolve();
         }
-      } finally {
-        signal.removeEventListener('abort', end);
-        listener.isOver = true;
-        listener.execution?.leave(listener);
-      }
-    },
+        signal.addEventListener('abort', end);
+        const variables = { ...jobs };
+        void subscriptions.subscribe(
+          { ...operation, name: 'JobProgress', variables },
+          identity,
+          listener,
+          newOperationInfo(),
+        );
+        if (signal.aborted) end();
+      }),
   };
-}
-
-/** The schema of what `query` selects of `jobProgress`. */
-function stateSchema(schema: GraphQLSchema, document: DocumentNode): ObjectSchema {
-  const fieldsOf = createSelector(schema, new Map());
-  const definition = getOperationAST(document);
-  const parent = schema.getSubscriptionType();
-  const root = definition && parent ? fieldsOf([{ parent, set: definition.selectionSet, isAlways: true }]) : new Map();
-  return outputSchema(schema, fieldsOf, root.get('jobProgress')?.selections ?? []);
 }

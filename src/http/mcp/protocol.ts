@@ -1,32 +1,24 @@
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
-  CallToolRequestSchema,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError,
-  type ToolAnnotations,
-} from '@modelcontextprotocol/sdk/types.js';
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
+  createMcpHandler,
+  isLegacyRequest,
+  PROTOCOL_VERSION_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type Tool,
+  UnsupportedProtocolVersionError,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
+import { Refused } from '../web-safety.js';
 import type { ToolAnswer } from './answer.js';
-import type { ObjectSchema } from './json-schema.js';
-
-/** A tool as clients see it. */
-export interface Tool {
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: ObjectSchema;
-  readonly outputSchema: ObjectSchema;
-  readonly annotations: ToolAnnotations;
-}
 
 /** A client's call of a tool. */
 export interface ToolCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** Tells the client how far the work is, 0 to 1; undefined if the client did not ask for it. */
-  readonly onProgress: ((share: number, message: string) => Promise<void>) | undefined;
+  /** Tells the client how far the work is, 0 to 1; undefined if the client did not ask for it, or takes no events. */
+  readonly onProgress: ((share: number, message: string) => void) | undefined;
 }
 
 interface ToolHost {
@@ -35,75 +27,96 @@ interface ToolHost {
   call(call: ToolCall): Promise<ToolAnswer | undefined>;
 }
 
+/** The revisions of the protocol that the gateway keeps. Earlier ones have lists of messages. */
+const revisions = ['2026-07-28', '2025-11-25', '2025-06-18'];
+
 const instructions =
   'Market research and event intelligence. Most tools need the identifier of a market, a whole number that the user has to know. Times are in UTC. Likelihood and ' +
-  'severity are 0 to 3, the highest. `data` has the result. Each of the `errors` has a stable `extensions.code`; `retryable` says whether the same call can ' +
-  'succeed later. If there is `next`, more items follow: call the tool again with the same arguments and those of `next`.';
+  'severity are 0 to 3, the highest. `data` has the result. Each of the `errors` has a `message`, a stable `extensions.code`, and in `extensions.argument` the argument ' +
+  'that is wrong; `extensions.retryable` says whether the same call can succeed later. If there is `next`, more items follow: call the tool again with the same arguments ' +
+  'and those of `next`. `note` says that items were left out.';
 
-/** The SDK would answer parameters of another form with an internal error. */
-const callRequest = CallToolRequestSchema.extend({
-  params: CallToolRequestSchema.shape.params.catch(() => {
-    throw new McpError(ErrorCode.InvalidParams, 'The parameters must be the name of a tool and an object of arguments');
-  }),
-});
+/** Tools change only when a gateway starts. What a client may see is for its credential. */
+const cacheHint = { ttlMs: 300_000, cacheScope: 'private' } as const;
 
-/** Made once, because making one takes long. It would check what servers ask of clients, and this one asks nothing. */
-const jsonSchemaValidator = new AjvJsonSchemaValidator();
+/** A message, as far as it is what it should be. */
+type Message = { id?: unknown; method?: unknown; params?: { _meta?: Record<string, unknown> | null } | null } | null;
 
 /**
- * Answers one message of a client, with a protocol server of its own. A call that asks for progress gets a stream of events, every other one JSON.
+ * Answers one message of a client, with a protocol server of its own. A call that asks for progress can get a stream of events, every other one gets JSON.
  * @param signal aborts when the client has gone.
+ * @throws Refused if the client does not accept JSON.
  */
 export async function answerMessage(request: FastifyRequest, signal: AbortSignal, host: ToolHost): Promise<Response> {
+  const { accept = '*/*' } = request.headers;
+  if (!takesJson.test(accept)) throw new Refused(406, 'The client must accept application/json');
+  const message = request.body as Message;
+  const meta = message?.params?._meta;
+  const version = meta?.[PROTOCOL_VERSION_META_KEY] ?? request.headers['mcp-protocol-version'];
+  // A client that does not know the server yet names its version in the message `initialize`.
+  if (typeof version === 'string' && !revisions.includes(version) && message?.method !== 'initialize') {
+    return refusal(message?.id, new UnsupportedProtocolVersionError({ supported: revisions, requested: version }));
+  }
+  const isStream = accept.includes('text/event-stream') && meta?.progressToken !== undefined;
+  const server = createServer(host, isStream);
+  signal.addEventListener('abort', () => void server.close());
+  const asked = webRequest(request);
+  if (await isLegacyRequest(asked, message)) {
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
+    await server.connect(transport);
+    return transport.handleRequest(asked, { parsedBody: message });
+  }
+  return createMcpHandler(() => server, { legacy: 'reject' }).fetch(asked, { parsedBody: message });
+}
+
+function createServer(host: ToolHost, isStream: boolean): Server {
   const server = new Server(
     { name: 'market-intelligence-gateway', version: '1.0.0' },
-    { capabilities: { tools: {} }, instructions, jsonSchemaValidator },
+    {
+      capabilities: { tools: {} },
+      instructions,
+      supportedProtocolVersions: revisions,
+      cacheHints: { 'tools/list': cacheHint, 'server/discover': cacheHint },
+    },
   );
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...host.tools] }));
-  server.setRequestHandler(callRequest, async ({ params }, { _meta, sendNotification }) => {
-    const progressToken = _meta?.progressToken;
+  server.setRequestHandler('tools/list', () => ({ tools: [...host.tools] }));
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq: { _meta, notify } }) => {
+    const progressToken = isStream ? _meta?.progressToken : undefined;
     let reported = -1;
     const answer = await host.call({
       name: params.name,
       arguments: params.arguments ?? {},
       onProgress: progressToken === undefined ? undefined : report,
     });
-    if (answer === undefined) throw new McpError(ErrorCode.InvalidParams, 'There is no tool of this name');
+    if (answer === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no tool of this name');
     return {
       content: [{ type: 'text', text: JSON.stringify(answer) }],
       structuredContent: { ...answer },
       isError: answer.errors !== undefined,
     };
 
-    async function report(progress: number, message: string): Promise<void> {
+    function report(progress: number, text: string): void {
       // The protocol demands that it grows with each notification.
       if (progressToken === undefined || progress <= reported) return;
       reported = progress;
-      await sendNotification({
-        method: 'notifications/progress',
-        params: { progressToken, progress, total: 1, message },
-      });
+      const params = { progressToken, progress, total: 1, message: text };
+      // It fails when the client has gone, which ends the call too.
+      notify({ method: 'notifications/progress', params }).catch(() => {});
     }
   });
-  const { accept = '*/*' } = request.headers;
-  // A client that takes no events gets the answer alone.
-  const isStream = accept.includes('text/event-stream') && progressTokenIn(request.body) !== undefined;
-  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
-  await server.connect(transport);
-  signal.addEventListener('abort', () => void server.close());
-  return transport.handleRequest(webRequest(request, accept), { parsedBody: request.body });
+  return server;
 }
 
 /** A media type under which a client takes JSON. */
 const takesJson = /(?:^|,)\s*(?:\*|application)\/(?:\*|json)\s*(?:;|,|$)/i;
 
-const progressTokenIn = (body: unknown) =>
-  (body as { params?: { _meta?: { progressToken?: unknown } } } | null | undefined)?.params?._meta?.progressToken;
+const refusal = (id: unknown, { code, message, data }: ProtocolError) =>
+  Response.json({ jsonrpc: '2.0', id: id ?? null, error: { code, message, data } }, { status: 400 });
 
-/** What the protocol needs of a request: no credential. The SDK demands both types, though it sends only one. */
-function webRequest({ headers }: FastifyRequest, accept: string): Request {
-  const passed = new Headers({ accept: takesJson.test(accept) ? 'application/json, text/event-stream' : accept });
-  for (const name of ['content-type', 'mcp-protocol-version'] as const) {
+/** What the protocol needs of a request: no credential. The package demands that both types are accepted, though it sends only one. */
+function webRequest({ headers }: FastifyRequest): Request {
+  const passed = new Headers({ accept: 'application/json, text/event-stream' });
+  for (const name of ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const) {
     const value = headers[name];
     if (typeof value === 'string') passed.set(name, value);
   }

@@ -1,3 +1,4 @@
+import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { Abandoned, BadUserInput, Forbidden } from '../../errors.js';
@@ -8,10 +9,11 @@ import { operationName } from '../../observability/operation-info.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Authentication, Identity } from '../authentication.js';
 import { stateOf } from '../request-state.js';
-import { answerOf, answerSchema, failure, maxBytes, type ToolAnswer } from './answer.js';
+import { answerOf, answerSchema, failure, type ToolAnswer } from './answer.js';
+import type { JsonSchema } from './json-schema.js';
 import type { ToolOperation } from './operations.js';
-import { createJobWatch, type JobState } from './progress.js';
-import type { Tool, ToolCall } from './protocol.js';
+import { createJobWatch, type JobState, stateSchema } from './progress.js';
+import type { ToolCall } from './protocol.js';
 
 /** What the route is made of. */
 interface McpDeps {
@@ -34,14 +36,12 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   const { authentication, subscriptions } = deps;
   const progress = createJobWatch(deps.schema, deps.admission, subscriptions);
   const tools = new Map(deps.tools.map(tool => [tool.operation.name, tool]));
-  const listed = deps.tools.map(tool => describe(tool, progress.starts(tool) ? progress.schema : undefined));
-  /** The streams that wait for jobs. */
-  const waiting = new Set<() => void>();
-  app.addHook('preClose', async () => {
-    for (const end of waiting) end();
-  });
+  const listed = deps.tools.map(tool => describe(tool, progress.starts(tool) ? stateSchema : undefined));
+  /** Ends the streams that wait for jobs. */
+  const closing = new AbortController();
+  app.addHook('preClose', async () => closing.abort());
 
-  app.post(path, async (request, reply) => {
+  app.post(path, async request => {
     const handshake = authentication.handshakeOf(request);
     if (!handshake.trusted) throw new Forbidden('Pages of this origin may not call tools');
     const leaving = new AbortController();
@@ -50,13 +50,10 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     // One request could call a hundred tools otherwise, and count once against the rate limit.
     if (Array.isArray(request.body)) throw new BadUserInput('body', 'must be one message, not a list');
     const { answerMessage } = await protocol();
-    const response = await answerMessage(request, leaving.signal, {
+    return answerMessage(request, leaving.signal, {
       tools: listed,
       call: toolCall => callTool(toolCall, request, identity, leaving.signal),
     });
-    // Proxies such as nginx would buffer a stream otherwise.
-    reply.header('x-accel-buffering', 'no');
-    return reply.send(response);
   });
 
   async function callTool(
@@ -74,21 +71,12 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
     if (disconnect === undefined) return answer;
     // From now on it is limited as a stream.
     stateOf(request.raw).release();
-    const ending = new AbortController();
-    const end = () => ending.abort();
-    signal.addEventListener('abort', end);
-    waiting.add(end);
     let last: JobState | undefined;
-    try {
-      for await (const state of progress.states(jobs, identity, ending.signal)) {
-        last = state;
-        await onProgress(state.finished ? 1 : (state.overallProgress ?? 0), messageOf(state));
-      }
-    } finally {
-      waiting.delete(end);
-      signal.removeEventListener('abort', end);
-      disconnect();
-    }
+    await progress.follow(jobs, identity, AbortSignal.any([signal, closing.signal]), state => {
+      last = state;
+      onProgress(state.finished ? 1 : (state.overallProgress ?? 0), messageOf(state));
+    });
+    disconnect();
     return { ...answer, ...(last && { progress: last }) };
   }
 
@@ -108,12 +96,12 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
       checkVariables(variables);
       const { executor } = subscriptions.deps;
       const { data, errors } = await executor.single({ ...tool.operation, variables }, identity, signal, info, claim);
-      if (data === undefined) return failure(errors ?? []);
+      if (data === undefined) return failure(tool, errors ?? []);
       return answerOf(tool, responseText({ data, ...(errors && { errors }) }, claim), variables);
     } catch (error) {
       const { errors, outcome } = subscriptions.deps.executor.failure(error);
       info.outcome = outcome;
-      return failure(JSON.parse(errors));
+      return failure(tool, JSON.parse(errors));
     } finally {
       claim.release();
     }
@@ -131,15 +119,12 @@ function checkNames({ input }: ToolOperation, variables: Readonly<Record<string,
 const messageOf = ({ jobs }: JobState) =>
   jobs.map(({ workflowName, status }) => `${workflowName ?? 'job'}: ${status ?? 'unknown'}`).join(', ');
 
-function describe(tool: ToolOperation, progress: Parameters<typeof answerSchema>[1]): Tool {
-  const { operation, page } = tool;
-  const paging =
-    page &&
-    `Returns one page, of at most ${maxBytes} bytes. For more, call it again with the arguments in \`next\` added.`;
+function describe(tool: ToolOperation, progress: JsonSchema | undefined): Tool {
+  const { operation, description, input } = tool;
   return {
     name: operation.name,
-    description: [tool.description, ...(paging ? [paging] : [])].join('\n\n'),
-    inputSchema: tool.input,
+    description,
+    inputSchema: input,
     outputSchema: answerSchema(tool, progress),
     annotations: { readOnlyHint: operation.type === 'query', openWorldHint: false },
   };

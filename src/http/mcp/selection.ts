@@ -1,104 +1,120 @@
 import {
+  type DocumentNode,
   type FieldNode,
-  type FragmentDefinitionNode,
+  type GraphQLArgument,
   type GraphQLCompositeType,
-  type GraphQLOutputType,
+  type GraphQLField,
+  type GraphQLInputField,
   type GraphQLSchema,
   getNamedType,
-  isAbstractType,
   isCompositeType,
+  isInputObjectType,
   isInterfaceType,
   isObjectType,
   Kind,
-  type SelectionNode,
   type SelectionSetNode,
   TypeNameMetaFieldDef,
+  type ValueNode,
 } from 'graphql';
 
 /** A selection set, and the type that it is on. */
 export interface Selection {
   readonly parent: GraphQLCompositeType;
   readonly set: SelectionSetNode;
-  /** False if the field above it may be selected by another type of a union instead. */
-  readonly isAlways: boolean;
 }
 
 /** One member of an object in an answer. */
 export interface SelectedField {
-  readonly type: GraphQLOutputType;
-  readonly description: string | null | undefined;
+  readonly parent: GraphQLCompositeType;
+  readonly definition: GraphQLField<unknown, unknown>;
   /** Where it is selected: the types of a union may each select it. */
   readonly nodes: FieldNode[];
   /** The sets below it. */
   readonly selections: Selection[];
-  /** False if only some types have it, or a directive may leave it out. */
-  isAlways: boolean;
 }
 
-/** Finds the fields that a valid document selects. */
-export function createSelector(
-  schema: GraphQLSchema,
-  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
-): (selections: readonly Selection[]) => ReadonlyMap<string, SelectedField> {
-  function typeIn(parent: GraphQLCompositeType, name: string | undefined): GraphQLCompositeType {
-    const type = name === undefined ? parent : schema.getType(name);
-    return isCompositeType(type) ? type : parent;
-  }
+/** Finds the fields that selection sets of one place have in common. */
+export type Selector = (selections: readonly Selection[]) => ReadonlyMap<string, SelectedField>;
+
+/** @param document a valid one. */
+export function createSelector(schema: GraphQLSchema, { definitions }: DocumentNode): Selector {
+  const fragments = definitions.filter(definition => definition.kind === Kind.FRAGMENT_DEFINITION);
 
   function definitionOf(parent: GraphQLCompositeType, name: string) {
     if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
     return isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined;
   }
 
-  function collect(
-    { parent, set, isAlways }: Selection,
-    fields: Map<string, SelectedField>,
-  ): Map<string, SelectedField> {
-    for (const selection of set.selections) {
-      const always = isAlways && !isConditional(selection);
-      if (selection.kind === Kind.FIELD) {
-        addField(selection, parent, always, fields);
-        continue;
-      }
-      const fragment = selection.kind === Kind.FRAGMENT_SPREAD ? fragments.get(selection.name.value) : selection;
-      if (fragment === undefined) continue;
-      const type = typeIn(parent, fragment.typeCondition?.name.value);
-      const isWhole = type === parent || (isAbstractType(type) && isPart(parent, type));
-      collect({ parent: type, set: fragment.selectionSet, isAlways: always && isWhole }, fields);
-    }
-    return fields;
-  }
-
-  const isPart = (part: GraphQLCompositeType, whole: GraphQLCompositeType) =>
-    isAbstractType(whole) && (isObjectType(part) || isInterfaceType(part)) && schema.isSubType(whole, part);
-
-  function addField(
-    node: FieldNode,
-    parent: GraphQLCompositeType,
-    isAlways: boolean,
-    fields: Map<string, SelectedField>,
-  ): void {
-    const key = node.alias?.value ?? node.name.value;
+  function addField(node: FieldNode, parent: GraphQLCompositeType, fields: Map<string, SelectedField>): void {
     const definition = definitionOf(parent, node.name.value);
     if (definition === undefined) return;
-    const { type, description } = definition;
-    const field = fields.get(key) ?? { type, description, nodes: [], selections: [], isAlways };
+    const key = node.alias?.value ?? node.name.value;
+    const field = fields.get(key) ?? { parent, definition, nodes: [], selections: [] };
     field.nodes.push(node);
-    field.isAlways ||= isAlways;
-    const named = getNamedType(type);
+    const named = getNamedType(definition.type);
     if (node.selectionSet !== undefined && isCompositeType(named)) {
-      field.selections.push({ parent: named, set: node.selectionSet, isAlways });
+      field.selections.push({ parent: named, set: node.selectionSet });
     }
     fields.set(key, field);
   }
 
+  function collect({ parent, set }: Selection, fields: Map<string, SelectedField>): void {
+    for (const selection of set.selections) {
+      if (selection.kind === Kind.FIELD) {
+        addField(selection, parent, fields);
+        continue;
+      }
+      const fragment =
+        selection.kind === Kind.INLINE_FRAGMENT
+          ? selection
+          : fragments.find(({ name }) => name.value === selection.name.value);
+      if (fragment === undefined) continue;
+      const type = schema.getType(fragment.typeCondition?.name.value ?? '');
+      collect({ parent: isCompositeType(type) ? type : parent, set: fragment.selectionSet }, fields);
+    }
+  }
+
   return selections => {
-    const isOnly = selections.length === 1;
     const fields = new Map<string, SelectedField>();
-    for (const selection of selections) collect({ ...selection, isAlways: isOnly || selection.isAlways }, fields);
+    for (const selection of selections) collect(selection, fields);
     return fields;
   };
 }
 
-const isConditional = ({ directives = [] }: SelectionNode) =>
-  directives.some(({ name }) => name.value === 'skip' || name.value === 'include');
+/** A place in the arguments of a field that a variable fills. */
+export interface VariableUse {
+  readonly variable: string;
+  /** The path of the field in the data: `market.companies`. */
+  readonly field: string;
+  /** The path within the arguments of the field: `filter.naics`. */
+  readonly argument: string;
+  readonly definition: GraphQLArgument | GraphQLInputField;
+  /** As in `listBounds`. */
+  readonly coordinate: string;
+}
+
+/** The variables in the arguments of a field. @param path of the field in the data. */
+export function usesIn({ parent, definition: field, nodes }: SelectedField, path: string): readonly VariableUse[] {
+  const uses: VariableUse[] = [];
+
+  function visit(value: ValueNode, use: Omit<VariableUse, 'variable'>): void {
+    const type = getNamedType(use.definition.type);
+    if (value.kind === Kind.VARIABLE) uses.push({ ...use, variable: value.name.value });
+    if (value.kind === Kind.LIST) {
+      for (const [index, item] of value.values.entries()) visit(item, { ...use, argument: `${use.argument}.${index}` });
+    }
+    if (value.kind !== Kind.OBJECT || !isInputObjectType(type)) return;
+    for (const { name, value: member } of value.fields) {
+      const definition = type.getFields()[name.value];
+      const at = { argument: `${use.argument}.${name.value}`, coordinate: `${type.name}.${name.value}` };
+      if (definition !== undefined) visit(member, { ...use, ...at, definition });
+    }
+  }
+
+  for (const { name, value } of nodes.flatMap(node => node.arguments ?? [])) {
+    const definition = field.args.find(argument => argument.name === name.value);
+    const coordinate = `${parent.name}.${field.name}(${name.value}:)`;
+    if (definition !== undefined) visit(value, { field: path, argument: name.value, definition, coordinate });
+  }
+  return uses;
+}

@@ -242,7 +242,7 @@ describe('a secret in a file', () => {
 
   test('is read for secrets only', () => {
     expect(faultsOf({ UPSTREAM_BASE_URL_FILE: fileOf('http://service.test') })).toEqual([
-      'UPSTREAM_BASE_URL_FILE: unknown variable',
+      'UPSTREAM_BASE_URL_FILE: unknown variable (did you mean UPSTREAM_BASE_URL?)',
     ]);
   });
 });

@@ -2,20 +2,21 @@ import TestSequencer from '@jest/test-sequencer';
 
 /** Suites that take long, the slowest first: begun last, they would be what everybody waits for. */
 const slow = [
+  'workers',
+  'start',
   'fleet',
   'warnings',
-  'workers',
-  'explorer',
-  'start',
   'graphiql',
+  'explorer',
   'memory',
   'export-kills',
   'forged-exports',
-  'live',
-  'shedding',
-  'isolation',
+  'exports',
+  'subscriptions',
   'executor',
-  'defer',
+  'calls',
+  'sessions',
+  'company-events',
 ];
 
 /** Jest's own order, which goes by the size of files where it has not yet seen how long they take, but for the slow. */

@@ -1,14 +1,17 @@
 import { z } from 'zod';
-import { readTime } from '../lib/time.js';
+import { completeTime, maxTimeLength, readTime } from '../lib/time.js';
 import { Vector } from './embeddings/vector.js';
 
 /** A time as the service sends it. */
-export const utcTime = z.string().transform((text, context) => {
-  const time = readTime(text);
-  if (time !== undefined) return time;
-  context.addIssue({ code: 'custom', message: 'is not a time' });
-  return z.NEVER;
-});
+export const utcTime = z.union([
+  z.string().max(maxTimeLength).regex(completeTime),
+  z.string().transform((text, context) => {
+    const time = readTime(text);
+    if (time !== undefined) return time;
+    context.addIssue({ code: 'custom', message: 'is not a time' });
+    return z.NEVER;
+  }),
+]);
 
 /** At most 16,384 numbers: those of the largest models are 4,096. */
 const numbers = /^ *(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)? *(?:, *(?=\S)|$)){0,16384}$/;

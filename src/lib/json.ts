@@ -57,7 +57,12 @@ function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
       const end = Math.min(json.length, opening + bounds.text + 2);
       const endOfShort = Math.min(end, opening + maxShort);
       for (at += 1; at < endOfShort && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
-      if (at >= endOfShort) at = endOfLong(json, at, end);
+      if (at >= endOfShort) {
+        // Once for a string, because it may have many escaped quotes.
+        const next = json.indexOf(quote, at);
+        if (next !== -1 && json[next - 1] !== backslash) at = Math.min(next, end);
+        else for (; at < end && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
+      }
       if (at - opening > bounds.text + 1) return { measure: 'text', value: at - opening - 1 };
     } else if (byte === bracket || byte === brace) {
       levels += 1;
@@ -95,16 +100,6 @@ function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
 
 /** Up to this length, looking at each byte of a string takes less time than a call of `indexOf`. */
 const maxShort = 64;
-
-/** Where a string ends that goes on at `from`; `end` or the byte behind it if it is longer. */
-function endOfLong(json: Buffer, from: number, end: number): number {
-  // Once for a string, because it may have many escaped quotes.
-  const next = json.indexOf(quote, from);
-  if (next !== -1 && json[next - 1] !== backslash) return Math.min(next, end);
-  let at = from;
-  for (; at < end && json[at] !== quote; at += 1) if (json[at] === backslash) at += 1;
-  return at;
-}
 
 /** Some members of a JSON object that are strings, as they are written, without parsing what the object holds. */
 export function ownStrings<Name extends string>(json: Buffer, names: readonly Name[]): Partial<Record<Name, string>> {

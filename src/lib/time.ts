@@ -6,13 +6,13 @@ export function isCalendarDay(text: string): boolean {
 
 /** Every day of a year but February 29. */
 const monthAndDay = '(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31';
-/** The form of nearly all times: complete, with every part in its range. */
-const completeTime = new RegExp(`^\\d{4}-(?:${monthAndDay})T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?Z$`);
+/** The form of nearly all times: complete, with every part in its range. `readTime` leaves it as it is. */
+export const completeTime = new RegExp(`^\\d{4}-(?:${monthAndDay})T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?Z$`);
 const anyTime =
   /^(\d{4}-\d{2}-\d{2})(?:[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d|60)(\.\d+)?)?(?:[Zz]|([+-](?:[01]\d|2[0-3]))(?::?([0-5]\d))?)?)?$/;
 
 /** Several times that of a complete time with nanoseconds. */
-const maxTimeLength = 100;
+export const maxTimeLength = 100;
 
 /**
  * A point in time in the one form of RFC 3339 that every program reads: `2026-01-31T08:30:00.123Z`; undefined for any other text. Read are RFC 3339 in

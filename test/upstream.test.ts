@@ -677,6 +677,20 @@ describe('the circuit breaker', () => {
     expect(service.calls.slice(enough)).toEqual(['GET /trial']);
   });
 
+  test('makes another trial call if the caller of the first has gone', async () => {
+    const { service, read } = await tripped();
+    service.handle = () => {};
+    moveClock(6_000);
+    const leaving = new AbortController();
+    const trial = read('/trial', {}, leaving.signal);
+    await service.arrived(enough + 1);
+    leaving.abort();
+    expect(await failureOf(trial)).toBeInstanceOf(Abandoned);
+    service.handle = answerWith(500);
+    await Promise.all(['/second', '/third'].map(path => failureOf(read(path))));
+    expect(service.calls.slice(enough)).toEqual(['GET /trial', 'GET /second']);
+  });
+
   test('refuses thousands of waiting calls at once when it opens', async () => {
     const { service, read } = await serviceThat(answerWith(500), { connections: 128 });
     const failures = await Promise.all(times(128 * 33, () => failureOf(read())));
@@ -1038,8 +1052,9 @@ describe('an encoded body', () => {
 
   test('is no longer decoded when the caller has gone', async () => {
     const ended: unknown[] = [];
+    const budget = new ByteBudget(100_000_000);
     const exchange = new Exchange(
-      { bodyBytes: 100_000_000, budget: new ByteBudget(100_000_000) },
+      { bodyBytes: 100_000_000, budget },
       { onReply: reply => ended.push(reply), onBroken: ({ cause }) => ended.push(cause) },
     );
     exchange.onRequestStart(controller);
@@ -1050,6 +1065,7 @@ describe('an encoded body', () => {
     exchange.abort(gone);
     for (let turn = 0; turn < 20; turn += 1) await nextTurn();
     expect(ended).toEqual([gone]);
+    expect(budget.take(100_000_000)).toBe(true);
   });
 });
 

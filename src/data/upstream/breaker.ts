@@ -2,7 +2,7 @@ import { BrokenCircuitError } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../auth/credentials.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { isFailureOfService } from './call-errors.js';
+import { isFailureOfService, isOurOwn } from './call-errors.js';
 
 /** Calls count for ten seconds. With fewer than twenty, the failure rate means nothing. */
 const sampleMs = 10_000;
@@ -105,10 +105,9 @@ export class Breaker {
 
   /** Counts how a call ended. @param isTrial what `enter` returned @param error undefined if the call succeeded */
   leave(isTrial: boolean, error?: unknown): void {
-    if (isTrial) {
-      this.#hasTrial = false;
-      this.#openUntil = undefined;
-    }
+    if (isTrial) this.#hasTrial = false;
+    if (isOurOwn(error)) return;
+    if (isTrial) this.#openUntil = undefined;
     const hasFailed = error !== undefined;
     if (hasFailed && !isFailureOfService(error)) return;
     const now = performance.now();

@@ -61,11 +61,15 @@ export function isTransient(error: unknown): boolean {
 /** The caller has gone, no time is left, the body would be too large again, or there is no memory for it. */
 const permanentCauses = [Abandoned, GatewayError, BulkheadFull] as const;
 
-/** Whether an error counts against the service in its circuit breaker. Refusals, abandoned calls and bodies without memory for them do not. */
-export function isFailureOfService(error: unknown): boolean {
-  if (!(error instanceof BrokenExchange)) return error instanceof UpstreamFailure;
-  return !(error.cause instanceof Abandoned || error.cause instanceof BulkheadFull);
+/** Whether an error says nothing of the service: the caller has gone, or there was no memory for the body. */
+export function isOurOwn(error: unknown): boolean {
+  const cause = error instanceof BrokenExchange ? error.cause : error;
+  return cause instanceof Abandoned || cause instanceof BulkheadFull;
 }
+
+/** Whether an error counts against the service in its circuit breaker. Refusals do not. */
+export const isFailureOfService = (error: unknown): boolean =>
+  !isOurOwn(error) && (error instanceof BrokenExchange || error instanceof UpstreamFailure);
 
 /** What a failure of the service means for clients. */
 export const requestsFail = 'requests that need it fail';

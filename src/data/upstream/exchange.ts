@@ -142,8 +142,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     let unreadable: UnreadableBody | undefined;
     try {
       for await (const piece of utf8Pieces(encoded, this.#headers)) {
-        this.#receive(piece);
         if (this.#isOver) return;
+        this.#receive(piece);
       }
     } catch (error) {
       if (!(error instanceof UnreadableBody)) return this.#break(error as Error);

@@ -256,12 +256,8 @@ ${lines.join('\n')}
 ${Object.entries(ways).map(boundOf).join('\n')}
 
 ${measured.map(name => `- ${workloads[name].title}.`).join('\n')}
-- Capacity: the most responses in a second that 4, 16 or 64 connections got without a refusal, each of which sends the next request when it has the response:
-  before and after the overload. What is answered is compared with the mean.
-- ${timesCapacity} times: requests arrive at a steady rate on ${maxConnections} connections for ${seconds} s. A response time begins when the request should have been sent.
-  Those for which no connection was free are not sent. In the first ${adaptingSeconds} s, the limit of operations adapts to the load; they are in every other column, but not in the
-  p99 at ${timesCapacity} times.
-- Answered: with status 200. All others got 503 and \`Retry-After\`.
+- Capacity: the most responses in a second that 4, 16 or 64 connections got without a refusal, before and after the overload; what is answered is compared with the mean.
+- ${timesCapacity} times: requests arrive at a steady rate on ${maxConnections} connections for ${seconds} s; those for which none is free are not sent. The limit of operations adapts in the first ${adaptingSeconds} s, which do not count for the p99.
 - Slowest probe: of \`/healthz\` ten times a second meanwhile.
 - Quiet client: the share of its ${quietRate} requests a second that are answered while another client sends ${timesCapacity} times the capacity.
 `;

@@ -104,7 +104,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     scope: Scope | undefined,
     state?: RequestState,
   ): MaybePromise<GatewayError | undefined> {
-    const refusal = budget.refusalFor(scope ?? address);
+    const refusal = budget.refusalFor(scope ?? networkOf(address));
     if (refusal !== undefined) return refusal;
     return andThen(limits.count(address, scope), verdict => {
       if (verdict === undefined) return undefined;

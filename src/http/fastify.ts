@@ -108,7 +108,7 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     },
     genReqId: request => stateOf(request).operation.id,
     forceCloseConnections: 'idle',
-    // The hook that sets the headers of every response also refuses requests while closing.
+    // The admission refuses requests while closing.
     return503OnClosing: false,
     // No hook sees a request whose path the router cannot parse.
     frameworkErrors: (error, request, reply) => answerError(error, request, reply.headers(safeHeaders)),

@@ -22,7 +22,7 @@ export interface RunningGateway {
   readonly log: FastifyBaseLogger;
   /** `SHUTDOWN_NOTICE_MS`. */
   readonly shutdownNoticeMs: number;
-  /** Reads the teams file and the trusted documents again. A file that is invalid changes nothing. */
+  /** Reads the teams file and the trusted documents again, or replaces all workers. A file that is invalid changes nothing. */
   reload(): void;
   /** Closes everything. For `noticeMs` before that, it still serves, but `/readyz` says 503, so that a load balancer can choose another gateway. */
   close(noticeMs?: number): Promise<void>;
@@ -184,7 +184,7 @@ export async function startWorkers(
     }
   }
 
-  /** Starts a worker of the first ones. What stops it from starting has it said itself, unless a signal ended it. */
+  /** Starts one of the first workers. It has logged why it does not start, unless a signal ended it. */
   const startFirst = () =>
     startWorker().catch(error => {
       if (error.cause === null) process.exit(1);

@@ -12,7 +12,7 @@ type ExportOutcome = (typeof exportOutcomes)[number];
 export const malformedKinds = ['record', 'response', 'message', 'state', 'generation', 'exports'] as const;
 export type Malformed = (typeof malformedKinds)[number];
 
-/** Why an overloaded gateway refuses: too many operations at once, too many requests in line, too many in flight, no memory, or too many on one connection. */
+/** Why an overloaded gateway refuses: too many operations at once, too many requests in flight, no memory, or too many on one connection. */
 export const shedReasons = ['concurrency', 'requests_in_flight', 'memory', 'connection'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 

@@ -111,7 +111,9 @@ class HttpStream implements OperationHost, Outlet {
   }
 
   write(message: Parts, onTaken: () => void): void {
-    if (!this.#isOver) for (const part of message) this.#response.write(part, onTaken);
+    if (this.#isOver) return;
+    const last = message.length - 1;
+    for (const [index, part] of message.entries()) this.#response.write(part, index === last ? onTaken : undefined);
   }
 
   onTaken(): void {}

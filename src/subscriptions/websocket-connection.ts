@@ -74,7 +74,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
     this.#subscriptions = subscriptions;
     this.#authentication = authentication;
     this.#executions = new Bulkhead(bounds.executions, bounds.operations);
-    this.buffer = new SendBuffer(this, budget.claim(handshake.address));
+    this.buffer = new SendBuffer(this, budget.claim(network));
     this.input = new WebSocketInput(socket, raw, network, budget.claim(network), this);
     this.#initTimer = setTimeout(
       () => this.close(closeCodes.initialisationTimeout, 'Connection initialisation timeout'),
@@ -83,7 +83,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
     socket.on('error', () => socket.terminate());
   }
 
-  /** Undefined before the client has sent it. */
+  /** Undefined before the connection is acknowledged. */
   get credential(): Credential | undefined {
     return this.#identity?.credential;
   }

@@ -75,8 +75,9 @@ export async function renewGeneration(redis: RedisClient, namespace: FleetNamesp
   return token;
 }
 
-/** The field of the purge of all scopes, and what Redis has of all purges. */
+/** The field of the purge of all scopes. */
 const all = 'all';
+/** What Redis has of all purges. */
 const epochsSchema = z.record(z.string(), z.uuid());
 const epochsKey = (namespace: FleetNamespace) => `mig:purge:${namespace}`;
 

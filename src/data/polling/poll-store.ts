@@ -13,7 +13,7 @@ export interface PollStore {
   read(topic: string, generation: string): Promise<StateMessage<unknown> | undefined>;
   /** Stores a message and sends it to the other gateways. A refusal is sent, not stored. */
   publish(topic: string, message: StateMessage<unknown>): Promise<void>;
-  /** Calls back for each message of another gateway. A message can be missed; `read` gives the last one. Returns a function that unsubscribes. */
+  /** Calls back for each message, also of this gateway. A message can be missed; `read` gives the last one. Returns a function that unsubscribes. */
   subscribe(topic: string, onMessage: (message: StateMessage<unknown>) => void): () => void;
   close(): void;
 }

@@ -27,10 +27,7 @@ export interface UpstreamRequest {
 export interface RequestAuth {
   readonly credential: Credential;
   readonly scope: Scope;
-  /**
-   * Its signal aborts when the client has gone or the request's deadline has passed; the signal's reason is the error to answer with.
-   * An object with a getter creates the signal on first use.
-   */
+  /** Its signal aborts when the client has gone or the request's deadline has passed; the signal's reason is the error to answer with. */
   readonly cancellation: Pick<AbortController, 'signal'>;
   /** Collects what the response is made of. */
   readonly metadata: ResponseMetadata;

@@ -71,7 +71,7 @@ export const listedNumber = (name: string) =>
   ]);
 
 /** Stands for a time or a number that cannot be read, until a scalar makes an error of it. Unlike an Error, it stays the same in Redis. */
-export interface Unreadable {
+interface Unreadable {
   readonly $unreadable: true;
 }
 

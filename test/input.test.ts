@@ -391,6 +391,68 @@ describe('the argument of an error that GraphQL itself finds', () => {
     expect(codesOf(errors)).toEqual(badInput(argument));
   });
 
+  test.each<[string, string, unknown, string]>([
+    [
+      'a list for an enum',
+      'query ($value: EventInterval!) { eventStatistics(interval: $value) { total } }',
+      ['x'.repeat(2_000)],
+      'interval',
+    ],
+    [
+      'a long text for an enum',
+      'query ($value: EventInterval!) { eventStatistics(interval: $value) { total } }',
+      'x'.repeat(2_000),
+      'interval',
+    ],
+    [
+      'a long text for a number',
+      'query ($value: Int) { events(first: $value) { totalCount } }',
+      '1'.repeat(2_000),
+      'first',
+    ],
+    [
+      'a list for a text',
+      'query ($value: String) { events(after: $value) { totalCount } }',
+      ['x'.repeat(2_000)],
+      'after',
+    ],
+    [
+      'a long text for a condition',
+      'query ($value: Boolean!) { viewer @skip(if: $value) { team } }',
+      'x'.repeat(2_000),
+      'value',
+    ],
+    [
+      'a member of a long name',
+      'query ($value: EventFilter) { events(filter: $value) { totalCount } }',
+      { ['x'.repeat(2_000)]: 1 },
+      'filter',
+    ],
+    [
+      'a long text in a member',
+      'query ($value: EventFilter) { events(filter: $value) { totalCount } }',
+      { minSeverity: 'x'.repeat(2_000) },
+      'filter.minSeverity',
+    ],
+    [
+      'a long text for members',
+      'query ($value: EventFilter) { events(filter: $value) { totalCount } }',
+      'x'.repeat(2_000),
+      'filter',
+    ],
+  ])('names %s and does not repeat it', async (_, document, value, argument) => {
+    const { status, errors } = await gateway.query(document, { value });
+    expect([status, codesOf(errors)]).toEqual([400, badInput(argument)]);
+    expect(JSON.stringify(errors).length).toBeLessThan(500);
+    expect(service.calls).toEqual([]);
+  });
+
+  test('a node id that is too long is not decoded', async () => {
+    const long = Buffer.from(`["Market","${'1'.repeat(4_000)}"]`).toString('base64url');
+    const { errors } = await gateway.query('query ($id: ID!) { node(nodeId: $id) { nodeId } }', { id: long });
+    expect(codesOf(errors)).toEqual(badInput('nodeId'));
+  });
+
   test.each<[string, object, string]>([
     [
       'of another member',

@@ -61,16 +61,12 @@ interface InvalidValue {
   readonly reason: string | undefined;
 }
 
-/** Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so it is not repeated. */
-export function invalidValueOf(
+/** The path of the first argument that uses a variable; the name of the variable if no field does. */
+export function placeOfVariable(
   document: DocumentNode,
   operation: OperationDefinitionNode,
-  {
-    name,
-    type,
-    value,
-  }: { readonly name: string; readonly type: GraphQLInputType | undefined; readonly value: unknown },
-): InvalidValue {
+  name: string,
+): readonly string[] {
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
   let use: string[] = [];
   for (const definition of [operation, ...fragments]) {
@@ -85,8 +81,21 @@ export function invalidValueOf(
     });
     if (use.length > 0) break;
   }
+  return use.length === 0 ? [name] : use;
+}
+
+/** Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so it is not repeated. */
+export function invalidValueOf(
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+  {
+    name,
+    type,
+    value,
+  }: { readonly name: string; readonly type: GraphQLInputType | undefined; readonly value: unknown },
+): InvalidValue {
   const { path, reason } = firstFault(value, type);
-  return { argument: [...(use.length === 0 ? [name] : use), ...path].join('.'), reason };
+  return { argument: [...placeOfVariable(document, operation, name), ...path].join('.'), reason };
 }
 
 /** The first part of a value that does not match its type. A missing or unknown member has a path of its own. */

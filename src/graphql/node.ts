@@ -28,8 +28,12 @@ export function nodeId(type: string, parts: readonly string[]): string {
   return Buffer.from(JSON.stringify([type, ...parts])).toString('base64url');
 }
 
+/** Several times that of an id that `nodeId` makes. */
+const maxIdLength = 4_000;
+
 /** @returns undefined for a text that `nodeId` does not make. */
 function decode(id: string): { readonly type: string; readonly parts: readonly string[] } | undefined {
+  if (id.length > maxIdLength) return undefined;
   try {
     const [type, ...parts]: unknown[] = JSON.parse(Buffer.from(id, 'base64url').toString());
     if (typeof type !== 'string' || !parts.every(part => typeof part === 'string')) return undefined;

@@ -214,6 +214,28 @@ test.each(queries)(
   60_000,
 );
 
+const longTexts = numbered(10, () => 'D'.repeat(99_000));
+const longId = Buffer.from(`[${'{},'.repeat(24_000)}{}]`).toString('base64url');
+
+test.each<[string, string, unknown]>([
+  ['an enum', 'query ($value: EventInterval!) { eventStatistics(interval: $value) { total } }', longTexts],
+  ['a number', 'query ($value: Int!) { events(first: $value) { totalCount } }', longTexts],
+  ['a text', 'query ($value: String) { events(after: $value) { totalCount } }', longTexts],
+  ['a condition', 'query ($value: Boolean!) { viewer @skip(if: $value) { team } }', longTexts],
+  [
+    'an unknown member',
+    'query ($value: EventFilter) { events(filter: $value) { totalCount } }',
+    { ['x'.repeat(99_000)]: 1 },
+  ],
+  [
+    'node ids',
+    `query ($value: ID!) { ${repeated(4, i => `a${i}: nodes(nodeIds: [${'$value '.repeat(98)}]) { nodeId }`)} }`,
+    longId,
+  ],
+])('large values for %s do not block the event loop', async (_, query, value) => {
+  await expectShort(query, { value });
+});
+
 test.each(['companies { totalCount }', 'companies(first: 100) { nodes { esg } }', 'esg'])(
   'reading %s of a market that is not cached does not block the event loop',
   async field => {

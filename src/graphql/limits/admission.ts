@@ -21,8 +21,8 @@ import {
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
-import { invalidValueOf } from '../argument-path.js';
-import { bounds, checkBound, checkDocument, checkLines, checkVariables } from './bounds.js';
+import { invalidValueOf, placeOfVariable } from '../argument-path.js';
+import { bounds, checkBound, checkDocument, checkLines, checkVariables, oversizeIn } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
 import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
@@ -73,10 +73,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     const { argument, reason } = invalidValueOf(document, operation, { name, type, value: variables[name] });
     const text =
       reason === undefined ? message : `Variable "$${name}" has an invalid value for "${argument}": ${reason}`;
-    return new GraphQLError(text, {
-      nodes: nodes ?? null,
-      extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } },
-    });
+    return badValue(text, argument, nodes);
   }
 
   return {
@@ -116,6 +113,13 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
       const definitions = operation.variableDefinitions ?? [];
+      for (const { variable, type } of definitions) {
+        const name = variable.name.value;
+        const path = oversizeIn(variables?.[name], typeFromAST(schema, type as NamedTypeNode) as GraphQLInputType);
+        if (path === undefined) continue;
+        const argument = [...placeOfVariable(document, operation, name), ...path].join('.');
+        throw badValue(`Variable "$${name}" has a value for "${argument}" that is too large for its type.`, argument);
+      }
       // The cost of finding all errors grows with the value, so only the first is reported.
       const { errors, coerced } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
       if (errors?.[0] !== undefined) throw badVariable(errors[0], document, operation, variables ?? {});
@@ -131,6 +135,12 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     },
   };
 }
+
+const badValue = (message: string, argument: string, nodes?: GraphQLError['nodes']) =>
+  new GraphQLError(message, {
+    nodes: nodes ?? null,
+    extensions: { code: 'BAD_USER_INPUT', argument, http: { status: 400 } },
+  });
 
 /** @throws QueryTooComplex or GraphQLError for a document that is too large to parse. */
 function parseBounded(text: string, options: ParseOptions): ReadDocument {

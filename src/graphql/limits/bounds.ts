@@ -1,6 +1,11 @@
 import {
   type DocumentNode,
   type FragmentDefinitionNode,
+  type GraphQLInputType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
   Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
@@ -69,6 +74,50 @@ export function checkedJson(bytes: Buffer): BoundedJson {
   const text = boundedJson(bytes, bounds);
   if (typeof text === 'string') return text;
   throw new QueryTooComplex(text.measure, text.value, bounds[text.measure]);
+}
+
+/** Characters. Far more than a value of an enum, a number, a boolean or the name of a member. */
+const maxMisfit = 1_000;
+const isOversize = (value: unknown): boolean =>
+  (typeof value === 'string' ? value : JSON.stringify(value)).length > maxMisfit;
+const shortScalars = new Set(['Int', 'Float', 'Boolean']);
+
+/**
+ * Finds a large part of a variable's value that its type cannot have. graphql-js would write all of it into an error, and look for similar names.
+ * @returns the path of that part within the value; undefined if there is none.
+ */
+export function oversizeIn(value: unknown, type: GraphQLInputType): readonly (string | number)[] | undefined {
+  if (value == null) return undefined;
+  if (isNonNullType(type)) return oversizeIn(value, type.ofType);
+  const isList = Array.isArray(value);
+  if (isListType(type)) {
+    if (!isList) return oversizeIn(value, type.ofType);
+    return firstOversize(value.map((item, index) => [index, item, type.ofType] as const));
+  }
+  if (!isInputObjectType(type)) {
+    const isMisfit =
+      typeof value === 'object' ? type.name !== 'JSONObject' : isEnumType(type) || shortScalars.has(type.name);
+    return isMisfit && isOversize(value) ? [] : undefined;
+  }
+  if (typeof value !== 'object' || isList) return isOversize(value) ? [] : undefined;
+  const members = Object.entries(value);
+  if (members.some(([name]) => isOversize(name))) return [];
+  const fields = type.getFields();
+  return firstOversize(
+    members.flatMap(([name, member]) =>
+      fields[name] === undefined ? [] : [[name, member, fields[name].type] as const],
+    ),
+  );
+}
+
+function firstOversize(
+  parts: readonly (readonly [key: string | number, value: unknown, type: GraphQLInputType])[],
+): readonly (string | number)[] | undefined {
+  for (const [key, value, type] of parts) {
+    const path = oversizeIn(value, type);
+    if (path !== undefined) return [key, ...path];
+  }
+  return undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { connectionOf, type PageArguments, pageRequest, windowOf } from '../src/graphql/connection.js';
-import { cursorOf } from './support/calls-table.js';
+import { connectionOf, type PageArguments, pageRequest, windowOf } from '../../src/graphql/connection.js';
+import { cursorOf } from '../support/calls-table.js';
 
 /** The page of a list as the Relay specification describes it: first the cursors cut the list, then `first` or `last` cuts the rest. */
 function relayPage(list: readonly number[], { first, after, last, before }: PageArguments): readonly number[] {

@@ -163,7 +163,7 @@ waitFor curl --silent --fail --cacert rehearsal/renewed.pem https://127.0.0.1:41
 say 'The next release, and back'
 # Here it is the same program. Nothing else has to be undone.
 mkdir --parents rehearsal/next
-cp --recursive --dereference dist schema package.json rehearsal/next
+cp --recursive --dereference dist operations schema package.json rehearsal/next
 replaceAll rehearsal/next
 replaceAll .
 

@@ -23,7 +23,8 @@ rehearse(
     // In the project, because a copied release looks for packages in the folders above.
     const folder = await mkdtemp(resolve('dist/rehearsal-'));
     try {
-      for (const name of ['docs', 'operations', 'package.json', 'schema']) await symlink(resolve(name), join(folder, name));
+      for (const name of ['docs', 'operations', 'package.json', 'schema'])
+        await symlink(resolve(name), join(folder, name));
       await symlink(dist, join(folder, 'dist'));
       let commands = await readFile(script, 'utf8');
       for (const port of ports) {

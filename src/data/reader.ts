@@ -176,7 +176,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
     if (tag !== undefined && generation !== undefined) metadata.generations.set(tag, generation);
     if (value.skipped.length > 0) metadata.skipped.push(...value.skipped);
-    return embeddings === undefined ? value.value : withEmbeddings(read, value.value, embeddings);
+    return withEmbeddings(read, value.value, embeddings);
   }
 
   async function readMany(pending: readonly PendingRead[]): Promise<unknown[]> {

@@ -55,18 +55,22 @@ function namesOn(path: readonly (string | number)[], root: ASTNode): string[] {
 
 /** Where the value of a variable is wrong, and why. */
 interface InvalidValue {
-  /** The path within the arguments of the first field that uses the variable; the name of the variable if no field does. */
+  /** See `argumentOfVariable`. */
   readonly argument: string;
   /** The reason, without the value. Undefined if the variable is missing. */
   readonly reason: string | undefined;
 }
 
-/** The path of the first argument that uses a variable; the name of the variable if no field does. */
-export function placeOfVariable(
+/**
+ * The path of a part of a variable's value within the arguments of the first field that uses the variable; it begins with the name of the variable
+ * if no field does.
+ */
+export function argumentOfVariable(
   document: DocumentNode,
   operation: OperationDefinitionNode,
   name: string,
-): readonly string[] {
+  path: readonly (string | number)[],
+): string {
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
   let use: string[] = [];
   for (const definition of [operation, ...fragments]) {
@@ -81,7 +85,7 @@ export function placeOfVariable(
     });
     if (use.length > 0) break;
   }
-  return use.length === 0 ? [name] : use;
+  return [...(use.length === 0 ? [name] : use), ...path].join('.');
 }
 
 /** Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so it is not repeated. */
@@ -95,7 +99,7 @@ export function invalidValueOf(
   }: { readonly name: string; readonly type: GraphQLInputType | undefined; readonly value: unknown },
 ): InvalidValue {
   const { path, reason } = firstFault(value, type);
-  return { argument: [...placeOfVariable(document, operation, name), ...path].join('.'), reason };
+  return { argument: argumentOfVariable(document, operation, name, path), reason };
 }
 
 /** The first part of a value that does not match its type. A missing or unknown member has a path of its own. */

@@ -2,7 +2,7 @@ import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
-import { type Claim, countThreshold, type MemoryBudget } from '../lib/memory-budget.js';
+import { type Claim, countThreshold, type MemoryBudget, memoryOwner } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
 import type { Authentication } from './authentication.js';
@@ -104,7 +104,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     scope: Scope | undefined,
     state?: RequestState,
   ): MaybePromise<GatewayError | undefined> {
-    const refusal = budget.refusalFor(scope ?? networkOf(address));
+    const refusal = budget.refusalFor(memoryOwner(scope, address));
     if (refusal !== undefined) return refusal;
     return andThen(limits.count(address, scope), verdict => {
       if (verdict === undefined) return undefined;

@@ -29,7 +29,7 @@ export interface JsonBounds {
 }
 
 /** A measure that exceeds its bound, and the value at which the scan stopped. */
-export interface JsonExcess {
+interface JsonExcess {
   readonly measure: Exclude<keyof JsonBounds, 'own'>;
   readonly value: number;
 }

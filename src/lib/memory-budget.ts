@@ -1,6 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { Overloaded, QueryTooComplex, RateLimited } from '../errors.js';
 import { heapLimit } from './heap.js';
+import { networkOf } from './network.js';
 
 /** How many bytes may be held at a time: by the whole process, by one owner, and by one response. */
 export interface MemoryBounds {
@@ -28,10 +29,12 @@ function memoryBounds(): MemoryBounds {
   return { total, perOwner: total / 2, perResponse: Math.min(total / 4, 64 * mebibyte) };
 }
 
+/** The owner of what a request holds: its credential, or the network of its client where it has none. */
+export const memoryOwner = (scope: string | undefined, address: string): string => scope ?? networkOf(address);
+
 /**
  * Bounds the memory that requests and responses take in this process: what running operations have read, responses that clients have not
- * received yet, and what clients have sent. Owners are credentials, or network addresses where there is no credential.
- * Request bodies always count for the network address, because a client can make up as many credentials as it likes.
+ * received yet, and what clients have sent. Request bodies always count for the network address, because a client can make up as many credentials as it likes.
  */
 export class MemoryBudget {
   readonly bounds: MemoryBounds;

@@ -16,12 +16,13 @@ import {
   typeFromAST,
   type ValidationContext,
   type ValidationRule,
+  type VariableDefinitionNode,
   validate,
 } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
-import { invalidValueOf, placeOfVariable } from '../argument-path.js';
+import { argumentOfVariable, invalidValueOf } from '../argument-path.js';
 import { bounds, checkBound, checkDocument, checkLines, checkVariables, oversizeIn } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
@@ -61,6 +62,9 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     return new RefusedOperation(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
   }
 
+  /** Validation has found that the document uses input types that exist. */
+  const typeOf = ({ type }: VariableDefinitionNode) => typeFromAST(schema, type as NamedTypeNode) as GraphQLInputType;
+
   function badVariable(
     { message, nodes }: GraphQLError,
     document: DocumentNode,
@@ -69,7 +73,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
   ): GraphQLError {
     const [, name = ''] = /^Variable "\$(\w+)"/.exec(message) ?? [];
     const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
-    const type = definition && (typeFromAST(schema, definition.type as NamedTypeNode) as GraphQLInputType | undefined);
+    const type = definition && typeOf(definition);
     const { argument, reason } = invalidValueOf(document, operation, { name, type, value: variables[name] });
     const text =
       reason === undefined ? message : `Variable "$${name}" has an invalid value for "${argument}": ${reason}`;
@@ -113,11 +117,11 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
       const definitions = operation.variableDefinitions ?? [];
-      for (const { variable, type } of definitions) {
-        const name = variable.name.value;
-        const path = oversizeIn(variables?.[name], typeFromAST(schema, type as NamedTypeNode) as GraphQLInputType);
+      for (const definition of definitions) {
+        const name = definition.variable.name.value;
+        const path = oversizeIn(variables?.[name], typeOf(definition));
         if (path === undefined) continue;
-        const argument = [...placeOfVariable(document, operation, name), ...path].join('.');
+        const argument = argumentOfVariable(document, operation, name, path);
         throw badValue(`Variable "$${name}" has a value for "${argument}" that is too large for its type.`, argument);
       }
       // The cost of finding all errors grows with the value, so only the first is reported.

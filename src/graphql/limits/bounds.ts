@@ -86,36 +86,27 @@ const shortScalars = new Set(['Int', 'Float', 'Boolean']);
  * Finds a large part of a variable's value that its type cannot have. graphql-js would write all of it into an error, and look for similar names.
  * @returns the path of that part within the value; undefined if there is none.
  */
-export function oversizeIn(value: unknown, type: GraphQLInputType): readonly (string | number)[] | undefined {
+export function oversizeIn(value: unknown, type: GraphQLInputType): readonly string[] | undefined {
   if (value == null) return undefined;
   if (isNonNullType(type)) return oversizeIn(value, type.ofType);
+  const isObject = typeof value === 'object';
   const isList = Array.isArray(value);
-  if (isListType(type)) {
-    if (!isList) return oversizeIn(value, type.ofType);
-    return firstOversize(value.map((item, index) => [index, item, type.ofType] as const));
+  if (isListType(type)) return isList ? oversizeAmong(value, () => type.ofType) : oversizeIn(value, type.ofType);
+  if (isInputObjectType(type) && isObject && !isList) {
+    const fields = type.getFields();
+    return Object.keys(value).some(isOversize) ? [] : oversizeAmong(value, name => fields[name]?.type);
   }
-  if (!isInputObjectType(type)) {
-    const isMisfit =
-      typeof value === 'object' ? type.name !== 'JSONObject' : isEnumType(type) || shortScalars.has(type.name);
-    return isMisfit && isOversize(value) ? [] : undefined;
-  }
-  if (typeof value !== 'object' || isList) return isOversize(value) ? [] : undefined;
-  const members = Object.entries(value);
-  if (members.some(([name]) => isOversize(name))) return [];
-  const fields = type.getFields();
-  return firstOversize(
-    members.flatMap(([name, member]) =>
-      fields[name] === undefined ? [] : [[name, member, fields[name].type] as const],
-    ),
-  );
+  const isShort = isInputObjectType(type) || isEnumType(type) || shortScalars.has(type.name);
+  const isMisfit = isShort || (isObject && type.name !== 'JSONObject');
+  return isMisfit && isOversize(value) ? [] : undefined;
 }
 
-function firstOversize(
-  parts: readonly (readonly [key: string | number, value: unknown, type: GraphQLInputType])[],
-): readonly (string | number)[] | undefined {
-  for (const [key, value, type] of parts) {
-    const path = oversizeIn(value, type);
-    if (path !== undefined) return [key, ...path];
+/** @param typeOf the type of an item or a member; undefined if there is no such member. */
+function oversizeAmong(value: object, typeOf: (name: string) => GraphQLInputType | undefined) {
+  for (const [name, part] of Object.entries(value)) {
+    const type = typeOf(name);
+    const path = type && oversizeIn(part, type);
+    if (path !== undefined) return [name, ...path];
   }
   return undefined;
 }

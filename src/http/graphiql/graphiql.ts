@@ -11,7 +11,7 @@ import { opensPage } from '../web-safety.js';
 import { bootScript } from './boot.js';
 
 /** A query that is ready in the page. Its tab bears the name of its operation. */
-export interface GraphiqlTab {
+interface GraphiqlTab {
   query: string;
   /** JSON, as typed into the editor. */
   variables?: string;

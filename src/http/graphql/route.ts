@@ -14,8 +14,7 @@ import { createPlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
 import { responseBytes } from '../../graphql/response-text.js';
-import type { Claim, MemoryBudget } from '../../lib/memory-budget.js';
-import { networkOf } from '../../lib/network.js';
+import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-budget.js';
 import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
 import { addResponseMetadata, type ResponseMetadata } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
@@ -103,7 +102,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       const identity = authentication.identify(request, reply);
       const state = stateOf(request.raw);
       const { operation, scope, address } = state;
-      const claim = budget.claim(scope ?? networkOf(address));
+      const claim = budget.claim(memoryOwner(scope, address));
       operation.scope = scope;
       return createContext(services, identity, abortController(state, reply, deps.deadlineMs, claim), operation, claim);
     },

@@ -82,7 +82,7 @@ export function operationFiles(folder: string): readonly string[] {
 }
 
 /** @throws Error whose message says what is wrong with the operation. */
-export function readToolOperation(
+function readToolOperation(
   query: string,
   { schema, admission }: Omit<OperationsDeps, 'allowMutations'>,
 ): ToolOperation {

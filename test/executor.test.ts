@@ -1,20 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { getIntrospectionQuery, getOperationAST, Kind, OperationTypeNode, parse, validate } from 'graphql';
 import { collectGarbage } from './support/collect-garbage.js';
-import { executePlanned, executeWithGraphqlJs, runs, schema } from './support/compare-executors.js';
+import { executePlanned, executeWithGraphqlJs, runs, schema, withoutStacks } from './support/compare-executors.js';
 import { demoHeaders, startGateway } from './support/gateway.js';
 import { until } from './support/until.js';
 
-// The test makes many errors, and most of the cost of an error is its stack.
-const { stackTraceLimit } = Error;
-beforeAll(() => {
-  Error.stackTraceLimit = 0;
-});
-afterAll(() => {
-  Error.stackTraceLimit = stackTraceLimit;
-});
+withoutStacks();
 
 test('plans a query the first time, and computes a response about the schema once for each document', async () => {
   const input = (text: string) => ({ document: parse(text), operationName: undefined, variables: {}, context: {} });

@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
+import { market, publishMarket, readMarket, recordCallsOf, startPair } from './support/market-pair.js';
 import { type RedisPlace, redisPlaces } from './support/redis-cluster.js';
 import { overSse } from './support/streams.js';
 import { until } from './support/until.js';
 
-const market = '4';
 const env = { SESSION_SECRET: 's'.repeat(40) };
 const bearerless = { 'x-api-key': 'demo-key-markets-only' };
-
-const read = `{ market(id: ${market}) { reviewStatus jobs(phase: PUBLISH) { id } } }`;
-const publish = `mutation { publishMarket(input: { marketId: ${market} }) { jobs { id } } }`;
 
 let sandbox: Sandbox;
 let one: TestGateway;
@@ -24,21 +21,13 @@ afterAll(() => sandbox.close());
 
 beforeEach(() => sandbox.reset());
 
-/** Two gateways, which `one` and `other` are from now on. */
-async function startPair(redisUrl: string): Promise<void> {
-  [one, other] = await Promise.all([
-    startGateway({ sandbox, redisUrl, env }),
-    startGateway({ sandbox, redisUrl, env }),
-  ]);
-}
-
-const recordCalls = () => sandbox.calls.count(new RegExp(`/dev/markets/${market}$`));
+const recordCalls = () => recordCallsOf(sandbox);
 
 describe.each(redisPlaces)('over %s, after a write through one gateway', (_, startPlace) => {
   let place: RedisPlace;
   beforeAll(async () => {
     place = await startPlace();
-    await startPair(place.url);
+    [one, other] = await startPair(sandbox, place.url);
   });
   afterAll(async () => {
     await Promise.all([one.close(), other.close()]);
@@ -47,20 +36,20 @@ describe.each(redisPlaces)('over %s, after a write through one gateway', (_, sta
 
   test('the next read through another is fresh, for every credential', async () => {
     for (const gateway of [one, other]) {
-      await gateway.query(read);
-      await gateway.query(read, {}, bearerless);
+      await gateway.query(readMarket);
+      await gateway.query(readMarket, {}, bearerless);
     }
     sandbox.calls.clear();
-    await one.query(read);
-    await other.query(read, {}, bearerless);
+    await one.query(readMarket);
+    await other.query(readMarket, {}, bearerless);
     expect(recordCalls()).toBe(0);
 
-    const { data, errors } = await one.query(publish);
+    const { data, errors } = await one.query(publishMarket);
     expect(errors).toBeUndefined();
     const ids = data.publishMarket.jobs.map(({ id }: { id: string }) => id);
     for (const headers of [undefined, bearerless]) {
       for (const gateway of [other, one]) {
-        const after = await gateway.query(read, {}, headers);
+        const after = await gateway.query(readMarket, {}, headers);
         expect(after.data.market.jobs.map(({ id }: { id: string }) => id)).toEqual(ids);
       }
     }
@@ -71,13 +60,13 @@ describe.each(redisPlaces)('over %s, after a write through one gateway', (_, sta
     const neighbour = '{ market(id: 1) { name } }';
     await one.query(neighbour);
     sandbox.calls.clear();
-    await one.query(publish);
+    await one.query(publishMarket);
     await other.query(neighbour);
     expect(sandbox.calls.count(/\/dev\/markets\/1$/)).toBe(0);
   });
 
   test('a read that was under way answers those who asked before, and no one after', async () => {
-    await one.query(publish);
+    await one.query(publishMarket);
     sandbox.calls.clear();
     sandbox.tell({ path: /\/dev\/markets/, delayMs: 400, times: 1 });
     const early = other.query(`{ market(id: ${market}) { name } }`);
@@ -92,11 +81,11 @@ describe.each(redisPlaces)('over %s, after a write through one gateway', (_, sta
   });
 
   test('whose outcome is unknown, what was kept is stale', async () => {
-    await one.query(read);
+    await one.query(readMarket);
     sandbox.tell({ path: /publish$/, breakConnection: 'after-headers', times: 1 });
-    await one.query(publish);
+    await one.query(publishMarket);
     sandbox.calls.clear();
-    await other.query(read);
+    await other.query(readMarket);
     expect(recordCalls()).toBe(1);
   });
 });

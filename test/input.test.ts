@@ -4,6 +4,7 @@ import { ConfigurationError } from '../src/config/configuration-error.js';
 import { cursorOf } from './support/calls-table.js';
 import { ask, demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire } from './support/wire.js';
+import { wrongEnvironment } from './support/wrong-environment.js';
 
 const companies = [
   { domain: 'acme.example', name: 'Acme, Inc.' },
@@ -582,19 +583,6 @@ test('the method, headers and path of a request are not passed upstream', async 
 });
 
 describe('an invalid environment', () => {
-  const wrong = {
-    PORT: '70000',
-    UPSTREAM_BASE_URL: 'ftp://service.example',
-    UPSTREAM_API_URL: 'not an address',
-    UPSTREAM_TIMEOUT_MS: 'soon',
-    UPSTREAM_CONNECTIONS: '0',
-    REDIS_URL: 'http://redis.example',
-    SESSION_SECRET: 'too short',
-    EVENTS_SEARCH_PARAM: 'a&b',
-    KEYWORD_SUGGESTION_PATH: 'no/slash',
-    EXPLAIN: 'perhaps',
-  };
-
   test.each<[string, Record<string, string>, string[]]>([
     ['an address without the one that it needs', { UPSTREAM_DEV_URL: 'http://a.example' }, ['UPSTREAM_BASE_URL']],
     ['no secret in production', { NODE_ENV: 'production' }, ['SESSION_SECRET']],
@@ -612,7 +600,7 @@ describe('an invalid environment', () => {
   });
 
   test('does not include empty variables, which count as absent', () => {
-    const config = readConfig(Object.fromEntries(Object.keys(wrong).map(name => [name, ' '])));
+    const config = readConfig(Object.fromEntries(Object.keys(wrongEnvironment).map(name => [name, ' '])));
     expect(config).toMatchObject({ host: '127.0.0.1', port: 4000, redis: undefined });
   });
 });

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { parse, validate } from 'graphql';
-import { runs, schema } from '../support/compare-executors.js';
+import { runs, schema, withoutStacks } from '../support/compare-executors.js';
 import { randomQuery } from '../support/random-queries.js';
 import { drawFrom } from '../support/seeded.js';
 
-// The test makes many errors, and most of the cost of an error is its stack.
-const { stackTraceLimit } = Error;
-beforeAll(() => {
-  Error.stackTraceLimit = 0;
-});
-afterAll(() => {
-  Error.stackTraceLimit = stackTraceLimit;
-});
+withoutStacks();
 
 test('plans 10,000 random queries, and executes them as graphql-js does', async () => {
   let plans = 0;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { expect } from '@jest/globals';
+import { afterAll, beforeAll, expect } from '@jest/globals';
 import {
   type DocumentNode,
   type ExecutionResult,
@@ -21,6 +21,17 @@ import { createSchema } from '../../src/schema.js';
 import { faultyContext } from './faulty-context.js';
 import { randomVariables } from './random-queries.js';
 import { drawFrom } from './seeded.js';
+
+/** For a suite that makes many errors, since most of the cost of an error is its stack. */
+export function withoutStacks(): void {
+  const { stackTraceLimit } = Error;
+  beforeAll(() => {
+    Error.stackTraceLimit = 0;
+  });
+  afterAll(() => {
+    Error.stackTraceLimit = stackTraceLimit;
+  });
+}
 
 /** What the resolvers of an execution were called with. */
 let resolverCalls: string[] = [];

@@ -26,6 +26,12 @@ export function reply(response: ServerResponse, status: number, body: unknown = 
   response.end(typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body));
 }
 
+/** The body of an event list without events. */
+export const noEvents = {
+  meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10, unfilteredTotalItems: 0 },
+  data: [],
+};
+
 /** Starts a stub on a free loopback port. */
 export async function startStubService(handler: Handler): Promise<StubService> {
   const calls: string[] = [];

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { ask } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { overWebsocket, rawSocket } from '../support/streams.js';
-import { reply, type StubService, startStubService } from '../support/stub-service.js';
+import { noEvents, reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
 /** A gateway with a fault: it breaks over one address. */
@@ -28,10 +28,7 @@ const sent: IncomingHttpHeaders[] = [];
 beforeAll(async () => {
   service = await startStubService(({ headers }, response) => {
     sent.push(headers);
-    reply(response, 200, {
-      meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10, unfilteredTotalItems: 0 },
-      data: [],
-    });
+    reply(response, 200, noEvents);
   });
   data = await mkdtemp(join(tmpdir(), 'logs-'));
   program = await buildProgram();

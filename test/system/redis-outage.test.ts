@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { startGateway, type TestGateway } from '../support/gateway.js';
+import type { TestGateway } from '../support/gateway.js';
+import { market, publishMarket, readMarket, recordCallsOf, startPair } from '../support/market-pair.js';
 import { moves } from '../support/moving-redis.js';
 import { startRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
-
-const market = '4';
-const read = `{ market(id: ${market}) { reviewStatus jobs(phase: PUBLISH) { id } } }`;
-const publish = `mutation { publishMarket(input: { marketId: ${market} }) { jobs { id } } }`;
 
 let sandbox: Sandbox;
 let one: TestGateway;
@@ -18,30 +15,24 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 beforeEach(() => sandbox.reset());
 
-/** Two gateways, which `one` and `other` are from now on. */
-async function startPair(redisUrl: string): Promise<void> {
-  const start = () => startGateway({ sandbox, redisUrl, env: { SESSION_SECRET: 's'.repeat(40) } });
-  [one, other] = await Promise.all([start(), start()]);
-}
-
-const recordCalls = () => sandbox.calls.count(new RegExp(`/dev/markets/${market}$`));
+const recordCalls = () => recordCallsOf(sandbox);
 
 test('while Redis is away reads come from the service, and a write in that time is not forgotten when it is back', async () => {
   const redis = await startRedis();
-  await startPair(redis.url);
+  [one, other] = await startPair(sandbox, redis.url);
   try {
-    await one.query(read);
+    await one.query(readMarket);
     await redis.kill();
     sandbox.calls.clear();
-    expect((await one.query(read)).errors).toBeUndefined();
-    expect((await other.query(read)).errors).toBeUndefined();
+    expect((await one.query(readMarket)).errors).toBeUndefined();
+    expect((await other.query(readMarket)).errors).toBeUndefined();
     expect(recordCalls()).toBe(2);
-    expect((await one.query(publish)).errors).toBeUndefined();
+    expect((await one.query(publishMarket)).errors).toBeUndefined();
     await redis.restart();
     await until(async () => {
       sandbox.calls.clear();
-      await one.query(read);
-      await other.query(read);
+      await one.query(readMarket);
+      await other.query(readMarket);
       return recordCalls() === 0;
     }, 10_000);
   } finally {
@@ -54,7 +45,7 @@ test.each(moves)(
   'while a primary of Redis is %s, each read is fresh after a write, and soon Redis is used again',
   async (_, start) => {
     const redis = await start();
-    await startPair(redis.urls.join());
+    [one, other] = await startPair(sandbox, redis.urls.join());
     const name = `{ market(id: ${market}) { name } }`;
     const review = `mutation { reviewCompanies(input: { marketId: ${market}, reviewStatus: INCLUDE, target: { all: true } }) { marketId } }`;
     /** How often the service is asked for the market when it is read. */

@@ -12,6 +12,7 @@ import { hashOfKey } from '../../src/auth/teams.js';
 import { newSigningSecret, signatureHeaders } from '../../src/domains/exports/signing.js';
 import { buildProgram, type Program } from '../support/program.js';
 import { until } from '../support/until.js';
+import { wrongEnvironment } from '../support/wrong-environment.js';
 
 let program: Program;
 beforeAll(async () => {
@@ -293,27 +294,13 @@ describe('the command hash-key', () => {
   });
 });
 
-describe('an invalid environment', () => {
-  const wrong = {
-    PORT: '70000',
-    UPSTREAM_BASE_URL: 'ftp://service.example',
-    UPSTREAM_API_URL: 'not an address',
-    UPSTREAM_TIMEOUT_MS: 'soon',
-    UPSTREAM_CONNECTIONS: '0',
-    REDIS_URL: 'http://redis.example',
-    SESSION_SECRET: 'too short',
-    EVENTS_SEARCH_PARAM: 'a&b',
-    KEYWORD_SUGGESTION_PATH: 'no/slash',
-    EXPLAIN: 'perhaps',
-  };
-  test('is reported in one line that names every fault, with exit code 1', async () => {
-    const { code, stderr, stdout } = await program.run(wrong);
-    expect(code).toBe(1);
-    expect(stdout).toBe('');
-    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
-    for (const name of Object.keys(wrong)) expect(stderr).toContain(`${name}: `);
-    expect(stderr).not.toContain('too short');
-  });
+test('an invalid environment is reported in one line that names every fault, with exit code 1', async () => {
+  const { code, stderr, stdout } = await program.run(wrongEnvironment);
+  expect(code).toBe(1);
+  expect(stdout).toBe('');
+  expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+  for (const name of Object.keys(wrongEnvironment)) expect(stderr).toContain(`${name}: `);
+  expect(stderr).not.toContain('too short');
 });
 
 test('the receiver takes its secret from the environment, where other users cannot see it', async () => {

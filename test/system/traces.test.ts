@@ -8,7 +8,7 @@ import { ask } from '../support/gateway.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { startRedis } from '../support/redis.js';
 import { overWebsocket } from '../support/streams.js';
-import { reply, type StubService, startStubService } from '../support/stub-service.js';
+import { noEvents, reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
 let service: StubService;
@@ -22,10 +22,7 @@ const named = (name: string) => spans.find(span => span.name === name);
 beforeAll(async () => {
   service = await startStubService(({ headers }, response) => {
     sent.push(headers);
-    reply(response, 200, {
-      meta: { totalItems: 0, totalPages: 0, currentPage: 1, pageSize: 10, unfilteredTotalItems: 0 },
-      data: [],
-    });
+    reply(response, 200, noEvents);
   });
   collector = await startCollector();
   spans = collector.spans;

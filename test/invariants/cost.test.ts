@@ -9,7 +9,7 @@ import { type ListArgument, listArguments } from '../support/list-arguments.js';
 import { buildProgram, type Running } from '../support/program.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 
-/** The longest time that one request may block the event loop, in milliseconds. */
+/** The longest time that one request may block the event loop, in milliseconds, on the machine that `slowdown` compares with. */
 const maxMs = 50;
 /** Garbage collection, compilation and other processes can slow down a single try. */
 const tries = 10;
@@ -73,7 +73,7 @@ beforeAll(async () => {
   // The gateway caches a parsed response from its second use on.
   for (let time = 0; time < 3; time += 1)
     await send('{ market(id: 1) { esg companies { nodes { esg } } } events(first: 100) { totalCount } }');
-  for (let time = 0; time < 5; time += 1) await inspector.slowdown();
+  for (let time = 0; time < 5; time += 1) await inspector.slowdown(); // compiles the fixed task
 }, 60_000);
 afterAll(async () => {
   inspector?.close();
@@ -84,6 +84,12 @@ afterAll(async () => {
 const send = (query: string, variables?: Record<string, unknown>): Promise<GraphqlAnswer> =>
   ask(`${gateway.url}/graphql`, query, variables, { 'x-api-key': 'key' });
 
+/** The longest block during some work. A slow or shared core makes it longer, and a fixed task after it by as much. */
+async function blockOf(work: () => Promise<unknown>): Promise<number> {
+  const block = await inspector.maxBlock(work);
+  return block < maxMs ? block : block / (await inspector.slowdown());
+}
+
 let documents = 0;
 /** Sends a request, as a new document each time, until it blocks the loop for less than the limit. @returns the shortest block and the last answer. */
 async function minBlock(query: string, variables?: Record<string, unknown>) {
@@ -92,11 +98,10 @@ async function minBlock(query: string, variables?: Record<string, unknown>) {
   for (let time = 0; time < tries && least >= maxMs; time += 1) {
     documents += 1;
     const own = query.replace('{', `{ d${documents}: __typename `);
-    const block = await inspector.maxBlock(async () => {
+    const block = await blockOf(async () => {
       answer = await send(own, variables);
     });
-    // A core that is shared makes the block longer, and a fixed task after it by as much.
-    least = Math.min(least, block < maxMs ? block : block / (await inspector.slowdown()));
+    least = Math.min(least, block);
   }
   if (answer === undefined) throw new Error('No request was sent');
   return { least, answer };
@@ -245,8 +250,7 @@ test.each(['companies { totalCount }', 'companies(first: 100) { nodes { esg } }'
       return send(`{ market(id: ${market * 100 + field.length}) { ${field} } }`);
     };
     const blocks: number[] = [];
-    while (blocks.length < 3 * tries && !blocks.some(block => block < maxMs))
-      blocks.push(await inspector.maxBlock(fresh));
+    while (blocks.length < 3 * tries && !blocks.some(block => block < maxMs)) blocks.push(await blockOf(fresh));
     expect(Math.min(...blocks)).toBeLessThan(maxMs);
   },
   60_000,
@@ -254,9 +258,10 @@ test.each(['companies { totalCount }', 'companies(first: 100) { nodes { esg } }'
 
 test('introspection does not block the event loop, and is fast when it is repeated', async () => {
   await expectShort(getIntrospectionQuery());
+  const first = await inspector.maxBlock(() => send(`${getIntrospectionQuery()} # a new document`));
   const again = () => inspector.maxBlock(() => send(getIntrospectionQuery()));
   const times = [await again(), await again(), await again(), await again(), await again()];
-  expect(Math.min(...times.slice(2))).toBeLessThan(10);
+  expect(Math.min(...times)).toBeLessThan(first / 2);
 });
 
 test(

@@ -8,6 +8,8 @@ interface Listed {
   readonly at: number | null;
   readonly severity: number | null;
   readonly alertType: string;
+  /** Impacted entities in place of the one that has the severity. */
+  readonly impacts?: readonly object[];
 }
 
 const limit = 200;
@@ -26,14 +28,14 @@ const service = fakeWire(({ url }) => {
   const { currentPage, pageSize } = meta;
   const data = listed
     .slice((currentPage - 1) * pageSize, currentPage * pageSize)
-    .map(({ id, at, severity, alertType }) => ({
+    .map(({ id, at, severity, alertType, impacts = [{ severity }] }) => ({
       _id: id,
       lastUpdated: at === null ? null : new Date(at).toISOString(),
       relevantEntities: [{ name: 'Same' }, { name: 'Same' }, { name: null }],
       taxonomicMatches: {
         affectedDatapoints: [{ name: 'Price' }],
         alertTypes: [{ name: alertType }],
-        impactedEntities: [{ name: 'Steel', impact: { severity } }],
+        impactedEntities: impacts.map(impact => ({ name: 'Steel', impact })),
       },
     }));
   world.onPage(currentPage);
@@ -68,6 +70,7 @@ async function statistics(interval = 'DAY', filter: object = range) {
       eventStatistics(filter: $filter, interval: $interval) {
         total counted buckets { start count bySeverity { severity count } }
         alertTypes { value count } affectedDatapoints { value count } impactedEntities { value count } relevantEntities { value count }
+        scores { severity likelihood count }
       }
     }`,
     { interval, filter: { search: String(queries), ...filter } },
@@ -107,8 +110,27 @@ test('counts events by day and severity, with empty days between them, and their
     affectedDatapoints: [{ value: 'Price', count: 5 }],
     impactedEntities: [{ value: 'Steel', count: 5 }],
     relevantEntities: [{ value: 'Same', count: 5 }],
+    scores: [],
   });
   expect(service.calls.length).toBe(1);
+});
+
+test('counts an event once for each pair of scores of an impacted entity, the highest first', async () => {
+  const scored = (index: number, ...pairs: readonly (readonly [unknown, unknown])[]) => ({
+    ...event(index, index),
+    impacts: pairs.map(([severity, likelihood]) => ({ severity, likelihood })),
+  });
+  world.list = [
+    scored(1, [3, 2], [3, 2], [2, 3]),
+    scored(2, [3, 2], [0, 0]),
+    // No pair: a score that is missing, that cannot be read, or that another entity has.
+    scored(3, [1, null], [null, 1], ['high', 1], [1, 4]),
+  ];
+  expect((await statistics()).statistics.scores).toEqual([
+    { severity: 3, likelihood: 2, count: 2 },
+    { severity: 2, likelihood: 3, count: 1 },
+    { severity: 0, likelihood: 0, count: 1 },
+  ]);
 });
 
 test.each([

@@ -504,6 +504,11 @@ export type EventStatistics = {
   readonly impactedEntities: ReadonlyArray<EventFacet>;
   /** Names of relevant entities, at most 100, most frequent first. An event counts once for each name. */
   readonly relevantEntities: ReadonlyArray<EventFacet>;
+  /**
+   * Pairs of severity and likelihood, the highest severity first, then the highest likelihood. An impacted entity that has both scores gives its event one
+   * pair; an event counts once for each pair. A pair without events is left out.
+   */
+  readonly scores: ReadonlyArray<ScoreCount>;
   /** Number of events that match the filter. */
   readonly total: Scalars['Int']['output'];
 };
@@ -1502,6 +1507,17 @@ export type RotateExportEndpointSecretPayload = {
   readonly signingSecret: Scalars['String']['output'];
 };
 
+/** A severity, a likelihood, and the number of events with an impacted entity that has both. */
+export type ScoreCount = {
+  readonly __typename?: 'ScoreCount';
+  /** Number of events. */
+  readonly count: Scalars['Int']['output'];
+  /** Likelihood, 0 to 3. */
+  readonly likelihood: Scalars['Int']['output'];
+  /** Severity, 0 to 3. */
+  readonly severity: Scalars['Int']['output'];
+};
+
 /** Search criteria for a discovery. */
 export type SearchCriteria = {
   readonly __typename?: 'SearchCriteria';
@@ -1978,6 +1994,7 @@ export type ResolversTypes = {
   ReviewTarget: ReviewTarget;
   RotateExportEndpointSecretInput: RotateExportEndpointSecretInput;
   RotateExportEndpointSecretPayload: ResolverTypeWrapper<Omit<RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
+  ScoreCount: ResolverTypeWrapper<ScoreCount>;
   SearchCriteria: ResolverTypeWrapper<SearchCriteriaModel>;
   SearchCriteriaInput: SearchCriteriaInput;
   SearchKeywords: ResolverTypeWrapper<SearchKeywords>;
@@ -2087,6 +2104,7 @@ export type ResolversParentTypes = {
   ReviewTarget: ReviewTarget;
   RotateExportEndpointSecretInput: RotateExportEndpointSecretInput;
   RotateExportEndpointSecretPayload: Omit<RotateExportEndpointSecretPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
+  ScoreCount: ScoreCount;
   SearchCriteria: SearchCriteriaModel;
   SearchCriteriaInput: SearchCriteriaInput;
   SearchKeywords: SearchKeywords;
@@ -2299,6 +2317,7 @@ export type EventStatisticsResolvers<ContextType = Context, ParentType extends R
   counted?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   impactedEntities?: Resolver<ReadonlyArray<ResolversTypes['EventFacet']>, ParentType, ContextType>;
   relevantEntities?: Resolver<ReadonlyArray<ResolversTypes['EventFacet']>, ParentType, ContextType>;
+  scores?: Resolver<ReadonlyArray<ResolversTypes['ScoreCount']>, ParentType, ContextType>;
   total?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
 };
 
@@ -2584,6 +2603,12 @@ export type RotateExportEndpointSecretPayloadResolvers<ContextType = Context, Pa
   signingSecret?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
+export type ScoreCountResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ScoreCount'] = ResolversParentTypes['ScoreCount']> = {
+  count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  likelihood?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  severity?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+};
+
 export type SearchCriteriaResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SearchCriteria'] = ResolversParentTypes['SearchCriteria']> = {
   attributes?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
   count?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
@@ -2733,6 +2758,7 @@ export type Resolvers<ContextType = Context> = {
   RelevantEntity?: RelevantEntityResolvers<ContextType>;
   ReviewCompaniesPayload?: ReviewCompaniesPayloadResolvers<ContextType>;
   RotateExportEndpointSecretPayload?: RotateExportEndpointSecretPayloadResolvers<ContextType>;
+  ScoreCount?: ScoreCountResolvers<ContextType>;
   SearchCriteria?: SearchCriteriaResolvers<ContextType>;
   SearchKeywords?: SearchKeywordsResolvers<ContextType>;
   SearchLocation?: SearchLocationResolvers<ContextType>;

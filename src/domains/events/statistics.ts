@@ -103,7 +103,21 @@ function statisticsOf(
     affectedDatapoints: facet(({ affectedDatapoints }) => affectedDatapoints),
     impactedEntities: facet(({ impactedEntities }) => impactedEntities),
     relevantEntities: facet(({ relevantEntities }) => relevantEntities),
+    scores: scoresOf(events),
   };
+}
+
+/** The pairs of scores that impacted entities have, the highest first. A score is one digit. */
+function scoresOf(events: readonly Event[]) {
+  const pairs = countValues(events, ({ impactedEntities }) =>
+    impactedEntities.flatMap(({ impact }) => {
+      const [severity, likelihood] = [known(impact?.severity), known(impact?.likelihood)];
+      return severity === null || likelihood === null ? [] : `${severity}${likelihood}`;
+    }),
+  );
+  return pairs
+    .sort((one, other) => Number(other.value) - Number(one.value))
+    .map(({ value, count }) => ({ severity: Number(value[0]), likelihood: Number(value[1]), count }));
 }
 
 /**

@@ -77,6 +77,7 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   'EventStatistics.affectedDatapoints': facet,
   'EventStatistics.impactedEntities': facet,
   'EventStatistics.relevantEntities': facet,
+  'EventStatistics.scores': objects(16),
   'Query.observation': call,
   'Query.observations': { calls: ({ ids }) => ids ?? 0, values: identified },
   'Query.suggestMarkets': call,

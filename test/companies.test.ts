@@ -120,17 +120,35 @@ describe('Market.companyFacets', () => {
     const filter = { overallMomentum: { min: 0 } };
     const { data, errors } = await gateway.query(
       `query ($filter: CompanyFilter) { market(id: 1) { companyFacets(filter: $filter) {
-        operatesIn { value count } naics { code name count } } } }`,
+        operatesIn { value count } naics { code name count }
+        score { ...range } actualRevenue { ...range } overallMomentum { ...range } } } }
+      fragment range on Histogram { min max buckets { start end count } }`,
       { filter },
     );
     expect(errors).toBeUndefined();
-    const { operatesIn, naics } = data.market.companyFacets;
+    const { operatesIn, naics, ...histograms } = data.market.companyFacets;
     const matching = companies.filter(({ overallMomentum }) => overallMomentum >= 0);
     const [country, industry] = [operatesIn[0], naics[0]];
     expect(country.count).toBe(matching.filter(company => company.operatesIn.includes(country.value)).length);
     expect(industry.name).toEqual(expect.any(String));
     const narrowed = await list({ filter: { ...filter, naics: [industry.code] } });
     expect(narrowed.connection.totalCount).toBe(industry.count);
+    for (const member of ['score', 'actualRevenue', 'overallMomentum'] as const) {
+      const values = matching.map(company => company[member]).sort((one, other) => one - other);
+      expect(histograms[member]).toEqual({ min: values[0], max: values.at(-1), buckets: expect.any(Array) });
+      const counts = histograms[member].buckets.map(({ count }: { count: number }) => count);
+      expect(counts.reduce((sum: number, count: number) => sum + count)).toBe(matching.length);
+    }
+    const [range] = histograms.actualRevenue.buckets;
+    const within = await list({ filter: { ...filter, actualRevenue: { min: range.start, max: range.end - 0.01 } } });
+    expect(within.connection.totalCount).toBe(range.count);
+  });
+
+  test('has no histogram where no company has a value', async () => {
+    const { data } = await gateway.query(
+      '{ market(id: 1) { companyFacets(filter: { search: "of no company" }) { score { min } actualRevenue { min } overallMomentum { min } } } }',
+    );
+    expect(data.market.companyFacets).toEqual({ score: null, actualRevenue: null, overallMomentum: null });
   });
 });
 

@@ -508,7 +508,7 @@ describe('a number', () => {
     ...['score', 'overallMomentum', 'actualRevenue'].map((name): [string, unknown, string, string[]] => [
       name,
       company({ [name]: any }),
-      `market(id: 1) { companies(orderBy: { field: SCORE, direction: DESC }) { nodes { ${name} } } companyFacets { naics { code } } }`,
+      `market(id: 1) { companies(orderBy: { field: SCORE, direction: DESC }) { nodes { ${name} } } companyFacets { naics { code } ${name} { min buckets { start end count } } } }`,
       ['2^31', '2^53', '-1', '0.5'],
     ]),
     [

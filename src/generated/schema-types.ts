@@ -170,10 +170,16 @@ export type CompanyEdge = {
 /** Values of companies with their frequency, the most frequent first. Values with equal counts are sorted, ascending. */
 export type CompanyFacets = {
   readonly __typename?: 'CompanyFacets';
+  /** The companies by `Company.actualRevenue`. Null if none has a revenue. */
+  readonly actualRevenue?: Maybe<Histogram>;
   /** Industries of the companies. */
   readonly naics: ReadonlyArray<NaicsFacet>;
   /** Countries where the companies operate. */
   readonly operatesIn: ReadonlyArray<CountryFacet>;
+  /** The companies by `Company.overallMomentum`. Null if none has a momentum. */
+  readonly overallMomentum?: Maybe<Histogram>;
+  /** The companies by `Company.score`. Null if none has a score. */
+  readonly score?: Maybe<Histogram>;
 };
 
 /**
@@ -825,6 +831,28 @@ export type FloatRange = {
   readonly max?: InputMaybe<Scalars['Float']['input']>;
   /** Smallest number of the range, not above `max`. Left out or null: no lower end. */
   readonly min?: InputMaybe<Scalars['Float']['input']>;
+};
+
+/** Companies by a number, without those that do not have it. */
+export type Histogram = {
+  readonly __typename?: 'Histogram';
+  /** At most 20 ranges of equal width with round bounds, in ascending order and without gaps. The first has the smallest value, the last the largest. */
+  readonly buckets: ReadonlyArray<HistogramBucket>;
+  /** Largest value. */
+  readonly max: Scalars['Float']['output'];
+  /** Smallest value. */
+  readonly min: Scalars['Float']['output'];
+};
+
+/** The companies within one range. */
+export type HistogramBucket = {
+  readonly __typename?: 'HistogramBucket';
+  /** Number of companies. */
+  readonly count: Scalars['Int']['output'];
+  /** End of the range, which belongs to the next one. Only the last range includes it. */
+  readonly end: Scalars['Float']['output'];
+  /** Start of the range, inclusive. */
+  readonly start: Scalars['Float']['output'];
 };
 
 /** Likelihood and severity of an impact. */
@@ -1962,6 +1990,8 @@ export type ResolversTypes = {
   ExportUserInput: ExportUserInput;
   Float: ResolverTypeWrapper<Scalars['Float']['output']>;
   FloatRange: FloatRange;
+  Histogram: ResolverTypeWrapper<Histogram>;
+  HistogramBucket: ResolverTypeWrapper<HistogramBucket>;
   ID: ResolverTypeWrapper<Scalars['ID']['output']>;
   Impact: ResolverTypeWrapper<Impact>;
   ImpactedEntity: ResolverTypeWrapper<ImpactedEntity>;
@@ -2077,6 +2107,8 @@ export type ResolversParentTypes = {
   ExportUserInput: ExportUserInput;
   Float: Scalars['Float']['output'];
   FloatRange: FloatRange;
+  Histogram: Histogram;
+  HistogramBucket: HistogramBucket;
   ID: Scalars['ID']['output'];
   Impact: Impact;
   ImpactedEntity: ImpactedEntity;
@@ -2204,8 +2236,11 @@ export type CompanyEdgeResolvers<ContextType = Context, ParentType extends Resol
 };
 
 export type CompanyFacetsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CompanyFacets'] = ResolversParentTypes['CompanyFacets']> = {
+  actualRevenue?: Resolver<Maybe<ResolversTypes['Histogram']>, ParentType, ContextType>;
   naics?: Resolver<ReadonlyArray<ResolversTypes['NaicsFacet']>, ParentType, ContextType>;
   operatesIn?: Resolver<ReadonlyArray<ResolversTypes['CountryFacet']>, ParentType, ContextType>;
+  overallMomentum?: Resolver<Maybe<ResolversTypes['Histogram']>, ParentType, ContextType>;
+  score?: Resolver<Maybe<ResolversTypes['Histogram']>, ParentType, ContextType>;
 };
 
 export type CountryFacetResolvers<ContextType = Context, ParentType extends ResolversParentTypes['CountryFacet'] = ResolversParentTypes['CountryFacet']> = {
@@ -2432,6 +2467,18 @@ export type ExportRejectedResolvers<ContextType = Context, ParentType extends Re
 
 export type ExportResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportResult'] = ResolversParentTypes['ExportResult']> = {
   __resolveType: TypeResolveFn<'ExportDelivered' | 'ExportFailed' | 'ExportRejected', ParentType, ContextType>;
+};
+
+export type HistogramResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Histogram'] = ResolversParentTypes['Histogram']> = {
+  buckets?: Resolver<ReadonlyArray<ResolversTypes['HistogramBucket']>, ParentType, ContextType>;
+  max?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  min?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+};
+
+export type HistogramBucketResolvers<ContextType = Context, ParentType extends ResolversParentTypes['HistogramBucket'] = ResolversParentTypes['HistogramBucket']> = {
+  count?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  end?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  start?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
 };
 
 export type ImpactResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Impact'] = ResolversParentTypes['Impact']> = {
@@ -2739,6 +2786,8 @@ export type Resolvers<ContextType = Context> = {
   ExportReference?: ExportReferenceResolvers<ContextType>;
   ExportRejected?: ExportRejectedResolvers<ContextType>;
   ExportResult?: ExportResultResolvers<ContextType>;
+  Histogram?: HistogramResolvers<ContextType>;
+  HistogramBucket?: HistogramBucketResolvers<ContextType>;
   Impact?: ImpactResolvers<ContextType>;
   ImpactedEntity?: ImpactedEntityResolvers<ContextType>;
   JSONObject?: GraphQLScalarType;

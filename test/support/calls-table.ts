@@ -92,7 +92,7 @@ export const callsTable: readonly CallsRow[] = [
         totalCount nodes { id score market { id } }
       }
       end: companies(last: 20, orderBy: { field: NAME }) { nodes { name } }
-      companyFacets { operatesIn { value count } naics { code name count } }
+      companyFacets { operatesIn { value count } naics { code name count } score { min max buckets { start end count } } }
     } }`,
     calls: { [companies]: 1 },
   },

@@ -100,6 +100,7 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   'Market.companyFacets': { ...companies, records: ({ has }) => companiesPerMarket * (has('filter') ? 2 : 1) },
   'CompanyFacets.operatesIn': objects(countries),
   'CompanyFacets.naics': objects(industries),
+  'Histogram.buckets': objects(20),
   'Market.company': companies,
   'Market.esg': { calls: 1, shares: 'esg', values: 2 * companiesPerMarket },
   'Company.esg': { calls: 1, shares: 'esg', per: 'Market', values: json },

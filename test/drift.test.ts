@@ -297,7 +297,7 @@ describe('one bad field', () => {
       market(id: 1) {
         name reviewStatus companyCount dateCreated
         companies { nodes { domain name overallMomentum operatesIn } }
-        jobs { id progress status endTime finished }
+        jobs { id progress completion status endTime finished }
       }
       observation(id: "o-1") { id content weight publishedAt clusterLabel { label } }
     }`);
@@ -308,7 +308,7 @@ describe('one bad field', () => {
         companyCount: null,
         dateCreated: null,
         companies: { nodes: [{ domain: 'a.example', name: null, overallMomentum: null, operatesIn: ['de'] }] },
-        jobs: [{ id: '9', progress: null, status: null, endTime: null, finished: true }],
+        jobs: [{ id: '9', progress: null, completion: 1, status: null, endTime: null, finished: true }],
       },
       observation: { id: 'o-1', content: [], weight: null, publishedAt: null, clusterLabel: null },
     });

@@ -1,5 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { estimatedEnd, nextHistory, overallProgress, type ProgressHistory } from '../src/domains/discovery/estimate.js';
+import {
+  estimatedEnd,
+  measured,
+  nextHistory,
+  overallProgress,
+  type ProgressHistory,
+} from '../src/domains/discovery/estimate.js';
 import type { Job } from '../src/domains/discovery/model.js';
 
 const minute = 60_000;
@@ -10,7 +16,14 @@ type Recorded = number | null | 'done';
 function job(id: number, recorded: Recorded): Job {
   const finished = recorded === 'done';
   const progress = finished ? 100 : recorded;
-  const rest = { marketId: '1', phase: 'DISCOVERY', workflowName: null, startTime: null, status: null } as const;
+  const rest = {
+    completion: null,
+    marketId: '1',
+    phase: 'DISCOVERY',
+    workflowName: null,
+    startTime: null,
+    status: null,
+  } as const;
   return { id: String(id), progress, endTime: null, finished, ...rest };
 }
 
@@ -22,7 +35,7 @@ function replay(course: readonly (readonly Recorded[])[]) {
     history = nextHistory(history, jobs, at);
     const end = estimatedEnd(jobs, history, at);
     expect(end ?? at).toBeGreaterThanOrEqual(at);
-    return [overallProgress(jobs, history), end === null ? null : (end - at) / minute];
+    return [overallProgress(measured(jobs, history.scale)), end === null ? null : (end - at) / minute];
   });
 }
 
@@ -100,4 +113,12 @@ test('there is nothing to estimate without jobs', () => {
     [null, null],
     [1, null],
   ]);
+});
+
+test('the completion of a job is what its own list shows of the scale', () => {
+  const completions = (...recorded: Recorded[]) =>
+    measured(recorded.map((value, id) => job(id, value))).map(({ completion }) => completion);
+  expect(completions(50, 0.5, 0, 'done', null, 120, -5)).toEqual([0.5, 0.005, 0, 1, null, null, null]);
+  expect(completions(0.25, 1, 0)).toEqual([0.25, 1, 0]);
+  expect(completions(1, 0)).toEqual([null, 0]);
 });

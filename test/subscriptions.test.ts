@@ -12,7 +12,7 @@ const market = '4';
 const discoveryMs = 2_000;
 const progress = {
   query: `subscription Progress($id: ID!) {
-    jobProgress(marketId: $id) { marketId phase finished observedAt overallProgress estimatedEndAt jobs { id workflowName progress status finished } }
+    jobProgress(marketId: $id) { marketId phase finished observedAt overallProgress estimatedEndAt jobs { id workflowName progress completion status finished } }
   }`,
   variables: { id: market },
 };
@@ -62,7 +62,7 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
     const states = results.map(({ data }) => data.jobProgress);
     expect(states.length).toBeGreaterThan(2);
     expect(states[0]).toMatchObject({ marketId: market, phase: 'DISCOVERY', finished: false });
-    expect(states.at(-1)).toMatchObject({ finished: true, jobs: [{ progress: 100, finished: true }] });
+    expect(states.at(-1)).toMatchObject({ finished: true, jobs: [{ progress: 100, completion: 1, finished: true }] });
     const shares = states.map(({ jobs }) => jobs[0].progress);
     expect(shares).toEqual([...shares].sort((a, b) => a - b));
     for (const { observedAt } of states) expect(Math.abs(Date.now() - Date.parse(observedAt))).toBeLessThan(10_000);
@@ -71,7 +71,7 @@ describe.each(Object.entries(transports))('Over %s', (_, listen) => {
     const estimates = states.slice(1, -1).filter(({ jobs: [job] }) => job.progress > shares[0] + 20);
     expect(estimates.length).toBeGreaterThan(0);
     for (const { overallProgress, observedAt, estimatedEndAt, jobs } of estimates) {
-      expect(overallProgress).toBe(jobs[0].progress / 100);
+      expect([overallProgress, jobs[0].completion]).toEqual(Array(2).fill(jobs[0].progress / 100));
       const remainingMs = Date.parse(estimatedEndAt) - Date.parse(observedAt);
       expect(remainingMs / discoveryMs).toBeCloseTo(1 - overallProgress, 0);
     }

@@ -882,6 +882,12 @@ export type ImpactedEntity = {
 /** A background job of the service. */
 export type Job = Node & {
   readonly __typename?: 'Job';
+  /**
+   * How much of the job is done, 0 to 1, computed by the gateway. A job that has ended is 1. The service does not document the scale of `progress`: the
+   * gateway reads all jobs as percent if one is above 1, and as shares if one is between 0 and 1. Null if it cannot tell, or the progress cannot be read.
+   * `jobProgress` can also tell from earlier states.
+   */
+  readonly completion?: Maybe<Scalars['Float']['output']>;
   /** When the job ended. Null if the service sends no time, or one that cannot be read. */
   readonly endTime?: Maybe<Scalars['DateTime']['output']>;
   /** Whether the job has ended. A job has ended when the service sends an end time, whatever its `status` says. */
@@ -925,11 +931,7 @@ export type JobProgress = {
   readonly marketId: Scalars['ID']['output'];
   /** When the gateway read this state from the service. If polling fails for three intervals, the last state is sent again with its original time. */
   readonly observedAt: Scalars['DateTime']['output'];
-  /**
-   * Mean progress of the jobs, 0 to 1, computed by the gateway. A job that has ended counts as 1. A running job without a readable progress is left
-   * out. Null if no job can be counted. The service does not document the scale of `Job.progress`: the gateway reads a value above 1 as percent, and
-   * a value from 0 to 1 as a share.
-   */
+  /** Mean of `Job.completion`, 0 to 1, computed by the gateway. A job whose `completion` is null is left out. Null if no job has one. */
   readonly overallProgress?: Maybe<Scalars['Float']['output']>;
   /** Phase of the jobs. */
   readonly phase: JobPhase;
@@ -2499,6 +2501,7 @@ export interface JsonObjectScalarConfig extends GraphQLScalarTypeConfig<Resolver
 }
 
 export type JobResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Job'] = ResolversParentTypes['Job']> = {
+  completion?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   endTime?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   finished?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;

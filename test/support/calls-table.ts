@@ -113,7 +113,7 @@ export const callsTable: readonly CallsRow[] = [
   },
   {
     what: 'Jobs of both phases',
-    query: '{ market(id: 1) { jobs { progress finished } publish: jobs(phase: PUBLISH) { progress finished } } }',
+    query: '{ market(id: 1) { jobs { completion finished } publish: jobs(phase: PUBLISH) { progress completion } } }',
     calls: { 'GET /v2/discovery/{id}/jobs': 1, 'GET /v2/markets/{id}/jobs': 1 },
   },
   {

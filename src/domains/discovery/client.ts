@@ -1,6 +1,7 @@
 import { jobsTag } from '../../data/cache/keys.js';
 import { marketRead, type Read } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
+import { measured } from './estimate.js';
 import {
   criteriaMembers,
   type Job,
@@ -20,7 +21,7 @@ export const jobsRead = (marketId: string, phase: JobPhase): Read<readonly Job[]
   marketRead(marketId, { family: 'jobs', path: `${jobPaths[phase]}/${marketId}/jobs` }, jobsOf(marketId, phase));
 
 const jobsOf = (marketId: string, phase: JobPhase) => ({
-  parse: (body: unknown): readonly Job[] => jobList.parse(body).map(job => ({ ...job, marketId, phase })),
+  parse: (body: unknown): readonly Job[] => measured(jobList.parse(body)).map(job => ({ ...job, marketId, phase })),
 });
 
 /** GET /v2/discovery/{id}/search-criteria. */

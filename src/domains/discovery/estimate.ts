@@ -8,6 +8,9 @@ export interface FirstSeen {
   readonly progress: number;
 }
 
+/** What the service says of how far a job is. */
+type ProgressOfJob = Pick<Job, 'progress' | 'finished'>;
+
 /** What an estimate needs of earlier polls. It changes only when a job appears, starts from the beginning, or shows its scale. */
 export interface ProgressHistory {
   /** The progress of a job that is done: 1 or 100. The service does not document it: null until a value shows which. */
@@ -26,9 +29,13 @@ export function nextHistory(previous: ProgressHistory | undefined, jobs: readonl
   return { scale: scaleOf(jobs, previous?.scale ?? null), firstSeen };
 }
 
-/** Mean progress of the jobs, 0 to 1, without those whose progress cannot be read. Null if none can. */
-export function overallProgress(jobs: readonly Job[], { scale }: ProgressHistory): number | null {
-  const shares = jobs.map(job => shareOf(job, scale)).filter(share => share !== null);
+/** The jobs of one list with their completion. @param scale as in `ProgressHistory`; left out: what the list itself shows. */
+export const measured = <T extends ProgressOfJob>(jobs: readonly T[], scale = scaleOf(jobs, null)) =>
+  jobs.map(job => ({ ...job, completion: shareOf(job, scale) }));
+
+/** Mean completion of the jobs that have one. Null if none has. */
+export function overallProgress(jobs: readonly Job[]): number | null {
+  const shares = jobs.map(({ completion }) => completion).filter(share => share !== null);
   return shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
@@ -52,14 +59,14 @@ export function estimatedEnd(jobs: readonly Job[], { scale, firstSeen }: Progres
 }
 
 /** Only a value above 1 is a percentage for certain, and only one between 0 and 1 is a share. */
-function scaleOf(jobs: readonly Job[], before: 1 | 100 | null): 1 | 100 | null {
+function scaleOf(jobs: readonly ProgressOfJob[], before: 1 | 100 | null): 1 | 100 | null {
   const values = jobs.map(({ progress }) => known(progress) ?? 0);
   if (before === 100 || values.some(value => value > 1)) return 100;
   return values.some(value => value > 0 && value < 1) ? 1 : before;
 }
 
 /** The progress of one job, 0 to 1. Null if it cannot be read. */
-function shareOf(job: Job, scale: 1 | 100 | null): number | null {
+function shareOf(job: ProgressOfJob, scale: 1 | 100 | null): number | null {
   if (job.finished) return 1;
   const progress = known(job.progress);
   if (progress === null || progress === 0) return progress;

@@ -32,7 +32,12 @@ const job = z
 export type JobPhase = 'DISCOVERY' | 'PUBLISH';
 
 /** A job of a discovery or of a publication (docs/upstream-api.md: Discovery job). */
-export type Job = z.output<typeof job> & { readonly marketId: string; readonly phase: JobPhase };
+export interface Job extends z.output<typeof job> {
+  readonly marketId: string;
+  readonly phase: JobPhase;
+  /** How much of it is done, 0 to 1. Null if its progress cannot be read as a share. */
+  readonly completion: number | null;
+}
 
 /** The jobs of a market (docs/upstream-api.md: Discovery workflow): a list, bare or under `data` or `jobs`. */
 export const jobList = z.preprocess(body => listIn(body, 'jobs'), requiredRecords('Job', job));

@@ -6,7 +6,7 @@ import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { createCriteriaWrite, publishWrite, reviewWrite, startWrite, suggestKeywordsWrite } from './client.js';
 import { checkedPrompt, criteriaBody } from './criteria-input.js';
-import { estimatedEnd, overallProgress } from './estimate.js';
+import { estimatedEnd, measured, overallProgress } from './estimate.js';
 import type { JobProgress } from './feed.js';
 import type { Job } from './model.js';
 
@@ -18,12 +18,14 @@ export const discoveryResolvers: Resolvers = {
         feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
       resolve: ({ state, observedAt }: Snapshot<JobProgress>, _: unknown, { metadata }: Context) => {
         metadata.skipped.push(...state.skipped);
-        const { marketId, jobs, history } = state;
+        const { marketId, history } = state;
+        const jobs = measured(state.jobs, history.scale);
         const end = estimatedEnd(jobs, history, observedAt);
         return {
           ...state,
+          jobs,
           market: { id: marketId },
-          overallProgress: overallProgress(jobs, history),
+          overallProgress: overallProgress(jobs),
           estimatedEndAt: end === null ? null : new Date(end).toISOString(),
           observedAt: new Date(observedAt).toISOString(),
         };

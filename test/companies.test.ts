@@ -153,8 +153,8 @@ describe('Market.companyFacets', () => {
 });
 
 describe('a company', () => {
-  test('has an id of its own in each market, its market and its score, and is found again by its nodeId', async () => {
-    const fields = 'nodeId id domain score attributes market { id name }';
+  test('has an id of its own in each market, its market, its score and its review status, and is found again by its nodeId', async () => {
+    const fields = 'nodeId id domain score reviewStatus attributes market { id name }';
     const [first] = companies;
     const { data, errors } = await gateway.query(
       `query ($domain: String!) { market(id: 1) { company(domain: $domain) { ${fields} } } }`,
@@ -166,9 +166,10 @@ describe('a company', () => {
       id: `1:${first?.domain}`,
       nodeId: nodeId('Company', ['1', `${first?.domain}`]),
       score: first?.score,
+      reviewStatus: 'include',
       market: { id: '1', name: expect.any(String) },
     });
-    expect(company.attributes).not.toHaveProperty('score');
+    expect(Object.keys(company.attributes).sort()).toEqual(['employeeCount', 'foundedYear', 'headquarters']);
     const again = await gateway.query(`query ($id: ID!) { node(nodeId: $id) { ... on Company { ${fields} } } }`, {
       id: company.nodeId,
     });

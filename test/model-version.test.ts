@@ -11,7 +11,7 @@ import { modelVersion } from '../src/data/cache/keys.js';
  */
 const models: Readonly<Record<number, string>> = {
   1: '-T8wO1-P4H8D',
-  2: 'IgCYzOP_vH-m',
+  2: 'Hky25sdevBxk',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

@@ -134,6 +134,8 @@ export type Company = Node & {
   readonly operatesIn: ReadonlyArray<Scalars['String']['output']>;
   /** Overall momentum as reported by the service. Unit and range are not documented. */
   readonly overallMomentum?: Maybe<Scalars['Float']['output']>;
+  /** Status of the review of the company, as reported by the service. Null if the service sends none. `reviewCompanies` changes it. */
+  readonly reviewStatus?: Maybe<Scalars['String']['output']>;
   /** Score as reported by the service. Unit and range are not documented. An export to an endpoint sends the companies with the highest scores. */
   readonly score?: Maybe<Scalars['Float']['output']>;
 };
@@ -2221,6 +2223,7 @@ export type CompanyResolvers<ContextType = Context, ParentType extends Resolvers
   nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   operatesIn?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   overallMomentum?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  reviewStatus?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   score?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };

@@ -25,6 +25,7 @@ const known = z.object({
   naics: records('Company.naics', naics),
   operatesIn: records('Company.operatesIn', text),
   dunsNumbers: records('Company.dunsNumbers', text),
+  reviewStatus: tolerant('Company.reviewStatus', text),
 });
 
 /** A company record (docs/upstream-api.md: Company record). `attributes` holds the fields that the specification does not name. */

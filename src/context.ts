@@ -19,8 +19,6 @@ import { createMarketsLoaders, type MarketsLoaders } from './domains/markets/loa
 import type { Sessions } from './domains/sessions/sessions.js';
 import { Unauthenticated } from './errors.js';
 import type { Lifetimes } from './graphql/lifetimes.js';
-import type { Claim } from './lib/memory-budget.js';
-import type { OperationInfo } from './observability/operation-info.js';
 import { ResponseMetadata } from './observability/response-metadata.js';
 
 /** What the operator has configured, as clients see it. */
@@ -85,17 +83,15 @@ export interface RequestIdentity {
 /**
  * Creates the context of one request.
  * @param cancellation aborts when the client has disconnected or the request's deadline has passed; its reason is the error to report.
- * @param operation undefined for an event of a subscription, which is executed once for all its clients.
- * @param claim counts the memory of the request; undefined while a subscription starts.
+ * @param metadata of its response; by default that of no single response, while a subscription starts.
  */
 export function createContext(
   services: Services,
   identity: RequestIdentity,
   cancellation: RequestAuth['cancellation'],
-  operation?: OperationInfo,
-  claim?: Claim,
+  metadata = new ResponseMetadata(),
 ): Context {
-  return new Context({ services, identity, cancellation, loaders: undefined }, new ResponseMetadata(operation, claim));
+  return new Context({ services, identity, cancellation, loaders: undefined }, metadata);
 }
 
 /** What a context works with. The copies that Apollo makes of a context share it. */

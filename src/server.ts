@@ -161,8 +161,9 @@ export async function createServer(deps: ServerDeps) {
     acceptedScopes,
     budget,
     introspection,
+    explains,
   };
-  const apollo = await registerGraphql(app, { ...execution, explains, responseCache, executor: config.executor });
+  const apollo = await registerGraphql(app, { ...execution, responseCache, executor: config.executor });
   const subscriptions = registerSubscriptions(app, {
     ...execution,
     apollo,

@@ -4,6 +4,7 @@ import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { type CallsRow, callsTable, cursorOf, type Tally } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { redisPlaces } from './support/redis-cluster.js';
+import { overSse } from './support/streams.js';
 import { eventPage, fakeWire } from './support/wire.js';
 
 /** The service's default window of events depends on the time of day. */
@@ -93,6 +94,80 @@ test('explain lists each call, and who answered it', async () => {
   } finally {
     await gateway.close();
   }
+});
+
+describe('with graphql-cost: 1, a response says what it cost', () => {
+  const headers = { 'x-api-key': 'demo-key-subscribed', 'graphql-cost': '1' };
+  const row = callsTable.find(({ what }) => what === 'One query across all six types') as CallsRow;
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    sandbox.reset();
+    gateway = await startGateway({ sandbox, env: { RESPONSE_CACHE: 'true', EXPLAIN: 'false' } });
+  });
+  afterAll(() => gateway.close());
+  const called = () => Object.values(tallied()).reduce((sum, calls) => sum + (calls ?? 0), 0);
+
+  test('what was estimated and what was called, and is not cached', async () => {
+    tallied();
+    const cold = (await gateway.query(row.query, {}, headers)).extensions;
+    expect(cold).toEqual({ cost: { estimated: expect.any(Number), upstreamCalls: called() } });
+    expect(cold.cost.estimated).toBeGreaterThanOrEqual(cold.cost.upstreamCalls);
+    const warm = await gateway.query(row.query, {}, headers);
+    expect(warm.extensions.cost).toEqual({ ...cold.cost, upstreamCalls: 0 });
+    const without = await gateway.query(row.query);
+    expect(without.extensions).toBeUndefined();
+    expect((await gateway.query(row.query, {}, headers)).extensions.cost).toEqual(warm.extensions.cost);
+  });
+
+  test.each(['0', 'true'])('but not with %s', async value => {
+    const { extensions } = await gateway.query(row.query, {}, { ...headers, 'graphql-cost': value });
+    expect(extensions).toBeUndefined();
+  });
+
+  test('over GET and in parts', async () => {
+    const query = '{ markets(ids: [1, 2]) { ... @defer { name } } }';
+    const cost = { estimated: 2, upstreamCalls: expect.any(Number) };
+    const get = await fetch(`${gateway.url}/graphql?query=${encodeURIComponent(query)}`, {
+      headers: { ...headers, 'apollo-require-preflight': '1' },
+    });
+    expect(await get.json()).toMatchObject({ extensions: { cost } });
+    const parts = await fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', accept: 'multipart/mixed; incrementalSpec=v0.2' },
+      body: JSON.stringify({ query }),
+    });
+    expect(parts.headers.get('content-type')).toMatch(/^multipart/);
+    expect(await parts.text()).toMatch(/"extensions":\{"cost":\{"estimated":2,"upstreamCalls":\d+\}\},"hasNext":false/);
+  });
+
+  test('over Server-Sent Events', async () => {
+    const { results, ended } = overSse(gateway.url, { query: '{ market(id: 3) { name } }' }, headers);
+    await ended;
+    expect(results).toEqual([
+      { data: { market: { name: expect.any(String) } }, extensions: { cost: { estimated: 1, upstreamCalls: 1 } } },
+    ]);
+  });
+
+  test('of a mutation', async () => {
+    const { extensions } = await gateway.query(
+      'mutation { createEmbedSession { session { __typename } } }',
+      {},
+      headers,
+    );
+    expect(extensions).toEqual({ cost: { estimated: 1, upstreamCalls: 1 } });
+  });
+
+  test('of an operation that is refused for its cost', async () => {
+    const each = 'nodes { events(first: 20) { nodes { references { observation { title } } } } }';
+    const { errors, extensions } = await gateway.query(
+      `{ market(id: 3) { companies(first: 100) { ${each} } } }`,
+      {},
+      headers,
+    );
+    const [{ extensions: refusal }] = errors ?? [];
+    expect(refusal).toMatchObject({ code: 'QUERY_TOO_COMPLEX', measure: 'upstream calls' });
+    expect(extensions).toEqual({ cost: { estimated: refusal.value, upstreamCalls: 0 } });
+  });
 });
 
 describe('a window over the event list', () => {

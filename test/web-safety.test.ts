@@ -58,7 +58,7 @@ describe('another origin', () => {
     expect(allowed.headers.get('access-control-allow-credentials')).toBe('true');
     const sendable = allowed.headers.get('access-control-allow-headers')?.split(', ');
     expect(sendable).toEqual(
-      expect.arrayContaining(['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name']),
+      expect.arrayContaining(['content-type', 'graphql-cost', 'mcp-protocol-version', 'mcp-method', 'mcp-name']),
     );
     for (const body of [document, '{ broken']) {
       const answer = await post({ origin: ours }, body);

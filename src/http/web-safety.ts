@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 import type { ProxyHeaders } from '../lib/network.js';
+import { reportHeaders } from '../observability/response-metadata.js';
 import { stateOf } from './request-state.js';
 
 /** Headers of every response: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
@@ -116,7 +117,7 @@ const sendable = [
   'apollographql-client-name',
   'apollographql-client-version',
   'x-apollo-operation-name',
-  'x-explain',
+  ...reportHeaders,
   'x-request-id',
   'last-event-id',
   'mcp-protocol-version',

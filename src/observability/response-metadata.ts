@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Claim } from '../lib/memory-budget.js';
 import { newOperationInfo, type OperationInfo } from './operation-info.js';
@@ -25,12 +26,31 @@ export interface SkippedRecord {
   readonly fields: readonly string[];
 }
 
+/** The headers with which a client requests a report about its response. Such a response is not cached. */
+export const reportHeaders = ['x-explain', 'graphql-cost'] as const;
+
+/** What a client wants its response to report: each upstream call, for developers; what it cost, for the client's own throttling. */
+export interface Reports {
+  readonly explain: boolean;
+  readonly cost: boolean;
+}
+
+/** The reports that headers request. @param explains whether `x-explain: 1` is honored. */
+export const requestedReports = (headers: IncomingHttpHeaders, explains: boolean): Reports => ({
+  explain: explains && headers['x-explain'] === '1',
+  cost: headers['graphql-cost'] === '1',
+});
+
 /** What the gateway learns about one response while it makes it: upstream calls, skipped records, and whether it may be cached. */
 export class ResponseMetadata {
   /** The operation that the response answers. */
   readonly operation: OperationInfo;
   /** Counts the memory of what is read; undefined for polls and subscriptions, which no single response waits for. */
   readonly claim: Claim | undefined;
+  /** Undefined: none. */
+  readonly reports: Reports | undefined;
+  /** The upper bound of upstream calls, which `QUERY_CALL_LIMIT` limits; undefined while it is not known. */
+  estimatedCalls: number | undefined;
   readonly upstreamCalls: UpstreamCallRecord[] = [];
   readonly skipped: SkippedRecord[] = [];
   /** The errors with which the service has refused the credential, by its scope and the family of endpoints. */
@@ -42,9 +62,10 @@ export class ResponseMetadata {
   /** The generations that the response belongs to, by their tags. */
   readonly generations = new Map<string, string>();
 
-  constructor(operation: OperationInfo = newOperationInfo(), claim?: Claim) {
+  constructor(operation: OperationInfo = newOperationInfo(), claim?: Claim, reports?: Reports) {
     this.operation = operation;
     this.claim = claim;
+    this.reports = reports;
   }
 
   /** The response holds something that must be read again for each request. */
@@ -53,26 +74,29 @@ export class ResponseMetadata {
   }
 }
 
-/** Adds to a response an error for each skipped record, `extensions.stale`, and `extensions.explain` if `explain` is true. */
+/** Adds to a response an error for each skipped record, `extensions.stale`, and the reports that its client requested. */
 export function addResponseMetadata(
   response: { errors?: readonly GraphQLFormattedError[] | undefined; extensions?: Record<string, unknown> | undefined },
   metadata: ResponseMetadata,
-  explain: boolean,
 ): void {
   const { skipped } = metadata;
   if (skipped.length > 0) response.errors = [...(response.errors ?? []), ...skipped.map(skippedError)];
-  const extensions = responseExtensions(metadata, explain);
+  const extensions = responseExtensions(metadata);
   if (extensions !== undefined) response.extensions = { ...response.extensions, ...extensions };
 }
 
-/** What a response says about itself: `stale`, and `explain` if `explain` is true. Undefined if that is nothing. */
-export function responseExtensions(
-  { stale, upstreamCalls }: ResponseMetadata,
-  explain: boolean,
-): Record<string, unknown> | undefined {
-  if (!stale && !explain) return undefined;
+/** What a response says about itself: `stale`, and the reports that its client requested. Undefined if that is nothing. */
+export function responseExtensions(metadata: ResponseMetadata): Record<string, unknown> | undefined {
+  const { stale, upstreamCalls, reports, estimatedCalls: estimated } = metadata;
+  const hasCost = reports?.cost === true && estimated !== undefined;
+  if (!stale && !reports?.explain && !hasCost) return undefined;
   const rounded = (call: UpstreamCallRecord) => ({ ...call, milliseconds: Math.round(call.milliseconds * 10) / 10 });
-  return { ...(stale && { stale: true }), ...(explain && { explain: upstreamCalls.map(rounded) }) };
+  const called = () => upstreamCalls.filter(({ source }) => source === 'network').length;
+  return {
+    ...(stale && { stale: true }),
+    ...(reports?.explain && { explain: upstreamCalls.map(rounded) }),
+    ...(hasCost && { cost: { estimated, upstreamCalls: called() } }),
+  };
 }
 
 /** The error that reports a skipped record. */

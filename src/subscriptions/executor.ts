@@ -16,7 +16,7 @@ import {
   outcomeOfErrors,
   overloadedOutcome,
 } from '../observability/operation-info.js';
-import { addResponseMetadata } from '../observability/response-metadata.js';
+import { addResponseMetadata, ResponseMetadata } from '../observability/response-metadata.js';
 import type { Operation } from './operations.js';
 
 /** What executing needs: the dependencies of the GraphQL route, and its Apollo server. */
@@ -61,7 +61,8 @@ export class Executor {
     operationInfo.scope = identity.scope;
     const end = this.#deps.requestAdmission.beginOperation(identity.address, identity.scope);
     try {
-      return await this.#within(identity, signal, operationInfo, claim, async contextValue => {
+      const metadata = new ResponseMetadata(operationInfo, claim, operation.reports);
+      return await this.#within(identity, signal, metadata, async contextValue => {
         const { body } = await executeRead(this.#deps.apollo, operation, contextValue);
         if (body.kind === 'single') return body.singleResult;
         throw new Error('Incremental responses are not supported here');
@@ -92,7 +93,8 @@ export class Executor {
   ): Promise<Outcome> {
     const { schema } = this.#deps;
     const { document, operationName, variables: variableValues } = operation;
-    return this.#within(identity, signal, newOperationInfo(), claim, async contextValue => {
+    const metadata = new ResponseMetadata(newOperationInfo(), claim);
+    return this.#within(identity, signal, metadata, async contextValue => {
       const { data, errors } = await execute({
         schema,
         document,
@@ -101,10 +103,9 @@ export class Executor {
         variableValues,
         operationName,
       });
-      const { metadata } = contextValue;
       const masked = errors?.map(error => this.#mask(error, metadata.operation.id));
       const outcome: Outcome = { data: data ?? null, ...(masked && { errors: masked }) };
-      addResponseMetadata(outcome, metadata, false);
+      addResponseMetadata(outcome, metadata);
       return outcome;
     });
   }
@@ -125,8 +126,7 @@ export class Executor {
   async #within<T>(
     identity: Identity,
     signal: AbortSignal,
-    operationInfo: OperationInfo,
-    claim: Claim,
+    metadata: ResponseMetadata,
     run: (context: Context) => Promise<T>,
   ): Promise<T> {
     const { services, deadlineMs } = this.#deps;
@@ -137,7 +137,7 @@ export class Executor {
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      return await run(createContext(services, requestIdentityOf(identity), controller, operationInfo, claim));
+      return await run(createContext(services, requestIdentityOf(identity), controller, metadata));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);

@@ -4,6 +4,7 @@ import { checkedJson } from '../graphql/limits/bounds.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
 import { parseJson } from '../lib/json.js';
+import { requestedReports } from '../observability/response-metadata.js';
 import type { HttpStreams, StreamFormat } from './http-stream.js';
 import { type OperationRequest, operationRequest } from './operations.js';
 import type { Subscriptions } from './subscriptions.js';
@@ -37,7 +38,8 @@ export function registerSse(
       streams.answer(request, reply, serverSentEvents, async operationInfo => {
         const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
         const read = await subscriptions.read(stateOf(request.raw).scope, readRequest(request), operationInfo);
-        const operation = { ...read, lastEventId };
+        const reports = requestedReports(request.headers, subscriptions.deps.explains);
+        const operation = { ...read, lastEventId, reports };
         if (request.method !== 'GET' || operation.type !== 'mutation') return operation;
         throw new BadUserInput('query', 'send a mutation with POST');
       });

@@ -4,6 +4,7 @@ import type { Scope } from '../auth/credentials.js';
 import { BadUserInput } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
+import type { Reports } from '../observability/response-metadata.js';
 
 /** A member of JSON that is an object. */
 export const members = z.record(z.string(), z.unknown()).nullish();
@@ -30,6 +31,8 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
   readonly untrusted: string | undefined;
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
+  /** That the client requested of a query or a mutation. */
+  readonly reports?: Reports;
 }
 
 /**

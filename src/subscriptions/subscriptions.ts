@@ -21,6 +21,8 @@ interface SubscriptionsDeps {
   readonly admission: Admission;
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
+  /** Whether the header `x-explain: 1` is honored. */
+  readonly explains: boolean;
 }
 
 /** What the transports share: connections are counted here, and equal subscriptions meet. */

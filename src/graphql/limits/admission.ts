@@ -22,6 +22,7 @@ import {
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
+import type { ResponseMetadata } from '../../observability/response-metadata.js';
 import { argumentOfVariable, invalidValueOf } from '../argument-path.js';
 import { bounds, checkBound, checkDocument, checkLines, checkVariables, oversizeIn } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
@@ -105,6 +106,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     },
     /**
      * @param client whose turn it is.
+     * @param metadata gets the estimated upstream calls, also of an operation that is refused for them.
      * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
      * variable that does not match its type.
      */
@@ -113,6 +115,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       document: DocumentNode,
       operationName: string | null | undefined,
       variables: Readonly<Record<string, unknown>> | undefined,
+      metadata?: Pick<ResponseMetadata, 'estimatedCalls'>,
     ): MaybePromise<void> {
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
@@ -132,6 +135,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       const estimate = () => estimateCost(schema, document, operation, coerced, statisticsLimit);
       return andThen(sameCost ?? runYielding(client, estimate), cost => {
         costs.set(operation, cost);
+        if (metadata !== undefined) metadata.estimatedCalls = cost.calls;
         if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
         checkBound('records', cost.records);
         checkBound('values', cost.values);

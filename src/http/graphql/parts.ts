@@ -49,8 +49,6 @@ export function partsIn(result: unknown): MultipartResponse | undefined {
 /** How the parts of a response are made. */
 interface PartsOptions {
   readonly metadata: ResponseMetadata;
-  /** Whether `extensions.explain` is added. */
-  readonly explain: boolean;
   /** Errors as the client may see them. */
   format(errors: readonly GraphQLError[]): readonly GraphQLFormattedError[];
   /** Called before the last part. */
@@ -61,7 +59,7 @@ interface PartsOptions {
 export function multipartResponse(
   { data = null, errors }: PlannedResult,
   { pending, parts: later }: NonNullable<PlannedResult['deferred']>,
-  { metadata, explain, format, onEnd }: PartsOptions,
+  { metadata, format, onEnd }: PartsOptions,
 ): MultipartResponse {
   let reported = 0;
   /** The member `errors`, with those of the records that were left out since the last call if `addsSkipped` is true. */
@@ -95,7 +93,7 @@ export function multipartResponse(
         continue;
       }
       onEnd();
-      const extensions = responseExtensions(metadata, explain);
+      const extensions = responseExtensions(metadata);
       if (extensions === undefined) return yield masked;
       // Apollo Client does not read the extensions of a part that has data.
       yield { ...masked, hasNext: true };

@@ -1,4 +1,4 @@
-import { ApolloServer, type ApolloServerPlugin, type GraphQLRequest, HeaderMap } from '@apollo/server';
+import { ApolloServer, type ApolloServerPlugin, HeaderMap } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
@@ -16,7 +16,7 @@ import { type ReadDocument, RefusedOperation } from '../../graphql/limits/docume
 import { responseBytes } from '../../graphql/response-text.js';
 import { type Claim, type MemoryBudget, memoryOwner } from '../../lib/memory-budget.js';
 import { operationName, outcomeOfErrors } from '../../observability/operation-info.js';
-import { addResponseMetadata, type ResponseMetadata } from '../../observability/response-metadata.js';
+import { addResponseMetadata, ResponseMetadata, requestedReports } from '../../observability/response-metadata.js';
 import type { Authentication } from '../authentication.js';
 import { causeOf, maskError, toGraphqlError, withoutSuggestions } from '../mask-error.js';
 import { type RequestState, stateOf } from '../request-state.js';
@@ -104,7 +104,9 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
       const { operation, scope, address } = state;
       const claim = budget.claim(memoryOwner(scope, address));
       operation.scope = scope;
-      return createContext(services, identity, abortController(state, reply, deps.deadlineMs, claim), operation, claim);
+      const controller = abortController(state, reply, deps.deadlineMs, claim);
+      const reports = requestedReports(request.headers, deps.explains);
+      return createContext(services, identity, controller, new ResponseMetadata(operation, claim, reports));
     },
     send(reply, body, context) {
       const result = keptResult(body);
@@ -119,7 +121,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
   return apollo;
 }
 
-interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executor' | 'explains'> {
+interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executor'> {
   readonly admission: Pick<Admission, 'read' | 'checkOperation'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
 }
@@ -129,12 +131,11 @@ const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 export function createApolloPlugin(
-  { admission, acceptedScopes, explains, executor, schema }: PluginDeps,
+  { admission, acceptedScopes, executor, schema }: PluginDeps,
   onErrors: (errors: readonly GraphQLError[], context: Context) => void,
   formatError: (error: GraphQLError) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
   const executePlanned = executor === 'plan' ? createPlanExecutor(schema) : undefined;
-  const isExplained = ({ http }: GraphQLRequest) => explains && http?.headers.get('x-explain') === '1';
   /** The service answers only a credential that it accepts, now or when the cache was filled. */
   const noteAccepted = ({ operation: { scope }, upstreamCalls }: ResponseMetadata) => {
     const isAccepted = upstreamCalls.some(({ status }) => status !== null && status >= 200 && status < 300);
@@ -166,11 +167,12 @@ export function createApolloPlugin(
         /** Refuses an operation that is not admitted, before any upstream call is made for it. */
         async didResolveOperation({ document, operation, request, contextValue }) {
           if (refused !== undefined) return;
-          const { scope } = contextValue.metadata.operation;
-          contextValue.metadata.operation.name = operationName(operation?.name?.value);
-          if (operation !== undefined) contextValue.metadata.operation.type = operation.operation;
+          const { metadata } = contextValue;
+          const { scope } = metadata.operation;
+          metadata.operation.name = operationName(operation?.name?.value);
+          if (operation !== undefined) metadata.operation.type = operation.operation;
           try {
-            await admission.checkOperation(scope, document, request.operationName, request.variables);
+            await admission.checkOperation(scope, document, request.operationName, request.variables, metadata);
           } catch (error) {
             throw toGraphqlError(error);
           }
@@ -200,7 +202,6 @@ export function createApolloPlugin(
           const { metadata } = context;
           const inParts = multipartResponse(result, deferred, {
             metadata,
-            explain: isExplained(request),
             format,
             onEnd: () => noteAccepted(metadata),
           });
@@ -222,7 +223,7 @@ export function createApolloPlugin(
           if (operation?.operation !== 'query' || result.errors !== undefined || metadata.skipped.length > 0) {
             metadata.forbidCaching();
           }
-          addResponseMetadata(result, metadata, isExplained(request));
+          addResponseMetadata(result, metadata);
           metadata.operation.outcome = outcomeOfErrors(result.errors);
           noteAccepted(metadata);
         },

@@ -11,7 +11,7 @@ import { joinBytes } from '../../lib/bytes.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/path.js';
-import type { ResponseMetadata } from '../../observability/response-metadata.js';
+import { type ResponseMetadata, reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { acceptsParts, withoutParts } from '../graphql/parts.js';
 import { readBody } from '../request-body.js';
@@ -200,7 +200,7 @@ function paramsInUrl(url: string): DocumentParams {
 }
 
 function isCandidate({ path, request: { method, headers } }: RequestState): boolean {
-  if (headers['x-explain'] !== undefined) return false;
+  if (reportHeaders.some(name => headers[name] !== undefined)) return false;
   if (path !== '/graphql') return false;
   if (method === 'GET') return !headers.accept?.includes('text/html');
   return method === 'POST' && headers['content-type']?.startsWith('application/json') === true;

@@ -406,6 +406,17 @@ describe.each(allTiers)('a cache of %s', tiers => {
     await expect(getOrLoad(cache, scope, lookup('a', { tag, ...failing(down) }), never)).rejects.toBe(down);
   });
 
+  test('serves values that outlive their tag only when the source fails', async () => {
+    const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
+    const lasting = { tag: `events:${scope}`, outlivesTag: true };
+    await getOrLoad(cache, scope, lookup('a', lasting), never);
+    await cache.renew(lasting.tag);
+    const whileDown = { ...lasting, ...failing(new UpstreamUnavailable('Down')) };
+    const answer = await getOrLoad(cache, scope, lookup('a', whileDown), never);
+    expect(answer).toMatchObject({ value: { id: 'a #1' }, stale: true, freshUntil: 0 });
+    expect((await getOrLoad(cache, scope, lookup('a', lasting), never)).value).toEqual({ id: 'a #2' });
+  });
+
   test('never answers with a load that began before a write', async () => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;

@@ -218,8 +218,8 @@ describe('the updates after a position', () => {
         })();
         const found: EventUpdate[] = [];
         const { signal } = new AbortController();
-        for await (const update of updatesAfter(position, states, read, 'filter', signal, async () => () => {}))
-          found.push(update);
+        const catchUp = { begin: async () => () => {}, foundNew: async () => {} };
+        for await (const update of updatesAfter(position, states, read, 'filter', signal, catchUp)) found.push(update);
         return found;
       },
     };

@@ -90,6 +90,45 @@ describe.each(redisPlaces)('over %s, after a write through one gateway', (_, sta
   });
 });
 
+describe.each(redisPlaces)('over %s, what a subscription has delivered', (_, startPlace) => {
+  let place: RedisPlace;
+  beforeAll(async () => {
+    place = await startPlace();
+    [one, other] = await startPair(sandbox, place.url, { POLL_INTERVAL_MS: '100' });
+  });
+  afterAll(async () => {
+    await Promise.all([one.close(), other.close()]);
+    await place.stop();
+  });
+
+  const updates = 'subscription ($after: String) { eventUpdates(after: $after) { cursor event { title } } }';
+
+  test.each([
+    ['live', false, '{ maxSeverity: 3 }'],
+    ['after a cursor', true, '{ maxLikelihood: 3 }'],
+  ])('%s is in the next list, and in the next counts, through each gateway', async (title, isAway, filter) => {
+    const readEvents = `{
+      events(first: 3, filter: ${filter}) { totalCount nodes { title } } eventStatistics(filter: ${filter}) { total counted }
+    }`;
+    const before = (await one.query(readEvents)).data.events.totalCount;
+    let heard = overSse(one.url, { query: updates });
+    await until(() => heard.results.length === 1);
+    const [{ data }] = heard.results;
+    if (isAway) heard.stop();
+    for (const gateway of [one, other]) await gateway.query(readEvents);
+    sandbox.publishEvent({ title });
+    if (isAway) heard = overSse(one.url, { query: updates, variables: { after: data.eventUpdates.cursor } });
+    await until(() => heard.results.some(result => result.data.eventUpdates.event?.title === title));
+    for (const gateway of [other, one]) {
+      const after = (await gateway.query(readEvents)).data;
+      expect(after.events.nodes[0].title).toBe(title);
+      expect(after.events.totalCount).toBe(before + 1);
+      expect(after.eventStatistics).toEqual({ total: before + 1, counted: before + 1 });
+    }
+    heard.stop();
+  });
+});
+
 test('when the end of a publication is told, what it changed is to be seen', async () => {
   const quick = await startSandbox({ publishMs: 800 });
   const gateway = await startGateway({ sandbox: quick, env: { ...env, POLL_INTERVAL_MS: '200' } });

@@ -23,8 +23,10 @@ export interface Parsed<T, Embeddings> {
 /** One read of the service, as a value: which request to send, and how to parse the reply. */
 export interface Read<T, Embeddings = undefined> {
   readonly request: UpstreamRequest & { readonly safe: true };
-  /** Writes to this market invalidate the cached value. */
-  readonly market?: string;
+  /** The tag of the cached value, such as `market:7`: renewing it makes the value stale. */
+  tag?(scope: Scope): string;
+  /** Whether an older value may replace a failing call even after the tag was renewed: there is something newer, but it is not wrong. */
+  readonly outlivesTag?: boolean;
   /** Whether only published markets have this. The error for a 404 then says so. Such a 404 is not cached. */
   readonly onlyPublished?: boolean;
   /** @throws anything, if the body is not what the specification promises. */
@@ -46,7 +48,7 @@ export function marketRead<T>(
 ): Read<T> {
   return {
     request: { address: 'base', method: 'GET', argument: 'id', safe: true, ...request },
-    market,
+    tag: () => marketTag(market),
     parse: body => ({ value: model.parse(body) }),
   };
 }
@@ -197,7 +199,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
   return {
     read<T, Embeddings>(given: Read<T, Embeddings>, lifetime: Lifetime) {
       const read = given as AnyRead;
-      const { request, market } = read;
+      const { request } = read;
       const keys = keysOf(scope, epoch + requestLine(request), request.vectors?.wanted ?? false);
       const key = lookupKey(keys);
       const earlier = known.get(key);
@@ -206,7 +208,8 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
         read,
         keys,
         family: request.family,
-        tag: market === undefined ? undefined : marketTag(market),
+        tag: read.tag?.(scope),
+        outlivesTag: read.outlivesTag,
         lifetime,
         load: signal => fetchRead(deps, read, auth, signal),
       };

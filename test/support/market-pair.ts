@@ -10,7 +10,11 @@ export const publishMarket = `mutation { publishMarket(input: { marketId: ${mark
 export const recordCallsOf = (sandbox: Sandbox): number => sandbox.calls.count(new RegExp(`/dev/markets/${market}$`));
 
 /** Two gateways over one Redis. */
-export function startPair(sandbox: Sandbox, redisUrl: string): Promise<[TestGateway, TestGateway]> {
-  const start = () => startGateway({ sandbox, redisUrl, env: { SESSION_SECRET: 's'.repeat(40) } });
+export function startPair(
+  sandbox: Sandbox,
+  redisUrl: string,
+  env: Record<string, string> = {},
+): Promise<[TestGateway, TestGateway]> {
+  const start = () => startGateway({ sandbox, redisUrl, env: { SESSION_SECRET: 's'.repeat(40), ...env } });
   return Promise.all([start(), start()]);
 }

@@ -29,8 +29,10 @@ export interface Lookup<T, Embeddings> {
   readonly keys: Keys;
   /** The endpoint family, for the metrics: `events`. */
   readonly family: string;
-  /** A write that renews this tag, such as `market:7`, invalidates the entry. Undefined if no write does. */
+  /** Renewing this tag, such as `market:7`, invalidates the entry. Undefined if nothing does. */
   readonly tag?: string | undefined;
+  /** Whether an entry of an earlier generation may replace a failing call. */
+  readonly outlivesTag?: boolean | undefined;
   readonly lifetime: Lifetime;
   /** @throws NotFound, which may be cached; UpstreamFailure, which a cached entry may replace; every other error is passed on. */
   load(signal: AbortSignal): Promise<Loaded<T, Embeddings>>;
@@ -252,9 +254,11 @@ export class Cache {
     if (error instanceof NotFound) this.#storeRefusal(load, load.lookup.lifetime.absent, writes, error.upstream);
     if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(load, 0, writes);
     if (!(error instanceof UpstreamFailure) || !load.isCacheable) return error;
-    const olderInRedis = shared && allFresh(shared, load.generation, 'usableUntil');
+    const usable = (entries: Entries) =>
+      allFresh(entries, load.lookup.outlivesTag ? entries[0]?.generation : load.generation, 'usableUntil');
+    const olderInRedis = shared && usable(shared);
     if (olderInRedis !== undefined) return resultOf(olderInRedis, 'redis', true);
-    const olderInMemory = allFresh(this.#tiers.memory.getMany(load.lookup.keys), load.generation, 'usableUntil');
+    const olderInMemory = usable(this.#tiers.memory.getMany(load.lookup.keys));
     return olderInMemory === undefined ? error : resultOf(olderInMemory, 'memory', true);
   }
 

@@ -47,6 +47,9 @@ export const marketTag = (marketId: string): string => `market:${marketId}`;
 /** The tag of a market's jobs. Writes that start jobs renew its generation; the end of the jobs, which changes the market too, does not. */
 export const jobsTag = (marketId: string): string => `jobs:${marketId}`;
 
+/** The tag of all lists of events of a scope. A poll that finds a change renews its generation. */
+export const eventsTag = (scope: Scope): string => `events:${scope}`;
+
 /**
  * The part of a name in Redis that separates fleets: the number of the database and a hash of the three upstream addresses. A pub/sub channel
  * does not belong to a database, and two fleets may share one. Letters, digits and `.-_` only: braces would choose a Cluster slot.

@@ -1,3 +1,4 @@
+import { eventsTag } from '../../data/cache/keys.js';
 import { Vector } from '../../data/embeddings/vector.js';
 import type { Parsed, Read } from '../../data/reader.js';
 import { NotConfigured, UpstreamInvalidResponse } from '../../errors.js';
@@ -45,6 +46,8 @@ export function createEventsClient(searchParam: string | undefined) {
         safe: true,
         vectors: { member: 'embeddings', wanted: vectors },
       },
+      tag: eventsTag,
+      outlivesTag: true,
       parse(body) {
         const value = requestedPage(body, page, pageSize);
         return vectors ? splitPage(value) : { value };

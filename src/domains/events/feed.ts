@@ -1,3 +1,4 @@
+import { eventsTag } from '../../data/cache/keys.js';
 import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
@@ -22,7 +23,7 @@ export interface EventsFeed {
 
 /** The feed for one client, until the signal of its request aborts. */
 export function createEventsFeed(
-  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'> & {
+  deps: ReaderDeps & {
     readonly polling: Polling;
     readonly events: EventsClient;
     readonly backfillLimiter: BackfillLimiter;
@@ -40,6 +41,9 @@ export function createEventsFeed(
     };
   };
 
+  /** What is about to be sent must be in the next list. */
+  const renew = () => deps.cache.renew(eventsTag(scope));
+
   return {
     async eventUpdates(query, vectors, after) {
       const { request } = deps.events.page(query, 1, 1, vectors);
@@ -50,19 +54,21 @@ export function createEventsFeed(
         `event updates ${vectors} ${filter}`,
         {
           revive: reviveVectors,
-          ask: async (before, signal) => ({
-            ...(await follow(pagesOf(query, vectors, signal), before, Date.now())),
-            gateway: deps.polling.id,
-          }),
+          async ask(before, signal) {
+            const tail = await follow(pagesOf(query, vectors, signal), before, Date.now());
+            if (tail.sent !== before?.sent) await renew();
+            return { ...tail, gateway: deps.polling.id };
+          },
           same: (one, other) => one.updates.at(-1)?.key === other.updates.at(-1)?.key,
           isFinal: () => false,
         },
         cancellation.signal,
       );
       const { signal } = cancellation;
-      const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), filter, signal, () =>
-        deps.backfillLimiter.begin(scope, signal),
-      );
+      const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), filter, signal, {
+        begin: () => deps.backfillLimiter.begin(scope, signal),
+        foundNew: renew,
+      });
       return {
         isState: false,
         isJoinable: position === undefined,

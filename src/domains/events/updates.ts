@@ -94,11 +94,18 @@ const positionAt = ({ from, seen }: Tail): Position => ({
   seen: new Map(seen.map(key => [hashOf(key), updateTime(key)])),
 });
 
+/** What to do about updates that are read from the service itself, because the tails do not have them. */
+interface CatchUp {
+  /** Waits until they may be read. Returns the function to call once they are sent. */
+  begin(): Promise<() => void>;
+  /** Is called before updates are sent that no poll has found yet. */
+  foundNew(): Promise<void>;
+}
+
 /**
  * The updates after a position, each once, in the order of the tails. What the tails no longer have, or another gateway found, is read from
  * the service.
  * @param after undefined to begin at the first tail.
- * @param beginCatchUp waits until what was missed may be read, and gives the function to call once it is sent.
  * @throws the refusals of the service. Other errors are retried.
  */
 export async function* updatesAfter(
@@ -107,7 +114,7 @@ export async function* updatesAfter(
   read: ReadBetween,
   filter: string,
   signal: AbortSignal,
-  beginCatchUp: () => Promise<() => void>,
+  catchUp: CatchUp,
 ): AsyncGenerator<EventUpdate, undefined> {
   let position = after;
   let last: FleetTail | undefined;
@@ -117,7 +124,7 @@ export async function* updatesAfter(
       return { kind: null, cursor: cursorAt(position, filter), event: null, gap };
     };
     const isMissing = position !== undefined && (last === undefined || !continues(tail, last));
-    const end = isMissing ? await beginCatchUp() : undefined;
+    const end = isMissing ? await catchUp.begin() : undefined;
     try {
       const found: Found | undefined =
         position === undefined || !isMissing
@@ -131,6 +138,10 @@ export async function* updatesAfter(
       }
       const { from, fromHash, seen }: Position = position;
       const fresh = found.events.filter(event => isAfter(position, event));
+      if (isMissing) {
+        const polled = positionAt(tail);
+        if (fresh.some(event => isAfter(polled, event))) await catchUp.foundNew();
+      }
       const current = since(from, found.seen ?? seen);
       position = { from, fromHash, seen: current };
       const known = new Map(tail.known);

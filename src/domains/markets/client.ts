@@ -1,3 +1,4 @@
+import { marketTag } from '../../data/cache/keys.js';
 import { marketRead, type Read } from '../../data/reader.js';
 import { type MarketRecord, type MarketTopic, marketRecord, suggestions, topics } from './model.js';
 
@@ -17,7 +18,7 @@ export function topicsRead(id: string, sorted: boolean): Read<readonly MarketTop
       argument: 'id',
       safe: true,
     },
-    market: id,
+    tag: () => marketTag(id),
     onlyPublished: true,
     parse: body => ({
       value: topics.parse(body).map(topic => ({

@@ -41,7 +41,7 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
     memory.set(key, response, { size });
   };
 
-  /** Whether a response has not expired. One that contains markets is valid until one of them is written to, which only the current generations tell. */
+  /** Whether a response has not expired. One that contains markets or events is valid until they change, which only the current generations tell. */
   function isValid(response: CachedResponse): MaybePromise<boolean> {
     if (response.keepUntil <= Date.now()) return false;
     if (response.generations.length === 0) return true;
@@ -208,7 +208,7 @@ export function represent(response: CachedResponse, request: IncomingHttpHeaders
 }
 
 /**
- * The `Cache-Control` header. A client may reuse a response without asking only if no write can change it in that time, and only if the
+ * The `Cache-Control` header. A client may reuse a response without asking only if neither a write nor a poll can change it in that time, and only if the
  * credential was not a cookie: browsers ignore `Vary: cookie` in their cache, and would show the response to the next user who signs in.
  */
 function cacheControl({ keepUntil, generations }: CachedResponse, request: IncomingHttpHeaders): string {

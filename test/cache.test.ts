@@ -57,7 +57,7 @@ beforeEach(() => {
 });
 const telemetry: Telemetry = {
   ...silentTelemetry,
-  lookup: (_, source) => lookedUp.push(source),
+  lookups: (_, source, count) => lookedUp.push(...Array<string>(count).fill(source)),
   redisFault: command => faults.push(command),
 };
 

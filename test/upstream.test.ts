@@ -52,7 +52,7 @@ function upstreamAt(
   const outcomes: string[] = [];
   const telemetry: Telemetry = {
     ...silentTelemetry,
-    upstreamCall: ({ outcome, status }) => outcomes.push(`${outcome} ${status}`),
+    upstreamCalls: ({ outcome, status }) => outcomes.push(`${outcome} ${status}`),
   };
   const upstream = createUpstream(
     { base, api, dev: undefined, timeoutMs, connections, connectionMaxAgeMs },
@@ -853,7 +853,14 @@ describe('a refusal', () => {
 /** The reply that a wire brings within limits. */
 const replyOf = (wire: Dispatcher, limits: ReplyLimits) =>
   new Promise<Reply>((onReply, onBroken) => {
-    wire.dispatch({ method: 'GET', path: '/' }, new Exchange(limits, { onReply, onBroken }));
+    const exchange: Exchange = new Exchange(limits, {
+      onBroken,
+      onReply(reply) {
+        exchange.release();
+        onReply(reply);
+      },
+    });
+    wire.dispatch({ method: 'GET', path: '/' }, exchange);
   });
 
 describe('a body', () => {

@@ -14,14 +14,19 @@ let queuedSince = 0;
  * Runs a piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
  * then handled in between.
  * @param client whose work it is: clients take turns.
+ * @param subject is given to the work, so that a frequent kind of work needs no closure.
  */
-export function runYielding<T>(client: string | undefined, work: () => T): MaybePromise<T> {
-  if (spentMs < maxMs && waiting.size === 0) return timed(work);
+export function runYielding<T, S = undefined>(
+  client: string | undefined,
+  work: (subject: S) => T,
+  subject: S = undefined as S,
+): MaybePromise<T> {
+  if (spentMs < maxMs && waiting.size === 0) return timed(work, subject);
   if (waiting.size === 0) queuedSince = performance.now();
   return new Promise((resolve, reject) => {
     waiting.add(client, () => {
       try {
-        resolve(timed(work));
+        resolve(timed(work, subject));
       } catch (error) {
         reject(error);
       }
@@ -32,12 +37,12 @@ export function runYielding<T>(client: string | undefined, work: () => T): Maybe
 /** For how long some work has been waiting for a later turn without a pause, in milliseconds. */
 export const standingQueueMs = (): number => (waiting.size === 0 ? 0 : performance.now() - queuedSince);
 
-function timed<T>(work: () => T): T {
+function timed<T, S>(work: (subject: S) => T, subject: S): T {
   if (!isScheduled) setImmediate(nextTurn);
   isScheduled = true;
   const startedAt = performance.now();
   try {
-    return work();
+    return work(subject);
   } finally {
     spentMs += performance.now() - startedAt;
   }

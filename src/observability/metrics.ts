@@ -135,9 +135,11 @@ export function createMetrics() {
       void removeOperation(requests, operation);
       requestTimes.remove({ operation });
     },
-    upstreamCall: ({ family, outcome, status, milliseconds }) =>
-      calls.observe({ family, outcome, status: status ?? 'none' }, milliseconds / 1_000),
-    lookup: (family, source) => lookups.inc({ family, source }),
+    upstreamCalls({ family, outcome, status }, milliseconds) {
+      const histogram = calls.labels({ family, outcome, status: status ?? 'none' });
+      for (const each of milliseconds) histogram.observe(each / 1_000);
+    },
+    lookups: (family, source, count) => lookups.inc({ family, source }, count),
     responseCacheHit: tier => countCachedResponse(tier),
     drift: field => drift.inc({ field }),
     redisFault: command => redisFaults.inc({ command }),

@@ -18,7 +18,11 @@ export type ShedReason = (typeof shedReasons)[number];
 
 /** Counts what happens below the server. A function is called once for each event, and must not throw. */
 export interface Telemetry {
-  upstreamCall(call: { family: string; outcome: CallOutcome; status: number | null; milliseconds: number }): void;
+  /** Some calls of one family ended alike. */
+  upstreamCalls(
+    calls: { family: string; outcome: CallOutcome; status: number | null },
+    milliseconds: readonly number[],
+  ): void;
   /**
    * A request or operation was answered. `outcome` is `ok`, the code of its first error, `OVERLOADED`, or `ABANDONED`. A subscription has no duration.
    */
@@ -31,8 +35,8 @@ export interface Telemetry {
   forgetClient(client: string): void;
   /** An operation's name is no longer known: what was counted under it is dropped. */
   forgetOperation(operation: string): void;
-  /** A read of an endpoint family, and where its answer came from. */
-  lookup(family: string, source: Source): void;
+  /** So many reads of an endpoint family, and where their answers came from. */
+  lookups(family: string, source: Source, count: number): void;
   /** A request that was answered from the response cache, or with the response to an equal request that was already running. */
   responseCacheHit(tier: 'memory' | 'redis' | 'flight'): void;
   /** One field or record of the service that does not match its specification: `Event.lastUpdated`. */

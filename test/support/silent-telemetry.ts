@@ -2,13 +2,13 @@ import type { Telemetry } from '../../src/observability/telemetry.js';
 
 /** Telemetry that counts nothing; a test replaces what it wants to hear. */
 export const silentTelemetry: Telemetry = {
-  upstreamCall() {},
+  upstreamCalls() {},
   request() {},
   untrustedDocument() {},
   forgetOperation() {},
   clientRequest() {},
   forgetClient() {},
-  lookup() {},
+  lookups() {},
   responseCacheHit() {},
   drift() {},
   redisFault() {},

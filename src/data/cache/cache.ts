@@ -122,7 +122,7 @@ export class Cache {
     if (fresh === undefined) return undefined;
     const result = resultOf(fresh, 'memory');
     if (result instanceof NotFound) throw result;
-    this.#telemetry.lookup(family, 'memory');
+    this.#telemetry.lookups(family, 'memory', 1);
     return result as LookupResult<T, Embeddings>;
   }
 
@@ -175,7 +175,7 @@ export class Cache {
       const results = await complete;
       for (const [index, { family }] of lookups.entries()) {
         const result = results[index];
-        if (result !== undefined && !(result instanceof Error)) this.#telemetry.lookup(family, result.source);
+        if (result !== undefined && !(result instanceof Error)) this.#telemetry.lookups(family, result.source, 1);
       }
       return results as (LookupResult<T, Embeddings> | Error)[];
     } finally {

@@ -23,9 +23,9 @@ export const perScope = <T extends object>(make: () => T) =>
 export class RetryBudget {
   #tokens = maxRetryTokens;
 
-  /** Counts a call. */
-  earn(): void {
-    this.#tokens = Math.min(maxRetryTokens, this.#tokens + 0.1);
+  /** Counts so many calls. */
+  earn(calls: number): void {
+    this.#tokens = Math.min(maxRetryTokens, this.#tokens + calls / 10);
   }
 
   /** Whether a retry may go. If so, it is paid for. */
@@ -106,9 +106,9 @@ export class Breaker {
   /** Counts how a call ended. @param isTrial what `enter` returned @param error undefined if the call succeeded */
   leave(isTrial: boolean, error?: unknown): void {
     if (isTrial) this.#hasTrial = false;
-    if (isOurOwn(error)) return;
-    if (isTrial) this.#openUntil = undefined;
     const hasFailed = error !== undefined;
+    if (hasFailed && isOurOwn(error)) return;
+    if (isTrial) this.#openUntil = undefined;
     if (hasFailed && !isFailureOfService(error)) return;
     const now = performance.now();
     if (now - this.#sampledFrom > sampleMs || (isTrial && !hasFailed)) {

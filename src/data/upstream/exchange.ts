@@ -52,6 +52,7 @@ const maxInformationalReplies = 10;
 
 /** Learns how an exchange ended, once. */
 export interface ExchangeListener {
+  /** The body counts for the budget until `release` is called. */
   onReply(reply: Reply): void;
   /** @param error its cause may be the reason given to `abort`. */
   onBroken(error: BrokenExchange): void;
@@ -105,11 +106,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (Number(headers['content-length']) > this.#limits.bodyBytes) this.abort(bodyTooLarge());
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#isOver) this.#receive(chunk);
-  }
-
-  #receive(chunk: Buffer): void {
+  onResponseData(_: unknown, chunk: Buffer): void {
+    if (this.#isOver) return;
     const { bodyBytes, budget } = this.#limits;
     if (this.#bytes + chunk.length > bodyBytes) {
       this.abort(bodyTooLarge());
@@ -143,7 +141,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     try {
       for await (const piece of utf8Pieces(encoded, this.#headers)) {
         if (this.#isOver) return;
-        this.#receive(piece);
+        this.onResponseData(undefined, piece);
       }
     } catch (error) {
       if (!(error instanceof UnreadableBody)) return this.#break(error as Error);
@@ -153,7 +151,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #reply(body: Buffer, unreadable?: UnreadableBody): void {
-    this.#end();
+    this.#isOver = true;
+    this.#chunks = undefined;
     this.#listener.onReply({ status: this.#status, headers: this.#headers, body, unreadable });
   }
 
@@ -162,12 +161,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #break(cause: Error): void {
-    this.#end();
+    this.#isOver = true;
+    this.release();
     this.#listener.onBroken(new BrokenExchange(this.#controller !== undefined, cause, this.#status));
   }
 
-  #end(): void {
-    this.#isOver = true;
+  /** The body is not needed any more, or is about to be read. */
+  release(): void {
     this.#chunks = undefined;
     this.#limits.budget.giveBack(this.#bytes + this.#encodedBytes);
   }

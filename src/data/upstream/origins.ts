@@ -48,6 +48,8 @@ export const addressVariables: Record<Address, string> = {
   dev: 'UPSTREAM_DEV_URL',
 };
 
+export type Origins = ReturnType<typeof createOrigins>;
+
 /**
  * The origins of the service's addresses.
  * @param wire takes the place of the connection pools: the seam where a test fakes the service.

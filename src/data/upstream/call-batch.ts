@@ -1,0 +1,411 @@
+import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import type { Scope } from '../../auth/credentials.js';
+import {
+  Abandoned,
+  Forbidden,
+  GatewayError,
+  Unauthenticated,
+  UpstreamInvalidResponse,
+  UpstreamTimeout,
+} from '../../errors.js';
+import type { Waiter } from '../../lib/bulkhead.js';
+import type { MaybePromise } from '../../lib/maybe-promise.js';
+import { runYielding } from '../../lib/run-yielding.js';
+import type { Span, Tracing } from '../../observability/operation-info.js';
+import type { Telemetry } from '../../observability/telemetry.js';
+import { failureInWords } from '../../observability/warnings.js';
+import type { Breaker, Breakers, perScope, RetryBudget } from './breaker.js';
+import {
+  callOutcome,
+  errorOfCall,
+  errorOfReply,
+  isTransient,
+  reportRefusal,
+  requestsFail,
+  warnOfService,
+} from './call-errors.js';
+import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
+import { addressVariables, type Origin, type Origins } from './origins.js';
+import { bodyBoundsOf, type Reply } from './reply.js';
+import type { CallAuth, UpstreamRequest } from './request.js';
+
+/** Learns how each call of a batch ended, by the index of its request. Some may end before `sendBatch` returns. */
+export interface Receiver<T> {
+  resolve(index: number, value: T): void;
+  reject(index: number, error: Error): void;
+}
+
+/** Some calls that are made together, under one credential. */
+export interface Calls<T> {
+  readonly requests: readonly UpstreamRequest[];
+  readonly auth: CallAuth;
+  /**
+   * Reads a reply of status 200-299. Replies that take long to read wait for each other, and clients take turns, so that each turn of the event loop
+   * stays short. Meanwhile the call keeps its slot of the bulkhead. If it throws because the body is not what the service documents, that is logged and
+   * counted.
+   */
+  read(index: number, reply: Reply): MaybePromise<T>;
+  readonly receiver: Receiver<T>;
+}
+
+/** What batches need from the process. */
+interface BatchDeps {
+  readonly acceptedScopes: AcceptedScopes;
+  readonly telemetry: Telemetry;
+  /** Undefined turns tracing off. */
+  readonly tracing: Tracing | undefined;
+  readonly timeoutMs: number;
+  readonly origins: Pick<Origins, 'to'>;
+  readonly retryBudgets: ReturnType<typeof perScope<RetryBudget>>;
+  readonly breakersOf: (family: string) => Breakers;
+}
+
+/** What the calls of a batch to one endpoint family share. */
+interface Target extends Pick<UpstreamRequest, 'family' | 'address'> {
+  readonly origin: Origin;
+  readonly breaker: Breaker;
+  readonly limits: ReplyLimits;
+  /** Under which a refusal of the credential is known: a service may accept it for some endpoints only. */
+  readonly refusalKey: string;
+  /** How long the calls took that were answered with 200, in milliseconds. */
+  readonly times: number[];
+  /** Whether its last call succeeded, and that is known to the log and of the scope. */
+  works: boolean;
+}
+
+/** The calls of one batch: what all of them share is looked up, timed, reported and aborted once (docs/decisions/0055-upstream-call.md). */
+export class CallBatch<T> {
+  readonly deps: BatchDeps;
+  readonly calls: Calls<T>;
+  readonly retryBudget: RetryBudget;
+  /** Whose turn its calls take: that of their scope, or that of all scopes that the service has not accepted yet, because anyone can make up keys. */
+  readonly client: Scope | 'unknown' | undefined;
+  /** In milliseconds of `performance.now()`. */
+  deadlineAt = 0;
+  readonly #signal: AbortSignal | undefined;
+  readonly #calls: (Call<T> | undefined)[] = [];
+  readonly #targets: Target[] = [];
+  #running = 0;
+  #deadline: NodeJS.Timeout | undefined;
+
+  constructor(deps: BatchDeps, calls: Calls<T>, signal: AbortSignal | undefined) {
+    const { scope } = calls.auth;
+    this.deps = deps;
+    this.calls = calls;
+    this.retryBudget = deps.retryBudgets.memo(scope ?? 'none');
+    this.client = scope === undefined || deps.acceptedScopes.has(scope) ? scope : 'unknown';
+    this.#signal = signal;
+  }
+
+  begin(): void {
+    const { requests, receiver } = this.calls;
+    let target: Target | undefined;
+    for (const [index, request] of requests.entries()) {
+      try {
+        if (target?.family !== request.family || target.address !== request.address) target = this.#targetOf(request);
+        this.#calls[index] = new Call(this, target, index, request);
+        this.#running += 1;
+      } catch (error) {
+        receiver.reject(index, error as Error);
+      }
+    }
+    if (this.#running === 0) return;
+    const { timeoutMs } = this.deps;
+    this.retryBudget.earn(this.#running);
+    this.deadlineAt = performance.now() + timeoutMs;
+    this.#deadline = setTimeout(() => {
+      this.#abortAll(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    this.#signal?.addEventListener('abort', this);
+    if (this.#signal?.aborted) this.handleEvent();
+    else for (const call of this.#calls) call?.enterBulkhead();
+  }
+
+  /** @throws NotConfigured */
+  #targetOf({ family, address }: UpstreamRequest): Target {
+    const { scope } = this.calls.auth;
+    const { origins, breakersOf } = this.deps;
+    const origin = origins.to(address);
+    const target = {
+      family,
+      address,
+      origin,
+      breaker: breakersOf(family).byScope.memo(scope ?? 'none'),
+      limits: { bodyBytes: bodyBoundsOf(family).bytes, budget: origin.budget },
+      refusalKey: `${scope} ${family}`,
+      times: [],
+      works: false,
+    };
+    this.#targets.push(target);
+    return target;
+  }
+
+  /** The signal has aborted. */
+  handleEvent(): void {
+    this.#abortAll(new Abandoned('The caller no longer needs the reply'));
+  }
+
+  #abortAll(reason: Error): void {
+    for (const call of this.#calls) call?.abort(reason);
+  }
+
+  /** Ends one call early. */
+  abort(index: number, reason: Error): void {
+    this.#calls[index]?.abort(reason);
+  }
+
+  /** A call has ended: its reply has come, or will not. */
+  leave(): void {
+    this.#running -= 1;
+    if (this.#running > 0) return;
+    clearTimeout(this.#deadline);
+    this.#signal?.removeEventListener('abort', this);
+    for (const { family, times } of this.#targets) {
+      if (times.length > 0) this.deps.telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
+    }
+  }
+}
+
+/** An attempt that holds a slot of the bulkhead. */
+interface Sending {
+  readonly name: 'sending';
+  readonly exchange: Exchange;
+  /** Whether it is the breaker's trial. */
+  readonly isTrial: boolean;
+  readonly span: Span | undefined;
+  readonly startedAt: number;
+}
+
+type State =
+  /** Waits for a slot of the bulkhead. */
+  | { readonly name: 'queued' }
+  | Sending
+  /** Waits before its second attempt. */
+  | { readonly name: 'pausing'; readonly timer: NodeJS.Timeout }
+  /** Has its reply, which waits for its turn to be read. */
+  | { readonly name: 'reading'; readonly exchange: Exchange; readonly reply: Reply }
+  | { readonly name: 'ended' };
+
+const queued: State = { name: 'queued' };
+const ended: State = { name: 'ended' };
+
+const retryPauseMs = { min: 20, max: 120 };
+
+/**
+ * One call of a batch: it waits in the bulkhead, passes the breaker, and is sent, up to two times. The wire reports to it; no promise, closure or signal
+ * is made for a call.
+ */
+class Call<T> implements Waiter, ExchangeListener {
+  readonly #batch: CallBatch<T>;
+  readonly #target: Target;
+  readonly #index: number;
+  readonly #request: UpstreamRequest;
+  #state: State = queued;
+  #mayRetry: boolean;
+
+  constructor(batch: CallBatch<T>, target: Target, index: number, request: UpstreamRequest) {
+    this.#batch = batch;
+    this.#target = target;
+    this.#index = index;
+    this.#request = request;
+    this.#mayRetry = request.safe;
+  }
+
+  get client(): string | undefined {
+    return this.#batch.client;
+  }
+
+  /** Ends the call early, in whatever state it is. */
+  abort(reason: Error): void {
+    const state = this.#state;
+    const { bulkhead } = this.#target.origin;
+    switch (state.name) {
+      case 'queued':
+        bulkhead.withdraw(this);
+        this.#end(reason);
+        break;
+      case 'sending':
+        // Comes back through `onBroken`.
+        state.exchange.abort(reason);
+        break;
+      case 'pausing':
+        clearTimeout(state.timer);
+        this.#end(reason);
+        break;
+      case 'reading':
+        state.exchange.release();
+        bulkhead.leave();
+        this.#end(reason);
+        break;
+      case 'ended':
+        break;
+      default:
+        state satisfies never;
+    }
+  }
+
+  enterBulkhead(): void {
+    this.#state = queued;
+    try {
+      this.#target.origin.bulkhead.enter(this);
+    } catch (error) {
+      this.#end(error);
+    }
+  }
+
+  /** The bulkhead has a slot for the call. */
+  start(): void {
+    const { deps, calls } = this.#batch;
+    const { origin, breaker, limits, refusalKey } = this.#target;
+    const { operation, refusals } = calls.auth.metadata;
+    if (this.#state.name === 'ended') {
+      // It was aborted when its slot was already on the way.
+      origin.bulkhead.leave();
+      return;
+    }
+    try {
+      // The service has refused this credential to another call of the response: it would refuse all the others too.
+      const refusal = refusals.get(refusalKey);
+      if (refusal !== undefined) throw refusal;
+      const isTrial = breaker.enter();
+      const span = (operation.span ?? deps.tracing)?.begin('client');
+      const exchange = new Exchange(limits, this);
+      this.#state = { name: 'sending', exchange, isTrial, span, startedAt: performance.now() };
+      origin.dispatch(this.#request, calls.auth, span, exchange);
+    } catch (error) {
+      if (this.#state.name === 'sending') {
+        this.#failAttempt(this.#state, error);
+      } else {
+        origin.bulkhead.leave();
+        this.#end(error);
+      }
+    }
+  }
+
+  onReply(reply: Reply): void {
+    const state = this.#state;
+    const { calls, deps } = this.#batch;
+    const { scope, metadata } = calls.auth;
+    const target = this.#target;
+    if (state.name !== 'sending') return;
+    this.#record(state, reply.status);
+    if (reply.status >= 200 && reply.status <= 299) {
+      if (!target.works) {
+        target.works = true;
+        deps.telemetry.works(addressVariables[target.address], target.family);
+        if (scope !== undefined) deps.acceptedScopes.countCall(scope, false);
+      }
+      target.breaker.leave(state.isTrial);
+      this.#state = { name: 'reading', exchange: state.exchange, reply };
+      // The outcome of a write does not wait.
+      if (this.#request.safe) void runYielding(scope, readReply, this);
+      else this.read();
+      return;
+    }
+    state.exchange.release();
+    target.works = false;
+    const refusal = errorOfReply(reply, this.#request);
+    // A sign-in has no scope yet: its next attempt may have the right password.
+    if (scope !== undefined && (refusal instanceof Unauthenticated || refusal instanceof Forbidden)) {
+      if (refusal instanceof Unauthenticated) metadata.refusals.set(target.refusalKey, refusal);
+      deps.acceptedScopes.countCall(scope, true);
+    }
+    reportRefusal(deps.telemetry, this.#request, refusal);
+    this.#failAttempt(state, refusal);
+  }
+
+  /** It is the turn of the reply to be read. */
+  read(): void {
+    const state = this.#state;
+    if (state.name !== 'reading') return;
+    const { calls } = this.#batch;
+    this.#leave();
+    state.exchange.release();
+    this.#target.origin.bulkhead.leave();
+    let value: MaybePromise<T>;
+    try {
+      value = calls.read(this.#index, state.reply);
+    } catch (error) {
+      this.#fail(error as Error);
+      return;
+    }
+    if (value instanceof Promise) {
+      value.then(
+        result => calls.receiver.resolve(this.#index, result),
+        error => this.#fail(error),
+      );
+    } else {
+      calls.receiver.resolve(this.#index, value);
+    }
+  }
+
+  onBroken(error: BrokenExchange): void {
+    const state = this.#state;
+    if (state.name !== 'sending') return;
+    this.#target.works = false;
+    this.#record(state, null, error);
+    this.#failAttempt(state, error);
+  }
+
+  #failAttempt({ isTrial }: Sending, error: unknown): void {
+    const { deadlineAt, retryBudget } = this.#batch;
+    const { breaker, origin } = this.#target;
+    breaker.leave(isTrial, error);
+    origin.bulkhead.leave();
+    const jitterMs = retryPauseMs.min + Math.random() * (retryPauseMs.max - retryPauseMs.min);
+    const askedMs = error instanceof GatewayError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
+    const pauseMs = askedMs + jitterMs;
+    const hasTime = performance.now() + pauseMs < deadlineAt;
+    if (!this.#mayRetry || !isTransient(error) || !hasTime || !retryBudget.spend()) {
+      this.#end(error);
+      return;
+    }
+    this.#mayRetry = false;
+    this.#state = { name: 'pausing', timer: setTimeout(() => this.enterBulkhead(), pauseMs) };
+  }
+
+  #end(error: unknown): void {
+    this.#leave();
+    this.#fail(errorOfCall(error, this.#request.safe));
+  }
+
+  #fail(error: Error): void {
+    const { deps, calls } = this.#batch;
+    // A status that the service does not document is in the log already.
+    if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null) {
+      deps.telemetry.drift(this.#request.family);
+      warnOfService(deps.telemetry, this.#request, `${error.message}; ${requestsFail}`);
+    }
+    calls.receiver.reject(this.#index, error);
+  }
+
+  #leave(): void {
+    this.#state = ended;
+    this.#batch.leave();
+  }
+
+  /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
+  #record({ span, startedAt }: Sending, status: number | null, failure?: BrokenExchange): void {
+    const { telemetry } = this.#batch.deps;
+    const { method, path, family } = this.#request;
+    const milliseconds = performance.now() - startedAt;
+    const outcome = failure === undefined ? 'answered' : callOutcome(failure);
+    if (status === 200) this.#target.times.push(milliseconds);
+    else telemetry.upstreamCalls({ family, status, outcome }, [milliseconds]);
+    if (span !== undefined) {
+      const attributes = {
+        ...this.#target.origin.attributesOf(this.#request),
+        'http.response.status_code': status ?? undefined,
+        'http.request.resend_count': this.#request.safe && !this.#mayRetry ? 1 : undefined,
+      };
+      const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
+      span.end(`${method} ${family}`, attributes, error);
+    }
+    this.#batch.calls.auth.metadata.upstreamCalls.push({ method, path, status, milliseconds, source: 'network' });
+    if (outcome === 'broken' || outcome === 'timeout') {
+      warnOfService(telemetry, this.#request, failureInWords(failure?.cause, requestsFail));
+    }
+  }
+}
+
+const readReply = (call: Call<unknown>) => call.read();

@@ -19,7 +19,7 @@ const config: CodegenConfig = {
         mappers: {
           Company: '../domains/companies/loaders.js#Company',
           DiscoveryAlreadyRunning: '../domains/discovery/model.js#DiscoveryAlreadyRunning',
-          Export: '../domains/exports/model.js#ExportRecord',
+          Export: '../domains/exports/model.js#TeamExport',
           ExportEndpoint: '../domains/exports/model.js#Endpoint',
           Event: '../domains/events/model.js#Event',
           EventUpdate: '../domains/events/updates.js#EventUpdate',

@@ -150,6 +150,8 @@ const registerMutation = `mutation ($input: RegisterExportEndpointInput!) {
   registerExportEndpoint(input: $input) { signingSecret endpoint { name url description headerNames } } }`;
 const rotateMutation = `mutation ($name: String!) {
   rotateExportEndpointSecret(input: { name: $name }) { signingSecret endpoint { name } } }`;
+const updateMutation = `mutation ($input: UpdateExportEndpointInput!) {
+  updateExportEndpoint(input: $input) { endpoint { id name url description headerNames } } }`;
 const deleteMutation = `mutation ($name: String!) { deleteExportEndpoint(input: { name: $name }) { endpoint { name } } }`;
 const exportMutation = `mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) {
   __typename
@@ -159,13 +161,15 @@ const exportMutation = `mutation ($input: ExportMarketToEndpointInput!) { export
   fragment attempt on ExportAttempt { startedAt status fault milliseconds }`;
 const exportsQuery = `query ($first: Int, $after: String) { exports(first: $first, after: $after) {
   totalCount pageInfo { hasNextPage endCursor }
-  nodes { id startedAt finishedAt by user endpoint marketId selected sent idempotencyKey outcome
+  nodes { id startedAt finishedAt by user endpointName marketId selected sent idempotencyKey outcome
     attempts { status fault milliseconds } result { __typename } } } }`;
 
 type Headers = Record<string, string>;
 const registration = (url: string, change: object = {}) => ({ name: crm, url, description: 'The CRM', ...change });
 const register = (url: string, change: object = {}, headers: Headers = admin, on = gateway) =>
   on.query(registerMutation, { input: registration(url, change) }, headers);
+const update = (change: object = {}, headers: Headers = admin, on = gateway) =>
+  on.query(updateMutation, { input: { endpoint: crm, ...change } }, headers);
 /** Of the large market where it is about companies, else of a small one. */
 const order = (change: object = {}) => ({ marketId: '2', endpoint: crm, companies: { all: true }, ...change });
 const send = (change: object = {}, headers: Headers = admin, on = gateway) =>
@@ -230,10 +234,11 @@ describe('registered endpoints', () => {
     expect(fault(await register('https://other.example/'))).toBeUndefined();
   });
 
-  test('are registered and deleted only by an admin of the team', async () => {
+  test('are registered, changed and deleted only by an admin of the team', async () => {
     await alone();
     const ben = await signedIn('ben@team.example', 'sandbox-ben');
     for (const headers of [member, ben, stranger]) {
+      expect(fault(await update({ description: 'Mine' }, headers))).toBe('FORBIDDEN');
       expect(fault(await register('https://crm.example/', {}, headers))).toBe('FORBIDDEN');
       expect(fault(await gateway.query(deleteMutation, { name: crm }, headers))).toBe('FORBIDDEN');
     }
@@ -298,6 +303,68 @@ describe('registered endpoints', () => {
     const before = await list();
     expect(fault(await register('https://crm.example/', change))).toBe(`BAD_USER_INPUT ${argument}`);
     expect(await list()).toEqual(before);
+    if (argument === 'input.name') return;
+    await register('https://crm.example/');
+    expect(fault(await update(change))).toBe(`BAD_USER_INPUT ${argument}`);
+    expect((await list()).find(({ name }: { name: string }) => name === crm).url).toBe('https://crm.example/');
+  });
+
+  test('change in what is given, and keep their name, their secret and the rest', async () => {
+    const [first, second] = [await startEndpoint(thanks), await startEndpoint(thanks)];
+    const headers = [{ name: 'X-Token', value: 'very secret' }];
+    const secret = (await register(`${first.url}/a`, { headers })).data.registerExportEndpoint.signingSecret;
+    const changed = async (change: object) => (await update(change)).data.updateExportEndpoint.endpoint;
+    const before = { id: crm, name: crm, url: `${first.url}/a`, description: 'The CRM', headerNames: ['X-Token'] };
+    expect(await changed({})).toEqual(before);
+    expect(await changed({ url: null, description: null, headers: null })).toEqual(before);
+    expect(await changed({ description: 'Ours' })).toEqual({ ...before, description: 'Ours' });
+    expect(await changed({ url: `${first.url}/b?for={user.email}` })).toMatchObject({ headerNames: ['X-Token'] });
+    await send({ onBehalfOf: { email: 'zoe@team.example' } });
+    const [call] = first.received as [ReceivedCall];
+    expect([call.url, call.headers['x-token']]).toEqual(['/b?for=zoe%40team.example', 'very secret']);
+    // The value of a header goes to no other server than the one that it was registered for.
+    expect(fault(await update({ url: second.url }))).toBe('BAD_USER_INPUT input.headers');
+    expect(await changed({ url: second.url, headers: [{ name: 'X-Key', value: 'other' }] })).toMatchObject({
+      headerNames: ['X-Key'],
+    });
+    await send();
+    expect(await changed({ headers: [] })).toMatchObject({ description: 'Ours', headerNames: [] });
+    expect(await changed({ url: first.url })).toMatchObject({ url: first.url });
+    await send();
+    const [moved] = second.received as [ReceivedCall];
+    expect(moved.headers).toMatchObject({ 'x-key': 'other' });
+    expect(moved.headers).not.toHaveProperty('x-token');
+    for (const { bytes, headers } of [...first.received, moved]) {
+      new Webhook(secret).verify(bytes, headers as Record<string, string>);
+    }
+    expect(first.received.at(-1)?.headers).not.toHaveProperty('x-key');
+    expect(fault(await update({ endpoint: 'no such' }))).toBe('NOT_FOUND');
+  });
+
+  test('are part of an export by their name, until they are deleted', async () => {
+    const endpoint = await startEndpoint(thanks);
+    await register(endpoint.url);
+    const { exportId: id } = (await send()).data.exportMarketToEndpoint;
+    const read = async () =>
+      (
+        await gateway.query(
+          'query ($id: ID!) { export(by: { id: $id }) { endpointName endpoint { nodeId id name url } } }',
+          { id },
+          member,
+        )
+      ).data.export;
+    const found = await read();
+    expect(found).toMatchObject({ endpointName: crm, endpoint: { id: crm, name: crm, url: `${endpoint.url}` } });
+    const again = await gateway.query(
+      'query ($id: ID!) { node(nodeId: $id) { ... on ExportEndpoint { name } } }',
+      { id: found.endpoint.nodeId },
+      admin,
+    );
+    expect(again.data.node).toEqual({ name: crm });
+    await update({ url: `${endpoint.url}/new` });
+    expect((await read()).endpoint.url).toBe(`${endpoint.url}/new`);
+    await gateway.query(deleteMutation, { name: crm }, admin);
+    expect(await read()).toEqual({ endpointName: crm, endpoint: null });
   });
 
   test('accept names, URLs, descriptions and headers up to their bounds', async () => {
@@ -312,9 +379,15 @@ describe('registered endpoints', () => {
 
   test('refuse every internal address in every notation, and every text that is not a URL', async () => {
     gateway = await gatewayWith({ EXPORT_ALLOW_PRIVATE_ADDRESSES: 'false' });
+    await register('https://93.184.216.34/', { name: 'outside' });
     for (const url of [...insideUrls, ...impossibleUrls]) {
       expect({ url, fault: fault(await register(url)) }).toEqual({ url, fault: 'BAD_USER_INPUT input.url' });
+      expect({ url, fault: fault(await update({ endpoint: 'outside', url })) }).toEqual({
+        url,
+        fault: 'BAD_USER_INPUT input.url',
+      });
     }
+    await gateway.query(deleteMutation, { name: 'outside' }, admin);
     expect((await list()).map(({ name }: { name: string }) => name)).not.toContain(crm);
   });
 
@@ -1381,7 +1454,7 @@ describe('the record of exports', () => {
     const sending = send();
     await until(() => answers.length === 1);
     const [{ id }] = (await listed()).nodes;
-    const query = `subscription { exportProgress(exportId: "${id}") { id outcome attempts { startedAt status } result { __typename } } }`;
+    const query = `subscription { exportProgress(exportId: "${id}") { id outcome endpoint { name } retryOf { id } attempts { startedAt status } result { __typename } } }`;
     const listeners = [overWebsocket(gateway.url, { query }, { params: admin }), overSse(other.url, { query }, member)];
     for (const call of [1, 2, 3]) {
       await until(() => answers.length === call);
@@ -1396,6 +1469,8 @@ describe('the record of exports', () => {
           exportProgress: {
             id,
             outcome: 'DELIVERED',
+            endpoint: { name: crm },
+            retryOf: null,
             attempts: [500, 500, 200].map(status => expect.objectContaining({ status })),
             result: { __typename: 'ExportDelivered' },
           },
@@ -1477,7 +1552,7 @@ describe('the record of exports', () => {
       id: endpoint.received[2]?.headers['idempotency-key'],
       by: expect.stringMatching(/^API key [\da-f]{8}$/),
       user: null,
-      endpoint: crm,
+      endpointName: crm,
       marketId: '2',
       selected: 2,
       sent: 2,
@@ -1505,7 +1580,7 @@ describe('the record of exports', () => {
     for (const [index, change] of [{}, { marketId: '1' }, { endpoint: 'other' }].entries()) {
       expect((await send({ ...change, idempotencyKey: `key ${index}` })).errors).toBeUndefined();
     }
-    const one = 'nodeId id endpoint marketId market { id } idempotencyKey outcome';
+    const one = 'nodeId id endpointName marketId market { id } idempotencyKey outcome';
     const read = async (field: string, headers: Headers = admin) => {
       const { data, errors } = await gateway.query(`{ found: ${field} }`, {}, headers);
       expect(errors).toBeUndefined();
@@ -1528,7 +1603,7 @@ describe('the record of exports', () => {
     const byKey = await read(
       `export(by: { idempotencyKey: "key 0" }) { ${one} result { ... on ExportEnding { exportId attempts { status } } ... on ExportDelivered { redirectUrl } } }`,
     );
-    expect(byKey).toMatchObject({ market: { id: '2' }, marketId: '2', endpoint: crm, outcome: 'DELIVERED' });
+    expect(byKey).toMatchObject({ market: { id: '2' }, marketId: '2', endpointName: crm, outcome: 'DELIVERED' });
     const { result, ...rest } = byKey;
     expect(result).toEqual({ exportId: byKey.id, attempts: [{ status: 200 }], redirectUrl });
     expect(await read(`export(by: { id: "${byKey.id}" }) { ${one} }`)).toEqual(rest);
@@ -1614,7 +1689,7 @@ describe('a test of an endpoint', () => {
     expect(call.body).toEqual({ meta: { totalItems: 0, isTest: true }, market: null, data: [] });
     new Webhook(secret).verify(call.bytes, call.headers as Record<string, string>);
     const { data } = await gateway.query(
-      '{ exports { nodes { id isTest marketId market { id } sent retryOf } } }',
+      '{ exports { nodes { id isTest marketId market { id } sent retryOf { id } } } }',
       {},
       admin,
     );
@@ -1663,10 +1738,18 @@ describe('a retry of an export', () => {
     for (const call of endpoint.received) expect([call.url, call.bytes]).toEqual([url, bytes]);
     const ids = [first, second, third].map(({ exportId }) => exportId);
     expect([...new Set(endpoint.received.map(({ headers }) => headers['idempotency-key']))]).toEqual(ids);
-    const { data } = await gateway.query('{ exports { nodes { id retryOf marketId } } }', {}, admin);
-    expect(data.exports.nodes).toEqual(
-      [...ids.entries()].reverse().map(([index, id]) => ({ id, retryOf: ids[index - 1] ?? null, marketId: '2' })),
+    const { data } = await gateway.query(
+      '{ exports { nodes { id retryOf { id retriedBy { id } } retriedBy { id retryOf { id } } marketId } } }',
+      {},
+      admin,
     );
+    const expected = ids.map((id, index) => {
+      const [before, after] = [ids[index - 1], ids[index + 1]];
+      const retryOf = before === undefined ? null : { id: before, retriedBy: { id } };
+      const retriedBy = after === undefined ? null : { id: after, retryOf: { id } };
+      return { id, retryOf, retriedBy, marketId: '2' };
+    });
+    expect(data.exports.nodes).toEqual(expected.reverse());
   });
 
   test('is refused if the selection was too long to be stored, and for an export from before retries', async () => {
@@ -1743,7 +1826,11 @@ describe('the receiver', () => {
     for (const query of queries) answers.push(await gateway.query(query, {}, admin));
     expect(answers.map(({ errors }) => errors)).toEqual([undefined, undefined, undefined]);
     expect(answers[1]?.data.exportMarketToEndpoint).toMatchObject({ __typename: 'ExportDelivered' });
-    expect(answers[2]?.data.exports.nodes[0]).toMatchObject({ endpoint: 'receiver', sent: 41, outcome: 'DELIVERED' });
+    expect(answers[2]?.data.exports.nodes[0]).toMatchObject({
+      endpointName: 'receiver',
+      sent: 41,
+      outcome: 'DELIVERED',
+    });
     expect(printed[0]).toContain('POST /companies?for=ada%40team.example');
   });
 

@@ -4,7 +4,7 @@ import type { Vector } from '../data/embeddings/vector.js';
 import type { GraphQLResolveInfo, GraphQLScalarType, GraphQLScalarTypeConfig } from 'graphql';
 import type { Company as CompanyModel } from '../domains/companies/loaders.js';
 import type { DiscoveryAlreadyRunning as DiscoveryAlreadyRunningModel, Job as JobModel, SearchCriteria as SearchCriteriaModel } from '../domains/discovery/model.js';
-import type { ExportRecord as ExportRecordModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
+import type { TeamExport as TeamExportModel, Endpoint as EndpointModel } from '../domains/exports/model.js';
 import type { Event as EventModel, Observation as ObservationModel } from '../domains/events/model.js';
 import type { EventUpdate as EventUpdateModel } from '../domains/events/updates.js';
 import type { Market as MarketModel, MarketTopic as MarketTopicModel, MarketTopicGroup as MarketTopicGroupModel } from '../domains/markets/model.js';
@@ -566,8 +566,10 @@ export type Export = Node & {
   readonly attempts: ReadonlyArray<ExportAttempt>;
   /** The client that requested the export: the e-mail address of the user, or a name for the API key that reveals nothing about the key. */
   readonly by: Scalars['String']['output'];
+  /** The endpoint with this name, as it is now. Null if it was deleted. */
+  readonly endpoint?: Maybe<ExportEndpoint>;
   /** Name of the endpoint. */
-  readonly endpoint: Scalars['String']['output'];
+  readonly endpointName: Scalars['String']['output'];
   /** When the export ended. Null while it is running, and if the time is not known. */
   readonly finishedAt?: Maybe<Scalars['DateTime']['output']>;
   /** Export identifier. The endpoint receives it as `Idempotency-Key`. */
@@ -586,8 +588,10 @@ export type Export = Node & {
   readonly outcome: ExportOutcome;
   /** Result that the client received. Null while the export is running. If it is longer than 65,536 characters, its URLs are null. */
   readonly result?: Maybe<ExportResult>;
-  /** Identifier of the export that this one retries. Null if it is no retry. */
-  readonly retryOf?: Maybe<Scalars['ID']['output']>;
+  /** The export that retries this one. Null if there is none. */
+  readonly retriedBy?: Maybe<Export>;
+  /** The export that this one retries. Null if it is no retry, and if the export is no longer remembered. */
+  readonly retryOf?: Maybe<Export>;
   /** Number of companies that were selected. */
   readonly selected: Scalars['Int']['output'];
   /** Number of companies that were sent, at most 500. */
@@ -667,7 +671,9 @@ export type ExportEndpoint = Node & {
   readonly description: Scalars['String']['output'];
   /** Names of the headers that are sent with every call. Their values are never shown. */
   readonly headerNames: ReadonlyArray<Scalars['String']['output']>;
-  /** Name, unique within the team. */
+  /** Identifier within the team: the name. */
+  readonly id: Scalars['ID']['output'];
+  /** Name, unique within the team. It cannot be changed. */
   readonly name: Scalars['String']['output'];
   /** Identifier of this object across all types. */
   readonly nodeId: Scalars['ID']['output'];
@@ -1100,6 +1106,12 @@ export type Mutation = {
    * placeholders in its URL get the user of the session, or an example for an API key. Errors are those of `exportMarketToEndpoint`. No upstream call.
    */
   readonly testExportEndpoint?: Maybe<ExportResult>;
+  /**
+   * Changes an endpoint of the client's team. What is left out or null stays as it is; the name and the signing secret always stay. Exports that are running
+   * go on with the endpoint as it was. Only an admin of the team may do this, otherwise the error is `FORBIDDEN`. Fails with `NOT_FOUND` if the team has no such
+   * endpoint. No upstream call.
+   */
+  readonly updateExportEndpoint?: Maybe<UpdateExportEndpointPayload>;
 };
 
 
@@ -1178,6 +1190,12 @@ export type MutationSuggestKeywordsArgs = {
 /** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
 export type MutationTestExportEndpointArgs = {
   input: TestExportEndpointInput;
+};
+
+
+/** Write operations. The gateway never repeats the upstream call of a mutation. If it cannot tell whether the call took effect, the error has `retryable: false`. */
+export type MutationUpdateExportEndpointArgs = {
+  input: UpdateExportEndpointInput;
 };
 
 /** An industry in the North American Industry Classification System (NAICS). */
@@ -1450,7 +1468,7 @@ export type RegisterExportEndpointInput = {
    * control the connection.
    */
   readonly headers?: InputMaybe<ReadonlyArray<ExportHeaderInput>>;
-  /** Name, unique within the team, at most 255 characters. It cannot be changed later: delete the endpoint and register it again. */
+  /** Name, unique within the team, at most 255 characters. It cannot be changed later. */
   readonly name: Scalars['String']['input'];
   /**
    * URL that is reachable from the internet, at most 1,024 characters. It begins with `https://`, or with `http://` outside production. Path and
@@ -1795,6 +1813,28 @@ export type TopicSort =
   /** By label, ascending. */
   | 'LABEL_ASC';
 
+/** Changes of an endpoint. What is left out or null stays as it is. */
+export type UpdateExportEndpointInput = {
+  /** Description, one line of at most 1,024 characters. */
+  readonly description?: InputMaybe<Scalars['String']['input']>;
+  /** Name of the endpoint. */
+  readonly endpoint: Scalars['String']['input'];
+  /**
+   * All headers to send with every call, in place of those before, as in `RegisterExportEndpointInput`. An empty list removes them. Must be given if `url` has
+   * another scheme, host or port and the endpoint has headers: the gateway does not send their values to a server that they were not registered for.
+   */
+  readonly headers?: InputMaybe<ReadonlyArray<ExportHeaderInput>>;
+  /** URL, as in `RegisterExportEndpointInput`. */
+  readonly url?: InputMaybe<Scalars['String']['input']>;
+};
+
+/** A changed endpoint. */
+export type UpdateExportEndpointPayload = {
+  readonly __typename?: 'UpdateExportEndpointPayload';
+  /** The endpoint as it is now. */
+  readonly endpoint: ExportEndpoint;
+};
+
 /** Text and embedding of an event for similarity search. */
 export type VectorIndex = {
   readonly __typename?: 'VectorIndex';
@@ -1918,7 +1958,7 @@ export type ResolversInterfaceTypes<_RefType extends Record<string, unknown>> = 
   Node:
     | ( CompanyModel )
     | ( EventModel )
-    | ( ExportRecordModel )
+    | ( TeamExportModel )
     | ( EndpointModel )
     | ( JobModel )
     | ( MarketModel )
@@ -1971,7 +2011,7 @@ export type ResolversTypes = {
   EventTimestamps: ResolverTypeWrapper<EventTimestamps>;
   EventUpdate: ResolverTypeWrapper<EventUpdateModel>;
   EventUpdateKind: EventUpdateKind;
-  Export: ResolverTypeWrapper<ExportRecordModel>;
+  Export: ResolverTypeWrapper<TeamExportModel>;
   ExportAttempt: ResolverTypeWrapper<ExportAttempt>;
   ExportConnection: ResolverTypeWrapper<Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversTypes['Export']> }>;
   ExportDelivered: ResolverTypeWrapper<Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversTypes['ExportAttempt']> }>;
@@ -2049,6 +2089,8 @@ export type ResolversTypes = {
   Topic: ResolverTypeWrapper<MarketTopicModel>;
   TopicGroup: ResolverTypeWrapper<MarketTopicGroupModel>;
   TopicSort: TopicSort;
+  UpdateExportEndpointInput: UpdateExportEndpointInput;
+  UpdateExportEndpointPayload: ResolverTypeWrapper<Omit<UpdateExportEndpointPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
   Vector: ResolverTypeWrapper<Scalars['Vector']['output']>;
   VectorIndex: ResolverTypeWrapper<VectorIndex>;
   Viewer: ResolverTypeWrapper<Viewer>;
@@ -2091,7 +2133,7 @@ export type ResolversParentTypes = {
   EventStatistics: EventStatistics;
   EventTimestamps: EventTimestamps;
   EventUpdate: EventUpdateModel;
-  Export: ExportRecordModel;
+  Export: TeamExportModel;
   ExportAttempt: ExportAttempt;
   ExportConnection: Omit<ExportConnection, 'edges' | 'nodes'> & { edges: ReadonlyArray<ResolversParentTypes['ExportEdge']>, nodes: ReadonlyArray<ResolversParentTypes['Export']> };
   ExportDelivered: Omit<ExportDelivered, 'attempts'> & { attempts: ReadonlyArray<ResolversParentTypes['ExportAttempt']> };
@@ -2160,6 +2202,8 @@ export type ResolversParentTypes = {
   TestExportEndpointInput: TestExportEndpointInput;
   Topic: MarketTopicModel;
   TopicGroup: MarketTopicGroupModel;
+  UpdateExportEndpointInput: UpdateExportEndpointInput;
+  UpdateExportEndpointPayload: Omit<UpdateExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   Vector: Scalars['Vector']['output'];
   VectorIndex: VectorIndex;
   Viewer: Viewer;
@@ -2379,7 +2423,8 @@ export type EventUpdateResolvers<ContextType = Context, ParentType extends Resol
 export type ExportResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Export'] = ResolversParentTypes['Export']> = {
   attempts?: Resolver<ReadonlyArray<ResolversTypes['ExportAttempt']>, ParentType, ContextType>;
   by?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
-  endpoint?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  endpoint?: Resolver<Maybe<ResolversTypes['ExportEndpoint']>, ParentType, ContextType>;
+  endpointName?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   finishedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   idempotencyKey?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
@@ -2389,7 +2434,8 @@ export type ExportResolvers<ContextType = Context, ParentType extends ResolversP
   nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   outcome?: Resolver<ResolversTypes['ExportOutcome'], ParentType, ContextType>;
   result?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType>;
-  retryOf?: Resolver<Maybe<ResolversTypes['ID']>, ParentType, ContextType>;
+  retriedBy?: Resolver<Maybe<ResolversTypes['Export']>, ParentType, ContextType>;
+  retryOf?: Resolver<Maybe<ResolversTypes['Export']>, ParentType, ContextType>;
   selected?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   sent?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   startedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
@@ -2434,6 +2480,7 @@ export type ExportEndingResolvers<ContextType = Context, ParentType extends Reso
 export type ExportEndpointResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportEndpoint'] = ResolversParentTypes['ExportEndpoint']> = {
   description?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   headerNames?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   url?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
@@ -2564,6 +2611,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   startDiscovery?: Resolver<Maybe<ResolversTypes['StartDiscoveryResult']>, ParentType, ContextType, RequireFields<MutationStartDiscoveryArgs, 'input'>>;
   suggestKeywords?: Resolver<Maybe<ResolversTypes['SuggestKeywordsPayload']>, ParentType, ContextType, RequireFields<MutationSuggestKeywordsArgs, 'input'>>;
   testExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationTestExportEndpointArgs, 'input'>>;
+  updateExportEndpoint?: Resolver<Maybe<ResolversTypes['UpdateExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationUpdateExportEndpointArgs, 'input'>>;
 };
 
 export type NaicsCodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NaicsCode'] = ResolversParentTypes['NaicsCode']> = {
@@ -2733,6 +2781,10 @@ export type TopicGroupResolvers<ContextType = Context, ParentType extends Resolv
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
+export type UpdateExportEndpointPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['UpdateExportEndpointPayload'] = ResolversParentTypes['UpdateExportEndpointPayload']> = {
+  endpoint?: Resolver<ResolversTypes['ExportEndpoint'], ParentType, ContextType>;
+};
+
 export interface VectorScalarConfig extends GraphQLScalarTypeConfig<ResolversTypes['Vector'], any> {
   name: 'Vector';
 }
@@ -2825,6 +2877,7 @@ export type Resolvers<ContextType = Context> = {
   SuggestKeywordsPayload?: SuggestKeywordsPayloadResolvers<ContextType>;
   Topic?: TopicResolvers<ContextType>;
   TopicGroup?: TopicGroupResolvers<ContextType>;
+  UpdateExportEndpointPayload?: UpdateExportEndpointPayloadResolvers<ContextType>;
   Vector?: GraphQLScalarType;
   VectorIndex?: VectorIndexResolvers<ContextType>;
   Viewer?: ViewerResolvers<ContextType>;

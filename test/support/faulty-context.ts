@@ -34,8 +34,7 @@ const answers: Readonly<Record<string, string>> = {
   'discovery.jobs': '[Job]',
   'discovery.criteria': 'SearchCriteria',
   'discovery.criteriaHistory': '[SearchCriteria]',
-  'exports.endpoints': '[ExportEndpoint]',
-  'exports.recent': '[Export]',
+  'exports.stateOf': 'team',
 };
 
 const capabilities = ['eventSearch', 'keywordSuggestion', 'marketRecords', 'marketData', 'exports'];
@@ -65,6 +64,7 @@ export function faultyContext(schema: GraphQLSchema, seed: string, trouble: numb
   function answerOf(type: string, draw: Draw): unknown {
     if (type === 'window')
       return { events: answerOf('[Event]', draw), totalItems: draw.below(9), unfilteredTotalItems: null };
+    if (type === 'team') return { endpoints: answerOf('[ExportEndpoint]', draw), exports: answerOf('[Export]', draw) };
     const item = schema.getType(type.replace(/^\[(.*)\]$/, '$1')) as GraphQLNullableType & GraphQLOutputType;
     return type.startsWith('[') ? listOf(new GraphQLNonNull(item), draw, 'any') : sound(item, draw, 'any');
   }

@@ -77,13 +77,13 @@ const retryMutation = `mutation ($key: String!, $id: ID!) {
 const testMutation = `mutation {
   testExportEndpoint(input: { endpoint: "target" }) { __typename ... on ExportEnding { exportId } } }`;
 const stateQuery = `{ exportEndpoints { name } exports(first: 100) { totalCount
-  nodes { id idempotencyKey isTest retryOf outcome attempts { status } } } }`;
+  nodes { id idempotencyKey isTest retryOf { id } outcome attempts { status } } } }`;
 
 interface ShownExport {
   readonly id: string;
   readonly idempotencyKey: string | null;
   readonly isTest: boolean;
-  readonly retryOf: string | null;
+  readonly retryOf: { readonly id: string } | null;
   readonly outcome: string;
   readonly attempts: readonly unknown[];
 }
@@ -253,7 +253,8 @@ test.each(Object.entries(storages))(
         const records = new Map(nodes.flatMap(node => (node.isTest ? [] : [[node.idempotencyKey, node] as const])));
         const ended = expect.stringMatching(/DELIVERED|FAILED|REJECTED/);
         for (const [key, id] of exported) {
-          const retryOf = asked.get(key)?.variables.id ?? null;
+          const first = asked.get(key)?.variables.id;
+          const retryOf = first === undefined ? null : { id: first };
           expect(records.get(key)).toMatchObject({ id, outcome: ended, retryOf });
         }
         for (const id of tested) {
@@ -283,8 +284,8 @@ test.each(Object.entries(storages))(
           if (storage === 'one file') expect(record.outcome).not.toBe('RUNNING');
         }
         const after: readonly ShownExport[] = (await state()).exports.nodes;
-        for (const member of ['idempotencyKey', 'retryOf'] as const) {
-          const values = after.flatMap(node => node[member] ?? []);
+        for (const keyOf of [(node: ShownExport) => node.idempotencyKey, (node: ShownExport) => node.retryOf?.id]) {
+          const values = after.flatMap(node => keyOf(node) ?? []);
           expect(new Set(values).size).toBe(values.length);
         }
         // A rotation that was stored and not confirmed leaves the confirmed secret valid.

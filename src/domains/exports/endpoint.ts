@@ -1,6 +1,6 @@
 import { BadUserInput } from '../../errors.js';
 import { plainText } from '../../graphql/input.js';
-import { boundedList } from '../../graphql/limits/list-bounds.js';
+import { boundedList, type ListCoordinate } from '../../graphql/limits/list-bounds.js';
 
 /** A header that is sent with every call of an endpoint. */
 export interface EndpointHeader {
@@ -40,12 +40,16 @@ const reservedHeaders = new Set([
  * Checks the headers of an endpoint (docs/upstream-api.md: Endpoint registration). Keeps the case of the names.
  * @throws BadUserInput that names the header, but never contains its value.
  */
-export function checkedHeaders(headers: readonly EndpointHeader[], argument: string): readonly EndpointHeader[] {
+export function checkedHeaders(
+  coordinate: ListCoordinate,
+  headers: readonly EndpointHeader[],
+  argument: string,
+): readonly EndpointHeader[] {
   const length = headers.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
   if (length > maxHeadersLength)
     throw new BadUserInput(argument, `must be at most ${maxHeadersLength} characters in total`);
   const seen = new Set<string>();
-  return boundedList('RegisterExportEndpointInput.headers', headers, argument).map((header, index) => {
+  return boundedList(coordinate, headers, argument).map((header, index) => {
     const at = `${argument}.${index}`;
     const { value } = header;
     const name = header.name.trim();

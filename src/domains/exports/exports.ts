@@ -13,21 +13,25 @@ import { deliver, maxDeliveryMs, newAttempt, type OutboundCall, type StartTimer 
 import { type EndpointHeader, type ExportUser, resolvedUrl, templateUrl } from './endpoint.js';
 import type { Endpoint, ExportAttempt, ExportOutcome, ExportRecord, TeamState } from './model.js';
 import { type Payload, testPayload } from './payload.js';
-import { newSigningSecret, revealed, rotatedSecrets, signatureHeaders, signingSecrets } from './signing.js';
 import {
-  type ExportKey,
+  newSigningSecret,
+  revealed,
+  rotatedSecrets,
+  type SigningSecret,
+  signatureHeaders,
+  signingSecrets,
+} from './signing.js';
+import {
   type ExportProgress,
   earlierExport,
   endpointNamed,
   exportToRetry,
-  exportWith,
-  recentExports,
   type Sealed,
+  withChanged,
   withEndpoint,
   withExport,
   withoutEndpoint,
   withProgress,
-  withSealed,
 } from './team-state.js';
 import type { TeamStore } from './team-store.js';
 
@@ -41,6 +45,13 @@ interface ExportRequest {
   /** The client that made the request: an e-mail address, or a name for the API key. */
   readonly by: string;
   readonly idempotencyKey: string | null;
+}
+
+/** Changes of an endpoint. What is undefined stays as it is. */
+interface EndpointChanges {
+  readonly url: string | undefined;
+  readonly description: string | undefined;
+  readonly headers: readonly EndpointHeader[] | undefined;
 }
 
 /** The endpoints of teams, and the exports to them. Lives as long as the process. */
@@ -101,6 +112,34 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
     return { headers: headers.value, secrets: secrets.value, resealed };
   }
 
+  /** What an endpoint has sealed, for its URL. */
+  async function sealAll(
+    team: TeamKey,
+    endpoint: Pick<Endpoint, 'name' | 'url'>,
+    headers: Readonly<Record<string, string>>,
+    secrets: readonly SigningSecret[],
+  ): Promise<Sealed> {
+    return {
+      sealedHeaders: Object.keys(headers).length === 0 ? null : await seal('headers', team, endpoint, headers),
+      sealedSigningSecrets: await seal('signing', team, endpoint, revealed(secrets)),
+    };
+  }
+
+  /** @throws BadUserInput for a URL that exports may not use. */
+  async function checkUrl(url: string): Promise<void> {
+    await guard.check(templateUrl(url, 'input.url', httpsOnly)).catch((refused: AddressRefused) => {
+      throw new BadUserInput('input.url', refused.message);
+    });
+  }
+
+  /** Stores the changes of an endpoint. @throws Conflict if it was changed at the same time. */
+  const storeChange = (team: TeamKey, before: Endpoint, after: Partial<Endpoint>) =>
+    store.change(team, state => {
+      const value = withChanged(state, before, after);
+      if (value === undefined) throw new Conflict('The endpoint was changed at the same time; try again');
+      return { value, result: undefined };
+    });
+
   async function run(team: TeamKey, record: ExportRecord, call: OutboundCall): Promise<ExportRecord> {
     const recordProgress = (change: ExportProgress) =>
       recordRetry.execute(() =>
@@ -135,12 +174,8 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
   });
 
   return {
-    /** The endpoints of a team, sorted by name. */
-    endpoints: async (team: TeamKey) => (await states.load(team)).endpoints,
-    /** The last 100 exports of a team, newest first. */
-    recent: async (team: TeamKey) => recentExports(await states.load(team)),
-    /** The newest export of a team with this identifier or idempotency key. Undefined if there is none. */
-    find: async (team: TeamKey, key: ExportKey) => exportWith(await states.load(team), key),
+    /** What is stored for a team now. */
+    stateOf: (team: TeamKey) => states.load(team),
     /** How many headers and signing secrets of endpoints are sealed with a secret other than the first. */
     outdated: async () => (await store.seals()).filter(seal => sealer.isOutdated(seal)).length,
     /** Resolves when no export is running. */
@@ -155,19 +190,39 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       team: TeamKey,
       { headers, ...named }: Pick<Endpoint, 'name' | 'url' | 'description'> & { headers: readonly EndpointHeader[] },
     ) {
-      await guard.check(templateUrl(named.url, 'input.url', httpsOnly)).catch((refused: AddressRefused) => {
-        throw new BadUserInput('input.url', refused.message);
-      });
+      await checkUrl(named.url);
       const signingSecret = newSigningSecret();
-      const values = Object.fromEntries(headers.map(header => [header.name, header.value]));
+      const secrets = rotatedSecrets([], signingSecret, 0);
       const endpoint: Endpoint = {
         ...named,
         headerNames: headers.map(header => header.name),
-        sealedHeaders: headers.length === 0 ? null : await seal('headers', team, named, values),
-        sealedSigningSecrets: await seal('signing', team, named, revealed(rotatedSecrets([], signingSecret, 0))),
+        ...(await sealAll(team, named, valuesOf(headers), secrets)),
       };
       await store.change(team, state => ({ value: withEndpoint(state, endpoint), result: undefined }));
       return { endpoint, signingSecret };
+    },
+
+    /**
+     * Changes an endpoint. Its signing secret stays. Everything except the URL has been checked.
+     * @throws BadUserInput for a URL that exports may not use, or one to whose server the values of headers would go that were registered for another;
+     *   NotFound; Conflict if no secret opens what it has sealed, or if it is changed twice at once.
+     */
+    async update(team: TeamKey, name: string, { url, description, headers }: EndpointChanges) {
+      if (url !== undefined) await checkUrl(url);
+      const before = endpointNamed(await store.read(team), name);
+      const named = { name, url: url ?? before.url, description: description ?? before.description };
+      if (headers === undefined && before.headerNames.length > 0 && originOf(named) !== originOf(before)) {
+        throw new BadUserInput('input.headers', 'must be given again, because the URL leads to another server');
+      }
+      // Headers that are replaced need not be opened.
+      const kept = await openAll(team, headers === undefined ? before : { ...before, headerNames: [] });
+      const endpoint: Endpoint = {
+        ...named,
+        headerNames: headers?.map(header => header.name) ?? before.headerNames,
+        ...(await sealAll(team, named, headers === undefined ? kept.headers : valuesOf(headers), kept.secrets)),
+      };
+      await storeChange(team, before, endpoint);
+      return endpoint;
     },
 
     /**
@@ -182,11 +237,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       const signingSecret = newSigningSecret();
       const secrets = rotatedSecrets(current?.value ?? [], signingSecret, Date.now());
       const sealedSigningSecrets = await seal('signing', team, endpoint, revealed(secrets));
-      await store.change(team, state => {
-        const rotated = withSealed(state, endpoint, { sealedSigningSecrets });
-        if (rotated === undefined) throw new Conflict('The endpoint was changed at the same time; try again');
-        return { value: rotated, result: undefined };
-      });
+      await storeChange(team, endpoint, { sealedSigningSecrets });
       return { endpoint, signingSecret };
     },
 
@@ -280,7 +331,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       if (first !== undefined) return { result: first };
       endpointNamed(latest, order.endpoint);
       if (order.retryOf !== null) exportToRetry(latest, order.retryOf);
-      const current = withSealed(latest, endpoint, resealed) ?? latest;
+      const current = withChanged(latest, endpoint, resealed) ?? latest;
       return { value: withExport(current, record), result: undefined };
     });
     if (concurrent !== undefined) return concurrent;
@@ -313,6 +364,12 @@ function storedOutcome(outcome: ExportOutcome): ExportOutcome {
   if (outcome.kind === 'FAILED') return outcome;
   return { ...outcome, references: outcome.references.map(reference => ({ ...reference, url: null })) };
 }
+
+const valuesOf = (headers: readonly EndpointHeader[]) =>
+  Object.fromEntries(headers.map(({ name, value }) => [name, value]));
+
+/** The server of an endpoint. Placeholders stand only behind it. */
+const originOf = ({ url }: Pick<Endpoint, 'url'>) => new URL(url).origin;
 
 const unopened = (what: string, remedy: string) =>
   new Conflict(`No SESSION_SECRET of the gateway opens the ${what} of this endpoint, or there is none; ${remedy}`);

@@ -8,7 +8,7 @@ import type { RequestAuth } from '../../data/upstream/request.js';
 import { Forbidden } from '../../errors.js';
 import type { Exports } from './exports.js';
 import { type ExportRecord, statusOf } from './model.js';
-import { noSuchExport } from './team-state.js';
+import { exportWith, noSuchExport } from './team-state.js';
 
 /** The subscriptions of the exports domain. */
 export interface ExportsFeed {
@@ -25,7 +25,7 @@ export function createExportsFeed(
     exports,
     polling,
     teams,
-  }: { readonly exports: Pick<Exports, 'find'>; readonly polling: Polling; readonly teams: Reloadable<Teams> },
+  }: { readonly exports: Pick<Exports, 'stateOf'>; readonly polling: Polling; readonly teams: Reloadable<Teams> },
   { credential, scope, cancellation: { signal } }: Pick<RequestAuth, 'credential' | 'scope' | 'cancellation'>,
 ): ExportsFeed {
   return {
@@ -35,7 +35,7 @@ export function createExportsFeed(
         `export ${JSON.stringify([team, id])}`,
         {
           async ask() {
-            const record = await exports.find(team, { id });
+            const record = exportWith(await exports.stateOf(team), { id });
             if (record === undefined) throw noSuchExport();
             return record;
           },

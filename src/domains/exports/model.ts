@@ -89,6 +89,11 @@ export type ExportOutcome = z.output<typeof outcome>;
 export type ExportRecord = z.output<typeof exportRecord>;
 export type TeamState = z.output<typeof teamState>;
 
+/** An export with what is stored for its team: its endpoint, and the exports that belong to it. */
+export interface TeamExport extends ExportRecord {
+  readonly team: TeamState;
+}
+
 /** The state of a team for which nothing is stored yet. */
 export const emptyTeam: TeamState = { endpoints: [], exports: [] };
 

@@ -14,8 +14,9 @@ import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
 import { safeHtml } from './endpoint-response.js';
-import { type Endpoint, type ExportRecord, statusOf } from './model.js';
+import { type Endpoint, type ExportRecord, statusOf, type TeamExport, type TeamState } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
+import { type ExportKey, exportWith, recentExports, retryOfExport } from './team-state.js';
 
 const maxNameLength = 255;
 const maxDescriptionLength = 1_024;
@@ -24,26 +25,30 @@ const maxEmailLength = 320;
 /** The endpoints of the client's team, and the exports to them. */
 export const exportsResolvers: Resolvers = {
   Query: {
-    exportEndpoints: (_, __, context) => context.exports.endpoints(teamOf(context)),
+    exportEndpoints: async (_, __, context) => (await stateOf(context)).endpoints,
     async exports(_, { filter, ...pageArguments }, context) {
       const page = pageRequest(pageArguments);
       const matches = matcherOf(filter);
-      const found = (await context.exports.recent(teamOf(context))).filter(matches);
+      const team = await stateOf(context);
+      const found = recentExports(team).filter(matches);
       const { start, end } = windowOf(page, found.length);
-      return connectionOf(found.slice(start, end), start, found.length);
+      const records = found.slice(start, end).map(record => ({ ...record, team }));
+      return connectionOf(records, start, found.length);
     },
-    async export(_, { by }, context) {
-      const team = teamOf(context);
+    export(_, { by }, context) {
       const key =
         by.id === undefined ? { idempotencyKey: checkedName(by.idempotencyKey, 'by.idempotencyKey') } : { id: by.id };
-      return (await context.exports.find(team, key)) ?? null;
+      return exportBy(key, context);
     },
   },
   Subscription: {
     exportProgress: {
       subscribe: (_, { exportId }, context) =>
         context.feeds.exports.exportProgress(teamOf(context), checkedName(exportId, 'exportId')),
-      resolve: ({ state }: Snapshot<ExportRecord>) => state,
+      resolve: async ({ state }: Snapshot<ExportRecord>, _: unknown, context: Context) => ({
+        ...state,
+        team: await stateOf(context),
+      }),
     },
   },
   Mutation: {
@@ -53,9 +58,20 @@ export const exportsResolvers: Resolvers = {
         name: checkedName(input.name, 'input.name'),
         url: input.url,
         description: plainText(input.description, 'input.description', maxDescriptionLength),
-        headers: checkedHeaders(input.headers ?? [], 'input.headers'),
+        headers: checkedHeaders('RegisterExportEndpointInput.headers', input.headers ?? [], 'input.headers'),
       });
       return { endpoint, signingSecret: signingSecret.reveal() };
+    },
+    async updateExportEndpoint(_, { input: { endpoint: name, url, description, headers } }, context) {
+      const team = administeredTeam(context);
+      const endpoint = await context.exports.update(team, checkedName(name, 'input.endpoint'), {
+        url: url ?? undefined,
+        description:
+          description == null ? undefined : plainText(description, 'input.description', maxDescriptionLength),
+        headers:
+          headers == null ? undefined : checkedHeaders('UpdateExportEndpointInput.headers', headers, 'input.headers'),
+      });
+      return { endpoint };
     },
     async rotateExportEndpointSecret(_, { input }, context) {
       const team = administeredTeam(context);
@@ -95,7 +111,14 @@ export const exportsResolvers: Resolvers = {
       return resultOf(await context.exports.retry(team, request, repeat, context.metadata.operation.span));
     },
   },
+  ExportEndpoint: {
+    id: ({ name }) => name,
+  },
   Export: {
+    endpoint: ({ endpoint, team }) => team.endpoints.find(({ name }) => name === endpoint) ?? null,
+    endpointName: ({ endpoint }) => endpoint,
+    retryOf: ({ retryOf, team }) => (retryOf === null ? null : inTeam(team, exportWith(team, { id: retryOf }))),
+    retriedBy: ({ id, team }) => inTeam(team, retryOfExport(team, id)),
     isTest: ({ marketId }) => marketId === null,
     market: ({ marketId }) => (marketId === null ? null : { id: marketId }),
     outcome: record => statusOf(record),
@@ -110,14 +133,25 @@ export const exportsResolvers: Resolvers = {
 export const exportsNodes = {
   ExportEndpoint: {
     parts: ({ name }: Endpoint) => [name],
-    find: async ([name], context) =>
-      (await context.exports.endpoints(teamOf(context))).find(endpoint => endpoint.name === name),
+    find: async ([name], context) => (await stateOf(context)).endpoints.find(endpoint => endpoint.name === name),
   },
   Export: {
     parts: ({ id }: ExportRecord) => [id],
-    find: ([id = ''], context) => context.exports.find(teamOf(context), { id }),
+    find: ([id = ''], context) => exportBy({ id }, context),
   },
 } satisfies NodeTypes<Context>;
+
+/** What is stored for the client's team. */
+const stateOf = (context: Context) => context.exports.stateOf(teamOf(context));
+
+/** An export with its team; null if there is none. */
+const inTeam = (team: TeamState, record: ExportRecord | undefined): TeamExport | null =>
+  record === undefined ? null : { ...record, team };
+
+async function exportBy(key: ExportKey, context: Context): Promise<TeamExport | null> {
+  const team = await stateOf(context);
+  return inTeam(team, exportWith(team, key));
+}
 
 /** The client that makes a request. */
 const by = ({ credential }: Context) => memberName(credential);

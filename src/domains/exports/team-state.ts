@@ -19,9 +19,7 @@ export function endpointNamed({ endpoints }: TeamState, name: string): Endpoint 
 /** Adds an endpoint. @throws Conflict if the name is taken, or if the team has 100 endpoints. */
 export function withEndpoint(state: TeamState, endpoint: Endpoint): TeamState {
   if (state.endpoints.some(({ name }) => name === endpoint.name)) {
-    throw new Conflict(
-      'The team already has an endpoint with this name; to change it, delete it and register it again',
-    );
+    throw new Conflict('The team already has an endpoint with this name; change it with updateExportEndpoint');
   }
   if (state.endpoints.length >= maxEndpoints) throw new Conflict(`A team can have at most ${maxEndpoints} endpoints`);
   const endpoints = [...state.endpoints, endpoint].sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -34,11 +32,15 @@ export function withoutEndpoint(state: TeamState, name: string): TeamState {
   return { ...state, endpoints: state.endpoints.filter(endpoint => endpoint !== removed) };
 }
 
-/** What an endpoint has sealed. */
+/** What an endpoint has sealed. Every change seals it again. */
 export type Sealed = Pick<Endpoint, 'sealedHeaders' | 'sealedSigningSecrets'>;
 
-/** Replaces what an endpoint has sealed. Undefined if that has changed in the meantime. */
-export function withSealed(state: TeamState, before: Endpoint, after: Partial<Sealed>): TeamState | undefined {
+/** Changes an endpoint. Undefined if it has changed in the meantime. */
+export function withChanged(
+  state: TeamState,
+  before: Endpoint,
+  after: Partial<Omit<Endpoint, 'name'>>,
+): TeamState | undefined {
   const isSame = ({ name, sealedHeaders, sealedSigningSecrets }: Endpoint) =>
     name === before.name &&
     sealedHeaders === before.sealedHeaders &&
@@ -106,9 +108,14 @@ export function exportToRetry(state: TeamState, id: string): ExportRecord {
   if (status === 'RUNNING' || status === 'DELIVERED') {
     throw new Conflict(`Only an export that failed can be retried; the outcome of this one is ${status}`);
   }
-  const retry = state.exports.find(({ retryOf }) => retryOf === id);
+  const retry = retryOfExport(state, id);
   if (retry !== undefined) throw new Conflict(`This export was retried already, by the export ${retry.id}`);
   return record;
+}
+
+/** The export that retries the one with this identifier. Undefined if there is none. */
+export function retryOfExport({ exports }: TeamState, id: string): ExportRecord | undefined {
+  return exports.find(({ retryOf }) => retryOf === id);
 }
 
 /** What an export adds to its record while it runs, and when it ends. */

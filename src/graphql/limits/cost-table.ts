@@ -54,6 +54,7 @@ export const maxBuckets = 1_000;
 const statisticsValue = 10_000;
 const objects = (number: number): FieldCost => ({ calls: 0, objects: number });
 const facet = objects(100);
+const found: FieldCost = { calls: 0, values: lookUp };
 const record: FieldCost = { calls: 1, shares: 'record' };
 const companies: FieldCost = { calls: 1, shares: 'companies', values: lookUp };
 const call: FieldCost = { calls: 1, values: lookUp };
@@ -111,8 +112,12 @@ export const costTable: Readonly<Record<string, FieldCost>> = {
   'Market.searchCriteria': call,
   'Market.searchCriteriaHistory': call,
   'DiscoveryAlreadyRunning.jobs': call,
+  'Export.endpoint': found,
+  'Export.retryOf': found,
+  'Export.retriedBy': found,
   'Mutation.signOut': { calls: 0 },
   'Mutation.registerExportEndpoint': { calls: 0 },
+  'Mutation.updateExportEndpoint': { calls: 0 },
   'Mutation.deleteExportEndpoint': { calls: 0 },
   'Mutation.rotateExportEndpointSecret': { calls: 0 },
   // Four attempts at the client's endpoint.

@@ -24,6 +24,7 @@ export const listBounds = {
   'SearchKeywordsInput.irrelevant': maxWords,
   'SearchKeywordsInput.synonyms': maxWords,
   'SearchKeywordsInput.user': maxWords,
+  'UpdateExportEndpointInput.headers': 50,
 } as const;
 
 /** A list in the schema's inputs: `CompanyFilter.naics`, `Query.nodes(nodeIds:)`. */

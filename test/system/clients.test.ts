@@ -6,10 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { ApolloClient, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Client, fetchExchange, gql as urqlGql } from '@urql/core';
-import { cacheExchange, type Data } from '@urql/exchange-graphcache';
+import { type OperationResult, gql as urqlGql } from '@urql/core';
 import { buildSchema, isObjectType, printSchema } from 'graphql';
 import relay from 'relay-runtime';
+import { createUrqlClient, keys } from '../../examples/clients/src/urql.js';
 import { createSchema } from '../../src/schema.js';
 import { demoHeaders, startGateway, type TestGateway } from '../support/gateway.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
@@ -101,19 +101,11 @@ test('the cache of Apollo Client keeps two markets apart', async () => {
   }
 });
 
-test('the normalized cache of urql keeps two markets apart', async () => {
-  const keys = Object.fromEntries(
-    objectTypes.map(type => [
-      type.name,
-      isNode(type) ? ({ nodeId }: Data) => (typeof nodeId === 'string' ? nodeId : null) : () => null,
-    ]),
-  );
-  const client = new Client({
-    url: `${gateway.url}/graphql`,
-    exchanges: [cacheExchange({ keys }), fetchExchange],
-    preferGetMethod: false,
-    fetchOptions: { headers: demoHeaders },
-  });
+test('the normalized cache of urql keeps two markets apart, and knows every type', async () => {
+  const types = objectTypes.map(({ name }) => name).filter(name => !/^(__.*|Query|Mutation|Subscription)$/.test(name));
+  expect(Object.keys(keys).sort()).toEqual(types.sort());
+  for (const type of objectTypes.filter(isNode)) expect(keys[type.name]?.({ nodeId: 'n' } as never)).toBe('n');
+  const { client } = createUrqlClient(gateway.url, demoHeaders);
   const query = urqlGql(`query ($id: ID!) { market(id: $id) { ${selection} } }`);
   for (const id of ['1', '2']) await client.query(query, { id });
   const calls = stub.calls.length;
@@ -122,6 +114,19 @@ test('the normalized cache of urql keeps two markets apart', async () => {
     expect(result.data).toMatchObject({ market: shown(id) });
   }
   expect(stub.calls.length).toBe(calls);
+});
+
+test('urql subscribes over Server-Sent Events', async () => {
+  const { client, stream } = createUrqlClient(gateway.url, demoHeaders);
+  const subscription = urqlGql('subscription { jobProgress(marketId: "1") { jobs { nodeId workflowName } } }');
+  const { data, error } = await new Promise<OperationResult>(resolve => {
+    const { unsubscribe } = client.subscription(subscription, {}, stream).subscribe(result => {
+      resolve(result);
+      setImmediate(() => unsubscribe());
+    });
+  });
+  expect(error).toBeUndefined();
+  expect(data.jobProgress.jobs).toMatchObject([{ workflowName: 'Job of 1' }]);
 });
 
 /** Compiles the documents of a Relay front end by the real compiler, into `src/__generated__`. */

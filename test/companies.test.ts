@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { companyListId } from '../src/domains/companies/selection.js';
 import { nodeId } from '../src/graphql/node.js';
 import { createReceiver } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
@@ -42,7 +43,7 @@ const domainsOf = (found: readonly { domain: string }[]) => found.map(({ domain 
 describe('Market.companies', () => {
   test('returns a window of the filtered, sorted list from both ends', async () => {
     const filter = { actualRevenue: { min: 1_000_000, max: 500_000_000 }, overallMomentum: { min: 0 } };
-    const orderBy = { field: 'ACTUAL_REVENUE', direction: 'DESC' };
+    const orderBy = { field: 'ACTUAL_REVENUE', direction: 'DESC' } as const;
     const expected = companies
       .filter(
         ({ actualRevenue, overallMomentum }) => actualRevenue >= 1e6 && actualRevenue <= 5e8 && overallMomentum >= 0,
@@ -51,12 +52,13 @@ describe('Market.companies', () => {
     expect(expected.length).toBeGreaterThan(20);
     expect(expected.length).toBeLessThan(companies.length);
     const all = { filter, orderBy };
+    const cursorAt = (index: number) => cursorOf(index, companyListId('1', all));
     const windows = [
       { given: {}, from: 0, to: 10 },
-      { given: { first: 7, after: cursorOf(4) }, from: 5, to: 12 },
+      { given: { first: 7, after: cursorAt(4) }, from: 5, to: 12 },
       { given: { last: 7 }, from: expected.length - 7, to: expected.length },
-      { given: { last: 7, before: cursorOf(12) }, from: 5, to: 12 },
-      { given: { first: 100, after: cursorOf(4), before: cursorOf(9) }, from: 5, to: 9 },
+      { given: { last: 7, before: cursorAt(12) }, from: 5, to: 12 },
+      { given: { first: 100, after: cursorAt(4), before: cursorAt(9) }, from: 5, to: 9 },
     ];
     for (const { given, from, to } of windows) {
       const { connection } = await list({ ...all, ...given });
@@ -68,8 +70,8 @@ describe('Market.companies', () => {
           pageInfo: {
             hasNextPage: to < expected.length,
             hasPreviousPage: from > 0,
-            startCursor: cursorOf(from),
-            endCursor: cursorOf(to - 1),
+            startCursor: cursorAt(from),
+            endCursor: cursorAt(to - 1),
           },
         },
       ]);
@@ -191,7 +193,7 @@ describe('a company', () => {
 
 describe('an export', () => {
   const filter = { actualRevenue: { min: 1_000_000 }, search: 'a' };
-  const orderBy = { field: 'NAME', direction: 'DESC' };
+  const orderBy = { field: 'NAME', direction: 'DESC' } as const;
   const scoreOf = (wanted: string) => companies.find(({ domain }) => domain === wanted)?.score ?? 0;
 
   test('of a filtered, sorted page brings the companies of this page to the receiver, highest scores first', async () => {
@@ -204,7 +206,7 @@ describe('an export', () => {
       const endpoint = { name: 'receiver', url, description: 'The receiver' };
       expect((await gateway.query(register, { input: endpoint })).errors).toBeUndefined();
 
-      const page = { first: 3, after: cursorOf(4), filter, orderBy };
+      const page = { first: 3, after: cursorOf(4, companyListId('1', { filter, orderBy })), filter, orderBy };
       const { connection } = await list(page);
       const send =
         'mutation ($input: ExportMarketToEndpointInput!) { exportMarketToEndpoint(input: $input) { __typename } }';

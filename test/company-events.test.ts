@@ -50,8 +50,7 @@ function answer({ url }: WireCall): WireReply {
   );
 }
 
-const fields =
-  'totalCount nodes { id } edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }';
+const fields = 'totalCount nodes { id } edges { node { id } } pageInfo { hasNextPage hasPreviousPage }';
 let question = 0;
 
 /** Asks for the events of all companies at once, then for each alone, and counts the calls for events of the former. */

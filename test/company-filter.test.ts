@@ -28,8 +28,8 @@ function isWanted(company: CompanyRecord, filter: CompanyFilter): boolean {
   return (
     (search == null || text.some(part => part.includes(lower(search)))) &&
     (domains == null || has(domains, company.domain)) &&
-    (operatesIn == null || company.operatesIn.some(country => has(operatesIn, country))) &&
-    (naics == null || company.naics.some(({ code }) => naics.some(wanted => code.startsWith(wanted)))) &&
+    (!operatesIn?.length || company.operatesIn.some(country => has(operatesIn, country))) &&
+    (!naics?.length || company.naics.some(({ code }) => naics.some(wanted => code.startsWith(wanted)))) &&
     (actualRevenue == null || isWithin(known(company.actualRevenue), actualRevenue)) &&
     (overallMomentum == null || isWithin(known(company.overallMomentum), overallMomentum))
   );
@@ -167,7 +167,7 @@ test('filters with the same meaning have the same key, all others a different on
     { actualRevenue: { min: 1 } },
     { actualRevenue: { max: 1 } },
     { overallMomentum: { max: 1 } },
-    { naics: [] },
+    { domains: [] },
     { naics: ['51'] },
     { domains: ['51'] },
     { operatesIn: ['51'] },

@@ -4,7 +4,14 @@ import { known } from '../src/data/upstream/schema-drift.js';
 import { BackfillLimiter } from '../src/domains/events/backfill-limiter.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
-import { cursorAt, type EventUpdate, type FleetTail, positionIn, updatesAfter } from '../src/domains/events/updates.js';
+import {
+  cursorAt,
+  type EventUpdate,
+  type FleetTail,
+  positionIn,
+  updatesAfter,
+  updatesListId,
+} from '../src/domains/events/updates.js';
 import { BadUserInput, Forbidden, UpstreamUnavailable } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -183,6 +190,7 @@ test('an EventSource resumes behind its last id, which outranks the argument', a
 const at = (text: string) => Date.parse(text);
 
 describe('the updates after a position', () => {
+  const list = updatesListId('filter');
   const base = Date.now() - 60 * 60_000;
   const stamp = (seconds: number) => new Date(base + seconds * 1_000).toISOString();
 
@@ -212,14 +220,14 @@ describe('the updates after a position', () => {
         gateway,
       }),
       async messages(after: string | undefined, tails: readonly FleetTail[]): Promise<EventUpdate[]> {
-        const position = after === undefined ? undefined : positionIn(after, 'filter');
+        const position = after === undefined ? undefined : positionIn(after, list);
         const states = (async function* () {
           for (const state of tails) yield { state };
         })();
         const found: EventUpdate[] = [];
         const { signal } = new AbortController();
         const catchUp = { begin: async () => () => {}, foundNew: async () => {} };
-        for await (const update of updatesAfter(position, states, read, 'filter', signal, catchUp)) found.push(update);
+        for await (const update of updatesAfter(position, states, read, list, signal, catchUp)) found.push(update);
         return found;
       },
     };
@@ -288,7 +296,7 @@ describe('the updates after a position', () => {
     expect(start).toMatchObject({ gap: false, event: null });
     const week = { from: Date.now() - 7 * 24 * 60 * 60_000, fromHash: '', seen: new Map() };
     service.set('a', 1);
-    for (const cursor of [start?.cursor, cursorAt(week, 'filter')]) {
+    for (const cursor of [start?.cursor, cursorAt(week, list)]) {
       const updates = await service.messages(cursor, [await service.tail(undefined, 2)]);
       expect(updates).toMatchObject([{ gap: false, event: { id: 'a' } }]);
     }
@@ -296,7 +304,7 @@ describe('the updates after a position', () => {
 
   test('are a gap if a client missed too many', async () => {
     const service = world();
-    const cursor = cursorAt({ from: base, fromHash: '', seen: new Map() }, 'filter');
+    const cursor = cursorAt({ from: base, fromHash: '', seen: new Map() }, list);
     for (let index = 0; index < 2_001; index += 1) service.set(`e${index}`, 1 + index / 10);
     const tail = await service.tail(undefined, 300);
     const [only] = await service.messages(cursor, [tail]);
@@ -309,7 +317,7 @@ describe('the updates after a position', () => {
     const service = world();
     const first = await service.tail(undefined, 1);
     service.set('a', 2);
-    const cursor = cursorAt({ from: base, fromHash: '', seen: new Map() }, 'filter');
+    const cursor = cursorAt({ from: base, fromHash: '', seen: new Map() }, list);
     service.fail(new UpstreamUnavailable('Away', undefined, true));
     const waiting = service.messages(cursor, [first]);
     const before = service.reads();
@@ -322,10 +330,10 @@ describe('the updates after a position', () => {
 
   test('have cursors of at most 4 KB, which hold no more than they need', () => {
     const many = new Map(Array.from({ length: 5_000 }, (_, index) => [String(index).padStart(12, '0'), index]));
-    const cursor = cursorAt({ from: 10, fromHash: '', seen: many }, 'filter');
+    const cursor = cursorAt({ from: 10, fromHash: '', seen: many }, list);
     expect(cursor.length).toBeLessThan(4_096);
-    expect(positionIn(cursor, 'filter')).toMatchObject({ from: 4_519, fromHash: '000000004519' });
-    expect(() => positionIn(cursor, 'another')).toThrow(BadUserInput);
+    expect(positionIn(cursor, list)).toMatchObject({ from: 4_519, fromHash: '000000004519' });
+    expect(() => positionIn(cursor, updatesListId('another'))).toThrow(BadUserInput);
   });
 });
 

@@ -11,11 +11,14 @@ import { Redis } from 'ioredis';
 import { Webhook } from 'standardwebhooks';
 import { Secret } from '../src/config/secret.js';
 import { createSigner } from '../src/data/cache/signer.js';
+import { companyListId } from '../src/domains/companies/selection.js';
 import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';
 import { signedText } from '../src/domains/exports/team-store.js';
+import { listId } from '../src/graphql/cursor.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { cursorOf } from './support/calls-table.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { impossibleUrls, insideUrls } from './support/inside-addresses.js';
 import { counted } from './support/metrics.js';
@@ -569,12 +572,11 @@ describe('an export', () => {
     ['BAD_USER_INPUT input.companies.visible.first', { companies: { visible: { first: 101 } } }],
     ['BAD_USER_INPUT input.companies.visible.first', { companies: { visible: { first: 0 } } }],
     ['BAD_USER_INPUT input.companies.visible.after', { companies: { visible: { after: 'x' } } }],
-    [
-      'BAD_USER_INPUT input.companies',
-      { companies: { visible: { after: Buffer.from('item:9999').toString('base64url') } } },
-    ],
+    ['BAD_USER_INPUT input.companies', { companies: { visible: { after: cursorOf(9999, companyListId('1', {})) } } }],
     ['BAD_USER_INPUT input.companies', { companies: { visible: { filter: { search: 'no company has this' } } } }],
     ['BAD_USER_INPUT input.companies', { companies: { matching: { search: 'no company has this' } } }],
+    ['BAD_USER_INPUT input.companies.matching.domains', { companies: { matching: { domains: [] } } }],
+    ['BAD_USER_INPUT input.companies.visible.filter.domains', { companies: { visible: { filter: { domains: [] } } } }],
     ['BAD_USER_INPUT input.companies.visible.last', { companies: { visible: { first: 1, last: 1 } } }],
     ['BAD_USER_INPUT input.marketId', { marketId: '../1' }],
     ['BAD_USER_INPUT input.idempotencyKey', { idempotencyKey: '' }],
@@ -1595,8 +1597,9 @@ describe('the record of exports', () => {
     expect(await keysOf('outcome: REJECTED')).toEqual(['key 1']);
     expect(await keysOf('outcome: DELIVERED, endpoint: "other", marketId: 2')).toEqual(['key 2']);
     expect(await keysOf('outcome: FAILED')).toEqual([]);
+    const cursorAt = (index: number) => cursorOf(index, listId('exports', '[null,null,null]'));
     const windowed = await read(
-      'exports(first: 100, before: "aXRlbToy", after: "aXRlbTow") { nodes { idempotencyKey } }',
+      `exports(first: 100, before: "${cursorAt(2)}", after: "${cursorAt(0)}") { nodes { idempotencyKey } }`,
     );
     expect(windowed.nodes).toEqual([{ idempotencyKey: 'key 1' }]);
 

@@ -185,17 +185,17 @@ export type CompanyFacets = {
 };
 
 /**
- * Selects companies of a market. A company must match every member that is set, and at least one value of each list. An empty list matches no
- * company. The gateway applies the filter; it needs no upstream call.
+ * Selects companies of a market. A company must match every member that is set, and at least one value of each list. The gateway applies the filter;
+ * it needs no upstream call.
  */
 export type CompanyFilter = {
   /** Range of `Company.actualRevenue`. A company without this value does not match any range. */
   readonly actualRevenue?: InputMaybe<FloatRange>;
-  /** Internet domains, at most 10,000. Case does not matter. */
+  /** Internet domains, at most 10,000. Case does not matter. Left out or null: any. Empty: no company. */
   readonly domains?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** NAICS codes, at most 1,000, each at most 10 characters. A code also matches every longer code that begins with it. */
+  /** NAICS codes, at most 1,000, each at most 10 characters. A code also matches every longer code that begins with it. Left out, null or empty: any. */
   readonly naics?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
-  /** Countries where the company operates, at most 300 two-letter codes such as `de`. Case does not matter. The values are those of `companyFacets`; others match no company. */
+  /** Countries where the company operates, at most 300 two-letter codes such as `de`. Case does not matter. The values are those of `companyFacets`; others match no company. Left out, null or empty: any. */
   readonly operatesIn?: InputMaybe<ReadonlyArray<Scalars['String']['input']>>;
   /** Range of `Company.overallMomentum`. A company without this value does not match any range. */
   readonly overallMomentum?: InputMaybe<FloatRange>;
@@ -226,9 +226,9 @@ export type CompanyOrderField =
 
 /** A page of `Market.companies`. */
 export type CompanyPageInput = {
-  /** The page has only companies after this cursor: an `endCursor`, or the `cursor` of an edge. A cursor is a position: keep `filter` and `orderBy` the same. */
+  /** The page has only companies after this cursor: an `endCursor`, or the `cursor` of an edge. It belongs to its market, `filter` and `orderBy`: with others it is `BAD_USER_INPUT`. */
   readonly after?: InputMaybe<Scalars['String']['input']>;
-  /** The page has only companies before this cursor: a `startCursor`, or the `cursor` of an edge. A cursor is a position: keep `filter` and `orderBy` the same. */
+  /** The page has only companies before this cursor: a `startCursor`, or the `cursor` of an edge. It belongs to its market, `filter` and `orderBy`: with others it is `BAD_USER_INPUT`. */
   readonly before?: InputMaybe<Scalars['String']['input']>;
   /** Filter of the list. Left out or null: all companies. */
   readonly filter?: InputMaybe<CompanyFilter>;
@@ -247,7 +247,7 @@ export type CompanyReviewStatus =
   /** Include the company in the market. */
   | 'INCLUDE';
 
-/** Selects companies of a market to export. Set exactly one member. If it selects no company, the error is `BAD_USER_INPUT`. */
+/** Selects companies of a market to export. Set exactly one member. If it selects no company, such as `domains: []`, the error is `BAD_USER_INPUT`. */
 export type CompanySelection =
   /** All companies of the market. Must be `true`. */
   { readonly all: Scalars['Boolean']['input']; readonly domains?: never; readonly matching?: never; readonly visible?: never; }

@@ -1,4 +1,5 @@
 import { BadUserInput } from '../errors.js';
+import { type ListId, readCursor, writeCursor } from './cursor.js';
 import { pageSize } from './input.js';
 
 /** The arguments of a connection, as a client sends them. */
@@ -9,8 +10,10 @@ export interface PageArguments {
   readonly before?: string | null | undefined;
 }
 
-/** The page that a client asks for, checked. It needs no knowledge of the list. */
+/** The page that a client asks for, checked. It needs no knowledge of the list's length. */
 export interface PageRequest {
+  /** The list that the page and its cursors belong to. */
+  readonly list: ListId;
   /** The index that follows `after`; 0 without it. */
   readonly start: number;
   /** The index of `before`; infinite without it. */
@@ -24,14 +27,15 @@ export interface PageRequest {
 /**
  * Checks the arguments of a connection. Without `first` and `last`, the page holds the first 10 items.
  * @param path of the object that holds the arguments, with a dot at its end: `input.companies.visible.`
- * @throws BadUserInput for a size outside 1 to 100, a cursor that the gateway did not issue, or `first` together with `last`.
+ * @throws BadUserInput for a size outside 1 to 100, a cursor that the gateway did not issue for this list, or `first` together with `last`.
  */
-export function pageRequest({ first, after, last, before }: PageArguments, path = ''): PageRequest {
+export function pageRequest({ first, after, last, before }: PageArguments, list: ListId, path = ''): PageRequest {
   if (first != null && last != null) throw new BadUserInput(`${path}last`, 'cannot be combined with first');
   const isLast = last != null;
   return {
-    start: offsetAfter(after, `${path}after`),
-    end: before == null ? Number.POSITIVE_INFINITY : offsetAfter(before, `${path}before`) - 1,
+    list,
+    start: after == null ? 0 : indexIn(list, after, `${path}after`) + 1,
+    end: before == null ? Number.POSITIVE_INFINITY : indexIn(list, before, `${path}before`),
     size: pageSize(isLast ? last : first, `${path}${isLast ? 'last' : 'first'}`),
     isLast,
   };
@@ -63,8 +67,15 @@ interface RelayConnection<T> {
  * A page of a list of `totalCount` items, as a connection.
  * @param items of the page, which begins at `offset`. Null stands for an item that could not be read: it is left out, but keeps its index.
  */
-export function connectionOf<T>(items: readonly (T | null)[], offset: number, totalCount: number): RelayConnection<T> {
-  const edges = items.flatMap((node, index) => (node === null ? [] : [{ node, cursor: itemCursor(offset + index) }]));
+export function connectionOf<T>(
+  list: ListId,
+  items: readonly (T | null)[],
+  offset: number,
+  totalCount: number,
+): RelayConnection<T> {
+  const edges = items.flatMap((node, index) =>
+    node === null ? [] : [{ node, cursor: itemCursor(list, offset + index) }],
+  );
   const end = offset + items.length;
   return {
     edges,
@@ -73,28 +84,29 @@ export function connectionOf<T>(items: readonly (T | null)[], offset: number, to
       hasNextPage: end < totalCount,
       hasPreviousPage: offset > 0,
       // The cursors of the first and the last index, so that a client can go on from a page whose items could not be read.
-      startCursor: items.length === 0 ? null : itemCursor(offset),
-      endCursor: items.length === 0 ? null : itemCursor(end - 1),
+      startCursor: items.length === 0 ? null : itemCursor(list, offset),
+      endCursor: items.length === 0 ? null : itemCursor(list, end - 1),
     },
     totalCount,
   };
 }
 
-/** The largest index of a list that a cursor can name. */
+/** Every index that a cursor names is below it. */
 export const maxIndex = 1_000_000_000;
 
-/** The index in the list that follows a cursor; 0 without a cursor. @throws BadUserInput if the gateway did not issue the cursor. */
-export function offsetAfter(after: string | null | undefined, argument = 'after'): number {
-  if (after == null) return 0;
-  const [, digits] = /^item:(0|[1-9]\d*)$/.exec(Buffer.from(after, 'base64url').toString()) ?? [];
-  const index = Number(digits);
-  if (digits === undefined || index >= maxIndex || itemCursor(index) !== after) {
-    throw new BadUserInput(argument, 'is not a valid cursor for this list');
-  }
-  return index + 1;
+const indexBytes = 4;
+
+/** The index in the list that a cursor names. @throws BadUserInput if the gateway did not issue the cursor for this list. */
+export function indexIn(list: ListId, cursor: string, argument: string): number {
+  const place = readCursor(list, cursor, argument);
+  const index = place.length === indexBytes ? place.readUInt32BE() : maxIndex;
+  if (index >= maxIndex) throw new BadUserInput(argument, 'is not a valid cursor for this list');
+  return index;
 }
 
 /** The cursor of the item at an index. */
-export function itemCursor(index: number): string {
-  return Buffer.from(`item:${index}`).toString('base64url');
+export function itemCursor(list: ListId, index: number): string {
+  const place = Buffer.alloc(indexBytes);
+  place.writeUInt32BE(index);
+  return writeCursor(list, place);
 }

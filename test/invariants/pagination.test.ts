@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { connectionOf, type PageArguments, pageRequest, windowOf } from '../../src/graphql/connection.js';
-import { cursorOf } from '../support/calls-table.js';
+import { cursorOf, eventsWith } from '../support/calls-table.js';
 
 /** The page of a list as the Relay specification describes it: first the cursors cut the list, then `first` or `last` cuts the rest. */
 function relayPage(list: readonly number[], { first, after, last, before }: PageArguments): readonly number[] {
@@ -25,17 +25,17 @@ describe('the window of a page', () => {
         cursor,
         cursor,
         (length, count, isLast, after, before) => {
-          const list = Array.from({ length }, (_, index) => index);
+          const items = Array.from({ length }, (_, index) => index);
           // Indexes beyond the list belong to a list that has become shorter.
           const ends = {
             after: after === undefined ? null : cursorOf(after),
             before: before === undefined ? null : cursorOf(before),
           };
           const page = { ...(isLast ? { last: count } : { first: count }), ...ends };
-          const expected = after !== undefined && after >= length ? [] : relayPage(list, page);
-          const { start, end } = windowOf(pageRequest(page), length);
-          expect(list.slice(start, end)).toEqual(expected);
-          const { pageInfo, nodes } = connectionOf(list.slice(start, end), start, length);
+          const expected = after !== undefined && after >= length ? [] : relayPage(items, page);
+          const { start, end } = windowOf(pageRequest(page, eventsWith()), length);
+          expect(items.slice(start, end)).toEqual(expected);
+          const { pageInfo, nodes } = connectionOf(eventsWith(), items.slice(start, end), start, length);
           expect(nodes).toEqual(expected);
           const [head, tail] = [expected[0], expected.at(-1)];
           if (head === undefined || tail === undefined) return;
@@ -57,9 +57,9 @@ describe('the window of a page', () => {
       const seen: number[] = [];
       let last: string | null = null;
       for (let more = true; more; ) {
-        const { start, end } = windowOf(pageRequest({ last: size, before: last }), length);
+        const { start, end } = windowOf(pageRequest({ last: size, before: last }, eventsWith()), length);
         const indexes = Array.from({ length: end - start }, (_, index) => start + index);
-        const { pageInfo } = connectionOf(indexes, start, length);
+        const { pageInfo } = connectionOf(eventsWith(), indexes, start, length);
         seen.unshift(...indexes);
         [more, last] = [pageInfo.hasPreviousPage, pageInfo.startCursor];
       }
@@ -75,7 +75,8 @@ describe('the window of a page', () => {
     [{ first: 3, last: 3 }, 'in.last'],
     [{ after: 'x' }, 'in.after'],
     [{ before: cursorOf(1_000_000_000) }, 'in.before'],
+    [{ before: cursorOf(1, eventsWith('steel')) }, 'in.before'],
   ])('is refused for %j', (page, argument) => {
-    expect(() => pageRequest(page, 'in.')).toThrow(expect.objectContaining({ argument }));
+    expect(() => pageRequest(page, eventsWith(), 'in.')).toThrow(expect.objectContaining({ argument }));
   });
 });

@@ -1,3 +1,6 @@
+import { companyListId } from '../../src/domains/companies/selection.js';
+import { itemCursor } from '../../src/graphql/connection.js';
+import { type ListId, listId } from '../../src/graphql/cursor.js';
 import { nodeId } from '../../src/graphql/node.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 
@@ -20,8 +23,12 @@ export interface CallsRow {
   readonly calls: Tally;
 }
 
+/** The events that match a search; all events without one. */
+export const eventsWith = (search?: string) =>
+  listId('events', new URLSearchParams(search === undefined ? {} : { search }).toString());
+
 /** The cursor of the item at a place in a list, from 0. */
-export const cursorOf = (index: number) => Buffer.from(`item:${index}`).toString('base64url');
+export const cursorOf = (index: number, list: ListId = eventsWith()) => itemCursor(list, index);
 
 /** One query across all six types. */
 export const flagship = `{
@@ -79,7 +86,7 @@ export const callsTable: readonly CallsRow[] = [
     what: 'Two pages of its companies, a filtered one, and one company by its domain',
     query: `{ market(id: 1) {
       companies(first: 20) { totalCount nodes { name } }
-      second: companies(first: 20, after: "${cursorOf(19)}") { nodes { name } }
+      second: companies(first: 20, after: "${cursorOf(19, companyListId('1', {}))}") { nodes { name } }
       found: companies(filter: { search: "energy" }) { totalCount }
       company(domain: "lorpex-automation.example.org") { name naics { code } }
     } }`,

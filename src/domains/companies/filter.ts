@@ -59,7 +59,8 @@ const preparedListsOf = oncePerValue((_: readonly string[]) => new Map<ListMembe
 export function preparedFilter(filter: CompanyConditions, argument: string): PreparedFilter {
   const prepare = (member: ListMember, maxLength?: number): PreparedList | undefined => {
     const [given, at] = [filter[member], `${argument}.${member}`];
-    if (given == null) return undefined;
+    // An empty list of facets means any; one of domains selects nothing.
+    if (given == null || (given.length === 0 && member !== 'domains')) return undefined;
     const known = preparedListsOf(given).get(member);
     if (known !== undefined) return known;
     const bounded = boundedList(`CompanyFilter.${member}`, given, at);

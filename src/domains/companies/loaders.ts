@@ -8,7 +8,7 @@ import { companiesRead, esgRead } from './client.js';
 import { facetsOf } from './facets.js';
 import { type Companies, type CompanyConditions, companiesByDomain, preparedFilter } from './filter.js';
 import type { CompanyRecord } from './model.js';
-import { sortedCompanies } from './order.js';
+import { orderKey, sortedCompanies } from './order.js';
 import { type CompanyChoice, type CompanyListing, selectedCompanies } from './selection.js';
 
 /** A company with the market it belongs to. */
@@ -56,7 +56,7 @@ export function createCompaniesLoaders(
   ): MaybePromise<Companies> {
     const { key, companies } = matching(marketId, filter, filterArgument);
     if (orderBy == null) return companies;
-    const order = `${orderBy.field} ${orderBy.direction}`;
+    const order = orderKey(orderBy);
     const sorted = once(`${order} ${marketId}`, all(marketId), list => sortedCompanies(list, orderBy));
     if (filter == null) return sorted;
     return andThen(companies, selected =>
@@ -75,7 +75,7 @@ export function createCompaniesLoaders(
      * the market.
      */
     selected(marketId: string, selection: CompanyChoice, argument: string): MaybePromise<Companies> {
-      const companies = selectedCompanies(selection, argument, (...listing) => list(marketId, ...listing));
+      const companies = selectedCompanies(marketId, selection, argument, (...listing) => list(marketId, ...listing));
       return andThen(companies, selected => {
         if (selected.length === 0) throw new BadUserInput(argument, 'selects no company');
         return selected;

@@ -9,6 +9,9 @@ export interface CompanySorting {
   readonly direction: 'ASC' | 'DESC';
 }
 
+/** Equal for orders that are the same. */
+export const orderKey = ({ field, direction }: CompanySorting): string => `${field} ${direction}`;
+
 type SortKey = (company: CompanyRecord) => string | number | null;
 
 /** Sorts a list in both directions, each once for each list, however many requests need it. */

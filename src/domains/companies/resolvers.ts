@@ -7,17 +7,17 @@ import { andThen } from '../../lib/maybe-promise.js';
 import { exportCsvWrite } from './client.js';
 import type { Company } from './loaders.js';
 import { esgOf } from './model.js';
-import { selectedDomains } from './selection.js';
+import { companyListId, selectedDomains } from './selection.js';
 
 /** The fields of companies and of ESG data. */
 export const companiesResolvers: Resolvers = {
   Market: {
     async companies({ id }, { first, after, last, before, ...listing }, { loaders }) {
-      const page = pageRequest({ first, after, last, before });
+      const page = pageRequest({ first, after, last, before }, companyListId(id, listing));
       const list = await loaders.companies.list(id, listing);
       const { start, end } = windowOf(page, list.length);
       const companies = list.slice(start, end).map(company => ({ ...company, marketId: id }));
-      return connectionOf(companies, start, list.length);
+      return connectionOf(page.list, companies, start, list.length);
     },
     companyFacets: ({ id }, { filter }, { loaders }) => loaders.companies.facets(id, filter),
     company: ({ id }, { domain }, context) => companyOf(id, domain, context),

@@ -1,9 +1,10 @@
 import { BadUserInput } from '../../errors.js';
 import { type PageArguments, pageRequest, windowOf } from '../../graphql/connection.js';
+import { type ListId, listId } from '../../graphql/cursor.js';
 import { checkedDomains } from '../../graphql/input.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
-import { type Companies, type CompanyConditions, companiesByDomain } from './filter.js';
-import type { CompanySorting } from './order.js';
+import { type Companies, type CompanyConditions, companiesByDomain, preparedFilter } from './filter.js';
+import { type CompanySorting, orderKey } from './order.js';
 
 /** Which companies of a market to list, and in which order, as the arguments of `Market.companies`. */
 export interface CompanyListing {
@@ -19,6 +20,16 @@ export interface CompanyChoice {
   readonly domains?: readonly string[] | null | undefined;
 }
 
+/** The list that `Market.companies` pages through. @param filterArgument the name of the filter in errors. @throws BadUserInput if the filter is invalid. */
+export function companyListId(
+  marketId: string,
+  { filter, orderBy }: CompanyListing,
+  filterArgument = 'filter',
+): ListId {
+  const order = orderBy == null ? '' : orderKey(orderBy);
+  return listId('companies', marketId, preparedFilter(filter ?? {}, filterArgument).key, order);
+}
+
 /** Lists the companies of a market. @param filterArgument the name of the filter in errors. */
 type ListCompanies = (listing: CompanyListing, filterArgument?: string) => MaybePromise<Companies>;
 
@@ -30,12 +41,23 @@ const maxDomainsInMessage = 5;
  * @throws BadUserInput if the selection is invalid, before the companies are listed; also if a domain is not in the market.
  */
 export function selectedCompanies(
+  marketId: string,
   { all, visible, matching, domains }: CompanyChoice,
   argument: string,
   list: ListCompanies,
 ): MaybePromise<Companies> {
+  for (const [filter, at] of [
+    [visible?.filter, 'visible.filter'],
+    [matching, 'matching'],
+  ] as const) {
+    if (filter?.domains?.length === 0) throw new BadUserInput(`${argument}.${at}.domains`, 'selects no company');
+  }
   if (visible != null) {
-    const page = pageRequest(visible, `${argument}.visible.`);
+    const page = pageRequest(
+      visible,
+      companyListId(marketId, visible, `${argument}.visible.filter`),
+      `${argument}.visible.`,
+    );
     return andThen(list(visible, `${argument}.visible.filter`), companies => {
       const { start, end } = windowOf(page, companies.length);
       return companies.slice(start, end);

@@ -35,6 +35,10 @@ export type EventsClient = ReturnType<typeof createEventsClient>;
 /** @param searchParam name of the free-text parameter, which the specification does not show. */
 export function createEventsClient(searchParam: string | undefined) {
   return {
+    /** The filter of a query without its range of times. Equal for equal filters. @throws NotConfigured as `page` does. */
+    filterOf: (query: EventQuery): string =>
+      parameters({ ...query, from: undefined, to: undefined }, 1, 1, searchParam).toString(),
+
     /** GET /v2/events-monitor/events. @throws NotConfigured if the query has a `search`, but the name of its parameter is not configured. */
     page: (query: EventQuery, page: number, pageSize: number, vectors: boolean): Read<EventPage, Vectors> => ({
       request: {

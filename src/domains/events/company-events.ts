@@ -177,4 +177,8 @@ function groupsOf(requests: readonly CompanyEventsRequest[]): Group[] {
   return groups;
 }
 
-const withNames = (query: EventQuery, names: readonly string[]): EventQuery => ({ ...query, impactedEntity: names });
+/** The query for events that impact any of these entities. */
+export const withNames = (query: EventQuery, names: readonly string[]): EventQuery => ({
+  ...query,
+  impactedEntity: names,
+});

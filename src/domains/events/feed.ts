@@ -8,7 +8,7 @@ import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { BackfillLimiter } from './backfill-limiter.js';
 import type { EventQuery, EventsClient } from './client.js';
 import { follow, reviveVectors } from './tail.js';
-import { type EventUpdate, type FleetTail, positionIn, updatesAfter } from './updates.js';
+import { type EventUpdate, type FleetTail, positionIn, updatesAfter, updatesListId } from './updates.js';
 
 /** The subscriptions of the events domain. */
 export interface EventsFeed {
@@ -46,9 +46,9 @@ export function createEventsFeed(
 
   return {
     async eventUpdates(query, vectors, after) {
-      const { request } = deps.events.page(query, 1, 1, vectors);
-      const filter = request.path.slice(request.path.indexOf('?') + 1);
-      const position = after === undefined ? undefined : positionIn(after, filter);
+      const filter = deps.events.filterOf(query);
+      const list = updatesListId(filter);
+      const position = after === undefined ? undefined : positionIn(after, list);
       const tails = await deps.polling.watch<FleetTail>(
         scope,
         `event updates ${vectors} ${filter}`,
@@ -65,7 +65,7 @@ export function createEventsFeed(
         cancellation.signal,
       );
       const { signal } = cancellation;
-      const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), filter, signal, {
+      const updates = updatesAfter(position, tails, pagesOf(query, vectors, signal), list, signal, {
         begin: () => deps.backfillLimiter.begin(scope, signal),
         foundNew: renew,
       });

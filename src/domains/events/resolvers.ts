@@ -2,10 +2,13 @@ import type { Context } from '../../context.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/schema-types.js';
 import { connectionOf, maxIndex, type PageArguments, type PageRequest, pageRequest } from '../../graphql/connection.js';
+import { type ListId, listId } from '../../graphql/cursor.js';
 import { isObservationId, observationId, pageSize, selectsField } from '../../graphql/input.js';
 import { maxBuckets } from '../../graphql/limits/cost-table.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';
 import type { NodeTypes } from '../../graphql/node.js';
+import { type EventQuery, filterParameters } from './client.js';
+import { withNames } from './company-events.js';
 import { isEntityName, queryOf } from './filter.js';
 import type { EventWindow } from './loaders.js';
 import { type Event, highestScore, type Observation } from './model.js';
@@ -16,8 +19,9 @@ import type { EventUpdate } from './updates.js';
 export const eventsResolvers: Resolvers = {
   Query: {
     async events(_, args, { loaders }, info) {
-      const request = requestOf(args);
-      return connection(await loaders.events.window(queryOf(args.filter), request, selectsField(info, 'embeddings')));
+      const query = queryOf(args.filter);
+      const request = requestOf(args, eventListId(query));
+      return connection(request.list, await loaders.events.window(query, request, selectsField(info, 'embeddings')));
     },
     observation: (_, { id }, { loaders }, info) =>
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
@@ -70,7 +74,7 @@ export const eventsResolvers: Resolvers = {
   },
   Company: {
     async events({ name }, { first, filter }, { loaders }, info) {
-      if (filter?.impactedEntities != null) {
+      if (filter?.impactedEntities?.length) {
         throw new BadUserInput('filter.impactedEntities', 'cannot be set here, because it is the name of the company');
       }
       const vectors = selectsField(info, 'embeddings');
@@ -80,7 +84,8 @@ export const eventsResolvers: Resolvers = {
         );
       }
       const request = { name: name ?? '', query: queryOf(filter), first: pageSize(first), vectors };
-      return connection({ ...(await loaders.events.ofCompany(request)), start: 0 });
+      const page = await loaders.events.ofCompany(request);
+      return connection(eventListId(withNames(request.query, [request.name])), { ...page, start: 0 });
     },
   },
 };
@@ -95,13 +100,19 @@ export const eventsNodes = {
   },
 } satisfies NodeTypes<Context>;
 
+/** The list that `Query.events` pages through. */
+const eventListId = (query: EventQuery): ListId => listId('events', filterParameters(query).toString());
+
 /** @throws BadUserInput */
-function requestOf({ page, ...args }: PageArguments & { readonly page?: number | null }): PageRequest {
-  if (page == null) return pageRequest(args);
+function requestOf(
+  { page, ...args }: PageArguments & { readonly page?: number | null | undefined },
+  list: ListId,
+): PageRequest {
+  if (page == null) return pageRequest(args, list);
   if (args.after != null || args.last != null || args.before != null) {
     throw new BadUserInput('page', 'cannot be combined with after, last or before');
   }
-  const request = pageRequest(args);
+  const request = pageRequest(args, list);
   const lastPage = Math.floor(maxIndex / request.size);
   if (page < 1 || page > lastPage) {
     throw new BadUserInput('page', `must be between 1 and ${lastPage} with ${request.size} events on each page`);
@@ -109,6 +120,6 @@ function requestOf({ page, ...args }: PageArguments & { readonly page?: number |
   return { ...request, start: (page - 1) * request.size };
 }
 
-function connection({ events, start, totalItems, unfilteredTotalItems }: EventWindow) {
-  return { ...connectionOf(events, start, totalItems), unfilteredTotalCount: unfilteredTotalItems };
+function connection(list: ListId, { events, start, totalItems, unfilteredTotalItems }: EventWindow) {
+  return { ...connectionOf(list, events, start, totalItems), unfilteredTotalCount: unfilteredTotalItems };
 }

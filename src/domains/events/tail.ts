@@ -60,13 +60,10 @@ export const updateKey = ({ id, lastUpdated }: Event): string => `${known(lastUp
 /** The time of an update, in milliseconds since 1970. */
 export const updateTime = (key: string): number => Date.parse(key.slice(0, key.indexOf(' '))) || 0;
 
-/** The first bytes of a digest. */
-export const digest = (text: string, bytes: number) => createHash('sha256').update(text).digest().subarray(0, bytes);
-
 /** The length of a hash, in bytes. */
 export const hashBytes = 6;
 /** Stands for an update in a cursor. */
-export const hashOf = (key: string): string => digest(key, hashBytes).toString('hex');
+export const hashOf = (key: string): string => createHash('sha256').update(key).digest().toString('hex', 0, hashBytes);
 
 /** The oldest update first. Those of the same time are sorted by their hashes, as in a cursor. */
 export const compareKeys = (one: string, other: string): number =>

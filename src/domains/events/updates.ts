@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
 import { BadUserInput } from '../../errors.js';
+import { type ListId, listId, readCursor, writeCursor } from '../../graphql/cursor.js';
 import type { Event } from './model.js';
 import {
   compareKeys,
-  digest,
   hashBytes,
   hashOf,
   type ReadBetween,
@@ -41,10 +41,8 @@ export interface Position {
 }
 
 const dayMs = 24 * 60 * 60_000;
-const version = 2;
-const filterBytes = 4;
 const timeBytes = 6;
-const headBytes = 1 + filterBytes + timeBytes + hashBytes;
+const headBytes = timeBytes + hashBytes;
 /** A cursor names at most so many updates, which keeps it below 4 KB. */
 const maxInCursor = 480;
 /** A client that missed more updates is told of a gap. Its position alone may be old: it stays where the list has no updates. */
@@ -53,8 +51,11 @@ const maxMissed = 2_000;
 const maxReads = 3;
 const retryMs = { first: 500, max: 30_000 };
 
-/** @param filter identifies the filter of the subscription: a cursor belongs to one. */
-export function cursorAt({ from, fromHash, seen }: Position, filter: string): string {
+/** What the cursors of a subscription belong to. @param filter of `EventsClient.filterOf`. */
+export const updatesListId = (filter: string): ListId => listId('eventUpdates', filter);
+
+/** @param list of `updatesListId`. */
+export function cursorAt({ from, fromHash, seen }: Position, list: ListId): string {
   // The order in which updates are sent: what is left out of the cursor lies before all that follows.
   const newestFirst = [...seen].sort(
     ([hash, time], [otherHash, otherTime]) => otherTime - time || (hash < otherHash ? 1 : -1),
@@ -62,30 +63,26 @@ export function cursorAt({ from, fromHash, seen }: Position, filter: string): st
   const latest = newestFirst.slice(0, maxInCursor);
   const [startHash, start] = newestFirst[maxInCursor] ?? [fromHash, from];
   const head = Buffer.alloc(headBytes);
-  head[0] = version;
-  digest(filter, filterBytes).copy(head, 1);
-  head.writeUIntBE(start, 1 + filterBytes, timeBytes);
-  head.write(startHash, headBytes - hashBytes, 'hex');
-  return Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]).toString('base64url');
+  head.writeUIntBE(start, 0, timeBytes);
+  head.write(startHash, timeBytes, 'hex');
+  return writeCursor(list, Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]));
 }
 
 /** @throws BadUserInput that names `after`. */
-export function positionIn(cursor: string, filter: string): Position {
-  const bytes = Buffer.from(cursor, 'base64url');
-  const count = (bytes.length - headBytes) / hashBytes;
-  const isCursor = bytes[0] === version && Number.isInteger(count) && count >= 0 && count <= maxInCursor;
-  const from = isCursor ? bytes.readUIntBE(1 + filterBytes, timeBytes) : 0;
-  const fromHash = bytes.toString('hex', headBytes - hashBytes, headBytes);
-  if (!isCursor || from > Date.now() + dayMs || bytes.toString('base64url') !== cursor) {
-    throw new BadUserInput('after', 'is not a cursor of eventUpdates');
-  }
-  if (!digest(filter, filterBytes).equals(bytes.subarray(1, 1 + filterBytes))) {
-    throw new BadUserInput('after', 'is a cursor of a subscription with another filter');
-  }
+export function positionIn(cursor: string, list: ListId): Position {
+  const place = readCursor(list, cursor, 'after');
+  const count = (place.length - headBytes) / hashBytes;
+  const isPosition = Number.isInteger(count) && count >= 0 && count <= maxInCursor;
+  const from = isPosition ? place.readUIntBE(0, timeBytes) : 0;
+  if (!isPosition || from > Date.now() + dayMs) throw new BadUserInput('after', 'is not a cursor of eventUpdates');
   const hashes = Array.from({ length: count }, (_, index) =>
-    bytes.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),
+    place.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),
   );
-  return { from, fromHash, seen: new Map(hashes.map(hash => [hash, from])) };
+  return {
+    from,
+    fromHash: place.toString('hex', timeBytes, headBytes),
+    seen: new Map(hashes.map(hash => [hash, from])),
+  };
 }
 
 const positionAt = ({ from, seen }: Tail): Position => ({
@@ -112,7 +109,7 @@ export async function* updatesAfter(
   after: Position | undefined,
   tails: AsyncIterable<{ readonly state: FleetTail }>,
   read: ReadBetween,
-  filter: string,
+  list: ListId,
   signal: AbortSignal,
   catchUp: CatchUp,
 ): AsyncGenerator<EventUpdate, undefined> {
@@ -121,7 +118,7 @@ export async function* updatesAfter(
   for await (const { state: tail } of tails) {
     const start = (gap: boolean): EventUpdate => {
       position = positionAt(tail);
-      return { kind: null, cursor: cursorAt(position, filter), event: null, gap };
+      return { kind: null, cursor: cursorAt(position, list), event: null, gap };
     };
     const isMissing = position !== undefined && (last === undefined || !continues(tail, last));
     const end = isMissing ? await catchUp.begin() : undefined;
@@ -154,7 +151,7 @@ export async function* updatesAfter(
           position = { from: tail.from, fromHash: '', seen: since(tail.from, current) };
         }
         const kind = (known.get(event.id) ?? updateTime(key)) < updateTime(key) ? 'UPDATED' : 'NEW';
-        yield { kind, cursor: cursorAt(position, filter), event, gap: false };
+        yield { kind, cursor: cursorAt(position, list), event, gap: false };
       }
     } finally {
       end?.();

@@ -10,6 +10,7 @@ import type {
   ResolversTypes,
 } from '../../generated/schema-types.js';
 import { connectionOf, pageRequest, windowOf } from '../../graphql/connection.js';
+import { listId } from '../../graphql/cursor.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
@@ -27,13 +28,13 @@ export const exportsResolvers: Resolvers = {
   Query: {
     exportEndpoints: async (_, __, context) => (await stateOf(context)).endpoints,
     async exports(_, { filter, ...pageArguments }, context) {
-      const page = pageRequest(pageArguments);
       const matches = matcherOf(filter);
+      const page = pageRequest(pageArguments, exportListId(filter ?? {}));
       const team = await stateOf(context);
       const found = recentExports(team).filter(matches);
       const { start, end } = windowOf(page, found.length);
       const records = found.slice(start, end).map(record => ({ ...record, team }));
-      return connectionOf(records, start, found.length);
+      return connectionOf(page.list, records, start, found.length);
     },
     export(_, { by }, context) {
       const key =
@@ -192,6 +193,9 @@ function matcherOf(filter: ExportFilter | null | undefined): (record: ExportReco
     (outcome == null || statusOf(record) === outcome) &&
     (market == null || record.marketId === market);
 }
+
+const exportListId = ({ endpoint, outcome, marketId }: ExportFilter) =>
+  listId('exports', JSON.stringify([endpoint ?? null, outcome ?? null, marketId ?? null]));
 
 /** The client's team. Its data changes without an upstream call, so a response that contains it must not be cached. @throws Forbidden */
 function teamOf({ credential, teams, metadata }: Context): TeamKey {

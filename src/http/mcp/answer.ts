@@ -1,6 +1,7 @@
 import { type GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
-import { itemCursor, offsetAfter } from '../../graphql/connection.js';
+import { indexIn, itemCursor } from '../../graphql/connection.js';
+import { listOf } from '../../graphql/cursor.js';
 import { type JsonSchema, type ObjectSchema, withDefinitions } from './json-schema.js';
 import type { ToolOperation, ToolPage } from './operations.js';
 
@@ -56,7 +57,7 @@ export function answerOf(tool: ToolOperation, text: string, variables: Readonly<
     return shown;
   }
   const { after } = page as ToolPage;
-  const note = isTooLarge ? cut(connection, bytes, offsetAfter(variables[after] as string)) : undefined;
+  const note = isTooLarge ? cut(connection, bytes, variables[after] as string | undefined) : undefined;
   const { hasNextPage, endCursor } = connection.pageInfo;
   return { ...shown, ...(hasNextPage && { next: { [after]: endCursor } }), ...(note && { note }) };
 }
@@ -77,10 +78,10 @@ function connectionAt(data: Record<string, unknown>, { path, lists }: ToolPage):
 
 /**
  * Removes items from the end until the rest is small enough.
- * @param start the index of the first item. An item that could not be read is not in the lists, so a few items may come again on the next page,
+ * @param after the cursor before the first item. An item that could not be read is not in the lists, so a few items may come again on the next page,
  * but none is lost.
  */
-function cut({ lists, pageInfo }: Connection, bytes: number, start: number): string {
+function cut({ lists, pageInfo }: Connection, bytes: number, after: string | null | undefined): string {
   const length = lists[0]?.length ?? 0;
   let kept = length;
   let left = bytes;
@@ -91,7 +92,9 @@ function cut({ lists, pageInfo }: Connection, bytes: number, start: number): str
   if (left > maxBytes) throw tooLarge(bytes);
   for (const list of lists) list.length = kept;
   pageInfo.hasNextPage = true;
-  pageInfo.endCursor = itemCursor(start + kept - 1);
+  const list = listOf(String(pageInfo.endCursor));
+  const start = after == null ? 0 : indexIn(list, after, 'after') + 1;
+  pageInfo.endCursor = itemCursor(list, start + kept - 1);
   return `These are the first ${kept} of ${length} items, because an answer has at most ${maxBytes} bytes. To go on, call the tool again with the arguments in "next" added.`;
 }
 

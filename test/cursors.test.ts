@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+
+let sandbox: Sandbox;
+let gateway: TestGateway;
+beforeAll(async () => {
+  sandbox = await startSandbox();
+  gateway = await startGateway({ sandbox });
+});
+afterAll(async () => {
+  await gateway.close();
+  await sandbox.close();
+});
+
+/** The lists with their arguments, the first of them without any. */
+const lists = {
+  events: ['', 'filter: { minSeverity: 3 }', 'filter: { from: "2026-01-01" }', 'filter: { alertTypes: ["Strike"] }'],
+  companies: [
+    '',
+    'filter: { search: "a" }',
+    'orderBy: { field: NAME }',
+    'orderBy: { field: NAME, direction: DESC }',
+    'filter: { search: "a" }, orderBy: { field: NAME }',
+  ],
+  exports: ['', 'filter: { outcome: DELIVERED }', 'filter: { marketId: 1 }'],
+};
+type Kind = keyof typeof lists;
+
+const within = (kind: Kind, field: string, market = 1) =>
+  kind === 'companies' ? `{ market(id: ${market}) { ${field} } }` : `{ ${field} }`;
+
+/** Reads a list. @param given its arguments. */
+async function read(kind: Kind, given: string, market?: number) {
+  const { data, errors } = await gateway.query(
+    within(kind, `${kind}(${given}) { totalCount pageInfo { endCursor } }`, market),
+  );
+  const connection = kind === 'companies' ? data?.market?.companies : data?.[kind];
+  return { connection, refused: errors?.map(({ extensions }) => [extensions.code, extensions.argument]) };
+}
+
+describe.each(Object.keys(lists) as Kind[])('A cursor of %s', kind => {
+  test('belongs to its filter and order, on both ends', async () => {
+    // A list of exports may be empty: each cursor that can be had is sent to every list.
+    const cursors = await Promise.all(
+      lists[kind].map(async given => (await read(kind, `first: 2, ${given}`)).connection.pageInfo.endCursor),
+    );
+    for (const [from, cursor] of cursors.entries()) {
+      if (cursor === null) continue;
+      for (const [to, given] of lists[kind].entries()) {
+        for (const argument of ['after', 'before']) {
+          const { refused } = await read(kind, `${argument}: "${cursor}", ${given}`);
+          expect([from, to, refused]).toEqual([from, to, from === to ? undefined : [['BAD_USER_INPUT', argument]]]);
+        }
+      }
+    }
+  });
+});
+
+test('a cursor belongs to its market, and to its kind of list', async () => {
+  const endOf = async (kind: Kind) => (await read(kind, 'first: 2')).connection.pageInfo.endCursor;
+  const [events, companies] = [await endOf('events'), await endOf('companies')];
+  const refusal = [['BAD_USER_INPUT', 'after']];
+  expect((await read('companies', `after: "${companies}"`, 2)).refused).toEqual(refusal);
+  expect((await read('companies', `after: "${events}"`)).refused).toEqual(refusal);
+  expect((await read('exports', `after: "${events}"`)).refused).toEqual(refusal);
+});
+
+test.each<[Kind, string[]]>([
+  ['events', ['', 'filter: null', 'filter: {}', 'filter: { alertTypes: [], from: null }']],
+  ['companies', ['', 'filter: null', 'filter: {}', 'filter: { operatesIn: [], naics: [] }', 'orderBy: null']],
+  ['companies', ['filter: { naics: ["31", "32"] }', 'filter: { naics: ["32", "31", "31"], operatesIn: [] }']],
+  ['exports', ['', 'filter: null', 'filter: {}', 'filter: { endpoint: null }']],
+])('%s with a filter that is written differently are the same list', async (kind, ways) => {
+  const found = await Promise.all(ways.map(given => read(kind, `first: 2, ${given}`)));
+  expect(new Set(found.map(({ connection }) => JSON.stringify(connection))).size).toBe(1);
+});
+
+test('the events of a company go on in Query.events', async () => {
+  const { data } = await gateway.query(
+    '{ market(id: 1) { companies(first: 20) { nodes { name events(first: 1) { totalCount nodes { id } pageInfo { endCursor } } } } } }',
+  );
+  const company = data.market.companies.nodes.find(
+    ({ events }: { events: { totalCount: number } }) => events.totalCount > 1,
+  );
+  const { data: more, errors } = await gateway.query(
+    `query ($name: String!, $after: String) {
+      all: events(first: 100, filter: { impactedEntities: [$name] }) { nodes { id } }
+      rest: events(first: 100, after: $after, filter: { impactedEntities: [$name] }) { nodes { id } }
+    }`,
+    { name: company.name, after: company.events.pageInfo.endCursor },
+  );
+  expect(errors).toBeUndefined();
+  expect([...company.events.nodes, ...more.rest.nodes]).toEqual(more.all.nodes);
+});

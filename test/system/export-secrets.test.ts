@@ -137,7 +137,7 @@ const testMutation = `mutation Test($name: String!) { testExportEndpoint(input: 
 const retryMutation = `mutation Retry($id: ID!) { retryExport(input: { exportId: $id }) { ${ending} } }`;
 const progressSubscription = `subscription Progress($id: ID!) { exportProgress(exportId: $id) { id by user outcome result { ${ending} } } }`;
 const listQuery = `{ viewer { email } exportEndpoints { nodeId name headerNames }
-  exports { nodes { nodeId id by user endpoint { url headerNames } retryOf { id } idempotencyKey outcome result { ${ending} } } } }`;
+  exports { nodes { nodeId id by user endpoint { headerNames } retryOf { id } idempotencyKey outcome result { ${ending} } } } }`;
 
 test.each(Object.entries(storages))(
   'with %s, no secret is in any log, error, response, trace or metric, or stored in clear',

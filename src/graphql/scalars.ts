@@ -1,5 +1,4 @@
-import { GraphQLFloat, GraphQLInt, GraphQLScalarType } from 'graphql';
-import { GraphQLJSONObject } from 'graphql-scalars';
+import { type ASTNode, GraphQLError, GraphQLFloat, GraphQLInt, GraphQLScalarType, valueFromASTUntyped } from 'graphql';
 import { Vector } from '../data/embeddings/vector.js';
 import { isUnreadable } from '../data/upstream/schema-drift.js';
 import { UpstreamInvalidResponse } from '../errors.js';
@@ -10,6 +9,13 @@ const DateTime = new GraphQLScalarType({ name: 'DateTime', serialize: value => v
 
 /** Accepts any text. The resolver checks whether it is a date, since its error can name the argument. */
 const DateOrDateTime = new GraphQLScalarType<string, string>({ name: 'DateOrDateTime', parseValue: asText });
+
+const JSONObject = new GraphQLScalarType({
+  name: 'JSONObject',
+  serialize: asObject,
+  parseValue: asObject,
+  parseLiteral: (node, variables) => asObject(valueFromASTUntyped(node, variables), node),
+});
 
 const vectorScalar = new GraphQLScalarType<Vector, ResponseVector>({
   name: 'Vector',
@@ -25,6 +31,13 @@ function asVector(value: unknown): Vector {
 
 function asText(value: unknown): string {
   if (typeof value !== 'string') throw new TypeError('Expected a string');
+  return value;
+}
+
+function asObject(value: unknown, node?: ASTNode): object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new GraphQLError(`JSONObject cannot represent non-object value: ${value}`, { nodes: node ?? null });
+  }
   return value;
 }
 
@@ -56,5 +69,5 @@ export const scalars = {
   DateTime: ofService(DateTime),
   DateOrDateTime: behaviorOf(DateOrDateTime),
   Vector: behaviorOf(vectorScalar),
-  JSONObject: ofService(GraphQLJSONObject),
+  JSONObject: ofService(JSONObject),
 };

@@ -8,6 +8,7 @@ import {
   type EndpointContent,
   explanationOf,
   genericFailure,
+  loadSafeHtml,
   maxAnswerBytes,
   meaningOf,
   objectIn,
@@ -65,6 +66,8 @@ export async function deliver(
   { guard, startTimer }: { readonly guard: AddressGuard; readonly startTimer: StartTimer },
   record: (attempts: ExportAttempt[]) => Promise<void>,
 ): Promise<DeliveryResult> {
+  // Before a call goes out, so that nothing can fail between its response and its outcome.
+  const html = await loadSafeHtml();
   const attempts: ExportAttempt[] = [];
   for (let startsAt = call.startsAt; ; startsAt = new Date()) {
     const attempt = newAttempt(startsAt);
@@ -80,7 +83,7 @@ export async function deliver(
       return { attempts, outcome: { kind: 'FAILED', message: `Nothing was sent: ${end.reason}.` } };
     }
     if (end.fault === null && meaningOf(end.status) !== 'exception') {
-      return { attempts, outcome: outcomeOfResponse(end.status, end.body?.content ?? {}) };
+      return { attempts, outcome: outcomeOfResponse(end.status, end.body?.content ?? {}, html) };
     }
     if (attempts.length > maxRetries) return { attempts, outcome: { kind: 'FAILED', message: genericFailure } };
   }

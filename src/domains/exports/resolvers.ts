@@ -14,7 +14,7 @@ import { listId } from '../../graphql/cursor.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';
-import { safeHtml } from './endpoint-response.js';
+import { loadSafeHtml } from './endpoint-response.js';
 import { type Endpoint, type ExportRecord, statusOf, type TeamExport, type TeamState } from './model.js';
 import { type Payload, payloadOf } from './payload.js';
 import { type ExportKey, exportWith, recentExports, retryOfExport } from './team-state.js';
@@ -126,8 +126,8 @@ export const exportsResolvers: Resolvers = {
     result: resultOf,
   },
   // Sanitized again, because the store may contain texts that the gateway did not write.
-  ExportDelivered: { message: ({ message }) => safeHtml(message) },
-  ExportRejected: { message: ({ message }) => safeHtml(message) },
+  ExportDelivered: { message: async ({ message }) => (await loadSafeHtml()).safeHtml(message) },
+  ExportRejected: { message: async ({ message }) => (await loadSafeHtml()).safeHtml(message) },
 };
 
 /** How endpoints and exports are identified: a client finds only those of its own team. */

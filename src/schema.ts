@@ -18,9 +18,11 @@ export function readTypeDefs(): string[] {
   return files.sort().map(file => readFileSync(new URL(file, directory), 'utf8'));
 }
 
-/** Combines the SDL and the resolvers of all domains into an executable schema. */
+let schema: GraphQLSchema | undefined;
+
+/** Combines the SDL and the resolvers of all domains into an executable schema. All gateways of a process share it. */
 export function createSchema(): GraphQLSchema {
-  return makeExecutableSchema({
+  schema ??= makeExecutableSchema({
     typeDefs: readTypeDefs(),
     resolvers: [
       scalars,
@@ -34,4 +36,5 @@ export function createSchema(): GraphQLSchema {
     ],
     resolverValidationOptions: { requireResolversToMatchSchema: 'error' },
   });
+  return schema;
 }

@@ -29,6 +29,7 @@ import { joinWorkers } from './http/workers.js';
 import { cacheBytes, memoryLimit } from './lib/heap.js';
 import { type MemoryBounds, MemoryBudget } from './lib/memory-budget.js';
 import { createProxyHeaders } from './lib/network.js';
+import { oncePerValue } from './lib/once-per-value.js';
 import { createGauges, type Metrics } from './observability/metrics.js';
 import type { Tracing } from './observability/operation-info.js';
 import { createOperationNames } from './observability/operation-names.js';
@@ -61,6 +62,8 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
 /** A request may need this many upstream calls in sequence, each of which may take the whole `UPSTREAM_TIMEOUT_MS`. */
 export const callsInARow = 3;
 
+const sdlOf = oncePerValue(printSchemaWithDirectives);
+
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps) {
   const { config, schema, documents, services, metrics, log, tracing, demoKey, isClosing, seams } = deps;
@@ -69,7 +72,7 @@ export async function createServer(deps: ServerDeps) {
   const { introspection } = config;
   const explains = config.explain ?? false;
   const deadlineMs = config.upstream.timeoutMs * callsInARow;
-  const sdl = printSchemaWithDirectives(schema);
+  const sdl = sdlOf(schema);
 
   const budget = new MemoryBudget(seams.memory, () => telemetry.shed('memory'));
   const concurrency = createConcurrencyLimit({

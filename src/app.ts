@@ -12,11 +12,18 @@ import { countOf, describeChange, Reloadable } from './config/reloadable.js';
 import { type Manifest, readManifest } from './graphql/limits/trusted-documents.js';
 import { operationFiles } from './http/mcp/operations.js';
 import { type AdminListener, startAdminListener } from './http/monitoring/admin-listener.js';
-import { type Listening, type RunningGateway, startWorkers } from './http/workers.js';
+import type { Orders } from './http/monitoring/admin-routes.js';
+import {
+  type FilesOfWorkers,
+  type Listening,
+  type RunningGateway,
+  startWorkers,
+  warningsToFirst,
+} from './http/workers.js';
 import { createLogger } from './observability/logger.js';
 import { createMetrics, type Metrics } from './observability/metrics.js';
 import type { Telemetry } from './observability/telemetry.js';
-import { createWarnings, redisWarning } from './observability/warnings.js';
+import { createWarnings, redisWarning, type Warnings, warningsTo } from './observability/warnings.js';
 import { newsIntervalMs, type SandboxOptions } from './sandbox/options.js';
 import type { Sandbox } from './sandbox/server.js';
 import { createSchema } from './schema.js';
@@ -50,7 +57,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const config = sandbox === undefined ? configured : withSandbox(configured, sandbox);
   const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();
-  const telemetry = telemetryOf(metrics, createWarnings(log));
+  const telemetry = telemetryOf(metrics, createWarnings(cluster.isWorker ? warningsToFirst : warningsTo(log)));
   const tracing = config.traces
     ? (await import('./observability/open-telemetry.js')).startTracing(telemetry)
     : undefined;
@@ -72,10 +79,23 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   });
   // The key with every permission. Requests without a credential use it.
   const demoKey = sandbox?.demo.keys.find(({ eventsMonitor }) => eventsMonitor)?.key;
-  let isClosing = false;
+  let leaving: 'draining' | 'closing' | undefined;
+  const startedAt = new Date();
+  let orders: Orders = { logLevel: config.logLevel, isDraining: false };
+  function obey(given: Orders): boolean {
+    if (leaving === 'closing') return false;
+    orders = given;
+    log.level = orders.logLevel;
+    leaving = orders.isDraining ? 'draining' : undefined;
+    app.server.off('request', closeAfterResponse);
+    // Each response is the last one of its connection, so that clients go elsewhere before requests are refused.
+    if (orders.isDraining) app.server.prependListener('request', closeAfterResponse);
+    return true;
+  }
   const { app, readiness } = await createServer({
     ...built,
-    isClosing: () => isClosing,
+    leaving: () => leaving,
+    obey,
     config,
     schema,
     documents,
@@ -86,18 +106,14 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     seams,
   });
 
-  // What an operator may not expect of a configuration that is valid.
   app.addHook('onListen', async () => {
     if (sandbox !== undefined) {
       log.warn(
         'The embedded sandbox runs: all data is invented, and a request to localhost without a credential uses its demo key',
       );
     }
-    if (persistedDocuments.file !== undefined && persistedDocuments.mode === 'off') {
-      log.warn(
-        'PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off',
-      );
-    }
+    // The first process says it for all workers.
+    if (!cluster.isWorker) warnOfSettings(log, config);
   });
   let admin: AdminListener | undefined;
   app.addHook('onClose', async () => {
@@ -119,11 +135,20 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
         port: cluster.isWorker ? undefined : adminPort,
         readiness,
         metrics: () => metrics.registry.metrics(),
-        log,
+        target: {
+          settings: config.settings,
+          token: config.adminToken,
+          log,
+          workers: () => [{ pid: process.pid, state: leaving ?? 'serving', since: startedAt, restarts: 0 }],
+          get orders() {
+            return orders;
+          },
+          obey,
+        },
       });
       return { address, adminPort: admin?.port };
     },
-    shutdownNoticeMs: config.shutdownNoticeMs,
+    shutdown: config.shutdown,
     reload() {
       if (teamsFile !== undefined) reload(log, 'TEAMS_FILE', 'team', teams, teamsByName);
       if (persistedDocuments.file !== undefined) {
@@ -134,11 +159,10 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
       }
     },
     async close(noticeMs = 0) {
-      isClosing = true;
-      // Each response is the last one of its connection, so that clients go elsewhere before requests are refused. A refusal itself leaves the connection open
-      // until its body was read: otherwise the client would see a broken connection.
-      if (noticeMs > 0) app.server.prependListener('request', closeAfterResponse);
+      if (noticeMs > 0) obey({ ...orders, isDraining: true });
+      leaving = 'closing';
       await pause(noticeMs);
+      // A refusal itself leaves the connection open until its body was read: otherwise the client would see a broken connection.
       app.server.off('request', closeAfterResponse);
       await app.close();
     },
@@ -160,16 +184,28 @@ function reload<T>(
   const before = entriesOf(value.current);
   try {
     value.reload();
-    log.warn(`${name} was read again: ${describeChange(what, before, entriesOf(value.current))}`);
+    log.warn(describeChange(name, what, before, entriesOf(value.current)));
   } catch (error) {
     log.warn(`${reasonOf(error)}; ${countOf(before.size, what)} from before stay in use`);
   }
 }
 
-const teamsByName = ({ list = [] }: Teams) => new Map(list.map(team => [team.name, JSON.stringify(team)]));
+const teamsByName = ({ list = [] }: Pick<Teams, 'list'>) =>
+  new Map(list.map(team => [team.name, JSON.stringify(team)]));
+
+/** Says what an operator may not expect of a configuration that is valid. */
+function warnOfSettings(log: Pick<Logger, 'warn'>, { persistedDocuments: { file, mode } }: Config): void {
+  if (file === undefined || mode !== 'off') return;
+  log.warn('PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off');
+}
+
+function warnOfNode(log: Pick<Logger, 'warn'>): void {
+  const [major = 0] = process.versions.node.split('.').map(Number);
+  if (major < 22) log.warn(`Node ${major} gets no security fixes any more: run the gateway with Node 24`);
+}
 
 /** Counts in the metrics, and warns of refusals and Redis faults. */
-function telemetryOf(metrics: Metrics, { warn, works }: ReturnType<typeof createWarnings>): Telemetry {
+function telemetryOf(metrics: Metrics, { warn, works }: Warnings): Telemetry {
   return {
     ...metrics.telemetry,
     warn,
@@ -213,11 +249,17 @@ function demoTeams({ demo }: Sandbox) {
 }
 
 /** Reads every file that the settings name, as each worker does. @throws ConfigurationError */
-function readAll(env: Record<string, string | undefined>): void {
-  const { teamsFile, persistedDocuments, mcp } = readConfig(env);
-  if (teamsFile !== undefined) readTeams(teamsFile);
-  if (persistedDocuments.file !== undefined) readManifest(persistedDocuments.file);
-  if (mcp.operations !== undefined) operationFiles(mcp.operations).forEach(readText);
+function readAll(env: Record<string, string | undefined>): FilesOfWorkers {
+  const entries = new Map<string, readonly [what: string, ReadonlyMap<string, string>]>();
+  const files = recordFiles(() => {
+    const { teamsFile, persistedDocuments, mcp } = readConfig(env);
+    if (teamsFile !== undefined) entries.set('TEAMS_FILE', ['team', teamsByName({ list: readTeams(teamsFile) })]);
+    if (persistedDocuments.file !== undefined) {
+      entries.set('PERSISTED_DOCUMENTS', ['document', readManifest(persistedDocuments.file)]);
+    }
+    if (mcp.operations !== undefined) operationFiles(mcp.operations).forEach(readText);
+  });
+  return { files, entries };
 }
 
 /**
@@ -230,13 +272,18 @@ export async function start(env: Record<string, string | undefined>, files?: Fil
     if (files !== undefined) passOnFiles(files);
     const config = readConfig(env);
     if (config.workers > 1 && cluster.isPrimary) {
-      const workers = await startWorkers(config, () => recordFiles(() => readAll(env)));
+      const workers = await startWorkers(config, () => readAll(env));
+      warnOfSettings(workers.log, config);
+      warnOfNode(workers.log);
       process.stdout.write(greeting(workers.listening, config, undefined));
       return workers;
     }
     const gateway = await buildApp(config, { sandbox: { newsEveryMs: newsIntervalMs } });
     const listening = await gateway.listen();
-    if (cluster.isPrimary) process.stdout.write(greeting(listening, config, gateway.sandbox));
+    if (cluster.isPrimary) {
+      process.stdout.write(greeting(listening, config, gateway.sandbox));
+      warnOfNode(gateway.log);
+    }
     return gateway;
   } catch (error) {
     if (error instanceof ConfigurationError) process.stderr.write(`${error.message}\n`);

@@ -5,9 +5,6 @@ import { isatty } from 'node:tty';
 import { inspect } from 'node:util';
 import type { RunningGateway, ToWorker } from './http/workers.js';
 
-/** How long closing may take after the notice, before the process exits anyway. */
-const closeTimeoutMs = 10_000;
-
 /** Undefined while the gateway starts. */
 let gateway: RunningGateway | undefined;
 /** Whether a SIGHUP came while the gateway was starting. It may have read the old files by then. */
@@ -22,7 +19,7 @@ if (cluster.isWorker) {
   });
 } else {
   process.once('SIGINT', () => void end('SIGINT'));
-  process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdownNoticeMs));
+  process.once('SIGTERM', () => void end('SIGTERM', gateway?.shutdown.noticeMs));
   process.on('SIGHUP', () => {
     // The terminal was closed: it is no terminal any more.
     if (process.stdout.isTTY && !isatty(1)) void end('SIGHUP');
@@ -55,12 +52,12 @@ async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<vo
     process.stderr.write(`${signal}: the gateway ended before it was ready\n`);
     process.exit(128 + constants.signals[signal]);
   }
-  const { log } = gateway;
+  const { log, shutdown } = gateway;
   const cutOff = () => {
-    log.error(`Not closed within ${closeTimeoutMs / 1_000} seconds: what was still running is cut off`);
+    log.error(`Not closed within ${shutdown.graceMs / 1_000} seconds: what was still running is cut off`);
     process.exit(1);
   };
-  setTimeout(cutOff, noticeMs + closeTimeoutMs).unref();
+  setTimeout(cutOff, noticeMs + shutdown.graceMs).unref();
   await gateway.close(noticeMs);
   process.exit(status);
 }
@@ -68,8 +65,5 @@ async function end(signal: NodeJS.Signals, noticeMs = 0, status = 0): Promise<vo
 /** Logs it as one line of JSON, also before there is a logger. */
 function report(level: 'error' | 'warn', error: unknown, message: string): void {
   if (gateway !== undefined) gateway.log[level]({ err: error }, message);
-  else
-    process.stderr.write(
-      `${JSON.stringify({ level: level === 'warn' ? 40 : 50, time: Date.now(), msg: `${message}: ${inspect(error)}` })}\n`,
-    );
+  else process.stderr.write(`${JSON.stringify({ level, time: new Date(), msg: `${message}: ${inspect(error)}` })}\n`);
 }

@@ -19,6 +19,7 @@ import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/con
 import { createRateLimits } from './http/limits/rate-limits.js';
 import { readToolOperations } from './http/mcp/operations.js';
 import { registerMcp } from './http/mcp/route.js';
+import type { Orders } from './http/monitoring/admin-routes.js';
 import { type Readiness, withReadiness } from './http/monitoring/readiness.js';
 import { registerMonitoring } from './http/monitoring/routes.js';
 import { createRequestTelemetry } from './http/request-telemetry.js';
@@ -53,7 +54,9 @@ interface ServerDeps extends Pick<BuiltServices, 'services' | 'shared' | 'genera
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly tracing: Tracing | undefined;
-  readonly isClosing: () => boolean;
+  /** Why it wants no new traffic, although it could serve it; undefined: it does. */
+  readonly leaving: () => 'draining' | 'closing' | undefined;
+  readonly obey: (orders: Orders) => void;
   /** The API key of requests without a credential; undefined: they have none. */
   readonly demoKey: string | undefined;
   readonly seams: ServerSeams;
@@ -66,7 +69,7 @@ const sdlOf = oncePerValue(printSchemaWithDirectives);
 
 /** Assembles the HTTP server with its pipeline, its routes and the subscription transports. It does not listen yet. */
 export async function createServer(deps: ServerDeps) {
-  const { config, schema, documents, services, metrics, log, tracing, demoKey, isClosing, seams } = deps;
+  const { config, schema, documents, services, metrics, log, tracing, demoKey, leaving, obey, seams } = deps;
   const { shared, generations, acceptedScopes } = deps;
   const { telemetry } = services;
   const { introspection } = config;
@@ -142,10 +145,10 @@ export async function createServer(deps: ServerDeps) {
   });
   app.addHook('preClose', async () => requestAdmission.close());
   const readiness = (): Readiness => {
-    return { status: isClosing() ? 'closing' : requestAdmission.isOverloaded ? 'overloaded' : 'ready', silentMs: 0 };
+    return { status: leaving() ?? (requestAdmission.isOverloaded ? 'overloaded' : 'ready'), silentMs: 0 };
   };
   const readOwn = async () => withReadiness(await metrics.registry.metrics(), readiness());
-  const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry, readiness, readOwn) : readOwn;
+  const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry, readiness, readOwn, obey) : readOwn;
   registerMonitoring(app, { readiness, readMetrics: config.adminPort === undefined ? readMetrics : undefined });
   if (introspection) {
     app.get('/schema.graphql', async (_, reply) => reply.type('text/plain; charset=utf-8').send(sdl));

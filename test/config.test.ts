@@ -22,7 +22,7 @@ function faultsOf(env: Record<string, string>): string[] {
 }
 
 test('an empty environment starts the sandbox on loopback with a random secret', () => {
-  const config = readConfig({});
+  const { settings: _, ...config } = readConfig({});
   expect(config).toEqual({
     host: '127.0.0.1',
     port: 4000,
@@ -59,7 +59,9 @@ test('an empty environment starts the sandbox on loopback with a random secret',
     loadShedding: { requestsInFlight: 5_000, eventLoopDelayMs: 25 },
     adminPort: undefined,
     workers: 1,
-    shutdownNoticeMs: 0,
+    adminToken: undefined,
+    shutdown: { noticeMs: 0, graceMs: 10_000 },
+    slowOperationMs: 5_000,
     persistedDocuments: { file: undefined, mode: 'off' },
   });
   const secrets = [config, readConfig({})].map(({ sessionSecrets }) => sessionSecrets[0].reveal());
@@ -176,8 +178,28 @@ test.each(['', '   '])('an empty variable counts as absent: "%s"', empty => {
   }
 });
 
+test('each setting is named with its value and its source', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'settings-')), 'token');
+  writeFileSync(file, 'a token');
+  const { settings } = readConfig({ PORT: '80', ADMIN_TOKEN_FILE: file, REDIS_URL: ' ' });
+  const named = (wanted: string) => settings.find(({ name }) => name === wanted);
+  expect(JSON.parse(JSON.stringify(['PORT', 'HOST', 'ADMIN_TOKEN', 'REDIS_URL', 'SESSION_SECRET'].map(named)))).toEqual(
+    [
+      { name: 'PORT', value: 80, source: 'environment' },
+      { name: 'HOST', value: '127.0.0.1', source: 'default' },
+      { name: 'ADMIN_TOKEN', value: '[secret]', source: 'file' },
+      { name: 'REDIS_URL', value: null, source: 'default' },
+      { name: 'SESSION_SECRET', value: null, source: 'default' },
+    ],
+  );
+});
+
 test('secrets print as [secret]', () => {
-  const config = readConfig({ SESSION_SECRET: secretOf('a'), REDIS_URL: 'redis://:aaaa@one:6379' });
+  const config = readConfig({
+    SESSION_SECRET: secretOf('a'),
+    REDIS_URL: 'redis://:aaaa@one:6379',
+    ADMIN_TOKEN: 'aaaa',
+  });
   for (const text of [
     inspect(config, { depth: 9, showHidden: true }),
     JSON.stringify(config),
@@ -339,6 +361,12 @@ describe('a configuration is invalid', () => {
     ['UPSTREAM_TIMEOUT', 'UPSTREAM_TIMEOUT_MS'],
     ['SESSION_SECRETS', 'SESSION_SECRET'],
     ['EXPORT_ALLOW_PRIVATE_ADRESSES', 'EXPORT_ALLOW_PRIVATE_ADDRESSES'],
+    ['RATE_LIMIT_PER_CREDENTAIL', 'RATE_LIMIT_PER_CREDENTIAL'],
+    ['REDIS_URLS', 'REDIS_URL'],
+    ['TRUSTPROXY', 'TRUST_PROXY'],
+    ['LOGLEVEL', 'LOG_LEVEL'],
+    ['CORS_ORIGIN', 'CORS_ORIGINS'],
+    ['SNADBOX', 'SANDBOX'],
   ])('is the unknown %s, and the name that was meant is proposed: %s', (name, meant) => {
     const faults = faultsOf({ ...upstream, [name]: 'https://a-value.test' });
     expect(faults).toEqual([`${name}: unknown variable (did you mean ${meant}?)`]);
@@ -348,8 +376,11 @@ describe('a configuration is invalid', () => {
     expect(faultsOf({ MCP_QQQQQQ: '1' })).toEqual(['MCP_QQQQQQ: unknown variable']);
   });
 
-  test('but not if the name is empty, has another prefix, or is set by Linux desktops', () => {
-    const config = readConfig({ ...upstream, UPSTREAM_PORT: ' ', UPSTREAMS: '2', SESSION_MANAGER: 'local/host:@/tmp' });
+  test('but not if the name is empty, is unlike each of the gateway, or is set by Linux desktops', () => {
+    const others = { PORTS: '1', SORT: '1', REDIS_HOST: 'one', REDIS_PORT: '1', HOSTNAME: 'one', ADMIN_HOST: 'one' };
+    const tracing = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://one', OTEL_LOGS_EXPORTER: 'none' };
+    const named = { UPSTREAM_PORT: ' ', UPSTREAMS: '2', SESSION_MANAGER: 'local/host:@/tmp' };
+    const config = readConfig({ ...upstream, ...named, ...others, ...tracing });
     expect(config.upstream.base).toBe('http://service.test');
   });
 

@@ -1,128 +1,35 @@
 import { randomBytes } from 'node:crypto';
-import { availableParallelism } from 'node:os';
-import { z } from 'zod';
-import { ConfigurationError, closestName, faultsIn, reasonOf } from './configuration-error.js';
+import type { z } from 'zod';
+import { ConfigurationError, faultsIn, reasonOf } from './configuration-error.js';
 import { readText } from './files.js';
+import { type Environment, unknownNames, valueIn } from './names.js';
 import { Secret } from './secret.js';
-
-const wholeNumber = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `must be a whole number, ${min} or more`)
-    .transform(Number)
-    .refine(value => value >= min && value <= max, `must be between ${min} and ${max}`);
-
-const text = z.string();
-
-const flag = z.enum(['true', 'false'], 'must be true or false').transform(value => value === 'true');
-
-const urlOf = (text: string) => (URL.canParse(text) ? new URL(text) : undefined);
-
-function isEncoded(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const httpAddress = z
-  .string()
-  .refine(text => {
-    const url = urlOf(text);
-    return url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash;
-  }, 'must be an http or https address without user, query or fragment')
-  .transform(text => text.replace(/\/+$/, ''));
-
-const list = z.string().transform(text => text.split(',').map(part => part.trim()));
-
-const redisAddress = (text: string) => {
-  const { protocol = '', username = '', password = '', pathname = '' } = urlOf(text) ?? {};
-  const isDatabase = /^(\/\d*)?$/.test(pathname);
-  return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password) && isDatabase;
-};
-
-const asSecrets = (all: readonly string[]) => all.map(each => new Secret(each));
-
-const redisAddresses = list
-  .refine(
-    urls => urls.every(redisAddress),
-    'must be redis:// or rediss:// addresses, percent-encoded where they need it, ending with nothing or the number of a database, with commas between the nodes of a Cluster',
-  )
-  .transform(asSecrets);
-
-/** Secrets that have been published in this repository: anyone could seal cookies with them. */
-const publicSecrets = new Set(['for-trying-out-only-set-your-own-secret']);
-
-const secretList = list
-  .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
-  .refine(all => !all.some(secret => publicSecrets.has(secret)), 'must not be the public example of docker-compose.yml')
-  .transform(asSecrets);
-
-const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
-
-const proxies = z
-  .string()
-  .transform((text): boolean | string[] => (text === 'true' ? true : text === 'false' ? false : text.split(/ *, */)))
-  .refine(
-    value => typeof value === 'boolean' || value.every(each => network.safeParse(each).success && !each.endsWith('/0')),
-    'must be true, false, or addresses and networks with commas between them (true trusts every address)',
-  );
-
-const origins = list.refine(
-  all => all.every(origin => urlOf(origin)?.origin === origin && /^https?:/.test(origin)),
-  'must be origins such as https://app.example, with commas between them',
-);
-
-const oneOf = <const T extends readonly string[]>(...values: T) =>
-  z.enum(values, `must be one of ${values.join(', ')}`);
-
-/** Least to most verbose. */
-const logLevel = oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace');
-
-const trustMode = oneOf('off', 'allow', 'log', 'only');
-
-const executor = oneOf('plan', 'graphql-js');
-
-const parameterName = z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter');
-
-const absolutePath = z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /');
-
-/** `auto` is one for each core that this process may use. */
-const workers = z.union(
-  [z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)],
-  'must be auto, or a whole number from 1 to 256',
-);
-
-const environmentName = z
-  .string()
-  .refine(
-    value => value === 'production' || !/^\s*prod/i.test(value),
-    'is probably meant to be "production": write exactly that, or a name that does not begin with "prod"',
-  );
-
-/** Environment variables. */
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The value of a variable. An empty one counts as absent. */
-function valueIn(env: Environment, name: string): string | undefined {
-  const value = env[name];
-  return value?.trim() === '' ? undefined : value;
-}
+import {
+  absolutePath,
+  environmentName,
+  executor,
+  flag,
+  httpAddress,
+  logLevel,
+  origins,
+  parameterName,
+  proxies,
+  redisAddresses,
+  secret,
+  secretList,
+  text,
+  trustMode,
+  wholeNumber,
+  workers,
+} from './value-types.js';
 
 /** The settings whose values are secrets. Each NAME can also be set by `NAME_FILE`, the path of a file that contains the value. */
-const secretNames: ReadonlySet<string> = new Set(['REDIS_URL', 'SESSION_SECRET']);
+const secretNames: ReadonlySet<string> = new Set(['REDIS_URL', 'SESSION_SECRET', 'ADMIN_TOKEN']);
 
 const fileNameOf = (name: string) => `${name}_FILE`;
 
 /** The time between two polls, in milliseconds: the sandbox's jobs run for seconds, the service's for minutes (docs/upstream-api.md: Discovery workflow). */
 const pollMs = { sandbox: 1_000, service: 30_000 };
-
-/** Names with these prefixes belong to the gateway: an unknown one is a mistake. */
-const ownPrefixes = /^(UPSTREAM|SESSION|EXPORT|MCP)_/;
-/** Names of other programs with such a prefix: X11's session manager sets this one on every Linux desktop. */
-const namesOfOthers = new Set(['SESSION_MANAGER']);
 
 /** OpenTelemetry's own variables, which say where traces go. Those for its metrics and logs do not count: the gateway sends none. */
 const tracingNames = /^OTEL_(EXPORTER_OTLP_(?!METRICS_|LOGS_)|TRACES_EXPORTER$)/;
@@ -132,17 +39,6 @@ function isTraced(env: Environment): boolean {
   const isNamed = Object.keys(env).some(name => tracingNames.test(name) && valueIn(env, name) !== undefined);
   const isOff = env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER?.trim() === 'none';
   return isNamed && !isOff;
-}
-
-/** Faults for variables that look like the gateway's but have no effect. @param known the names of its own. */
-function unknownNames(env: Environment, known: readonly string[]): string[] {
-  return Object.keys(env)
-    .filter(name => ownPrefixes.test(name) && valueIn(env, name) !== undefined)
-    .filter(name => !known.includes(name) && !namesOfOthers.has(name))
-    .map(name => {
-      const meant = closestName(name, known);
-      return `${name}: unknown variable${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
-    });
 }
 
 /** Faults where one variable requires another. A secret may be set by its file, too. */
@@ -171,6 +67,15 @@ function disagreements(env: Environment): string[] {
   return faults;
 }
 
+/** A variable as the gateway uses it. A secret is in it as `[secret]`. */
+export interface Setting {
+  readonly name: string;
+  /** Null where it is not set and has no default. */
+  readonly value: unknown;
+  /** `admin`: it was changed at `ADMIN_PORT`. */
+  readonly source: 'default' | 'environment' | 'file' | 'admin';
+}
+
 /** The typed configuration. Names and defaults of the variables are in the table in docs/configuration.md. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
@@ -180,6 +85,7 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
  */
 export function readConfig(env: Environment) {
   const known: string[] = [];
+  const settings: Setting[] = [];
   const faults: string[] = [];
 
   function textOf(name: string): string | undefined {
@@ -208,14 +114,17 @@ export function readConfig(env: Environment) {
   function read<T extends z.ZodType>(name: string, type: T, preset: z.output<T>): z.output<T>;
   function read(name: string, type: z.ZodType, preset?: unknown): unknown {
     const text = secretNames.has(name) ? secretOf(name) : textOf(name);
-    if (text === undefined) return preset;
-    const { data, error } = type.safeParse(text);
+    const { data, error } = text === undefined ? { data: preset } : type.safeParse(text);
     if (error !== undefined) faults.push(...faultsIn(error).map(fault => `${name}: ${fault}`));
+    const source = text === undefined ? 'default' : valueIn(env, name) === undefined ? 'file' : 'environment';
+    settings.push({ name, value: data ?? null, source });
     return data;
   }
 
   read('SANDBOX', flag);
   read('OTEL_EXPORTER_OTLP_ENDPOINT', httpAddress);
+  read('OTEL_TRACES_EXPORTER', text);
+  read('OTEL_SDK_DISABLED', text);
   const isProduction = read('NODE_ENV', environmentName) === 'production';
   const base = read('UPSTREAM_BASE_URL', httpAddress);
   const secrets = read('SESSION_SECRET', secretList);
@@ -282,9 +191,17 @@ export function readConfig(env: Environment) {
     },
     /** The port of the listener for probes and metrics. Undefined: the port for clients serves them. */
     adminPort: read('ADMIN_PORT', wholeNumber(0, 65_535)),
+    /** Allows what changes something at `adminPort`. Undefined: nothing may. */
+    adminToken: read('ADMIN_TOKEN', secret),
     workers: read('WORKERS', workers, 1),
-    /** How long the gateway still serves after SIGTERM while it is no longer ready. */
-    shutdownNoticeMs: read('SHUTDOWN_NOTICE_MS', wholeNumber(0, 600_000), 0),
+    shutdown: {
+      /** How long the gateway still serves after SIGTERM while it is no longer ready. */
+      noticeMs: read('SHUTDOWN_NOTICE_MS', wholeNumber(0, 600_000), 0),
+      /** How long running work may take after that. */
+      graceMs: read('SHUTDOWN_GRACE_MS', wholeNumber(1, 600_000), 10_000),
+    },
+    /** From this duration on, an operation is logged; 0: none is. */
+    slowOperationMs: read('SLOW_OPERATION_MS', wholeNumber(0, 600_000), 5_000),
     /** The manifest of trusted documents, and whether other documents may run. */
     persistedDocuments: {
       file: read('PERSISTED_DOCUMENTS', text),
@@ -293,5 +210,5 @@ export function readConfig(env: Environment) {
   };
   faults.push(...unknownNames(env, known), ...disagreements(env));
   if (faults.length > 0) throw new ConfigurationError(...faults);
-  return config;
+  return { ...config, settings: settings as readonly Setting[] };
 }

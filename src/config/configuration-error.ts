@@ -4,9 +4,12 @@ import { z } from 'zod';
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 
+  readonly faults: readonly string[];
+
   /** @param faults each begins with the name of its variable. */
   constructor(...faults: readonly string[]) {
     super(`Invalid configuration: ${faults.join('; ')}`);
+    this.faults = faults;
   }
 }
 
@@ -28,18 +31,4 @@ export async function orCannotListen<T>(names: string, host: string, port: numbe
 /** The faults of a value, each with its path: `[0].name: must be text`. */
 export function faultsIn({ issues }: z.ZodError): readonly string[] {
   return issues.map(({ path, message }) => (path.length === 0 ? message : `${z.core.toDotPath(path)}: ${message}`));
-}
-
-/** The known name that was probably meant: the one that shares the most pairs of letters, at least two thirds of them. Undefined where none does. */
-export function closestName(name: string, known: readonly string[]): string | undefined {
-  const pairsOf = (text: string) => new Set(Array.from(text, (letter, index) => letter + (text[index + 1] ?? '')));
-  const pairs = pairsOf(name);
-  const [closest] = known
-    .map(other => {
-      const others = pairsOf(other);
-      const shared = [...pairs].filter(pair => others.has(pair)).length;
-      return { other, share: (2 * shared) / (pairs.size + others.size) };
-    })
-    .sort((one, next) => next.share - one.share);
-  return closest !== undefined && closest.share >= 2 / 3 ? closest.other : undefined;
 }

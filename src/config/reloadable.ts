@@ -32,8 +32,9 @@ export class Reloadable<T> {
 /** `1 team`, `2 teams`. */
 export const countOf = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** How entries differ from those before, by their names: `3 teams (1 added, 0 changed, 2 removed)`. @param what one of them: `team`. */
+/** Says how the entries of a file differ from those before, by their names: `TEAMS_FILE was read again: 3 teams (1 added, 0 changed, 2 removed)`. @param what one of them: `team`. */
 export function describeChange(
+  variable: string,
   what: string,
   before: ReadonlyMap<string, unknown>,
   after: ReadonlyMap<string, unknown>,
@@ -42,5 +43,5 @@ export function describeChange(
   const added = names.filter(name => !before.has(name)).length;
   const changed = names.filter(name => before.has(name) && before.get(name) !== after.get(name)).length;
   const removed = [...before.keys()].filter(name => !after.has(name)).length;
-  return `${countOf(after.size, what)} (${added} added, ${changed} changed, ${removed} removed)`;
+  return `${variable} was read again: ${countOf(after.size, what)} (${added} added, ${changed} changed, ${removed} removed)`;
 }

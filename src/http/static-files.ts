@@ -23,6 +23,12 @@ const hashedFolder = 'assets';
 /** Paths of the gateway itself, also where this gateway does not serve them. */
 const ownPath = /^(graphql|mcp|healthz|readyz|metrics|schema\.graphql)(\/|$)/;
 
+/** @throws ConfigurationError if the folder has no `index.html`. */
+export async function checkStaticFiles(folder: string): Promise<void> {
+  if (await isFile(join(resolve(folder), 'index.html'))) return;
+  throw new ConfigurationError(`STATIC_DIR: ${folder} must be a folder with an index.html`);
+}
+
 /**
  * Serves a built front end from `/`: the files of `folder`, and `index.html` where a browser opens any other page, because the front end routes its own paths.
  * Every route of the gateway comes first.
@@ -30,9 +36,7 @@ const ownPath = /^(graphql|mcp|healthz|readyz|metrics|schema\.graphql)(\/|$)/;
  */
 export async function registerStaticFiles(app: FastifyInstance, folder: string): Promise<void> {
   const root = resolve(folder);
-  if (!(await isFile(join(root, 'index.html')))) {
-    throw new ConfigurationError(`STATIC_DIR: ${folder} must be a folder with an index.html`);
-  }
+  await checkStaticFiles(folder);
   const realRoot = await realpath(root);
 
   await app.register(import('@fastify/static'), {

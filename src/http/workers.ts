@@ -7,21 +7,35 @@ import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-clien
 import type { Config } from '../config/config.js';
 import { ConfigurationError, reasonOf } from '../config/configuration-error.js';
 import type { FilesRead } from '../config/files.js';
+import { describeChange } from '../config/reloadable.js';
 import { heapFlags } from '../lib/heap.js';
 import { sharedRun } from '../lib/shared-run.js';
 import { createLogger, workerLogDescriptor } from '../observability/logger.js';
 import { createWorkerMetrics } from '../observability/metrics.js';
+import { createWarnings, type WarningSink, warningsTo } from '../observability/warnings.js';
 import { startAdminListener } from './monitoring/admin-listener.js';
+import type { Orders } from './monitoring/admin-routes.js';
 import { beatMs, Peer, type PeerMessage, type Readiness, withReadiness } from './monitoring/readiness.js';
 
-/** What the first process tells a worker: what a peer hears, or to close, after a notice in milliseconds. */
-export type ToWorker = PeerMessage<string> | number;
+/** What the first process tells a worker: what a peer hears, an operator's orders, or to close, after a notice in milliseconds. */
+export type ToWorker = PeerMessage<string> | { readonly orders: Orders } | number;
+
+/** What a worker tells the first process: what a peer hears, or that something outside fails, or, without words, has recovered. */
+type FromWorker =
+  | PeerMessage<MetricObject[]>
+  | { readonly subject: string; readonly words?: string; readonly times: number };
+
+/** The files that all workers use. */
+export interface FilesOfWorkers {
+  readonly files: FilesRead;
+  /** What one entry is and all of them by their names, of each file that has entries, by its variable. */
+  readonly entries: ReadonlyMap<string, readonly [what: string, ReadonlyMap<string, string>]>;
+}
 
 /** A gateway, or several, that serves. */
 export interface RunningGateway {
   readonly log: FastifyBaseLogger;
-  /** `SHUTDOWN_NOTICE_MS`. */
-  readonly shutdownNoticeMs: number;
+  readonly shutdown: Config['shutdown'];
   /** Reads the teams file and the trusted documents again, or replaces all workers. A file that is invalid changes nothing. */
   reload(): void;
   /** Closes everything. For `noticeMs` before that, it still serves, but `/readyz` says 503, so that a load balancer can choose another gateway. */
@@ -42,7 +56,11 @@ interface Member {
   readonly peer: Peer<MetricObject[]>;
   /** Resolves when it has ended and the last line of its log was read. */
   readonly ended: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
+  /** How many workers in its place have died. */
+  readonly restarts: number;
   state: 'starting' | 'serving' | 'closing';
+  /** When that state began. */
+  since: Date;
 }
 
 /** How long another process may take to give metrics, in milliseconds. A scrape must not wait for one that is busy or gone. */
@@ -59,15 +77,18 @@ const retiring = { acceptsMs: 2_000, noticeMs: 3_000 };
  */
 export async function startWorkers(
   config: Config,
-  readFiles: () => FilesRead,
+  readFiles: () => FilesOfWorkers,
 ): Promise<RunningGateway & { readonly listening: Listening }> {
   const log = createLogger(config.logLevel);
   /** The oldest first. */
   const members = new Set<Member>();
   const inState = (state: Member['state']) => [...members].filter(member => member.state === state);
   const { registry, exits } = createWorkerMetrics(countStates);
-  let files = readFiles();
+  let read = readFiles();
+  /** A cause that several workers see is one line. */
+  const warnings = createWarnings(warningsTo(log));
   let isClosing = false;
+  let orders: Orders = { logLevel: config.logLevel, isDraining: false };
   /** Whether a worker could not be replaced. False again once all serve. */
   let lacksWorker = false;
   /** The counters of all workers that have ended, because a counter must not fall: Prometheus would count everything again. */
@@ -87,11 +108,24 @@ export async function startWorkers(
     return { serving: serving.length - busy, busy, starting, closing: inState('closing').length, missing };
   }
 
+  function enter(member: Member, state: Member['state']): void {
+    member.state = state;
+    member.since = new Date();
+  }
+
+  function obey(given: Orders): boolean {
+    orders = given;
+    log.level = given.logLevel;
+    for (const { peer } of members) peer.tell({ orders });
+    return !isClosing;
+  }
+
   /** Ready while each worker is. One that ended does not count while it is being replaced, because the others get its connections. */
   function readiness(): Readiness {
     const states = inState('serving').map(({ peer }) => peer.readiness);
     const silentMs = Math.max(0, ...states.map(state => state.silentMs));
     if (isClosing) return { status: 'closing', silentMs };
+    if (orders.isDraining) return { status: 'draining', silentMs };
     const isLate = lacksWorker || states.length === 0 || inState('starting').some(({ peer }) => peer.isStuck);
     if (isLate && states.length < config.workers) return { status: 'incomplete', silentMs };
     return { status: states.find(({ status }) => status !== 'ready')?.status ?? 'ready', silentMs };
@@ -106,16 +140,22 @@ export async function startWorkers(
   const readAll = async () => withReadiness(await metrics(), readiness());
 
   /** Starts a worker, waits until it listens, and then closes the oldest, if there is one too many. @throws Error if it ends before; its cause is the signal */
-  async function startWorker(): Promise<void> {
+  async function startWorker(restarts = 0): Promise<void> {
     const worker = cluster.fork();
     const { pid, stdin, stderr } = worker.process;
     const ended = once(worker.process, 'close') as Member['ended'];
     const peer = new Peer<MetricObject[]>(message => worker.send(message as ToWorker, () => {}), readAll, []);
-    const member: Member = { worker, peer, ended, state: 'starting' };
+    const member: Member = { worker, peer, ended, restarts, state: 'starting', since: new Date() };
     members.add(member);
-    worker.on('message', (message: PeerMessage<MetricObject[]>) => peer.hear(message));
+    worker.on('message', (message: FromWorker) => {
+      if (typeof message === 'string' || !('subject' in message)) return peer.hear(message);
+      const { subject, words, times } = message;
+      // Each worker has waited until it was sure.
+      if (words === undefined) warnings.works(subject, String(pid), 0);
+      else warnings.warn(subject, words, String(pid), times);
+    });
     // The environment of a process is for others to read.
-    stdin?.on('error', () => {}).end(JSON.stringify(files));
+    stdin?.on('error', () => {}).end(JSON.stringify(read.files));
     if (stderr !== null) createInterface({ input: stderr }).on('line', line => log.error({ worker: pid }, line));
     const failed = ended.then(([code, signal]) => {
       members.delete(member);
@@ -127,12 +167,13 @@ export async function startWorkers(
       if (member.state === 'starting')
         throw new Error(`a worker ended before it was ready (${how})`, { cause: signal });
       log.error(`Worker ${pid} ended (${how}), and is replaced`);
-      void replace();
+      void replace(restarts + 1);
     });
     failed.catch(() => {});
     await Promise.race([once(worker, 'listening'), failed]);
     if (member.state === 'closing') return;
-    member.state = 'serving';
+    enter(member, 'serving');
+    peer.tell({ orders });
     const [oldest, ...others] = inState('serving');
     if (others.length + 1 >= config.workers) lacksWorker = false;
     if (oldest !== undefined && others.length >= config.workers) await retire(oldest);
@@ -140,19 +181,19 @@ export async function startWorkers(
 
   /** Closes a worker that another has replaced. Its clients open new connections, and the last of these do not come to it. */
   async function retire(member: Member): Promise<void> {
-    member.state = 'closing';
+    enter(member, 'closing');
     member.peer.tell(retiring.noticeMs);
     await pause(retiring.acceptsMs);
     if (member.worker.isConnected()) member.worker.disconnect();
     await member.ended;
   }
 
-  async function replace(): Promise<void> {
+  async function replace(restarts: number): Promise<void> {
     for (let pauseMs = pauses.minMs; ; pauseMs = Math.min(2 * pauseMs, pauses.maxMs)) {
       await pause(pauseMs);
       if (isClosing) return;
       try {
-        return await startWorker();
+        return await startWorker(restarts);
       } catch (error) {
         lacksWorker = true;
         log.error(`WORKERS: ${reasonOf(error)}`);
@@ -161,14 +202,17 @@ export async function startWorkers(
   }
 
   async function replaceAll(): Promise<void> {
-    const before = files;
+    const before = read;
     let started = 0;
     try {
-      files = readFiles();
+      read = readFiles();
       for (; started < config.workers && !isClosing; started += 1) await startWorker();
+      for (const [variable, [what, entries]] of read.entries) {
+        log.warn(describeChange(variable, what, before.entries.get(variable)?.[1] ?? new Map(), entries));
+      }
       log.warn('Every worker was replaced');
     } catch (error) {
-      if (started === 0) files = before;
+      if (started === 0) read = before;
       log.error(`WORKERS: ${reasonOf(error)}; the workers from before stay`);
     }
   }
@@ -196,12 +240,28 @@ export async function startWorkers(
   const [, { port }] = (await listening) as [Worker, Address];
   await Promise.all(Array.from({ length: config.workers - 1 }, startFirst));
   const { host, adminPort } = config;
-  const admin = await startAdminListener({ host, port: adminPort, readiness, metrics, log });
+  const admin = await startAdminListener({
+    host,
+    port: adminPort,
+    readiness,
+    metrics,
+    target: {
+      settings: config.settings,
+      token: config.adminToken,
+      log,
+      workers: () =>
+        [...members].map(({ worker, state, since, restarts }) => ({ pid: worker.process.pid, state, since, restarts })),
+      get orders() {
+        return orders;
+      },
+      obey,
+    },
+  });
   let reloading = Promise.resolve();
   return {
     listening: { address: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, adminPort: admin?.port },
     log,
-    shutdownNoticeMs: config.shutdownNoticeMs,
+    shutdown: config.shutdown,
     reload() {
       reloading = reloading.then(replaceAll);
     },
@@ -210,7 +270,7 @@ export async function startWorkers(
       for (const member of members) {
         if (member.state === 'starting') member.worker.process.kill('SIGKILL');
         else member.peer.tell(noticeMs);
-        member.state = 'closing';
+        enter(member, 'closing');
       }
       await Promise.all([...members].map(({ ended }) => ended));
       await admin?.close();
@@ -218,15 +278,29 @@ export async function startWorkers(
   };
 }
 
+const tellFirst = (message: unknown) => process.send?.(message, undefined, undefined, () => {});
+
+/** In a worker: the warnings that the first process writes for all. */
+export const warningsToFirst: WarningSink = {
+  failed: (subject, words, times) => tellFirst({ subject, words, times }),
+  recovered: (subject, times) => tellFirst({ subject, times }),
+};
+
 /**
- * Makes this process a worker, which tells the first process its readiness and its metrics.
+ * Makes this process a worker, which tells the first process its readiness and its metrics, and obeys its orders.
  * @returns reads the metrics of all workers together; those of `readOwn` if the first process has gone, or does not answer in time.
  */
-export function joinWorkers(registry: Registry, readiness: () => Readiness, readOwn: () => Promise<string>) {
-  const send = (message: unknown) => process.send?.(message, undefined, undefined, () => {});
-  const first = new Peer(send, () => registry.getMetricsAsJSON(), '');
+export function joinWorkers(
+  registry: Registry,
+  readiness: () => Readiness,
+  readOwn: () => Promise<string>,
+  obey: (orders: Orders) => void,
+) {
+  const first = new Peer(tellFirst, () => registry.getMetricsAsJSON(), '');
   process.on('message', (message: ToWorker) => {
-    if (typeof message !== 'number') first.hear(message);
+    if (typeof message === 'number') return;
+    if (typeof message === 'object' && 'orders' in message) obey(message.orders);
+    else first.hear(message);
   });
   const beat = () => first.tell(readiness());
   beat();

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Config } from '../config/config.js';
 import { loggedPathOf } from '../lib/path.js';
 
@@ -17,11 +17,13 @@ function standardError(): DestinationStream {
   return stream;
 }
 
-/** One JSON object a line, to stderr unless a test wants it elsewhere. Of a request its id, its method and its path are logged: the query may hold a credential. */
+/** One JSON object a line, with the name of its level and an ISO time, to stderr unless a test wants it elsewhere. Of a request its id, its method and its path are logged: the query may hold a credential. */
 export function createLogger(level: Config['logLevel'], stream: DestinationStream = standardError()): Logger {
   return pino(
     {
       level,
+      formatters: { level: label => ({ level: label }) },
+      timestamp: stdTimeFunctions.isoTime,
       serializers: {
         req: ({ id, method, url }) => ({ id, method, path: loggedPathOf(String(url)) }),
       },

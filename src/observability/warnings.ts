@@ -19,34 +19,54 @@ interface Subject {
   recovery: NodeJS.Timeout | undefined;
 }
 
+/** Where warnings go. */
+export interface WarningSink {
+  /** @param times how often it failed since the last one of the same words. */
+  failed(subject: string, words: string, times: number): void;
+  /** @param times how often it failed. @param seconds how long. */
+  recovered(subject: string, times: number, seconds: number): void;
+}
+
+/** Both are warnings: the recovery must be in each log that has the fault. */
+export const warningsTo = (log: Pick<Logger, 'warn'>): WarningSink => ({
+  failed: (subject, words, times) => log.warn({ times }, `${subject}: ${words}`),
+  recovered: (subject, times, seconds) => log.warn({ times, seconds }, `${subject}: back to normal`),
+});
+
+/** What counts failures, as `Telemetry` has it. */
+export interface Warnings extends Pick<Telemetry, 'works'> {
+  /** @param times how often it failed. */
+  warn(subject: string, words: string, part?: string, times?: number): void;
+}
+
 /**
- * Logs what fails outside the gateway. The same line is written at most once a minute, with the number of failures since the last one (`times`), and
+ * Warns of what fails outside the gateway. The same is written at most once a minute, with the number of failures since the last one (`times`), and
  * only while its cause still fails. When nothing has failed for a while, the recovery is logged once.
  */
-export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemetry, 'warn' | 'works'> {
+export function createWarnings(sink: WarningSink): Warnings {
   const subjects = new Map<string, Subject>();
   /** How often each line was not written, when its cause failed last, and whether it was written within the last minute. */
   const lines = new LRUCache<string, { times: number; failedAt: number; isQuiet: boolean }>({ max: maxCauses });
 
   return {
-    warn(name, words, part = '') {
+    warn(name, words, part = '', times = 1) {
       const now = performance.now();
       const started = { failing: new Map(), since: now, failures: 0, isInLog: false, recovery: undefined };
       const subject: Subject = subjects.get(name) ?? started;
       subjects.set(name, subject);
-      subject.failures += 1;
+      subject.failures += times;
       subject.failing.set(part, now);
       clearTimeout(subject.recovery);
       subject.recovery = undefined;
       const text = `${name}: ${words}`;
       const line = lines.get(text) ?? { times: 0, failedAt: now, isQuiet: false };
       lines.set(text, line);
-      line.times += 1;
+      line.times += times;
       line.failedAt = now;
       if (!line.isQuiet) write();
 
       function write(): void {
-        log.warn({ times: line.times }, text);
+        sink.failed(name, words, line.times);
         Object.assign(line, { times: 0, isQuiet: true });
         subject.isInLog = true;
         setTimeout(() => {
@@ -69,7 +89,7 @@ export function createWarnings(log: Pick<Logger, 'warn' | 'info'>): Pick<Telemet
       subject.recovery = setTimeout(() => {
         subjects.delete(name);
         const seconds = Math.round((now - since) / 1_000);
-        if (subject.isInLog) log.info({ times: subject.failures, seconds }, `${name}: back to normal`);
+        if (subject.isInLog) sink.recovered(name, subject.failures, seconds);
       }, afterMs).unref();
     },
   };

@@ -80,6 +80,111 @@ test('after SIGTERM the gateway is not ready until it ends', async () => {
   expect(await running?.ended).toMatchObject({ code: 0 });
 });
 
+const token = 'a token of the operators';
+const authorization = `Bearer ${token}`;
+
+/** Sends a request with a body of JSON. */
+async function send(address: string, method: string, headers: Record<string, string> = {}, body?: unknown) {
+  const response = await fetch(address, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  return [response.status, await response.json()];
+}
+
+test('the configuration, the process and the level of the log can be seen, and the level changed', async () => {
+  const admin = await startWithAdmin({
+    ADMIN_TOKEN: token,
+    SESSION_SECRET: 'a secret of the operators that is not to be seen',
+  });
+  const settings = async () => JSON.parse((await ask(`${admin}/config`)).text);
+  const level = (value: string, source: string) => ({ name: 'LOG_LEVEL', value, source });
+  expect(await settings()).toContainEqual(level('warn', 'default'));
+  expect((await ask(`${admin}/config`)).text).not.toMatch(/operators/);
+  const since = expect.stringMatching(/^\d{4}-.*Z$/);
+  expect(await send(`${admin}/workers`, 'GET')).toEqual([
+    200,
+    [{ pid: running?.pid, state: 'serving', since, restarts: 0 }],
+  ]);
+
+  const logged = () => /"msg":"Answered"/.test(running?.stderr() ?? '');
+  await ask(`${running?.url}/graphql?query={viewer{team}}`);
+  expect(await send(`${admin}/log-level`, 'PUT', { authorization }, { level: 'loud' })).toEqual([
+    400,
+    { status: expect.stringContaining('LOG_LEVEL') },
+  ]);
+  expect(logged()).toBe(false);
+  expect(await send(`${admin}/log-level`, 'PUT', { authorization }, { level: 'info' })).toEqual([
+    200,
+    { logLevel: 'info' },
+  ]);
+  expect(await settings()).toContainEqual(level('info', 'admin'));
+  await ask(`${running?.url}/graphql?query={viewer{team}}`);
+  await until(logged);
+  const lines = (running?.stderr() ?? '')
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line));
+  expect(lines.find(({ msg }) => msg === 'PUT /log-level')).toMatchObject({ level: 'warn', time: since });
+});
+
+test('a gateway that is drained serves on without being ready, and can be taken back until it closes', async () => {
+  const admin = await startWithAdmin({ ADMIN_TOKEN: token, SHUTDOWN_NOTICE_MS: '30000' });
+  const query = () =>
+    fetch(`${running?.url}/graphql?query={viewer{team}}`, { headers: { 'apollo-require-preflight': '1' } });
+  const readiness = async () => [(await ask(`${admin}/readyz`)).text, (await ask(`${running?.url}/readyz`)).text];
+  const both = (status: string) => [`{"status":"${status}"}`, `{"status":"${status}"}`];
+  expect(await send(`${admin}/drain`, 'POST', { authorization })).toEqual([200, { isDraining: true }]);
+  await until(async () => (await readiness()).join() === both('draining').join());
+  const answer = await query();
+  expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+  expect((await send(`${admin}/workers`, 'GET'))[1]).toMatchObject([{ state: 'draining' }]);
+  expect(await send(`${admin}/drain`, 'DELETE', { authorization })).toEqual([200, { isDraining: false }]);
+  await until(async () => (await readiness()).join() === both('ready').join());
+  expect((await query()).headers.get('connection')).toBe('keep-alive');
+  running?.signal('SIGTERM');
+  await until(async () => (await readiness()).join() === both('closing').join());
+  expect(await send(`${admin}/drain`, 'DELETE', { authorization })).toEqual([
+    409,
+    { status: 'the gateway is closing' },
+  ]);
+});
+
+test('what changes something needs the token, and there is nothing else', async () => {
+  const admin = await startWithAdmin({ ADMIN_TOKEN: token });
+  const statusOf = async (...what: Parameters<typeof send>) => (await send(...what))[0];
+  for (const headers of [{}, { authorization: token }, { authorization: `${authorization}s` }]) {
+    expect(await statusOf(`${admin}/drain`, 'POST', headers)).toBe(401);
+    expect(await statusOf(`${admin}/log-level`, 'PUT', headers, { level: 'info' })).toBe(401);
+  }
+  expect(await statusOf(`${admin}/drain`, 'GET', { authorization })).toBe(405);
+  expect(await statusOf(`${admin}/config`, 'PUT', { authorization })).toBe(405);
+  expect(await statusOf(`${admin}/constructor`, 'GET')).toBe(404);
+  expect(await statusOf(`${admin}/log-level`, 'PUT', { authorization }, 'x'.repeat(2_000))).toBe(413);
+  expect((await ask(`${admin}/readyz`)).status).toBe(200);
+});
+
+test('without a token nothing can be changed', async () => {
+  const admin = await startWithAdmin();
+  const words = { status: 'ADMIN_TOKEN is not set: nothing can be changed here' };
+  for (const value of ['Bearer ', 'Bearer undefined']) {
+    expect(await send(`${admin}/drain`, 'POST', { authorization: value })).toEqual([403, words]);
+  }
+});
+
+test('SHUTDOWN_GRACE_MS after the notice, what still runs is cut off', async () => {
+  const service = createServer(() => {}).listen(0, '127.0.0.1');
+  await until(async () => service.listening);
+  const { port } = service.address() as AddressInfo;
+  running = await program.start({ UPSTREAM_BASE_URL: `http://127.0.0.1:${port}`, SHUTDOWN_GRACE_MS: '700' });
+  const headers = { 'x-api-key': 'key', 'apollo-require-preflight': '1' };
+  const lost = fetch(`${running.url}/graphql?query={events{totalCount}}`, { headers }).catch(() => 'lost');
+  await until(() => new Promise(resolve => service.getConnections((_, count) => resolve(count > 0))));
+  running.signal('SIGTERM');
+  const { code, stderr } = await running.ended;
+  expect([code, await lost]).toEqual([1, 'lost']);
+  expect(stderr).toContain('Not closed within 0.7 seconds: what was still running is cut off');
+  service.closeAllConnections();
+  service.close();
+});
+
 test('a port that is taken is one clear line', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await until(async () => other.listening);

@@ -142,9 +142,9 @@ test('Prometheus finds the gateways, also those that are not ready, as the job o
 });
 
 test('a gateway has the time to finish, and no privileges', () => {
-  const { shutdownNoticeMs } = productionConfig();
-  expect(shutdownNoticeMs).toBeGreaterThan(0);
-  expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(shutdownNoticeMs + 10_000);
+  const { noticeMs, graceMs } = productionConfig().shutdown;
+  expect(noticeMs).toBeGreaterThan(0);
+  expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(noticeMs + graceMs);
   const [user, group] = /^USER (\d+):(\d+)$/m.exec(readFileSync('Dockerfile', 'utf8'))?.slice(1).map(Number) ?? [];
   expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: user, runAsGroup: group });
   expect(container.securityContext).toEqual({

@@ -66,8 +66,13 @@ test('a body nested 6,000 deep is refused, and the gateway goes on', async () =>
     expect(errors).toMatchObject([{ extensions: { code: 'UPSTREAM_INVALID_RESPONSE' } }]);
   }
   expect(await lives(gateway)).toBe(true);
-  const lines = gateway.stderr().trim().split('\n');
-  expect(lines.map(line => JSON.parse(line))).toMatchObject([
-    { level: 40, msg: 'UPSTREAM_BASE_URL: The response of the service is too large; requests that need it fail' },
+  const lines = gateway
+    .stderr()
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+    .filter(({ msg }) => !/^Node /.test(msg));
+  expect(lines).toMatchObject([
+    { level: 'warn', msg: 'UPSTREAM_BASE_URL: The response of the service is too large; requests that need it fail' },
   ]);
 });

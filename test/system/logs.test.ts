@@ -77,7 +77,7 @@ test('a request has one id for the client, the service and its log line', async 
   expect(sent.map(each => each['x-request-id'])).toEqual([id]);
   expect(await linesOf(id)).toEqual([
     expect.objectContaining({
-      level: 30,
+      level: 'info',
       method: 'POST',
       path: '/graphql',
       address: '127.0.0.1',
@@ -212,11 +212,11 @@ test.each(['http', 'websocket'])(
     expect(lines().filter(line => line.requestId === requestId)).toEqual(
       expect.arrayContaining([
         expect.objectContaining({
-          level: 50,
+          level: 'error',
           msg: 'Unexpected',
           err: expect.objectContaining({ type: 'TypeError', message: 'a fault at https://fault.example/' }),
         }),
-        expect.objectContaining({ level: 30, outcome: 'INTERNAL_SERVER_ERROR' }),
+        expect.objectContaining({ level: 'info', outcome: 'INTERNAL_SERVER_ERROR' }),
       ]),
     );
   },

@@ -12,6 +12,7 @@ import { readConfig } from '../../src/config/config.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { buildProgram, type Program, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
+import { noEvents, reply, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
 
 jest.setTimeout(120_000);
@@ -165,7 +166,7 @@ test('what stops a worker from starting is one line of the log', async () => {
     expect(code).toBe(1);
     const [line = '', ...others] = stderr.trim().split('\n');
     const msg = expect.stringMatching(new RegExp(`^Invalid configuration: ${words}`));
-    expect(JSON.parse(line)).toMatchObject({ level: 50, msg });
+    expect(JSON.parse(line)).toMatchObject({ level: 'error', msg });
     expect(others).toEqual([]);
   }
   other.close();
@@ -210,6 +211,75 @@ test('the workers of one port count together, one that is killed is replaced, an
   expect(workersOf(gateway)).not.toContain(killed);
 
   expect(await gateway.stop()).toMatchObject({ code: 0 });
+});
+
+test('what fails for several workers is one line of the log, and so is its recovery', async () => {
+  const service = await startStubService((_, response) => reply(response, 500, {}));
+  const gateway = await start({ UPSTREAM_BASE_URL: service.origin });
+  /** Sends a read on a new connection: they go to both workers in turn. */
+  let first = 0;
+  const read = () => {
+    first = (first % 100) + 1;
+    const headers = { 'x-api-key': `key-${first}`, 'apollo-require-preflight': '1', connection: 'close' };
+    return fetch(`${gateway.url}/graphql?query={events(first:${first}){totalCount}}`, { headers });
+  };
+  /** The warnings of the service, with how often each cause was counted. */
+  const lines = () =>
+    gateway
+      .stderr()
+      .split('\n')
+      .filter(line => /UPSTREAM_BASE_URL/.test(line))
+      .map(line => JSON.parse(line));
+  for (let sent = 0; sent < 4; sent += 1) await read();
+  await until(() => lines().length > 0);
+  service.handle = (_, response) => reply(response, 200, noEvents);
+  await until(async () => {
+    await read();
+    await pause(100);
+    return lines().some(({ msg }) => msg.endsWith('back to normal'));
+  }, 60_000);
+  expect(lines().map(({ level, msg }) => [level, msg])).toEqual([
+    ['warn', 'UPSTREAM_BASE_URL: The service failed (HTTP 500); requests that need it fail'],
+    ['warn', 'UPSTREAM_BASE_URL: back to normal'],
+  ]);
+  await service.close();
+});
+
+test('orders at ADMIN_PORT reach every worker, also those that are started later', async () => {
+  const gateway = await start({ ADMIN_PORT: '0', ADMIN_TOKEN: 'token' });
+  const { admin } = await adminOf(gateway);
+  const headers = { authorization: 'Bearer token' };
+  const order = (path: string, method: string, body: string | null = null) =>
+    fetch(`${admin}${path}`, { method, headers, body }).then(({ status }) => status);
+  type Shown = { pid: number; state: string; restarts: number };
+  const shown = async () => (await (await fetch(`${admin}/workers`)).json()) as Shown[];
+  expect((await shown()).map(({ pid }) => pid).sort()).toEqual(workersOf(gateway).sort());
+  /** Which worker wrote a line for a request. */
+  const answeredBy = () =>
+    new Set([...gateway.stderr().matchAll(/"pid":(\d+),.*"msg":"Answered"/g)].map(([, pid]) => Number(pid)));
+  const isLoggedByAll = async () => {
+    await isAnswered(gateway.url);
+    return workersOf(gateway).every(pid => answeredBy().has(pid));
+  };
+  /** What requests to `/readyz` on new connections get, which go to both workers in turn. */
+  const statuses = async () => {
+    const found = [];
+    for (let sent = 0; sent < 4; sent += 1) found.push(await textOf(`${gateway.url}/readyz`, new Agent()));
+    return [...new Set(found)].join();
+  };
+  expect(await order('/log-level', 'PUT', '{"level":"info"}')).toBe(200);
+  await until(isLoggedByAll);
+  expect(await order('/drain', 'POST')).toBe(200);
+  await until(async () => (await statuses()) === '{"status":"draining"}');
+  await until(async () => (await (await fetch(`${admin}/readyz`)).text()) === '{"status":"draining"}');
+
+  process.kill(workersOf(gateway)[0] ?? 0, 'SIGKILL');
+  const states = async () => (await shown()).map(({ state, restarts }) => `${state} ${restarts}`).sort();
+  await until(async () => (await states()).join() === 'serving 0,serving 1', 60_000);
+  expect(await statuses()).toBe('{"status":"draining"}');
+  expect(await order('/drain', 'DELETE')).toBe(200);
+  await until(async () => (await statuses()) === '{"status":"ready"}');
+  await until(isLoggedByAll);
 });
 
 test('SIGHUP replaces every worker without a lost request, and without ADMIN_PORT each worker serves the metrics of all', async () => {
@@ -347,10 +417,11 @@ test('a worker that is replaced has the secrets and files of the others, until S
   await until(() => workersOf(gateway).join() === before.join());
   expect(await signedIn()).toBe(12);
 
-  await writeFile(teams, '[]');
+  await writeFile(teams, '[{ "name": "one" }]');
   await writeFile(join(operations, 'first.graphql'), '# Who I am.\nquery First { viewer { authentication } }');
   gateway.signal('SIGHUP');
   await until(() => gateway.stderr().includes('Every worker was replaced'), 90_000);
+  expect(gateway.stderr()).toContain('TEAMS_FILE was read again: 1 team (1 added, 0 changed, 0 removed)');
   expect(await signedIn()).toBe(0);
   expect(notJson(gateway)).toEqual([]);
 });

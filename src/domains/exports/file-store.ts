@@ -1,5 +1,5 @@
 import { access, constants, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
 import { UpstreamUnavailable } from '../../errors.js';
@@ -21,7 +21,7 @@ type Teams = ReadonlyMap<string, string>;
  */
 export async function openFileStore(folder: string, telemetry: Pick<Telemetry, 'warn' | 'works'>): Promise<TextStore> {
   const file = join(folder, 'exports.json');
-  await prepare(folder);
+  await prepare(folder, () => mkdir(folder, newFolder));
   await removeLeftovers(folder);
   let version = await versionOf(file);
   const first = await readTeams(file);
@@ -69,16 +69,28 @@ export async function openFileStore(folder: string, telemetry: Pick<Telemetry, '
   };
 }
 
+/** Checks what `openFileStore` would find, and changes nothing: a running gateway may use the folder. @throws ConfigurationError as it does */
+export async function checkFileStore(folder: string): Promise<void> {
+  await prepare(folder, async () => {});
+  await readTeams(join(folder, 'exports.json'));
+}
+
 /** Fails at the start if the folder cannot be used, rather than at the first export. */
-async function prepare(folder: string): Promise<void> {
+async function prepare(folder: string, make: () => Promise<unknown>): Promise<void> {
   try {
-    await mkdir(folder, newFolder);
-    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    await make();
+    await access(await firstThere(folder), constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new ConfigurationError(
       `DATA_DIR: ${resolve(folder)} must be a writable folder, because exports are stored there unless REDIS_URL is set: ${reasonOf(error)}`,
     );
   }
+}
+
+/** The folder, or the one that it would be made in. */
+async function firstThere(folder: string): Promise<string> {
+  const isThere = await stat(folder).catch(ignoreAbsence);
+  return isThere ? folder : firstThere(dirname(resolve(folder)));
 }
 
 const newFolder = { recursive: true, mode: 0o700 };

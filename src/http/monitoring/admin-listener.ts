@@ -1,42 +1,51 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import type { FastifyBaseLogger } from 'fastify';
+import { type MessagePort, Worker } from 'node:worker_threads';
 import { orCannotListen } from '../../config/configuration-error.js';
-import { beatMs, busyMs, Peer, type Readiness } from './readiness.js';
+import { type AdminRequest, type AdminTarget, answerAdmin } from './admin-routes.js';
+import { beatMs, busyMs, Peer, type PeerMessage, type Readiness } from './readiness.js';
 
 interface AdminDeps {
+  readonly target: AdminTarget;
   readonly host: string;
   /** Undefined: there is no such listener. */
   readonly port: number | undefined;
   readonly readiness: () => Readiness;
   /** The metrics in the format of Prometheus, without those of the readiness. */
   readonly metrics: () => Promise<string>;
-  readonly log: Pick<FastifyBaseLogger, 'warn'>;
 }
 
-/** The listener for probes and metrics (`ADMIN_PORT`). */
+/** What the thread sends: what a peer says, or a request with the port for its response. */
+type FromThread = PeerMessage<undefined> | { readonly request: AdminRequest; readonly port: MessagePort };
+
+/** The listener for operators (`ADMIN_PORT`). */
 export interface AdminListener {
   readonly port: number;
   close(): Promise<void>;
 }
 
 /**
- * Serves `/healthz`, `/readyz` and `/metrics` from a thread of its own, so that they are answered while the gateway's event loop is busy.
+ * Serves `/healthz`, `/readyz` and `/metrics` from a thread of its own, so that they are answered while the gateway's event loop is busy. It
+ * passes all other requests on.
  * @throws ConfigurationError if it cannot listen.
  */
 export async function startAdminListener(deps: AdminDeps): Promise<AdminListener | undefined> {
-  const { host, port, readiness, metrics, log } = deps;
+  const { host, port, readiness, metrics, target } = deps;
   if (port === undefined) return undefined;
   const thread = new Worker(new URL('./admin-thread.js', import.meta.url), { workerData: { host, port } });
   // An error of the thread, which cannot listen, ends the wait for its first message.
   const [boundPort] = (await orCannotListen('ADMIN_PORT', host, port, once(thread, 'message'))) as [number];
   const peer = new Peer(message => thread.postMessage(message), metrics, undefined);
-  thread.on('message', message => peer.hear(message));
+  thread.on('message', (message: FromThread) => {
+    if (typeof message === 'string' || !('request' in message)) return peer.hear(message);
+    message.port.postMessage(answerAdmin(target, message.request));
+    message.port.close();
+  });
   let heardAt = performance.now();
   const beat = () => {
     const silentMs = Math.round(performance.now() - heardAt);
     heardAt = performance.now();
-    if (silentMs >= busyMs) log.warn({ silentMs }, 'The event loop was blocked: nothing was answered in this time');
+    if (silentMs >= busyMs)
+      target.log.warn({ silentMs }, 'The event loop was blocked: nothing was answered in this time');
     peer.tell(readiness());
   };
   beat();

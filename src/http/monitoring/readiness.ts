@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 
-/** Whether a gateway should get new requests. `incomplete`: a worker that ended could not be replaced. `busy`: its event loop, or that of a worker, is not heard of. */
+/** Whether a gateway should get new requests. `incomplete`: a worker that ended could not be replaced. `draining`: an operator wants it so. `busy`: its event loop, or that of a worker, is not heard of. */
 export interface Readiness {
-  readonly status: 'ready' | 'starting' | 'incomplete' | 'busy' | 'overloaded' | 'closing';
+  readonly status: 'ready' | 'starting' | 'incomplete' | 'busy' | 'overloaded' | 'draining' | 'closing';
   /** How long the event loop has not been heard of, or that of a worker. In milliseconds. */
   readonly silentMs: number;
 }

@@ -1,0 +1,76 @@
+import { parseArgs } from 'node:util';
+import { readTeams } from './auth/teams.js';
+import { type Config, readConfig } from './config/config.js';
+import { ConfigurationError } from './config/configuration-error.js';
+import { checkFileStore } from './domains/exports/file-store.js';
+import { createAdmission } from './graphql/limits/admission.js';
+import { createTrustedDocuments, readManifest } from './graphql/limits/trusted-documents.js';
+import { readToolOperations } from './http/mcp/operations.js';
+import { checkStaticFiles } from './http/static-files.js';
+import { createSchema } from './schema.js';
+
+/**
+ * `npm run check-config`: checks everything that the start checks, but connects to nothing, listens nowhere and changes nothing. Prints the value and the
+ * source of each setting, or the faults, and exits with 0 or 1. `--json` prints `{ valid, settings, faults }`.
+ */
+
+/** The faults of the files and folders that the settings name. */
+async function faultsOfFiles(config: Config): Promise<readonly string[]> {
+  const { teamsFile, persistedDocuments, mcp, staticDir, dataDir, redis } = config;
+  const checks: readonly (readonly [value: string | undefined, check: (value: string) => unknown])[] = [
+    [teamsFile, readTeams],
+    [persistedDocuments.file, readManifest],
+    [mcp.operations, folder => readToolOperations(folder, toolsDeps(config))],
+    [staticDir, checkStaticFiles],
+    [redis === undefined ? dataDir : undefined, checkFileStore],
+  ];
+  const found = checks.map(async ([value, check]) => {
+    try {
+      if (value !== undefined) await check(value);
+      return [];
+    } catch (error) {
+      return faultsOf(error);
+    }
+  });
+  return (await Promise.all(found)).flat();
+}
+
+function toolsDeps({ mcp, introspection, queryCallLimit, eventStatisticsLimit }: Config) {
+  const schema = createSchema();
+  const admission = createAdmission({
+    schema,
+    documents: createTrustedDocuments('off', { current: new Map() }),
+    introspection,
+    callLimit: queryCallLimit,
+    statisticsLimit: eventStatisticsLimit,
+  });
+  return { schema, admission, allowMutations: mcp.allowMutations };
+}
+
+function faultsOf(error: unknown): readonly string[] {
+  if (error instanceof ConfigurationError) return error.faults;
+  throw error;
+}
+
+async function check(env: Record<string, string | undefined>) {
+  try {
+    const config = readConfig(env);
+    return { settings: config.settings, faults: await faultsOfFiles(config) };
+  } catch (error) {
+    return { settings: [], faults: faultsOf(error) };
+  }
+}
+
+const { values: given } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
+const { settings, faults } = await check(process.env);
+const isValid = faults.length === 0;
+if (given.json) {
+  process.stdout.write(`${JSON.stringify({ valid: isValid, settings, faults }, null, 2)}\n`);
+} else {
+  const names = Math.max(...settings.map(({ name }) => name.length));
+  for (const { name, source, value } of settings) {
+    process.stdout.write(`${name.padEnd(names)}  ${source.padEnd(11)}  ${value ?? ''}`.trimEnd().concat('\n'));
+  }
+  if (!isValid) process.stderr.write(`${new ConfigurationError(...faults).message}\n`);
+}
+process.exitCode = isValid ? 0 : 1;

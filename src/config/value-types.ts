@@ -1,0 +1,103 @@
+// How the text of each kind of variable is checked and read.
+import { availableParallelism } from 'node:os';
+import { z } from 'zod';
+import { Secret } from './secret.js';
+
+export const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `must be a whole number, ${min} or more`)
+    .transform(Number)
+    .refine(value => value >= min && value <= max, `must be between ${min} and ${max}`);
+
+export const text = z.string();
+
+export const flag = z.enum(['true', 'false'], 'must be true or false').transform(value => value === 'true');
+
+const urlOf = (text: string) => (URL.canParse(text) ? new URL(text) : undefined);
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const httpAddress = z
+  .string()
+  .refine(text => {
+    const url = urlOf(text);
+    return url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash;
+  }, 'must be an http or https address without user, query or fragment')
+  .transform(text => text.replace(/\/+$/, ''));
+
+const list = z.string().transform(text => text.split(',').map(part => part.trim()));
+
+const redisAddress = (text: string) => {
+  const { protocol = '', username = '', password = '', pathname = '' } = urlOf(text) ?? {};
+  const isDatabase = /^(\/\d*)?$/.test(pathname);
+  return /^rediss?:$/.test(protocol) && isEncoded(username) && isEncoded(password) && isDatabase;
+};
+
+const asSecrets = (all: readonly string[]) => all.map(each => new Secret(each));
+
+export const redisAddresses = list
+  .refine(
+    urls => urls.every(redisAddress),
+    'must be redis:// or rediss:// addresses, percent-encoded where they need it, ending with nothing or the number of a database, with commas between the nodes of a Cluster',
+  )
+  .transform(asSecrets);
+
+/** Secrets that have been published in this repository: anyone could seal cookies with them. */
+const publicSecrets = new Set(['for-trying-out-only-set-your-own-secret']);
+
+export const secret = z.string().transform(text => new Secret(text.trim()));
+
+export const secretList = list
+  .refine(all => all.every(secret => secret.length >= 32), 'each secret must have at least 32 characters')
+  .refine(all => !all.some(secret => publicSecrets.has(secret)), 'must not be the public example of docker-compose.yml')
+  .transform(asSecrets);
+
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+export const proxies = z
+  .string()
+  .transform((text): boolean | string[] => (text === 'true' ? true : text === 'false' ? false : text.split(/ *, */)))
+  .refine(
+    value => typeof value === 'boolean' || value.every(each => network.safeParse(each).success && !each.endsWith('/0')),
+    'must be true, false, or addresses and networks with commas between them (true trusts every address)',
+  );
+
+export const origins = list.refine(
+  all => all.every(origin => urlOf(origin)?.origin === origin && /^https?:/.test(origin)),
+  'must be origins such as https://app.example, with commas between them',
+);
+
+const oneOf = <const T extends readonly string[]>(...values: T) =>
+  z.enum(values, `must be one of ${values.join(', ')}`);
+
+/** Least to most verbose. */
+export const logLevel = oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace');
+
+export const trustMode = oneOf('off', 'allow', 'log', 'only');
+
+export const executor = oneOf('plan', 'graphql-js');
+
+export const parameterName = z.string().regex(/^[\w.-]+$/, 'must be the name of a query parameter');
+
+export const absolutePath = z.string().regex(/^(\/[\w.-]+)+$/, 'must be a path that begins with /');
+
+/** `auto` is one for each core that this process may use. */
+export const workers = z.union(
+  [z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)],
+  'must be auto, or a whole number from 1 to 256',
+);
+
+export const environmentName = z
+  .string()
+  .refine(
+    value => value === 'production' || !/^\s*prod/i.test(value),
+    'is probably meant to be "production": write exactly that, or a name that does not begin with "prod"',
+  );

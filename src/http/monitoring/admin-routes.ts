@@ -1,0 +1,97 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Config, Setting } from '../../config/config.js';
+import type { Secret } from '../../config/secret.js';
+import { logLevel } from '../../config/value-types.js';
+
+/** What an operator has asked for since the start. */
+export interface Orders {
+  readonly logLevel: Config['logLevel'];
+  /** Whether it gets no new traffic, as in the notice before it closes, but does not close. */
+  readonly isDraining: boolean;
+}
+
+/** A process that serves clients. */
+export interface ServingProcess {
+  readonly pid: number | undefined;
+  readonly state: string;
+  /** When that state began. */
+  readonly since: Date;
+  /** How many processes in its place have died. */
+  readonly restarts: number;
+}
+
+/** What an operator sees and changes at `ADMIN_PORT`. */
+export interface AdminTarget {
+  readonly settings: readonly Setting[];
+  /** What changes something must carry it; undefined: nothing can be changed. */
+  readonly token: Secret | undefined;
+  readonly log: Pick<FastifyBaseLogger, 'warn'>;
+  workers(): readonly ServingProcess[];
+  readonly orders: Orders;
+  /** Carries out orders. False where the gateway already closes. */
+  obey(orders: Orders): boolean;
+}
+
+/** A request to `ADMIN_PORT`, as its thread passes it on. */
+export interface AdminRequest {
+  readonly method: string | undefined;
+  readonly path: string;
+  /** The header. */
+  readonly authorization: string | undefined;
+  readonly body: string;
+}
+
+/** The response, whose body is sent as JSON. */
+export interface AdminResponse {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+const methodsOf: ReadonlyMap<string, readonly string[]> = new Map([
+  ['/config', ['GET']],
+  ['/workers', ['GET']],
+  ['/log-level', ['PUT']],
+  ['/drain', ['POST', 'DELETE']],
+]);
+
+/** Answers a request to `ADMIN_PORT` that its thread cannot answer alone. */
+export function answerAdmin(
+  target: AdminTarget,
+  { method = '', path, authorization, body }: AdminRequest,
+): AdminResponse {
+  const { settings, token, log, orders } = target;
+  const methods = methodsOf.get(path);
+  if (methods === undefined) return refusal(404, 'there is nothing at this address');
+  if (!methods.includes(method)) return refusal(405, `use ${methods.join(' or ')}`);
+  if (path === '/config') return { status: 200, body: settings.map(setting => current(setting, orders)) };
+  if (path === '/workers') return { status: 200, body: target.workers() };
+  if (token === undefined) return refusal(403, 'ADMIN_TOKEN is not set: nothing can be changed here');
+  if (!isToken(authorization, token)) return refusal(401, 'send ADMIN_TOKEN as Authorization: Bearer');
+  const wanted = path === '/drain' ? { isDraining: method === 'POST' } : levelIn(body);
+  if (wanted === undefined) return refusal(400, 'send {"level": "info"}, or another level of LOG_LEVEL');
+  if (!target.obey({ ...orders, ...wanted })) return refusal(409, 'the gateway is closing');
+  log.warn(wanted, `${method} ${path}`);
+  return { status: 200, body: wanted };
+}
+
+const refusal = (status: number, words: string): AdminResponse => ({ status, body: { status: words } });
+
+function current(setting: Setting, orders: Orders): Setting {
+  if (setting.name !== 'LOG_LEVEL' || setting.value === orders.logLevel) return setting;
+  return { ...setting, value: orders.logLevel, source: 'admin' };
+}
+
+function levelIn(body: string): Pick<Orders, 'logLevel'> | undefined {
+  try {
+    return { logLevel: logLevel.parse(JSON.parse(body).level) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** In a time that does not depend on where the two differ. */
+function isToken(authorization: string | undefined, token: Secret): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${token.reveal()}`));
+}

@@ -1,0 +1,75 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { buildProgram, type Program } from '../support/program.js';
+import { wrongEnvironment } from '../support/wrong-environment.js';
+
+let program: Program;
+let folder: string;
+beforeAll(async () => {
+  program = await buildProgram();
+  folder = await mkdtemp(join(tmpdir(), 'check-config-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const check = (env: Record<string, string>, ...args: string[]) => program.run(env, 'check-config.js', args);
+
+test('a configuration that is right is printed with the source of each value, and without secrets', async () => {
+  const secret = join(folder, 'secret');
+  await writeFile(secret, 'a secret that must not be printed at all');
+  const env = {
+    NODE_ENV: 'production',
+    SANDBOX: 'true',
+    SESSION_SECRET_FILE: secret,
+    DATA_DIR: join(folder, 'a', 'b'),
+  };
+  const { code, stdout, stderr } = await check({ ...env, ADMIN_TOKEN: 'not to be printed' });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/^PORT +default +4000$/m);
+  expect(stdout).toMatch(/^SANDBOX +environment +true$/m);
+  expect(stdout).toMatch(/^SESSION_SECRET +file +\[secret\]$/m);
+  expect(stdout).toMatch(/^ADMIN_TOKEN +environment +\[secret\]$/m);
+  expect(stdout).toMatch(/^REDIS_URL +default$/m);
+  expect(stdout).not.toContain('printed');
+  expect(await readdir(folder)).toEqual(['secret']);
+  const json = JSON.parse((await check(env, '--json')).stdout);
+  expect(json).toMatchObject({ valid: true, faults: [] });
+  expect(json.settings).toContainEqual({ name: 'PORT', value: 4000, source: 'default' });
+});
+
+test('the faults are those of the start, and the exit code is 1', async () => {
+  const started = await program.run(wrongEnvironment);
+  const { code, stdout, stderr } = await check(wrongEnvironment);
+  expect([code, stdout, stderr]).toEqual([1, '', started.stderr]);
+  const json = await check(wrongEnvironment, '--json');
+  expect([json.code, json.stderr]).toEqual([1, '']);
+  const { valid, faults } = JSON.parse(json.stdout);
+  expect([valid, `Invalid configuration: ${faults.join('; ')}\n`]).toEqual([false, started.stderr]);
+});
+
+test('each file and folder that a setting names is read', async () => {
+  const operations = join(folder, 'operations');
+  const data = join(folder, 'data');
+  await mkdir(operations);
+  await mkdir(data);
+  await writeFile(join(operations, 'wrong.graphql'), '# Nothing.\nquery Wrong { nothing }');
+  await writeFile(join(folder, 'teams.json'), '{');
+  await writeFile(join(folder, 'documents.json'), '[]');
+  await writeFile(join(data, 'exports.json'), '{');
+  const env = {
+    TEAMS_FILE: join(folder, 'teams.json'),
+    PERSISTED_DOCUMENTS: join(folder, 'documents.json'),
+    MCP_OPERATIONS: operations,
+    STATIC_DIR: join(folder, 'nothing'),
+    DATA_DIR: data,
+  };
+  const { code, stdout } = await check(env, '--json');
+  const faults: string[] = JSON.parse(stdout).faults;
+  expect([code, faults.map(fault => fault.split(':')[0])]).toEqual([1, Object.keys(env)]);
+  const alone = Object.entries(env).map(async ([name, value]) => {
+    const only = { PORT: '0', DATA_DIR: join(folder, 'unused'), [name]: value };
+    return [await program.run(only), await check(only)].map(({ code, stderr }) => [code, stderr]);
+  });
+  for (const [start, checked] of await Promise.all(alone)) expect(checked).toEqual(start);
+});

@@ -99,6 +99,7 @@ export async function createServer(deps: ServerDeps) {
     connections,
     teamOf: credential => services.teams.current.teamOf(credential)?.name,
     proxyHeaders,
+    slowOperationMs: config.slowOperationMs,
   });
   const admission = createAdmission({
     schema,

@@ -55,6 +55,7 @@ defineIntegrationTestSuite(async (config, options) => {
     connections,
     teamOf: () => undefined,
     proxyHeaders,
+    slowOperationMs: 0,
   });
   const app = await createHttpApp({
     log,

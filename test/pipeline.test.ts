@@ -26,6 +26,7 @@ async function serve(stage: Stage): Promise<string> {
     connections,
     teamOf: () => undefined,
     proxyHeaders,
+    slowOperationMs: 0,
   });
   const stages = (fastify: Handler) => requestTelemetry.stage(stage(fastify));
   app = await createHttpApp({ log, connections, proxyHeaders, origins: [], stages });

@@ -171,8 +171,8 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     metadata.claim?.noteRead(bytes);
     if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
     if (source !== 'network') {
-      const { method, path } = read.request;
-      metadata.upstreamCalls.push({ method, path, status: 200, milliseconds, source });
+      const { method, path, family } = read.request;
+      metadata.noteCall({ method, path, status: 200, milliseconds, source }, family);
     }
     metadata.stale ||= stale;
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);

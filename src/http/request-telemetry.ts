@@ -16,6 +16,7 @@ import {
   type Transport,
 } from '../observability/operation-info.js';
 import type { OperationNames } from '../observability/operation-names.js';
+import { createSlowReport } from '../observability/slow-operations.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import { createUntrustedReport } from '../observability/untrusted-report.js';
 import type { Connections } from './connections.js';
@@ -48,11 +49,14 @@ interface RequestTelemetryDeps {
   /** The name of a credential's team; undefined where it has none. */
   teamOf(credential: Credential): string | undefined;
   readonly proxyHeaders: ProxyHeaders;
+  /** `SLOW_OPERATION_MS`. */
+  readonly slowOperationMs: number;
 }
 
 /** Each request has an id: the client's own where it is valid, else a random one. The response carries it. */
 export function createRequestTelemetry(deps: RequestTelemetryDeps) {
   const { log, telemetry, tracing, names, connections, teamOf, proxyHeaders } = deps;
+  const reportSlow = createSlowReport(log, deps.slowOperationMs);
   const reportUntrusted = createUntrustedReport(log, telemetry);
 
   function begin(request: IncomingMessage, response: ServerResponse, span?: Span): RequestState {
@@ -92,6 +96,8 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
       });
       span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
+    if (transport !== undefined)
+      reportSlow(operation, milliseconds, () => ({ ...logged(state), ...loggedOf(operation) }));
     // Probes come all the time.
     if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
     const place = { method, path: loggedPathOf(url), ...logged(state), status };
@@ -148,6 +154,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void {
       operation.outcome ??= 'ok';
       count(operation, 'websocket', milliseconds);
+      reportSlow(operation, milliseconds ?? 0, () => ({ ...(client && logged(client)), ...loggedOf(operation) }));
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);
       log.info({ transport: 'websocket', ...from, milliseconds, ...loggedOf(operation) }, 'Answered');

@@ -59,6 +59,13 @@ export interface OperationInfo {
   type: `${OperationTypeNode}` | undefined;
   /** `ok`, or the code of the first error; undefined while it is not known. */
   outcome: string | undefined;
+  /** The text of the document; undefined while it is not known, and where a cached response answers. */
+  document?: string | undefined;
+  /** The upstream calls that it has waited for so far: how many, and the slowest. */
+  readonly calls: {
+    count: number;
+    slowest: { family: string; status: number | null; milliseconds: number } | undefined;
+  };
   /** The SHA-256 of a document that `PERSISTED_DOCUMENTS_MODE=only` would refuse. Set in mode `log` only. */
   untrusted?: string | undefined;
   /** Set where the response is a stream that another transport than that of its path carries. */
@@ -76,7 +83,8 @@ export function operationName(name: string | undefined): string {
 
 /** @param id the client's own request id. By default a random one. */
 export function newOperationInfo(id: string = randomUUID(), span?: Span, app?: ClientApp): OperationInfo {
-  return { id, span, app, name: undefined, type: undefined, outcome: undefined, scope: undefined };
+  const calls = { count: 0, slowest: undefined };
+  return { id, span, app, calls, name: undefined, type: undefined, outcome: undefined, scope: undefined };
 }
 
 /** The outcome of what the gateway refused because it has too much to do. The code is the one of a client with too many requests. */

@@ -68,6 +68,16 @@ export class ResponseMetadata {
     this.reports = reports;
   }
 
+  /** Records an upstream call, or a read that needed none. */
+  noteCall(call: UpstreamCallRecord, family: string): void {
+    this.upstreamCalls.push(call);
+    const { status, milliseconds, source } = call;
+    if (source !== 'network' && source !== 'flight') return;
+    const { calls } = this.operation;
+    calls.count += 1;
+    if (milliseconds >= (calls.slowest?.milliseconds ?? 0)) calls.slowest = { family, status, milliseconds };
+  }
+
   /** The response holds something that must be read again for each request. */
   forbidCaching(): void {
     this.cacheableUntil = 0;

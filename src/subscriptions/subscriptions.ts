@@ -59,6 +59,7 @@ export class Subscriptions {
     const operation = await readOperation(this.deps.admission, client, request);
     operationInfo.name = operationName(operation.name);
     operationInfo.type = operation.type;
+    operationInfo.document = operation.query;
     operationInfo.untrusted = operation.untrusted;
     return operation;
   }

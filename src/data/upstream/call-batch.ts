@@ -401,7 +401,7 @@ class Call<T> implements Waiter, ExchangeListener {
       const error = status === null ? outcome : status >= 400 ? String(status) : undefined;
       span.end(`${method} ${family}`, attributes, error);
     }
-    this.#batch.calls.auth.metadata.upstreamCalls.push({ method, path, status, milliseconds, source: 'network' });
+    this.#batch.calls.auth.metadata.noteCall({ method, path, status, milliseconds, source: 'network' }, family);
     if (outcome === 'broken' || outcome === 'timeout') {
       warnOfService(telemetry, this.#request, failureInWords(failure?.cause, requestsFail));
     }

@@ -46,6 +46,7 @@ export function serveApollo<C extends BaseContext>(
       try {
         httpGraphQLRequest = withDocument(httpGraphQLRequest, params => {
           const text = admission.documentText(params);
+          info.document = text;
           if (text !== undefined) info.untrusted = admission.untrustedHash(params, text);
           return text;
         });

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { takeLog } from './support/log.js';
+import { overWebsocket } from './support/streams.js';
+import { noEvents, reply, type StubService, startStubService } from './support/stub-service.js';
+import { until } from './support/until.js';
+
+let service: StubService;
+let gateway: TestGateway;
+const log = takeLog();
+beforeAll(async () => {
+  // Longer than any other wait of the operation's own, so that it is the slowest call.
+  service = await startStubService(async ({ url = '' }, response) => {
+    await pause(url.includes('companies') ? 60 : 5);
+    reply(response, 200, url.includes('companies') ? [] : noEvents);
+  });
+  gateway = await startGateway({ env: env('1'), seams: { log } });
+});
+afterAll(async () => {
+  await gateway.close();
+  await service.close();
+});
+
+const env = (SLOW_OPERATION_MS: string) => ({
+  LOG_LEVEL: 'warn',
+  UPSTREAM_BASE_URL: service.origin,
+  UPSTREAM_API_URL: service.origin,
+  EVENTS_SEARCH_PARAM: 'search',
+  SLOW_OPERATION_MS,
+});
+const document =
+  'query Both($text: String) { events(filter: { search: $text }) { totalCount } market(id: 1) { companies { totalCount } } }';
+const headers = { 'x-api-key': 'key', 'graphql-client-name': 'console' };
+const slow = () => log.lines.map(line => JSON.parse(line)).filter(({ msg }) => msg === 'Slow operation');
+
+test('a slow operation is one line with its calls, and without its variables', async () => {
+  await gateway.query(document, { text: 'not to be logged' }, headers);
+  await until(() => slow().length > 0);
+  expect(slow()).toEqual([
+    expect.objectContaining({
+      level: 'warn',
+      type: 'query',
+      operation: 'Both',
+      client: 'console',
+      document: createHash('sha256').update(document).digest('hex'),
+      milliseconds: expect.any(Number),
+      upstreamCalls: 2,
+      slowestCall: { family: 'companies', status: 200, milliseconds: expect.any(Number) },
+      outcome: 'ok',
+    }),
+  ]);
+  expect(log.lines.join()).not.toContain('not to be logged');
+});
+
+test('also on a WebSocket', async () => {
+  const before = slow().length;
+  const { ended } = overWebsocket(gateway.url, { query: 'query Socket { events { totalCount } }' });
+  await ended;
+  await until(() => slow().length > before);
+  expect(slow().at(-1)).toMatchObject({ operation: 'Socket', type: 'query', upstreamCalls: 1 });
+});
+
+test('with 0, no operation is slow', async () => {
+  const own = takeLog();
+  const other = await startGateway({ env: env('0'), seams: { log: own } });
+  await other.query(document, {}, headers);
+  await other.close();
+  expect(own.lines).toEqual([]);
+});

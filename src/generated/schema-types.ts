@@ -1820,7 +1820,7 @@ export type UpdateExportEndpointInput = {
   /** Name of the endpoint. */
   readonly endpoint: Scalars['String']['input'];
   /**
-   * All headers to send with every call, in place of those before, as in `RegisterExportEndpointInput`. An empty list removes them. Must be given if `url` has
+   * All headers to send with every call, at most 50, in place of those before, as in `RegisterExportEndpointInput`. An empty list removes them. Must be given if `url` has
    * another scheme, host or port and the endpoint has headers: the gateway does not send their values to a server that they were not registered for.
    */
   readonly headers?: InputMaybe<ReadonlyArray<ExportHeaderInput>>;

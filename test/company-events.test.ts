@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { EventFilter } from '../src/generated/schema-types.js';
 import { startGateway, type TestGateway } from './support/gateway.js';
 import { eventPage, fakeWire, type WireCall, type WireReply } from './support/wire.js';
 
@@ -54,15 +55,15 @@ const fields = 'totalCount nodes { id } edges { node { id } } pageInfo { hasNext
 let question = 0;
 
 /** Asks for the events of all companies at once, then for each alone, and counts the calls for events of the former. */
-async function compare({ first, bounds }: { first: number; bounds: string }) {
+async function compare({ first, bounds }: { first: number; bounds: EventFilter }) {
   question += 1;
   service.calls.length = 0;
   // A market of its own for each question, since companies are kept too.
   const together = await gateway.query(
-    `query ($id: ID!) { market(id: $id) { companies(first: 100) { nodes { name
-      events(first: ${first}, filter: { search: "together ${question}" ${bounds} }) { ${fields} }
+    `query ($id: ID!, $first: Int, $filter: EventFilter) { market(id: $id) { companies(first: 100) { nodes { name
+      events(first: $first, filter: $filter) { ${fields} }
     } } } }`,
-    { id: String(question) },
+    { id: String(question), first, filter: { search: `together ${question}`, ...bounds } },
   );
   expect(together.errors).toBeUndefined();
   const calls = service.calls.filter(({ path }) => path.includes('/events?')).length;
@@ -70,17 +71,21 @@ async function compare({ first, bounds }: { first: number; bounds: string }) {
     together.data.market.companies.nodes.map((node: { name: string; events: unknown }) => [node.name, node.events]),
   );
   const names = [...new Set(world.companies)];
+  const alone = { search: `alone ${question}`, ...bounds };
   for (let from = 0; from < names.length; from += 50) {
     const some = names.slice(from, from + 50);
-    const alone = await gateway.query(
-      `query (${some.map((_, index) => `$n${index}: [String!]`).join(' ')}) {
-        ${some.map((_, index) => `n${index}: events(first: ${first}, filter: { impactedEntities: $n${index} search: "alone ${question}" ${bounds} }) { ${fields} }`).join('\n')}
+    const answer = await gateway.query(
+      `query ($first: Int ${some.map((_, index) => `$f${index}: EventFilter`).join(' ')}) {
+        ${some.map((_, index) => `n${index}: events(first: $first, filter: $f${index}) { ${fields} }`).join('\n')}
       }`,
-      Object.fromEntries(some.map((name, index) => [`n${index}`, [name]])),
+      {
+        first,
+        ...Object.fromEntries(some.map((name, index) => [`f${index}`, { ...alone, impactedEntities: [name] }])),
+      },
     );
-    expect(alone.errors).toBeUndefined();
+    expect(answer.errors).toBeUndefined();
     for (const [index, name] of some.entries()) {
-      expect([name, given.get(name)]).toEqual([name, alone.data[`n${index}`]]);
+      expect([name, given.get(name)]).toEqual([name, answer.data[`n${index}`]]);
     }
   }
   return { calls, companies: names.length };
@@ -88,12 +93,12 @@ async function compare({ first, bounds }: { first: number; bounds: string }) {
 
 const scores = fc.integer({ min: 0, max: 3 });
 const impact = fc.record({ likelihood: scores, severity: scores, rationale: fc.constant('') });
-const allBounds = [
-  '',
-  'minLikelihood: null minSeverity: null',
-  'maxSeverity: 1 minSeverity: null',
-  'minLikelihood: 3',
-] as const;
+const allBounds: readonly EventFilter[] = [
+  {},
+  { minLikelihood: null, minSeverity: null },
+  { maxSeverity: 1, minSeverity: null },
+  { minLikelihood: 3 },
+];
 
 const worldOf = (companies: number, events: number, impacts: fc.Arbitrary<Entity['impact']>): fc.Arbitrary<World> => {
   const name = fc.integer({ min: 0, max: companies + 2 }).map(index => `Company ${index} & Söhne`);
@@ -138,21 +143,21 @@ test('a hundred companies share one call, or two if the result depends on how th
   const spared = { likelihood: 0, severity: 0, rationale: '' };
   for (const reading of ['one', 'any'] as const) {
     world = { companies, reading, events: companies.slice(0, 90).map(name => [{ name, impact: hit }]) };
-    expect(await compare({ first: 10, bounds: '' })).toMatchObject({ calls: 1 });
+    expect(await compare({ first: 10, bounds: {} })).toMatchObject({ calls: 1 });
 
     const entangled = companies.slice(0, 90).map((name, index) => [
       { name, impact: hit },
       { name: companies[index + 1] ?? '', impact: spared },
     ]);
     world = { companies, reading, events: entangled };
-    expect(await compare({ first: 10, bounds: '' })).toMatchObject({ calls: 2 });
+    expect(await compare({ first: 10, bounds: {} })).toMatchObject({ calls: 2 });
   }
 });
 
 test('names that would make the URL too long are split over several calls', async () => {
   const companies = Array.from({ length: 100 }, (_, index) => `Company ${index} ${'ü'.repeat(200)}`);
   world = { companies, reading: 'one', events: [] };
-  const { calls } = await compare({ first: 10, bounds: '' });
+  const { calls } = await compare({ first: 10, bounds: {} });
   expect(calls).toBeGreaterThan(1);
   expect(calls).toBeLessThan(35);
   const longest = Math.max(...service.calls.map(({ path }) => path.length));
@@ -172,22 +177,22 @@ test('Query.events continues the list with its cursor, the same filter and the n
       async (generated, bounds, first) => {
         world = generated;
         question += 1;
-        const filter = `search: "go on ${question}" ${bounds}`;
+        const filter = { search: `go on ${question}`, ...bounds };
         const { data } = await gateway.query(
-          `query ($id: ID!) { market(id: $id) { companies(first: 100) { nodes { name
-          events(first: ${first}, filter: { ${filter} }) { totalCount nodes { id } pageInfo { hasNextPage endCursor } }
+          `query ($id: ID!, $first: Int, $filter: EventFilter) { market(id: $id) { companies(first: 100) { nodes { name
+          events(first: $first, filter: $filter) { totalCount nodes { id } pageInfo { hasNextPage endCursor } }
         } } } }`,
-          { id: String(question) },
+          { id: String(question), first, filter },
         );
         const { name, events } = data.market.companies.nodes[0];
         const ids = events.nodes.map(({ id }: { id: string }) => id);
         let { hasNextPage, endCursor } = events.pageInfo;
         while (hasNextPage) {
           const next = await gateway.query(
-            `query ($name: String!, $after: String) {
-            events(first: 40, after: $after, filter: { impactedEntities: [$name] ${filter} }) {
+            `query ($filter: EventFilter, $after: String) {
+            events(first: 40, after: $after, filter: $filter) {
               nodes { id } pageInfo { hasNextPage endCursor } } }`,
-            { name, after: endCursor },
+            { filter: { ...filter, impactedEntities: [name] }, after: endCursor },
           );
           ids.push(...next.data.events.nodes.map(({ id }: { id: string }) => id));
           ({ hasNextPage, endCursor } = next.data.events.pageInfo);
@@ -203,5 +208,5 @@ test('Query.events continues the list with its cursor, the same filter and the n
 test('a company without events needs no call of its own, and two companies with the same name share one', async () => {
   const impact = { likelihood: 3, severity: 3, rationale: '' };
   world = { companies: ['Twin', 'Twin', 'Quiet'], reading: 'any', events: [[{ name: 'Twin', impact }]] };
-  expect(await compare({ first: 10, bounds: '' })).toEqual({ calls: 1, companies: 2 });
+  expect(await compare({ first: 10, bounds: {} })).toEqual({ calls: 1, companies: 2 });
 });

@@ -341,28 +341,27 @@ describe('a session', () => {
     expect(setCookie(answer)).toMatch(/^mig_session=;/);
   });
 
-  test('rejects 1,000 mutated cookies, and none causes a server error', async () => {
-    const cookie = await cookieFrom(gateway);
-    const value = cookie.slice('mig_session='.length);
-    const at = fc.nat({ max: value.length - 1 });
-    const mutated = fc.oneof(
-      fc.tuple(at, fc.integer({ min: 0, max: 6 })).map(([index, bit]) => flipped(value, index, bit)),
-      at.map(index => value.slice(0, index)),
-      fc.tuple(at, at).map(([one, other]) => swapped(value, one, other)),
-      fc
-        .tuple(at, fc.constantFrom('*', 'A', '0', '-', '.'))
-        .map(([index, more]) => value.slice(0, index) + more + value.slice(index)),
-    );
+  test('rejects 100 mutated cookies, and none causes a server error', async () => {
+    const value = (await cookieFrom(gateway)).slice('mig_session='.length);
     sandbox.calls.clear();
-    const property = fc.asyncProperty(mutated, async text => {
-      fc.pre(text !== value && /^[\w*.-]+$/.test(text));
+    const property = fc.asyncProperty(mutationOf(value), async text => {
       const { status, errors } = await readWith(gateway, `mig_session=${text}`);
       expect(status).toBe(200);
       expect(errors?.map(({ extensions }) => extensions.code)).toEqual(['UNAUTHENTICATED']);
     });
-    await fc.assert(property, { numRuns: 1_000 });
+    await fc.assert(property, { numRuns: 100 });
     expect(sandbox.calls.list()).toEqual([]);
-  }, 60_000);
+  });
+
+  test('does not open from 1,000 mutations of its seal', async () => {
+    const value = (await cookieFrom(gateway)).slice('mig_session='.length);
+    const sealer = createSealer([new Secret(secret('a'))]);
+    expect(await sealer.open(value)).toMatchObject({ email: ada.email });
+    const property = fc.asyncProperty(mutationOf(value), async text => {
+      await expect(sealer.open(text)).rejects.toThrow();
+    });
+    await fc.assert(property, { numRuns: 1_000 });
+  });
 });
 
 describe('the cookies of the service', () => {
@@ -603,6 +602,21 @@ describe('an embedded session', () => {
     expect(errors?.[0].extensions.code).toBe('FORBIDDEN');
   });
 });
+
+/** A text that differs from a sealed one, and that a cookie can have. */
+function mutationOf(value: string): fc.Arbitrary<string> {
+  const at = fc.nat({ max: value.length - 1 });
+  return fc
+    .oneof(
+      fc.tuple(at, fc.integer({ min: 0, max: 6 })).map(([index, bit]) => flipped(value, index, bit)),
+      at.map(index => value.slice(0, index)),
+      fc.tuple(at, at).map(([one, other]) => swapped(value, one, other)),
+      fc
+        .tuple(at, fc.constantFrom('*', 'A', '0', '-', '.'))
+        .map(([index, more]) => value.slice(0, index) + more + value.slice(index)),
+    )
+    .filter(text => text !== value && /^[\w*.-]+$/.test(text));
+}
 
 function flipped(text: string, index: number, bit: number): string {
   return text.slice(0, index) + String.fromCharCode(text.charCodeAt(index) ^ (1 << bit)) + text.slice(index + 1);

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Scope } from '../src/auth/credentials.js';
-import { Cache, type Loaded, type Lookup } from '../src/data/cache/cache.js';
+import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations, sharedGenerations } from '../src/data/cache/generations.js';
 import { keysOf } from '../src/data/cache/keys.js';
+import type { Load, Loaded, Lookup } from '../src/data/cache/lookup.js';
 import { MemoryTier, RedisTier } from '../src/data/cache/tiers.js';
 import { connectRedis, type RedisClient } from '../src/data/redis.js';
 import {
@@ -30,20 +31,35 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A look-up before it is known for whom. */
-interface Wanted<T, H> extends Omit<Lookup<T, H>, 'keys'> {
+/** A look-up before it is known for whom, and how its source loads it. */
+interface Wanted extends Omit<Lookup, 'keys'> {
   readonly key: string;
   readonly embeddings: boolean;
+  load(signal: AbortSignal): Promise<Loaded>;
 }
 
-const loadMany = <T, H>(cache: Cache, scope: Scope, wanted: readonly Wanted<T, H>[], signal: AbortSignal) =>
-  cache.loadMany(
-    wanted.map(({ key, embeddings, ...lookup }): Lookup<T, H> => ({ ...lookup, keys: keysOf(scope, key, embeddings) })),
-    signal,
-  );
+/** Loads each look-up from its own source. */
+const load: Load<Lookup & Wanted> = (lookups, receiver) => {
+  const controllers = lookups.map(lookup => {
+    const controller = new AbortController();
+    return { controller, loading: lookup.load(controller.signal) };
+  });
+  for (const [index, { loading }] of controllers.entries()) {
+    loading.then(
+      loaded => receiver.resolve(index, loaded),
+      error => receiver.reject(index, error),
+    );
+  }
+  return { abort: (index, reason) => controllers[index]?.controller.abort(reason) };
+};
+
+const loadMany = (cache: Cache, scope: Scope, wanted: readonly Wanted[], signal: AbortSignal) => {
+  const lookups = wanted.map(each => ({ ...each, keys: keysOf(scope, each.key, each.embeddings) }));
+  return cache.loadMany(lookups, load, signal);
+};
 
 /** One look-up. @throws what the source threw; the signal's reason as soon as it aborts. */
-async function getOrLoad<T, H>(cache: Cache, scope: Scope, wanted: Wanted<T, H>, signal: AbortSignal) {
+async function getOrLoad(cache: Cache, scope: Scope, wanted: Wanted, signal: AbortSignal) {
   const [answer] = await loadMany(cache, scope, [wanted], signal);
   if (answer instanceof Error || answer === undefined) throw answer;
   return answer;
@@ -96,17 +112,17 @@ const someScope = () => randomUUID() as string as Scope;
 interface Found {
   id: string;
 }
-type Change = Partial<Wanted<Found, string>>;
+type Change = Partial<Wanted>;
 
 /** A source that counts how often it is asked, and for what. */
 function sourceOf(embeddingsText = 'numbers') {
   const asked: string[] = [];
-  const lookup = (key: string, change: Change = {}): Wanted<Found, string> => ({
+  const lookup = (key: string, change: Change = {}): Wanted => ({
     key,
     family: 'things',
     embeddings: false,
     lifetime,
-    async load(): Promise<Loaded<Found, string>> {
+    async load(): Promise<Loaded> {
       asked.push(key);
       return {
         value: { id: `${key} #${asked.length}` },
@@ -138,7 +154,7 @@ function slowLoad(value: Found = { id: 'late' }) {
   const signals: AbortSignal[] = [];
   let finish = () => {};
   const load = (signal: AbortSignal) =>
-    new Promise<Loaded<Found, string>>((resolve, reject) => {
+    new Promise<Loaded>((resolve, reject) => {
       signals.push(signal);
       signal.addEventListener('abort', () => reject(signal.reason));
       finish = () => resolve({ value, bytes: 20, noStore: false });
@@ -441,8 +457,9 @@ describe('the memory tier', () => {
   });
   const named = (scope: Scope, number: number) => keysOf(scope, `${number}`, false)[0];
   const count = (tier: MemoryTier, scope: Scope, keys: number) =>
-    Array.from({ length: keys }, (_, key) => tier.getMany([named(scope, key)])[0]).filter(found => found !== undefined)
-      .length;
+    Array.from({ length: keys }, (_, key) => tier.allFresh([named(scope, key)], undefined, 'freshUntil')).filter(
+      found => found !== undefined,
+    ).length;
 
   test('stays within its size and evicts the least recently used entries', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
@@ -450,8 +467,8 @@ describe('the memory tier', () => {
     const kept = count(tier, scope, 1_000);
     expect(kept).toBeGreaterThan(50);
     expect(kept * 1_000).toBeLessThanOrEqual(100_000);
-    expect(tier.getMany([named(scope, 999)])[0]).toBeDefined();
-    expect(tier.getMany([named(scope, 0)])[0]).toBeUndefined();
+    expect(tier.allFresh([named(scope, 999)], undefined, 'freshUntil')).toBeDefined();
+    expect(tier.allFresh([named(scope, 0)], undefined, 'freshUntil')).toBeUndefined();
   });
 
   test('counts the overhead of tiny entries', () => {
@@ -464,10 +481,8 @@ describe('the memory tier', () => {
     const [tier, scope] = [new MemoryTier(100_000), someScope()];
     tier.set(named(scope, 0), entry(1_000));
     tier.set(named(scope, 1), entry(200_000));
-    expect([tier.getMany([named(scope, 0)])[0], tier.getMany([named(scope, 1)])[0]]).toEqual([
-      expect.anything(),
-      undefined,
-    ]);
+    const found = [0, 1].map(key => tier.allFresh([named(scope, key)], undefined, 'freshUntil'));
+    expect(found).toEqual([expect.anything(), undefined]);
   });
 });
 

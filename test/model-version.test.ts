@@ -11,7 +11,8 @@ import { modelVersion } from '../src/data/cache/keys.js';
  */
 const models: Readonly<Record<number, string>> = {
   1: '-T8wO1-P4H8D',
-  2: 'Hky25sdevBxk',
+  2: 'IgCYzOP_vH-m',
+  3: 'IU4HbOMdFFXu',
 };
 
 /** The clients and feeds of the domains, and the formats of cache entries and messages. */

@@ -5,6 +5,7 @@ import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations } from '../src/data/cache/generations.js';
 import { MemoryTier } from '../src/data/cache/tiers.js';
 import { createReader, type Read, readUncached } from '../src/data/reader.js';
+import type { Calls } from '../src/data/upstream/call-batch.js';
 import type { Reply } from '../src/data/upstream/reply.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
 import { placedRecords } from '../src/data/upstream/schema-drift.js';
@@ -21,8 +22,10 @@ test('a value from memory is not parsed again, and still names the records that 
   let parsed = 0;
   const telemetry: Telemetry = { ...silentTelemetry, drift: field => drifted.push(field) };
   const upstream = {
-    send: async (_: unknown, __: unknown, read: (reply: Reply) => unknown) =>
-      read({ status: 200, headers: {}, body: Buffer.from('[{"id":"t-1"},{"no":"id"}]') }),
+    sendBatch({ read, receiver }: Calls<unknown>) {
+      const body = Buffer.from('[{"id":"t-1"},{"no":"id"}]');
+      receiver.resolve(0, read(0, { status: 200, headers: {}, body }));
+    },
   } as unknown as Upstream;
   const cache = new Cache({ memory: new MemoryTier(100_000), redis: undefined }, localGenerations(), telemetry);
   const read: Read<unknown> = {

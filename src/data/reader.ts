@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import DataLoader from 'dataloader';
 import type { Scope } from '../auth/credentials.js';
 import { NotFound } from '../errors.js';
 import type { BoundedJson } from '../lib/json.js';
@@ -7,8 +6,9 @@ import type { MaybePromise } from '../lib/maybe-promise.js';
 import { runYielding } from '../lib/run-yielding.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import type { Cache, Lifetime, Loaded, Lookup, LookupResult } from './cache/cache.js';
+import type { Cache } from './cache/cache.js';
 import { keysOf, lookupKey, marketTag, type ScopedKey } from './cache/keys.js';
+import type { Lifetime, Load, Loaded, Lookup, LookupResult } from './cache/lookup.js';
 import { forbidsCaching, parseReply, type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
@@ -77,58 +77,53 @@ interface CachedValue {
 
 type AnyRead = Read<unknown, unknown>;
 
-/** A read and where the cache looks for it. */
-interface PendingRead extends Lookup<CachedValue, unknown> {
+/** A read that memory could not answer, where the cache looks for it, and what settles its promise. */
+interface PendingRead extends Lookup {
   readonly read: AnyRead;
+  resolve: (value: unknown) => void;
+  reject: (error: unknown) => void;
 }
+
+const none = () => {};
 
 /** Characters. A longer text is parsed in several turns. */
 const maxAtOnce = 256 * 1024;
 
 /** Parses the text of a reply, and then its pieces one by one. @throws UpstreamInvalidResponse */
 async function parseInTurns(
-  { parse, pieces }: AnyRead,
+  read: AnyRead,
   text: BoundedJson,
   schemaDrift: SchemaDrift,
   client: Scope | undefined,
 ): Promise<Parsed<unknown, unknown>> {
-  const parsePiece = (piece: unknown) => runYielding(client, () => parseLenient(() => parse(piece), schemaDrift));
+  const parsePiece = (piece: unknown) => runYielding(client, () => parseLenient(read, piece, schemaDrift));
   await nextTurn();
   const body = await runYielding(client, () => parseReply(text));
   await nextTurn();
-  if (pieces === undefined) return parsePiece(body);
+  if (read.pieces === undefined) return parsePiece(body);
   const values: unknown[] = [];
-  for (const piece of pieces(body)) values.push(...((await parsePiece(piece)).value as readonly unknown[]));
+  for (const piece of read.pieces(body)) values.push(...((await parsePiece(piece)).value as readonly unknown[]));
   await nextTurn();
   return { value: values };
 }
 
-/** Sends a read to the service and parses the reply. @throws GatewayError */
-function fetchRead(
-  { upstream, telemetry }: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
-  read: AnyRead,
-  auth: RequestAuth,
-  signal: AbortSignal,
-): Promise<Loaded<CachedValue, unknown>> {
-  const { request } = read;
-  const readReply = (reply: Reply): MaybePromise<Loaded<CachedValue, unknown>> => {
-    const text = replyText(reply, request);
-    auth.metadata.claim?.reserveForParsing(text.length);
-    const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
-    const loadedOf = ({ value, embeddings }: Parsed<unknown, unknown>) => {
-      for (const field of schemaDrift.fields) telemetry.drift(field);
-      return {
-        value: { value, skipped: schemaDrift.skipped },
-        bytes: text.length,
-        embeddings: request.vectors?.wanted ? embeddings : undefined,
-        noStore: forbidsCaching(reply),
-      };
+/** Makes the reply to a read what the cache keeps of it. @throws GatewayError */
+function loadedFrom(telemetry: Telemetry, auth: RequestAuth, read: AnyRead, reply: Reply): MaybePromise<Loaded> {
+  const text = replyText(reply, read.request);
+  auth.metadata.claim?.reserveForParsing(text.length);
+  const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
+  const loaded = ({ value, embeddings }: Parsed<unknown, unknown>): Loaded => {
+    for (const field of schemaDrift.fields) telemetry.drift(field);
+    return {
+      value: { value, skipped: schemaDrift.skipped } satisfies CachedValue,
+      bytes: text.length,
+      embeddings: read.request.vectors?.wanted ? embeddings : undefined,
+      noStore: forbidsCaching(reply),
     };
-    return text.length <= maxAtOnce
-      ? loadedOf(parseLenient(() => read.parse(parseReply(text)), schemaDrift))
-      : parseInTurns(read, text, schemaDrift, auth.scope).then(loadedOf);
   };
-  return upstream.send(request, auth, readReply, signal);
+  return text.length <= maxAtOnce
+    ? loaded(parseLenient(read, parseReply(text), schemaDrift))
+    : parseInTurns(read, text, schemaDrift, auth.scope).then(loaded);
 }
 
 function withEmbeddings({ join }: AnyRead, value: unknown, embeddings: unknown): unknown {
@@ -140,12 +135,20 @@ function withEmbeddings({ join }: AnyRead, value: unknown, embeddings: unknown):
  * @throws GatewayError
  */
 export async function readUncached<T, Embeddings>(
-  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
-  read: Read<T, Embeddings>,
+  { upstream, telemetry }: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
+  given: Read<T, Embeddings>,
   auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[] }> {
-  const { value, embeddings } = await fetchRead(deps, read as AnyRead, auth, auth.cancellation.signal);
-  return { value: withEmbeddings(read as AnyRead, value.value, embeddings?.value) as T, skipped: value.skipped };
+  const read = given as AnyRead;
+  const { signal } = auth.cancellation;
+  const { value, embeddings } = await upstream.send(
+    read.request,
+    auth,
+    reply => loadedFrom(telemetry, auth, read, reply),
+    signal,
+  );
+  const cached = value as CachedValue;
+  return { value: withEmbeddings(read, cached.value, embeddings?.value) as T, skipped: cached.skipped };
 }
 
 /** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */
@@ -160,13 +163,17 @@ function requestLine({ address, method, path, body }: UpstreamRequest): string {
   return body === undefined ? line : `${line} ${JSON.stringify(body)}`;
 }
 
-/** Creates the reader of one request: memory at once, otherwise a DataLoader over the cache over the service. */
-export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
+/** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */
+export function createReader({ upstream, cache, telemetry }: ReaderDeps, auth: RequestAuth): Reader {
   const { scope, cancellation, metadata } = auth;
-  const epoch = deps.cache.epochOf(scope);
+  const epoch = cache.epochOf(scope);
+  /** Each value, or its promise, by the key of its look-up. */
+  const known = new Map<ScopedKey, unknown>();
+  /** The reads of this tick. */
+  let batch: PendingRead[] = [];
 
   /** The value of a read, after its result is recorded in the metadata. */
-  function receive({ read, tag }: PendingRead, result: LookupResult<CachedValue, unknown>, milliseconds: number) {
+  function receive({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
     const { source, value, embeddings, stale, freshUntil, generation, bytes } = result;
     metadata.claim?.noteRead(bytes);
     if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
@@ -177,44 +184,58 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     metadata.stale ||= stale;
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
     if (tag !== undefined && generation !== undefined) metadata.generations.set(tag, generation);
-    if (value.skipped.length > 0) metadata.skipped.push(...value.skipped);
-    return withEmbeddings(read, value.value, embeddings);
+    const cached = value as CachedValue;
+    if (cached.skipped.length > 0) metadata.skipped.push(...cached.skipped);
+    return withEmbeddings(read, cached.value, embeddings);
   }
 
-  async function readMany(pending: readonly PendingRead[]): Promise<unknown[]> {
-    const startedAt = performance.now();
-    const results = await deps.cache.loadMany(pending, cancellation.signal, metadata.operation.span);
-    const milliseconds = performance.now() - startedAt;
-    return pending.map((each, index) => {
-      const result = results[index];
-      if (result instanceof Error) return readError(each.read, result);
-      return result && receive(each, result, milliseconds);
+  const load: Load<PendingRead> = (reads, receiver) =>
+    upstream.sendBatch({
+      requests: reads.map(({ read }) => read.request),
+      auth,
+      read: (index, reply) => loadedFrom(telemetry, auth, (reads[index] as PendingRead).read, reply),
+      receiver,
     });
+
+  async function run(): Promise<void> {
+    const reads = batch;
+    batch = [];
+    const startedAt = performance.now();
+    try {
+      const results = await cache.loadMany(reads, load, cancellation.signal, metadata.operation.span);
+      const milliseconds = performance.now() - startedAt;
+      for (const [index, pending] of reads.entries()) {
+        const result = results[index] as LookupResult | Error;
+        if (result instanceof Error) pending.reject(readError(pending.read, result));
+        else pending.resolve(receive(pending, result, milliseconds));
+      }
+    } catch (error) {
+      for (const { reject } of reads) reject(error);
+    }
   }
 
-  // `known` already holds what the loader's own cache would.
-  const loader = new DataLoader(readMany, { cache: false });
-  const known = new Map<ScopedKey, unknown>();
+  const promiseOf = (pending: PendingRead) =>
+    new Promise((resolve, reject) => {
+      pending.resolve = resolve;
+      pending.reject = reject;
+      // Once everything that this tick resolves has had the chance to read, too.
+      if (batch.length === 0) void Promise.resolve().then(() => process.nextTick(() => void run()));
+      batch.push(pending);
+    });
 
   return {
     read<T, Embeddings>(given: Read<T, Embeddings>, lifetime: Lifetime) {
       const read = given as AnyRead;
-      const { request } = read;
+      const { request, outlivesTag } = read;
       const keys = keysOf(scope, epoch + requestLine(request), request.vectors?.wanted ?? false);
       const key = lookupKey(keys);
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
-      const pending: PendingRead = {
-        read,
-        keys,
-        family: request.family,
-        tag: read.tag?.(scope),
-        outlivesTag: read.outlivesTag,
-        lifetime,
-        load: signal => fetchRead(deps, read, auth, signal),
-      };
-      const inMemory = deps.cache.peek(pending);
-      const result = inMemory === undefined ? loader.load(pending) : receive(pending, inMemory, 0);
+      const { family } = request;
+      const tag = read.tag?.(scope);
+      const pending: PendingRead = { keys, family, tag, outlivesTag, lifetime, read, resolve: none, reject: none };
+      const inMemory = cache.peek(pending);
+      const result = inMemory === undefined ? promiseOf(pending) : receive(pending, inMemory, 0);
       known.set(key, result);
       return result as MaybePromise<T>;
     },

@@ -35,9 +35,14 @@ export function createWriter({ upstream, cache, telemetry }: ReaderDeps, auth: R
       };
       const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
       try {
-        const value = await upstream.send(request, auth, reply =>
-          parseAccepted(() => parse(() => parseReply(replyText(reply, request))), schemaDrift),
-        );
+        const value = await upstream.send(request, auth, reply => {
+          const body = () => parseReply(replyText(reply, request));
+          try {
+            return parseLenient({ parse }, body, schemaDrift);
+          } catch {
+            throw new AcceptedUnread();
+          }
+        });
         await invalidate();
         for (const field of schemaDrift.fields) telemetry.drift(field);
         auth.metadata.skipped.push(...schemaDrift.skipped);
@@ -52,13 +57,4 @@ export function createWriter({ upstream, cache, telemetry }: ReaderDeps, auth: R
       }
     },
   };
-}
-
-/** @throws AcceptedUnread */
-function parseAccepted<T>(parse: () => T, schemaDrift: SchemaDrift): T {
-  try {
-    return parseLenient(parse, schemaDrift);
-  } catch {
-    throw new AcceptedUnread();
-  }
 }

@@ -1,5 +1,5 @@
 import { type GraphQLSchema, isObjectType } from 'graphql';
-import type { Lifetime } from '../data/cache/cache.js';
+import type { Lifetime } from '../data/cache/lookup.js';
 
 /**
  * The field whose `@cacheControl` in the SDL says how long each kind of upstream response is cached. Only these fields have the directive. Fields that

@@ -5,13 +5,18 @@ import { type Entry, entrySchema } from './entry.js';
 import { hashedKey, type Keys, type ScopedKey, type SharedStore } from './keys.js';
 import { createSignedJson, type SignedJson } from './signer.js';
 
+/** The generation that entries must have; `any`: all of them the same one. */
+export type WantedGeneration = string | undefined | typeof anyGeneration;
+export const anyGeneration = Symbol('any generation');
+
 /** Returns the entries if each of them exists, has this generation, and has not reached the given time. Otherwise returns undefined. */
 export function allFresh(
   entries: readonly (Entry | undefined)[],
-  generation: string | undefined,
+  wanted: WantedGeneration,
   until: 'freshUntil' | 'usableUntil',
 ): readonly Entry[] | undefined {
   const now = Date.now();
+  const generation = wanted === anyGeneration ? entries[0]?.generation : wanted;
   for (const entry of entries) {
     if (entry === undefined || entry.generation !== generation || entry[until] <= now) return undefined;
   }
@@ -30,10 +35,15 @@ export class MemoryTier {
     this.#entries = new LRUCache({ maxSize: bytes });
   }
 
-  /** The entries under the keys of a look-up. An entry may have expired; it is undefined if the tier has none. */
-  getMany([record, embeddings]: Keys): readonly (Entry | undefined)[] {
+  /** The entries under the keys of a look-up, under the conditions of `allFresh`. */
+  allFresh(
+    [record, embeddings]: Keys,
+    generation: WantedGeneration,
+    until: 'freshUntil' | 'usableUntil',
+  ): readonly Entry[] | undefined {
     const entry = this.#entries.get(record);
-    return embeddings === undefined ? [entry] : [entry, this.#entries.get(embeddings)];
+    if (entry === undefined) return undefined;
+    return allFresh(embeddings === undefined ? [entry] : [entry, this.#entries.get(embeddings)], generation, until);
   }
 
   /** Stores an entry. Ignores an entry that is larger than the whole tier. */

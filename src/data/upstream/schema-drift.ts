@@ -16,10 +16,10 @@ let current: SchemaDrift | undefined;
  * @param schemaDrift collects the drift of the body, of which the parser may see one piece.
  * @throws UpstreamInvalidResponse if the parser throws, with a message of its own or a general one.
  */
-export function parseLenient<T>(parse: () => T, schemaDrift: SchemaDrift): T {
+export function parseLenient<Body, T>(parser: { parse(body: Body): T }, body: Body, schemaDrift: SchemaDrift): T {
   current = schemaDrift;
   try {
-    return parse();
+    return parser.parse(body);
   } catch (error) {
     if (error instanceof UpstreamInvalidResponse) throw error;
     throw new UpstreamInvalidResponse('The service answered with a body that it does not document', undefined, false);

@@ -1,5 +1,5 @@
 import type { Scope } from '../../auth/credentials.js';
-import type { Lifetime } from '../../data/cache/cache.js';
+import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import { BadUserInput } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';

@@ -1,4 +1,4 @@
-import type { Lifetime } from '../../data/cache/cache.js';
+import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import { jobsRead, searchCriteriaHistoryRead, searchCriteriaRead } from './client.js';
 import type { JobPhase } from './model.js';

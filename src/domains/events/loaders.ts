@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader';
-import type { Lifetime } from '../../data/cache/cache.js';
+import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import { type PageRequest, windowOf } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';

@@ -8,7 +8,7 @@ import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { keysOf, lookupKey, marketTag, type ScopedKey } from './cache/keys.js';
-import type { Lifetime, Load, Loaded, Lookup, LookupResult } from './cache/lookup.js';
+import type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult } from './cache/lookup.js';
 import { forbidsCaching, parseReply, type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
@@ -174,9 +174,7 @@ export function createReader({ upstream, cache, telemetry }: ReaderDeps, auth: R
 
   /** The value of a read, after its result is recorded in the metadata. */
   function receive({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
-    const { source, value, embeddings, stale, freshUntil, generation, bytes } = result;
-    metadata.claim?.noteRead(bytes);
-    if (source === 'redis') metadata.claim?.reserveForParsing(bytes);
+    const { source, value, embeddings, stale, freshUntil, generation } = result;
     if (source !== 'network') {
       const { method, path, family } = read.request;
       metadata.noteCall({ method, path, status: 200, milliseconds, source }, family);
@@ -187,6 +185,19 @@ export function createReader({ upstream, cache, telemetry }: ReaderDeps, auth: R
     const cached = value as CachedValue;
     if (cached.skipped.length > 0) metadata.skipped.push(...cached.skipped);
     return withEmbeddings(read, cached.value, embeddings);
+  }
+
+  /** Counts what a batch has read, and what Redis had parsed for it. @throws Overloaded, RateLimited */
+  function claimBytes(results: readonly LookupOutcome[]): void {
+    let bytes = 0;
+    let parsed = 0;
+    for (const result of results) {
+      if (result instanceof Error) continue;
+      bytes += result.bytes;
+      if (result.source === 'redis') parsed += result.bytes;
+    }
+    metadata.claim?.noteRead(bytes);
+    if (parsed > 0) metadata.claim?.reserveForParsing(parsed);
   }
 
   const load: Load<PendingRead> = (reads, receiver) =>
@@ -204,8 +215,9 @@ export function createReader({ upstream, cache, telemetry }: ReaderDeps, auth: R
     try {
       const results = await cache.loadMany(reads, load, cancellation.signal, metadata.operation.span);
       const milliseconds = performance.now() - startedAt;
+      claimBytes(results);
       for (const [index, pending] of reads.entries()) {
-        const result = results[index] as LookupResult | Error;
+        const result = results[index] as LookupOutcome;
         if (result instanceof Error) pending.reject(readError(pending.read, result));
         else pending.resolve(receive(pending, result, milliseconds));
       }
@@ -235,6 +247,7 @@ export function createReader({ upstream, cache, telemetry }: ReaderDeps, auth: R
       const tag = read.tag?.(scope);
       const pending: PendingRead = { keys, family, tag, outlivesTag, lifetime, read, resolve: none, reject: none };
       const inMemory = cache.peek(pending);
+      if (inMemory !== undefined) metadata.claim?.noteRead(inMemory.bytes);
       const result = inMemory === undefined ? promiseOf(pending) : receive(pending, inMemory, 0);
       known.set(key, result);
       return result as MaybePromise<T>;

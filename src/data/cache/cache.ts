@@ -3,20 +3,18 @@ import { NotFound } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import type { Generations } from './generations.js';
-import { lookupKey, type ScopedKey } from './keys.js';
-import { type Batch, type InFlight, LoadGroup, resultOf, type Tiers, take } from './load-group.js';
 import type { Load, Lookup, LookupOutcome, LookupResult } from './lookup.js';
+import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
 
 /** Memory, then Redis, then the service: one load in flight for each key, one round trip to Redis for each batch. */
 export class Cache {
-  readonly #tiers: Tiers;
+  readonly #state: CacheState;
   readonly #generations: Generations;
   readonly #telemetry: Telemetry;
-  /** Equal look-ups share one load. */
-  readonly #inFlight = new Map<ScopedKey, InFlight>();
 
-  constructor(tiers: Tiers, generations: Generations, telemetry: Telemetry) {
-    this.#tiers = tiers;
+  /** @param tiers fastest first. */
+  constructor(tiers: Pick<CacheState, 'memory' | 'redis'>, generations: Generations, telemetry: Telemetry) {
+    this.#state = { ...tiers, inFlight: new Map() };
     this.#generations = generations;
     this.#telemetry = telemetry;
   }
@@ -43,7 +41,7 @@ export class Cache {
   peek({ keys, tag, family }: Lookup): LookupResult | undefined {
     const generation = tag === undefined ? undefined : this.#generations.known(tag);
     if (tag !== undefined && generation === undefined) return undefined;
-    const fresh = this.#tiers.memory.allFresh(keys, generation, 'freshUntil');
+    const fresh = this.#state.memory.allFresh(keys, generation, 'freshUntil');
     if (fresh === undefined) return undefined;
     const result = resultOf(fresh, 'memory');
     if (result instanceof NotFound) throw result;
@@ -67,52 +65,16 @@ export class Cache {
     for (const { tag } of lookups) if (tag !== undefined) tags.add(tag);
     const generations = tags.size === 0 ? none : await this.#generations.current([...tags]);
     signal.throwIfAborted();
-    const joined: InFlight[] = [];
-    const group = new LoadGroup(this.#tiers, this.#inFlight, load as Load<Lookup>, span);
-    let onAbort = () => {};
-    const complete = new Promise<LookupOutcome[]>((resolve, reject) => {
-      const batch: Batch = { results: [], missing: lookups.length, resolve };
-      onAbort = () => {
-        for (const inFlight of joined) this.#leave(inFlight, batch);
-        reject(signal.reason);
-      };
-      for (const [index, lookup] of lookups.entries()) {
-        const generation = lookup.tag === undefined ? undefined : generations.get(lookup.tag);
-        // If the generation is unknown, the cache is neither read nor written.
-        const isCacheable = lookup.tag === undefined || generation !== undefined;
-        const fresh = isCacheable && this.#tiers.memory.allFresh(lookup.keys, generation, 'freshUntil');
-        if (fresh) {
-          take(batch, index, resultOf(fresh, 'memory'));
-          continue;
-        }
-        const key = lookupKey(lookup.keys, generation);
-        let inFlight = this.#inFlight.get(key);
-        if (inFlight === undefined) {
-          inFlight = { key, lookup, generation, isCacheable, group, waiters: [] };
-          this.#inFlight.set(key, inFlight);
-          group.started.push(inFlight);
-        }
-        inFlight.waiters.push({ batch, index, isFirst: inFlight.waiters.length === 0 });
-        joined.push(inFlight);
-      }
-    });
-    signal.addEventListener('abort', onAbort);
-    void group.run();
+    const batch = new LookupBatch(this.#state, load as Load<Lookup>, span);
+    const leave = () => batch.leave(signal.reason);
+    signal.addEventListener('abort', leave);
     try {
-      const results = await complete;
-      this.#count(lookups, results);
-      return results;
+      await batch.run(lookups, generations);
     } finally {
-      signal.removeEventListener('abort', onAbort);
+      signal.removeEventListener('abort', leave);
     }
-  }
-
-  /** A batch no longer waits for a look-up. Its load is aborted if no other does. */
-  #leave(inFlight: InFlight, batch: Batch): void {
-    inFlight.waiters = inFlight.waiters.filter(waiter => waiter.batch !== batch);
-    if (inFlight.waiters.length > 0 || this.#inFlight.get(inFlight.key) !== inFlight) return;
-    this.#inFlight.delete(inFlight.key);
-    inFlight.group.abort(inFlight);
+    this.#count(lookups, batch.results);
+    return batch.results;
   }
 
   /** Neighbors of one family and source are counted together. */

@@ -61,12 +61,12 @@ function valueAfter(body: Buffer, start: number, end: number): number | undefine
   let slashes = 0;
   while (body[start - 1 - slashes] === backslash) slashes += 1;
   if (slashes % 2 === 1) return undefined;
-  const separator = skipSpace(body, end);
-  return body[separator] === colon ? skipSpace(body, separator + 1) : undefined;
-}
-
-function skipSpace(body: Buffer, from: number): number {
-  let at = from;
-  while (at < body.length && (body[at] ?? 0) <= space) at += 1;
-  return at;
+  let hasColon = false;
+  for (let at = end; at < body.length; at += 1) {
+    const byte = body[at] ?? 0;
+    if (byte <= space) continue;
+    if (hasColon || byte !== colon) return hasColon ? at : undefined;
+    hasColon = true;
+  }
+  return undefined;
 }

@@ -1,0 +1,237 @@
+import { Abandoned, Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../../errors.js';
+import type { Span } from '../../observability/operation-info.js';
+import type { Source } from '../../observability/response-metadata.js';
+import type { Receiver } from '../upstream/call-batch.js';
+import type { Entry } from './entry.js';
+import { type Keys, lookupKey, type ScopedKey } from './keys.js';
+import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
+import {
+  allFresh,
+  anyGeneration,
+  type MemoryTier,
+  type RedisTier,
+  type RedisWrite,
+  type WantedGeneration,
+} from './tiers.js';
+
+/** What all batches of a cache share: its tiers, and one load for equal look-ups. */
+export interface CacheState {
+  readonly memory: MemoryTier;
+  readonly redis: RedisTier | undefined;
+  readonly inFlight: Map<ScopedKey, InFlight>;
+}
+
+/** A look-up that memory could not answer, and the places in the results of batches that wait for it. */
+interface InFlight {
+  readonly key: ScopedKey;
+  readonly lookup: Lookup;
+  /** The generation of the look-up's tag; undefined if it has no tag, or if it is unknown. */
+  readonly generation: string | undefined;
+  readonly isCacheable: boolean;
+  /** The batch that loads it, and the place of the result there. For all others the source is `flight`. */
+  readonly loader: LookupBatch;
+  readonly index: number;
+  waiters: { readonly batch: LookupBatch; readonly index: number }[];
+}
+
+const nothing: ReadonlyMap<ScopedKey, Entry | undefined> = new Map();
+
+/**
+ * The look-ups of one scope and one tick. What no other batch is loading is read from Redis in one round trip, else loaded together, and written to Redis
+ * in one pipeline.
+ */
+export class LookupBatch implements Receiver<Loaded> {
+  /** In the order of the look-ups. */
+  readonly results: LookupOutcome[] = [];
+  readonly #state: CacheState;
+  readonly #load: Load<Lookup>;
+  readonly #span: Span | undefined;
+  /** How many results are missing. */
+  #missing = 0;
+  #resolve = () => {};
+  #reject: (reason: unknown) => void = () => {};
+  /** What it waits for, and of that, what it loads, by the index of its load. */
+  readonly #joined: InFlight[] = [];
+  readonly #loads: InFlight[] = [];
+  #inRedis = nothing;
+  #loading: ReturnType<Load<Lookup>> | undefined;
+  /** How many loads have not ended. */
+  #running = 0;
+  readonly #writes: RedisWrite[] = [];
+
+  constructor(state: CacheState, load: Load<Lookup>, span: Span | undefined) {
+    this.#state = state;
+    this.#load = load;
+    this.#span = span;
+  }
+
+  /** Fulfilled when all results are there. @param generations of the tags. If one is unknown, the cache is neither read nor written for it. */
+  run(lookups: readonly Lookup[], generations: ReadonlyMap<string, string | undefined>): Promise<void> {
+    const complete = new Promise<void>((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    const { memory, inFlight: all } = this.#state;
+    const started: InFlight[] = [];
+    this.#missing = lookups.length;
+    for (const [index, lookup] of lookups.entries()) {
+      const generation = lookup.tag === undefined ? undefined : generations.get(lookup.tag);
+      const isCacheable = lookup.tag === undefined || generation !== undefined;
+      const fresh = isCacheable && memory.allFresh(lookup.keys, generation, 'freshUntil');
+      if (fresh) {
+        this.#take(index, resultOf(fresh, 'memory'));
+        continue;
+      }
+      const key = lookupKey(lookup.keys, generation);
+      let inFlight = all.get(key);
+      if (inFlight === undefined) {
+        inFlight = { key, lookup, generation, isCacheable, loader: this, index, waiters: [] };
+        all.set(key, inFlight);
+        started.push(inFlight);
+      }
+      inFlight.waiters.push({ batch: this, index });
+      this.#joined.push(inFlight);
+    }
+    void this.#start(started);
+    return complete;
+  }
+
+  /** Waits no longer. Aborts the loads that no other batch waits for. */
+  leave(reason: unknown): void {
+    const { inFlight: all } = this.#state;
+    for (const inFlight of this.#joined) {
+      inFlight.waiters = inFlight.waiters.filter(({ batch }) => batch !== this);
+      if (inFlight.waiters.length > 0 || all.get(inFlight.key) !== inFlight) continue;
+      all.delete(inFlight.key);
+      inFlight.loader.#abort(inFlight);
+    }
+    this.#reject(reason);
+  }
+
+  #abort(inFlight: InFlight): void {
+    this.#loading?.abort(this.#loads.indexOf(inFlight), new Abandoned('No request waits for this any more'));
+  }
+
+  async #start(started: readonly InFlight[]): Promise<void> {
+    const { redis } = this.#state;
+    const keys = redis && started.flatMap(({ isCacheable, lookup }) => (isCacheable ? lookup.keys : []));
+    if (keys !== undefined && keys.length > 0) {
+      const entries = await redis?.getMany(keys, this.#span);
+      this.#inRedis = new Map(keys.map((key, index) => [key, entries?.[index]]));
+    }
+    const lookups: Lookup[] = [];
+    for (const inFlight of started) {
+      // No batch waits any more, or Redis has it.
+      if (inFlight.waiters.length === 0 || (this.#inRedis.size > 0 && this.#answerFromRedis(inFlight))) continue;
+      this.#loads.push(inFlight);
+      lookups.push(inFlight.lookup);
+    }
+    this.#running = lookups.length;
+    if (lookups.length > 0) this.#loading = this.#load(lookups, this);
+  }
+
+  #answerFromRedis(inFlight: InFlight): boolean {
+    const { keys } = inFlight.lookup;
+    const fresh = this.#ofRedis(keys, inFlight.generation, 'freshUntil');
+    if (fresh === undefined) return false;
+    for (const [index, key] of keys.entries()) this.#state.memory.set(key, fresh[index] as Entry);
+    this.#settle(inFlight, resultOf(fresh, 'redis'));
+    return true;
+  }
+
+  #ofRedis(keys: Keys, generation: WantedGeneration, until: 'freshUntil' | 'usableUntil') {
+    const entries = keys.map(key => this.#inRedis.get(key));
+    return allFresh(entries, generation, until);
+  }
+
+  /** A load has succeeded. */
+  resolve(index: number, { value, bytes, embeddings, noStore }: Loaded): void {
+    const inFlight = this.#loads[index] as InFlight;
+    const { keys, lifetime } = inFlight.lookup;
+    const isStored = inFlight.isCacheable && !noStore;
+    const freshUntil = isStored ? Date.now() + lifetime.maxAge : 0;
+    const times = { freshUntil, usableUntil: freshUntil + lifetime.grace, generation: inFlight.generation };
+    const record: Entry = { value, bytes, ...times };
+    const entries = embeddings === undefined ? [record] : [record, { ...embeddings, ...times }];
+    if (isStored) {
+      for (const [index, entry] of entries.entries()) {
+        const key = keys[index];
+        if (key !== undefined) this.#set(key, entry);
+      }
+    }
+    this.#end(inFlight, resultOf(entries, 'network'));
+  }
+
+  /** A load has failed. */
+  reject(index: number, error: Error): void {
+    const inFlight = this.#loads[index] as InFlight;
+    this.#end(inFlight, this.#instead(inFlight, error));
+  }
+
+  #end(inFlight: InFlight, result: LookupOutcome): void {
+    this.#settle(inFlight, result);
+    this.#running -= 1;
+    if (this.#running === 0 && this.#writes.length > 0) void this.#state.redis?.setMany(this.#writes, this.#span);
+  }
+
+  #settle(inFlight: InFlight, result: LookupOutcome): void {
+    const { key, waiters } = inFlight;
+    const { inFlight: all } = this.#state;
+    // The next look-up of its key loads again.
+    if (all.get(key) === inFlight) all.delete(key);
+    for (const { batch, index } of waiters) {
+      const isOwn = batch === this && index === inFlight.index;
+      batch.#take(index, isOwn || result instanceof Error ? result : { ...result, source: 'flight' });
+    }
+  }
+
+  #take(index: number, result: LookupOutcome): void {
+    this.results[index] = result;
+    this.#missing -= 1;
+    if (this.#missing === 0) this.#resolve();
+  }
+
+  /** What takes the place of a value that the service did not send: after a failure an older entry, if there is a usable one; else the error. */
+  #instead(inFlight: InFlight, error: Error): LookupOutcome {
+    const { lookup, generation, isCacheable } = inFlight;
+    if (!isCacheable) return error;
+    if (error instanceof NotFound) this.#storeRefusal(inFlight, lookup.lifetime.absent, error.upstream);
+    if (error instanceof Forbidden || error instanceof Unauthenticated) this.#storeRefusal(inFlight, 0);
+    if (!(error instanceof UpstreamFailure)) return error;
+    const usable = lookup.outlivesTag ? anyGeneration : generation;
+    const olderInRedis = this.#ofRedis(lookup.keys, usable, 'usableUntil');
+    if (olderInRedis !== undefined) return resultOf(olderInRedis, 'redis', true);
+    const olderInMemory = this.#state.memory.allFresh(lookup.keys, usable, 'usableUntil');
+    return olderInMemory === undefined ? error : resultOf(olderInMemory, 'memory', true);
+  }
+
+  /** Replaces the entries after a refusal, so that an older value is not used any more. @param milliseconds how long to remember it. */
+  #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, absent?: UpstreamFault): void {
+    const until = Date.now() + milliseconds;
+    const entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
+    for (const key of lookup.keys) this.#set(key, entry);
+  }
+
+  #set(key: ScopedKey, entry: Entry): void {
+    this.#state.memory.set(key, entry);
+    if (this.#state.redis !== undefined) this.#writes.push({ key, entry });
+  }
+}
+
+/** Makes the result of a look-up from its entries: NotFound if the record's entry is a 404. */
+export function resultOf(
+  [record, embeddings]: readonly Entry[],
+  source: Source,
+  stale = false,
+): LookupResult | NotFound {
+  if (record?.absent !== undefined) return new NotFound('The service knows no such thing', record.absent);
+  return {
+    value: record?.value,
+    embeddings: embeddings?.value,
+    source,
+    stale,
+    freshUntil: stale ? 0 : Math.min(record?.freshUntil ?? 0, embeddings?.freshUntil ?? Number.POSITIVE_INFINITY),
+    generation: record?.generation,
+    bytes: (record?.bytes ?? 0) + (embeddings?.bytes ?? 0),
+  };
+}

@@ -272,6 +272,20 @@ describe('the updates after a position', () => {
     expect(idsIn(await service.messages(update?.cursor, [fresh]))).toEqual(['late']);
   });
 
+  test('are not repeated by a poll that began before the event was updated once more', async () => {
+    const service = world();
+    service.set('old', 0);
+    const start = await service.tail(undefined, 1);
+    const behind = await service.tail(undefined, 1, 'other');
+    service.set('a', 2);
+    const [, update] = await service.messages(undefined, [start, await service.tail(start, 3)]);
+    const late = await service.tail(behind, 3, 'other');
+    service.set('a', 4);
+    // The client continues at the other gateway, whose poll was answered before the update at 4.
+    const found = await service.messages(update?.cursor, [behind, late, await service.tail(late, 5, 'other')]);
+    expect(found.map(({ event }) => known(event?.lastUpdated ?? null))).toEqual([stamp(4)]);
+  });
+
   test('are each sent once to a client that is cut again and again, even if more have the same time than a cursor names', async () => {
     const service = world();
     service.set('old', 0);

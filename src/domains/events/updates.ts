@@ -164,7 +164,7 @@ const since = (from: number, seen: Position['seen']) => new Map([...seen].filter
 
 interface Found {
   readonly events: readonly Event[];
-  /** The updates that the client already has, among those that can be found again. */
+  /** The updates that the client already has. */
   readonly seen?: ReadonlyMap<string, number>;
   readonly isComplete: boolean;
 }
@@ -195,9 +195,8 @@ async function missedSince(position: Position, read: ReadBetween, signal: AbortS
       const events = list.events.toSorted((one, other) => compareKeys(updateKey(one), updateKey(other)));
       const seen = events.filter(event => !isAfter(position, event)).map(updateKey);
       const current = seen.map(key => [hashOf(key), updateTime(key)] as const);
-      // What a complete list no longer has cannot be found again.
-      const before = list.isComplete ? [] : position.seen;
-      return { events, seen: new Map([...before, ...current]), isComplete: list.isComplete };
+      // Also what the list no longer has: a poll that began before may still send it.
+      return { events, seen: new Map([...position.seen, ...current]), isComplete: list.isComplete };
     } catch (error) {
       if (signal.aborted || refusalOf(error) !== undefined) throw error;
     }

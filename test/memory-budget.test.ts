@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
 import type { MemoryBounds } from '../src/lib/memory-budget.js';
 import { collectGarbage } from './support/collect-garbage.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -29,7 +30,7 @@ afterAll(() => service.close());
 afterEach(async () => {
   for (const each of release) each();
   release = [];
-  await gateway.close();
+  await gateway?.close();
 });
 
 const start = async (bytes: MemoryBounds | undefined, streams: object = {}) => {
@@ -296,5 +297,35 @@ describe('What clients send', () => {
     await raw.opened();
     for (let part = 0; part < 100; part += 1) raw.socket.send(' ', { fin: false });
     expect((await raw.closed).code).toBe(1008);
+  });
+});
+
+describe('the heap', () => {
+  /** The size in the flag, in MiB, for a container of `memory` MiB in which V8 chooses a heap of `chosen` MiB. */
+  const heapOf = (memory: number, chosen: number, workers = 0) => {
+    const [flag] = heapFlags(workers, memory * mebibyte, chosen * mebibyte);
+    return flag === undefined ? undefined : Number(/^--max-heap-size=(\d+)$/.exec(flag)?.[1]);
+  };
+
+  test('the heap leaves room in a small container for what is outside of it', () => {
+    expect(heapOf(256, 259)).toBe(96);
+    expect(heapOf(400, 259)).toBe(182);
+  });
+
+  test('the heap is never larger than V8 or the operator chose, nor too small for the program', () => {
+    expect(heapOf(1024, 524)).toBeUndefined();
+    expect(heapOf(256, 64)).toBeUndefined();
+    expect(heapOf(128, 259)).toBe(96);
+  });
+
+  test('workers share the memory, without that of the first process', () => {
+    expect(heapOf(1024, 524, 2)).toBe(211);
+    expect(heapOf(1024, 524, 1)).toBe(480);
+  });
+
+  test('this process has a heap, and caches that fit into it', () => {
+    expect(heapLimit).toBeGreaterThan(96 * mebibyte);
+    expect(cacheBytes).toBeLessThanOrEqual(heapLimit / 16);
+    expect(heapFlags(1, 256 * mebibyte)).toHaveLength(1);
   });
 });

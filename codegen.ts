@@ -16,6 +16,7 @@ const config: CodegenConfig = {
         immutableTypes: true,
         avoidOptionals: { defaultValue: true },
         mapperTypeSuffix: 'Model',
+        customDirectives: { semanticNonNull: true },
         mappers: {
           Company: '../domains/companies/loaders.js#Company',
           DiscoveryAlreadyRunning: '../domains/discovery/model.js#DiscoveryAlreadyRunning',

@@ -1944,7 +1944,7 @@ export type ResolversUnionTypes<_RefType extends Record<string, unknown>> = {
   ;
   StartDiscoveryResult:
     | ( DiscoveryAlreadyRunningModel )
-    | ( Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<_RefType['Job']>>, market: _RefType['Market'] } )
+    | ( Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs: ReadonlyArray<_RefType['Job']>, market: _RefType['Market'] } )
   ;
 };
 
@@ -1996,7 +1996,7 @@ export type ResolversTypes = {
   DeleteExportEndpointPayload: ResolverTypeWrapper<Omit<DeleteExportEndpointPayload, 'endpoint'> & { endpoint: ResolversTypes['ExportEndpoint'] }>;
   Direction: Direction;
   DiscoveryAlreadyRunning: ResolverTypeWrapper<DiscoveryAlreadyRunningModel>;
-  DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<ResolversTypes['Job']>>, market: ResolversTypes['Market'] }>;
+  DiscoveryStarted: ResolverTypeWrapper<Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversTypes['Job']>, market: ResolversTypes['Market'] }>;
   EmbedSession: ResolverTypeWrapper<EmbedSession>;
   Event: ResolverTypeWrapper<EventModel>;
   EventBucket: ResolverTypeWrapper<EventBucket>;
@@ -2005,7 +2005,7 @@ export type ResolversTypes = {
   EventFacet: ResolverTypeWrapper<EventFacet>;
   EventFilter: EventFilter;
   EventInterval: EventInterval;
-  EventReference: ResolverTypeWrapper<Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversTypes['Observation']> }>;
+  EventReference: ResolverTypeWrapper<Omit<EventReference, 'observation'> & { observation: ResolversTypes['Observation'] }>;
   EventSearchKeyword: ResolverTypeWrapper<EventSearchKeyword>;
   EventStatistics: ResolverTypeWrapper<EventStatistics>;
   EventTimestamps: ResolverTypeWrapper<EventTimestamps>;
@@ -2120,7 +2120,7 @@ export type ResolversParentTypes = {
   DeleteExportEndpointInput: DeleteExportEndpointInput;
   DeleteExportEndpointPayload: Omit<DeleteExportEndpointPayload, 'endpoint'> & { endpoint: ResolversParentTypes['ExportEndpoint'] };
   DiscoveryAlreadyRunning: DiscoveryAlreadyRunningModel;
-  DiscoveryStarted: Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs?: Maybe<ReadonlyArray<ResolversParentTypes['Job']>>, market: ResolversParentTypes['Market'] };
+  DiscoveryStarted: Omit<DiscoveryStarted, 'jobs' | 'market'> & { jobs: ReadonlyArray<ResolversParentTypes['Job']>, market: ResolversParentTypes['Market'] };
   EmbedSession: EmbedSession;
   Event: EventModel;
   EventBucket: EventBucket;
@@ -2128,7 +2128,7 @@ export type ResolversParentTypes = {
   EventEdge: Omit<EventEdge, 'node'> & { node: ResolversParentTypes['Event'] };
   EventFacet: EventFacet;
   EventFilter: EventFilter;
-  EventReference: Omit<EventReference, 'observation'> & { observation?: Maybe<ResolversParentTypes['Observation']> };
+  EventReference: Omit<EventReference, 'observation'> & { observation: ResolversParentTypes['Observation'] };
   EventSearchKeyword: EventSearchKeyword;
   EventStatistics: EventStatistics;
   EventTimestamps: EventTimestamps;
@@ -2259,7 +2259,7 @@ export type CompanyResolvers<ContextType = Context, ParentType extends Resolvers
   domain?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   dunsNumbers?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType>;
   esg?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
-  events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, RequireFields<CompanyEventsArgs, 'first'>>;
+  events?: Resolver<ResolversTypes['EventConnection'], ParentType, ContextType, RequireFields<CompanyEventsArgs, 'first'>>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   naics?: Resolver<ReadonlyArray<ResolversTypes['NaicsCode']>, ParentType, ContextType>;
@@ -2318,14 +2318,14 @@ export type DeleteExportEndpointPayloadResolvers<ContextType = Context, ParentTy
 };
 
 export type DiscoveryAlreadyRunningResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DiscoveryAlreadyRunning'] = ResolversParentTypes['DiscoveryAlreadyRunning']> = {
-  jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType>;
+  jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
   market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type DiscoveryStartedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['DiscoveryStarted'] = ResolversParentTypes['DiscoveryStarted']> = {
-  jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType>;
+  jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType>;
   market?: Resolver<ResolversTypes['Market'], ParentType, ContextType>;
   marketId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
@@ -2384,7 +2384,7 @@ export type EventFacetResolvers<ContextType = Context, ParentType extends Resolv
 
 export type EventReferenceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventReference'] = ResolversParentTypes['EventReference']> = {
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
-  observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType>;
+  observation?: Resolver<ResolversTypes['Observation'], ParentType, ContextType>;
   title?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   url?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
@@ -2575,42 +2575,42 @@ export type JobProgressResolvers<ContextType = Context, ParentType extends Resol
 };
 
 export type MarketResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Market'] = ResolversParentTypes['Market']> = {
-  companies?: Resolver<Maybe<ResolversTypes['CompanyConnection']>, ParentType, ContextType, Partial<MarketCompaniesArgs>>;
+  companies?: Resolver<ResolversTypes['CompanyConnection'], ParentType, ContextType, Partial<MarketCompaniesArgs>>;
   company?: Resolver<Maybe<ResolversTypes['Company']>, ParentType, ContextType, RequireFields<MarketCompanyArgs, 'domain'>>;
   companyCount?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
-  companyFacets?: Resolver<Maybe<ResolversTypes['CompanyFacets']>, ParentType, ContextType, Partial<MarketCompanyFacetsArgs>>;
+  companyFacets?: Resolver<ResolversTypes['CompanyFacets'], ParentType, ContextType, Partial<MarketCompanyFacetsArgs>>;
   dateCreated?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   description?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
-  esg?: Resolver<Maybe<ResolversTypes['JSONObject']>, ParentType, ContextType>;
+  esg?: Resolver<ResolversTypes['JSONObject'], ParentType, ContextType>;
   headerImageUrl?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
-  jobs?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Job']>>, ParentType, ContextType, RequireFields<MarketJobsArgs, 'phase'>>;
+  jobs?: Resolver<ReadonlyArray<ResolversTypes['Job']>, ParentType, ContextType, RequireFields<MarketJobsArgs, 'phase'>>;
   name?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   nodeId?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   reviewStatus?: Resolver<Maybe<ResolversTypes['MarketReviewStatus']>, ParentType, ContextType>;
-  searchCriteria?: Resolver<Maybe<ResolversTypes['SearchCriteria']>, ParentType, ContextType>;
-  searchCriteriaHistory?: Resolver<Maybe<ReadonlyArray<ResolversTypes['SearchCriteria']>>, ParentType, ContextType>;
+  searchCriteria?: Resolver<ResolversTypes['SearchCriteria'], ParentType, ContextType>;
+  searchCriteriaHistory?: Resolver<ReadonlyArray<ResolversTypes['SearchCriteria']>, ParentType, ContextType>;
   subtitle?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
-  topics?: Resolver<Maybe<ReadonlyArray<ResolversTypes['Topic']>>, ParentType, ContextType, Partial<MarketTopicsArgs>>;
+  topics?: Resolver<ReadonlyArray<ResolversTypes['Topic']>, ParentType, ContextType, Partial<MarketTopicsArgs>>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
 export type MutationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Mutation'] = ResolversParentTypes['Mutation']> = {
-  createEmbedSession?: Resolver<Maybe<ResolversTypes['CreateEmbedSessionPayload']>, ParentType, ContextType>;
-  createSearchCriteria?: Resolver<Maybe<ResolversTypes['CreateSearchCriteriaPayload']>, ParentType, ContextType, RequireFields<MutationCreateSearchCriteriaArgs, 'input'>>;
-  deleteExportEndpoint?: Resolver<Maybe<ResolversTypes['DeleteExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationDeleteExportEndpointArgs, 'input'>>;
-  exportMarketCsv?: Resolver<Maybe<ResolversTypes['ExportMarketCsvPayload']>, ParentType, ContextType, RequireFields<MutationExportMarketCsvArgs, 'input'>>;
-  exportMarketToEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationExportMarketToEndpointArgs, 'input'>>;
-  publishMarket?: Resolver<Maybe<ResolversTypes['PublishMarketPayload']>, ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
-  registerExportEndpoint?: Resolver<Maybe<ResolversTypes['RegisterExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
-  retryExport?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationRetryExportArgs, 'input'>>;
-  reviewCompanies?: Resolver<Maybe<ResolversTypes['ReviewCompaniesPayload']>, ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
-  rotateExportEndpointSecret?: Resolver<Maybe<ResolversTypes['RotateExportEndpointSecretPayload']>, ParentType, ContextType, RequireFields<MutationRotateExportEndpointSecretArgs, 'input'>>;
-  signIn?: Resolver<Maybe<ResolversTypes['SignInPayload']>, ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
-  signOut?: Resolver<Maybe<ResolversTypes['SignOutPayload']>, ParentType, ContextType>;
-  startDiscovery?: Resolver<Maybe<ResolversTypes['StartDiscoveryResult']>, ParentType, ContextType, RequireFields<MutationStartDiscoveryArgs, 'input'>>;
-  suggestKeywords?: Resolver<Maybe<ResolversTypes['SuggestKeywordsPayload']>, ParentType, ContextType, RequireFields<MutationSuggestKeywordsArgs, 'input'>>;
-  testExportEndpoint?: Resolver<Maybe<ResolversTypes['ExportResult']>, ParentType, ContextType, RequireFields<MutationTestExportEndpointArgs, 'input'>>;
+  createEmbedSession?: Resolver<ResolversTypes['CreateEmbedSessionPayload'], ParentType, ContextType>;
+  createSearchCriteria?: Resolver<ResolversTypes['CreateSearchCriteriaPayload'], ParentType, ContextType, RequireFields<MutationCreateSearchCriteriaArgs, 'input'>>;
+  deleteExportEndpoint?: Resolver<ResolversTypes['DeleteExportEndpointPayload'], ParentType, ContextType, RequireFields<MutationDeleteExportEndpointArgs, 'input'>>;
+  exportMarketCsv?: Resolver<ResolversTypes['ExportMarketCsvPayload'], ParentType, ContextType, RequireFields<MutationExportMarketCsvArgs, 'input'>>;
+  exportMarketToEndpoint?: Resolver<ResolversTypes['ExportResult'], ParentType, ContextType, RequireFields<MutationExportMarketToEndpointArgs, 'input'>>;
+  publishMarket?: Resolver<ResolversTypes['PublishMarketPayload'], ParentType, ContextType, RequireFields<MutationPublishMarketArgs, 'input'>>;
+  registerExportEndpoint?: Resolver<ResolversTypes['RegisterExportEndpointPayload'], ParentType, ContextType, RequireFields<MutationRegisterExportEndpointArgs, 'input'>>;
+  retryExport?: Resolver<ResolversTypes['ExportResult'], ParentType, ContextType, RequireFields<MutationRetryExportArgs, 'input'>>;
+  reviewCompanies?: Resolver<ResolversTypes['ReviewCompaniesPayload'], ParentType, ContextType, RequireFields<MutationReviewCompaniesArgs, 'input'>>;
+  rotateExportEndpointSecret?: Resolver<ResolversTypes['RotateExportEndpointSecretPayload'], ParentType, ContextType, RequireFields<MutationRotateExportEndpointSecretArgs, 'input'>>;
+  signIn?: Resolver<ResolversTypes['SignInPayload'], ParentType, ContextType, RequireFields<MutationSignInArgs, 'input'>>;
+  signOut?: Resolver<ResolversTypes['SignOutPayload'], ParentType, ContextType>;
+  startDiscovery?: Resolver<ResolversTypes['StartDiscoveryResult'], ParentType, ContextType, RequireFields<MutationStartDiscoveryArgs, 'input'>>;
+  suggestKeywords?: Resolver<ResolversTypes['SuggestKeywordsPayload'], ParentType, ContextType, RequireFields<MutationSuggestKeywordsArgs, 'input'>>;
+  testExportEndpoint?: Resolver<ResolversTypes['ExportResult'], ParentType, ContextType, RequireFields<MutationTestExportEndpointArgs, 'input'>>;
   updateExportEndpoint?: Resolver<Maybe<ResolversTypes['UpdateExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationUpdateExportEndpointArgs, 'input'>>;
 };
 
@@ -2668,18 +2668,18 @@ export type QuantityResolvers<ContextType = Context, ParentType extends Resolver
 
 export type QueryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Query'] = ResolversParentTypes['Query']> = {
   capabilities?: Resolver<ResolversTypes['Capabilities'], ParentType, ContextType>;
-  eventStatistics?: Resolver<Maybe<ResolversTypes['EventStatistics']>, ParentType, ContextType, RequireFields<QueryEventStatisticsArgs, 'interval'>>;
-  events?: Resolver<Maybe<ResolversTypes['EventConnection']>, ParentType, ContextType, Partial<QueryEventsArgs>>;
+  eventStatistics?: Resolver<ResolversTypes['EventStatistics'], ParentType, ContextType, RequireFields<QueryEventStatisticsArgs, 'interval'>>;
+  events?: Resolver<ResolversTypes['EventConnection'], ParentType, ContextType, Partial<QueryEventsArgs>>;
   export?: Resolver<Maybe<ResolversTypes['Export']>, ParentType, ContextType, RequireFields<QueryExportArgs, 'by'>>;
-  exportEndpoints?: Resolver<Maybe<ReadonlyArray<ResolversTypes['ExportEndpoint']>>, ParentType, ContextType>;
-  exports?: Resolver<Maybe<ResolversTypes['ExportConnection']>, ParentType, ContextType, Partial<QueryExportsArgs>>;
-  market?: Resolver<Maybe<ResolversTypes['Market']>, ParentType, ContextType, RequireFields<QueryMarketArgs, 'id'>>;
-  markets?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Market']>>, ParentType, ContextType, RequireFields<QueryMarketsArgs, 'ids'>>;
+  exportEndpoints?: Resolver<ReadonlyArray<ResolversTypes['ExportEndpoint']>, ParentType, ContextType>;
+  exports?: Resolver<ResolversTypes['ExportConnection'], ParentType, ContextType, Partial<QueryExportsArgs>>;
+  market?: Resolver<ResolversTypes['Market'], ParentType, ContextType, RequireFields<QueryMarketArgs, 'id'>>;
+  markets?: Resolver<ReadonlyArray<ResolversTypes['Market']>, ParentType, ContextType, RequireFields<QueryMarketsArgs, 'ids'>>;
   node?: Resolver<Maybe<ResolversTypes['Node']>, ParentType, ContextType, RequireFields<QueryNodeArgs, 'nodeId'>>;
   nodes?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Node']>>, ParentType, ContextType, RequireFields<QueryNodesArgs, 'nodeIds'>>;
-  observation?: Resolver<Maybe<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<QueryObservationArgs, 'id'>>;
-  observations?: Resolver<ReadonlyArray<Maybe<ResolversTypes['Observation']>>, ParentType, ContextType, RequireFields<QueryObservationsArgs, 'ids'>>;
-  suggestMarkets?: Resolver<Maybe<ReadonlyArray<ResolversTypes['String']>>, ParentType, ContextType, RequireFields<QuerySuggestMarketsArgs, 'keyword'>>;
+  observation?: Resolver<ResolversTypes['Observation'], ParentType, ContextType, RequireFields<QueryObservationArgs, 'id'>>;
+  observations?: Resolver<ReadonlyArray<ResolversTypes['Observation']>, ParentType, ContextType, RequireFields<QueryObservationsArgs, 'ids'>>;
+  suggestMarkets?: Resolver<ReadonlyArray<ResolversTypes['String']>, ParentType, ContextType, RequireFields<QuerySuggestMarketsArgs, 'keyword'>>;
   viewer?: Resolver<Maybe<ResolversTypes['Viewer']>, ParentType, ContextType>;
 };
 
@@ -2756,9 +2756,9 @@ export type StartDiscoveryResultResolvers<ContextType = Context, ParentType exte
 };
 
 export type SubscriptionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Subscription'] = ResolversParentTypes['Subscription']> = {
-  eventUpdates?: SubscriptionResolver<Maybe<ResolversTypes['EventUpdate']>, "eventUpdates", ParentType, ContextType, Partial<SubscriptionEventUpdatesArgs>>;
-  exportProgress?: SubscriptionResolver<Maybe<ResolversTypes['Export']>, "exportProgress", ParentType, ContextType, RequireFields<SubscriptionExportProgressArgs, 'exportId'>>;
-  jobProgress?: SubscriptionResolver<Maybe<ResolversTypes['JobProgress']>, "jobProgress", ParentType, ContextType, RequireFields<SubscriptionJobProgressArgs, 'marketId' | 'phase'>>;
+  eventUpdates?: SubscriptionResolver<ResolversTypes['EventUpdate'], "eventUpdates", ParentType, ContextType, Partial<SubscriptionEventUpdatesArgs>>;
+  exportProgress?: SubscriptionResolver<ResolversTypes['Export'], "exportProgress", ParentType, ContextType, RequireFields<SubscriptionExportProgressArgs, 'exportId'>>;
+  jobProgress?: SubscriptionResolver<ResolversTypes['JobProgress'], "jobProgress", ParentType, ContextType, RequireFields<SubscriptionJobProgressArgs, 'marketId' | 'phase'>>;
 };
 
 export type SuggestKeywordsPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SuggestKeywordsPayload'] = ResolversParentTypes['SuggestKeywordsPayload']> = {

@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { type GraphQLField, getNamedType, isLeafType, isNonNullType, isObjectType } from 'graphql';
+import {
+  type GraphQLField,
+  getNamedType,
+  isLeafType,
+  isNonNullType,
+  isObjectType,
+  parse,
+  TypeInfo,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql';
 import { Redis } from 'ioredis';
 import { request } from 'undici';
 import { Secret } from '../../src/config/secret.js';
@@ -8,10 +18,11 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { createSchema } from '../../src/schema.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import { ask, demoHeaders, type GraphqlAnswer } from '../support/gateway.js';
-import { hostileJson, hostileText } from '../support/hostile-json.js';
+import { hostileJson, hostileText, sparseJson } from '../support/hostile-json.js';
 import { buildProgram, type Running } from '../support/program.js';
 import { type RedisServer, startRedis } from '../support/redis.js';
 import { type Draw, drawFrom } from '../support/seeded.js';
+import { checkedValues, errorLevels, fieldsOf } from '../support/semantic-non-null.js';
 import { overSse, searchCriteria } from '../support/streams.js';
 import { reply, type StubService, startStubService } from '../support/stub-service.js';
 import { until } from '../support/until.js';
@@ -25,6 +36,7 @@ let redis: Redis;
 let gateway: Running;
 /** Makes each answer of the service hostile; undefined: they pass as they are. */
 let spoiling: Draw | undefined;
+let spoiledBody = hostileJson;
 
 beforeAll(async () => {
   const program = await buildProgram();
@@ -48,7 +60,7 @@ beforeAll(async () => {
           if (draw === undefined) return reply(response, answer.status, text);
           for (const cookie of answer.headers.getSetCookie()) response.appendHeader('set-cookie', cookie);
           const status = draw.chance(0.05) ? draw.pick([200, 204, 400, 404, 409, 500, 599]) : answer.status;
-          reply(response, status, hostileJson(text, draw));
+          reply(response, status, spoiledBody(text, draw));
         })
         .catch(() => response.destroy());
     });
@@ -102,21 +114,39 @@ const criteria = JSON.stringify({
 
 /** Together they read and write every endpoint family. */
 const documents: readonly ((id: number) => string)[] = [
-  id => `{ events(first: 10, filter: { search: "a${id}" }) { ${everythingOf('EventConnection')} } }`,
   id =>
-    `{ market(id: ${id}) { ${everythingOf('Market')} companies(first: 20) { ${everythingOf('CompanyConnection')} } } }`,
+    `{ events(first: 10, filter: { from: "2020-01-0${id}", minSeverity: 0, minLikelihood: 0 }) { ${everythingOf('EventConnection')} } }`,
+  id => `{ eventStatistics(filter: { from: "2020-01-0${id}", minSeverity: 0, minLikelihood: 0 }) { total } observations(ids: ["o-${id}", "o-1"]) { title }
+    markets(ids: [${id}, 2]) { ${everythingOf('Market')} } exportEndpoints { name } exports { totalCount } }`,
+  id =>
+    `{ market(id: ${id}) { ${everythingOf('Market')} companies(first: 20) {
+      ${everythingOf('CompanyConnection')} nodes { events(first: 2) { totalCount } } } } }`,
   id => `{ observation(id: "o-${id}") { ${everythingOf('Observation')} } suggestMarkets(keyword: "steel ${id}") }`,
   id => `mutation { a: publishMarket(input: { marketId: ${id} }) { __typename }
     b: createSearchCriteria(input: { searchInput: "steel" }) { searchCriteria { ${everythingOf('SearchCriteria')} } }
     c: suggestKeywords(input: { searchCriteria: ${criteria} }) { __typename }
-    d: startDiscovery(input: { marketId: ${id}, searchCriteria: ${criteria} }) { __typename }
+    d: startDiscovery(input: { marketId: ${id}, searchCriteria: ${criteria} }) {
+      __typename ... on DiscoveryStarted { jobs { id } } ... on DiscoveryAlreadyRunning { jobs { id } } }
     e: exportMarketCsv(input: { marketId: ${id}, companies: { domains: ["a.example"] } }) { __typename }
     f: createEmbedSession { __typename }
+    h: reviewCompanies(input: { marketId: ${id}, reviewStatus: INCLUDE, target: { all: true } }) { __typename }
+    i: signOut { __typename }
     g: signIn(input: { email: "${'ada@team.example'}", password: "x" }) { __typename } }`,
 ];
 
-const query = (draw: Draw): Promise<GraphqlAnswer> =>
-  ask(`${gateway.url}/graphql`, draw.pick(documents)(1 + draw.below(8)), {}, demoHeaders);
+/** How often each field that is null only together with an error was null. */
+const nulls: Record<string, number> = {};
+
+async function read(document: string): Promise<GraphqlAnswer> {
+  const answer = await ask(`${gateway.url}/graphql`, document, {}, demoHeaders);
+  for (const { coordinate, what } of checkedValues(schema, document, answer)) {
+    if (what !== 'value') nulls[coordinate] = (nulls[coordinate] ?? 0) + 1;
+    expect({ coordinate, what }).not.toMatchObject({ what: 'null without an error' });
+  }
+  return answer;
+}
+
+const query = (draw: Draw): Promise<GraphqlAnswer> => read(draw.pick(documents)(1 + draw.below(8)));
 
 function holdsNoFaultOfOurs({ errors }: { errors?: GraphqlAnswer['errors'] }): void {
   const ours = errors?.filter(({ extensions }) => extensions?.code === 'INTERNAL_SERVER_ERROR') ?? [];
@@ -156,6 +186,39 @@ test('The documents are valid, and reach every endpoint family', async () => {
     'suggest',
     'topics',
   ]);
+});
+
+test('The documents have each field that is null only together with an error, except those that read no answer of the service', () => {
+  const selected = new Set<string>();
+  for (const document of documents) {
+    const types = new TypeInfo(schema);
+    visit(
+      parse(document(1)),
+      visitWithTypeInfo(types, {
+        Field: ({ name }) => void selected.add(`${types.getParentType()}.${name.value}`),
+      }),
+    );
+  }
+  const missing = fieldsOf(schema).filter(
+    ([coordinate, field]) => errorLevels(schema, field).length > 0 && !selected.has(coordinate),
+  );
+  // Types prove that their resolvers return no null.
+  expect(
+    missing
+      .map(([coordinate]) => coordinate)
+      .filter(one => !/^Subscription|^Mutation.*Export(Endpoint)?$|ExportEndpoint|ToEndpoint/.test(one)),
+  ).toEqual([]);
+});
+
+test('A field that is null only together with an error is so while members are missing, null or empty', async () => {
+  spoiledBody = (text, draw) => (text === '' ? text : sparseJson(text, draw, 0.1));
+  for (const id of [1, 2, 3, 4, 5]) {
+    spoiling = drawFrom(`sparse ${id}`);
+    await redis.flushdb();
+    for (const document of documents) holdsNoFaultOfOurs(await read(document(id)));
+  }
+  expect(Object.keys(nulls).length).toBeGreaterThan(10);
+  spoiledBody = hostileJson;
 });
 
 test('Whatever the service answers is data, an upstream error, or left out', async () => {

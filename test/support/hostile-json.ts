@@ -37,6 +37,13 @@ export function hostileText(draw: Draw): string {
   return draw.pick(['', ' ', '{', '[1,', 'nul', '\u{1f4a3}', '<html></html>', '}{', '"', '\u0000', 'NaN', "{'a':1}"]);
 }
 
+/** JSON in which each value is missing, null or empty with this probability. */
+export const sparseJson = (text: string, draw: Draw, probability: number): string =>
+  JSON.stringify(JSON.parse(text), (key, value) => {
+    if (key === '' || !draw.chance(probability)) return value;
+    return draw.chance(0.3) ? undefined : draw.pick([null, {}, []]);
+  });
+
 /** JSON of the shape given with some of its values replaced, members doubled or added, or cut off. */
 export function hostileJson(text: string, draw: Draw): string {
   if (draw.chance(0.05)) return hostileText(draw);

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { ApolloClient, gql, HttpLink, InMemoryCache } from '@apollo/client';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { printSchemaWithDirectives } from '@graphql-tools/utils';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type OperationResult, gql as urqlGql } from '@urql/core';
-import { buildSchema, isObjectType, printSchema } from 'graphql';
+import { isObjectType } from 'graphql';
 import relay from 'relay-runtime';
 import { createUrqlClient, keys } from '../../examples/clients/src/urql.js';
 import { createSchema } from '../../src/schema.js';
@@ -54,7 +55,12 @@ beforeAll(async () => {
     env: { UPSTREAM_BASE_URL: stub.origin, UPSTREAM_API_URL: stub.origin, UPSTREAM_DEV_URL: stub.origin },
   });
   folder = await mkdtemp(join(tmpdir(), 'relay-'));
-  await compileForRelay(folder);
+  await compileForRelay(
+    folder,
+    'javascript',
+    `graphql\`query identityMarketQuery($id: ID!) { market(id: $id) { ${selection} } }\`;
+     graphql\`fragment identity_company on Company @refetchable(queryName: "identityCompanyRefetchQuery") { name domain }\`;`,
+  );
 });
 afterAll(async () => {
   await gateway.close();
@@ -129,21 +135,48 @@ test('urql subscribes over Server-Sent Events', async () => {
   expect(data.jobProgress.jobs).toMatchObject([{ workflowName: 'Job of 1' }]);
 });
 
-/** Compiles the documents of a Relay front end by the real compiler, into `src/__generated__`. */
-async function compileForRelay(folder: string): Promise<void> {
+describe('generated types have no null where @semanticNonNull says that it is an error', () => {
+  const document = (directive: string) =>
+    `query typesQuery($id: ID!) ${directive} { market(id: $id) { name topics { label } } observations(ids: [$id]) { title } }`;
+  let files = '';
+  beforeAll(async () => {
+    files = await mkdtemp(join(tmpdir(), 'types-'));
+  });
+  afterAll(() => rm(files, { recursive: true }));
+  const expected = (text: string) => {
+    expect(text).toMatch(/market: \{[^?]*name\??: string \| null/);
+    expect(text).toMatch(
+      /topics: (?:Readonly)?Array<\{[^?]*label: string[^?]*\}>;?[^?]*observations: (?:Readonly)?Array<\{/,
+    );
+    expect(text).toMatch(/observations: (?:Readonly)?Array<\{[^?]*title\??: string \| null/);
+  };
+
+  test('by Relay for @throwOnFieldError', async () => {
+    await compileForRelay(files, 'typescript', `graphql\`${document('@throwOnFieldError')}\`;`);
+    expected(await readFile(join(files, 'src/__generated__/typesQuery.graphql.ts'), 'utf8'));
+  });
+
+  test('by graphql-codegen for a client that throws errors', async () => {
+    const config = join(files, 'codegen.json');
+    const client = { preset: 'client', config: { nullability: { errorHandlingClient: true } } };
+    await writeFile(
+      config,
+      JSON.stringify({ schema: 'schema/*.graphql', documents: document(''), generates: { [`${files}/`]: client } }),
+    );
+    await promisify(execFile)(resolve('node_modules/.bin/graphql-codegen'), ['--config', config]);
+    expected(await readFile(join(files, 'graphql.ts'), 'utf8'));
+  });
+});
+
+/** Compiles documents by Relay's compiler, into `src/__generated__`. */
+async function compileForRelay(folder: string, language: string, documents: string): Promise<void> {
   await mkdir(join(folder, 'src'));
-  await writeFile(join(folder, 'schema.graphql'), printSchema(buildSchema(printSchema(schema))));
-  await writeFile(
-    join(folder, 'src/identity.js'),
-    `
-      graphql\`query identityMarketQuery($id: ID!) { market(id: $id) { ${selection} } }\`;
-      graphql\`fragment identity_company on Company @refetchable(queryName: "identityCompanyRefetchQuery") { name domain }\`;
-    `,
-  );
+  await writeFile(join(folder, 'schema.graphql'), printSchemaWithDirectives(schema));
+  await writeFile(join(folder, 'src/types.js'), documents);
   const config = {
     src: './src',
     schema: './schema.graphql',
-    language: 'javascript',
+    language,
     schemaConfig: { nodeInterfaceIdField: 'nodeId', nodeInterfaceIdVariableName: 'nodeId' },
   };
   await writeFile(join(folder, 'relay.config.json'), JSON.stringify(config));

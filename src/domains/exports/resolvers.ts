@@ -96,20 +96,20 @@ export const exportsResolvers: Resolvers = {
         idempotencyKey: idempotencyKeyOf(input),
       };
       const { span } = context.metadata.operation;
-      return resultOf(await context.exports.send(team, request, () => payload(context, id, input.companies), span));
+      return endingOf(await context.exports.send(team, request, () => payload(context, id, input.companies), span));
     },
     async testExportEndpoint(_, { input }, context) {
       const team = teamOf(context);
       const endpoint = checkedName(input.endpoint, 'input.endpoint');
       const request = { endpoint, user: testUser(context), by: by(context) };
-      return resultOf(await context.exports.test(team, request, context.metadata.operation.span));
+      return endingOf(await context.exports.test(team, request, context.metadata.operation.span));
     },
     async retryExport(_, { input }, context) {
       const team = teamOf(context);
       const exportId = checkedName(input.exportId, 'input.exportId');
       const request = { exportId, by: by(context), idempotencyKey: idempotencyKeyOf(input) };
       const repeat = (id: string, companies: unknown) => payload(context, id, companies as CompanySelection);
-      return resultOf(await context.exports.retry(team, request, repeat, context.metadata.operation.span));
+      return endingOf(await context.exports.retry(team, request, repeat, context.metadata.operation.span));
     },
   },
   ExportEndpoint: {
@@ -123,7 +123,7 @@ export const exportsResolvers: Resolvers = {
     isTest: ({ marketId }) => marketId === null,
     market: ({ marketId }) => (marketId === null ? null : { id: marketId }),
     outcome: record => statusOf(record),
-    result: resultOf,
+    result: record => (statusOf(record) === 'RUNNING' ? null : endingOf(record)),
   },
   // Sanitized again, because the store may contain texts that the gateway did not write.
   ExportDelivered: { message: async ({ message }) => (await loadSafeHtml()).safeHtml(message) },
@@ -228,14 +228,13 @@ function userOf({ credential }: Context, given: ExportMarketToEndpointInput['onB
   };
 }
 
-function resultOf(record: ExportRecord): ResolversTypes['ExportResult'] | null {
-  const status = statusOf(record);
-  const { outcome } = record;
-  const ending = { exportId: record.id, attempts: record.attempts };
-  if (status === 'RUNNING') return null;
-  if (outcome?.kind === 'DELIVERED') return { __typename: 'ExportDelivered', ...ending, ...outcome };
-  if (outcome?.kind === 'REJECTED') return { __typename: 'ExportRejected', ...ending, ...outcome };
-  return { __typename: 'ExportFailed', ...ending, message: outcome?.message ?? unknownMessage, outcome: status };
+/** The result of an export that is no longer running. */
+function endingOf({ id: exportId, attempts, outcome }: ExportRecord): ResolversTypes['ExportResult'] {
+  const ending = { exportId, attempts };
+  if (outcome === null) return { __typename: 'ExportFailed', ...ending, message: unknownMessage, outcome: 'UNKNOWN' };
+  if (outcome.kind === 'DELIVERED') return { __typename: 'ExportDelivered', ...ending, ...outcome };
+  if (outcome.kind === 'REJECTED') return { __typename: 'ExportRejected', ...ending, ...outcome };
+  return { __typename: 'ExportFailed', ...ending, message: outcome.message, outcome: outcome.kind };
 }
 
 const unknownMessage =

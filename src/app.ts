@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
+import type { GraphQLSchema } from 'graphql';
 import type { DestinationStream, Logger } from 'pino';
 import { createTeams, hashOfKey, readTeams, type Teams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
@@ -32,6 +33,8 @@ import { createServices, type WorldSeams } from './services.js';
 
 /** What a test may replace in a gateway. */
 export interface Seams extends WorldSeams, ServerSeams {
+  /** Stands in for that of `schema/`. */
+  readonly schema?: GraphQLSchema;
   /** How the embedded sandbox behaves. */
   readonly sandbox?: SandboxOptions;
   /** Takes the lines of the log in place of stderr. */
@@ -68,7 +71,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const documents = new Reloadable<Manifest>(() =>
     persistedDocuments.file === undefined ? new Map() : readManifest(persistedDocuments.file),
   );
-  const schema = createSchema();
+  const schema = seams.schema ?? createSchema();
   const { close, ...built } = await createServices(config, {
     schema,
     teams,

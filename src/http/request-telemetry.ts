@@ -42,7 +42,7 @@ const validRequestId = /^[\w.:+/=@-]{1,128}$/;
 /** Where the telemetry of requests goes, and the names of operations in metrics. */
 interface RequestTelemetryDeps {
   readonly log: Logger;
-  readonly telemetry: Pick<Telemetry, 'request' | 'clientRequest' | 'untrustedDocument'>;
+  readonly telemetry: Pick<Telemetry, 'request' | 'clientRequest' | 'deprecatedUse' | 'untrustedDocument'>;
   readonly tracing: Tracing | undefined;
   readonly names: OperationNames;
   readonly connections: Pick<Connections, 'follow'>;
@@ -106,7 +106,9 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
 
   function count(operation: OperationInfo, transport: Transport, milliseconds: number | undefined): void {
     telemetry.request(transport, names.labelOf(operation), operation.outcome ?? 'ok', milliseconds);
-    telemetry.clientRequest(names.clientLabelOf(operation));
+    const client = names.clientLabelOf(operation);
+    telemetry.clientRequest(client);
+    for (const coordinate of operation.deprecated ?? []) telemetry.deprecatedUse(coordinate, client);
     if (operation.untrusted !== undefined) reportUntrusted(operation);
     endOperationSpan(operation);
   }

@@ -55,6 +55,12 @@ export function createMetrics() {
     'Operations, by the name and version of the client: other where they are not known, none where it has no name',
     'client',
   );
+  const deprecatedUses = counter(
+    'gateway_deprecated_uses_total',
+    'Operations that use something deprecated, by its schema coordinate and the name and version of the client, as in gateway_client_requests_total',
+    'coordinate',
+    'client',
+  );
   const calls = histogram(
     'gateway_upstream_call_seconds',
     'Duration of calls to the service, by endpoint family, outcome and status',
@@ -130,9 +136,13 @@ export function createMetrics() {
     },
     untrustedDocument: () => untrustedDocuments.inc(),
     clientRequest: client => clientRequests.inc({ client }),
-    forgetClient: client => clientRequests.remove({ client }),
+    deprecatedUse: (coordinate, client) => deprecatedUses.inc({ coordinate, client }),
+    forgetClient(client) {
+      clientRequests.remove({ client });
+      void removeSeries(deprecatedUses, 'client', client);
+    },
     forgetOperation(operation) {
-      void removeOperation(requests, operation);
+      void removeSeries(requests, 'operation', operation);
       requestTimes.remove({ operation });
     },
     upstreamCalls({ family, outcome, status }, milliseconds) {
@@ -156,10 +166,10 @@ export function createMetrics() {
   return { registry, telemetry };
 }
 
-/** Removes the counts of an operation name. Otherwise every name would take memory until the process ends. */
-async function removeOperation(counter: Counter<'operation'>, operation: string): Promise<void> {
+/** Removes the counts with a value of a label. Otherwise every value would take memory until the process ends. */
+async function removeSeries<T extends string>(counter: Counter<T>, label: T, value: string): Promise<void> {
   const { values } = await counter.get();
-  for (const { labels } of values) if (labels.operation === operation) counter.remove(labels);
+  for (const { labels } of values) if (labels[label] === value) counter.remove(labels);
 }
 
 /**

@@ -68,6 +68,10 @@ export interface OperationInfo {
   };
   /** The SHA-256 of a document that `PERSISTED_DOCUMENTS_MODE=only` would refuse. Set in mode `log` only. */
   untrusted?: string | undefined;
+  /** The upper bound of its upstream calls, which `QUERY_CALL_LIMIT` limits. */
+  estimatedCalls?: number;
+  /** The coordinates of everything deprecated that it uses. */
+  deprecated?: readonly string[] | undefined;
   /** Set where the response is a stream that another transport than that of its path carries. */
   transport?: Transport;
   /** The credential's scope; undefined while it is not known, and where there is none. */

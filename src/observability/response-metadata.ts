@@ -49,8 +49,6 @@ export class ResponseMetadata {
   readonly claim: Claim | undefined;
   /** Undefined: none. */
   readonly reports: Reports | undefined;
-  /** The upper bound of upstream calls, which `QUERY_CALL_LIMIT` limits; undefined while it is not known. */
-  estimatedCalls: number | undefined;
   readonly upstreamCalls: UpstreamCallRecord[] = [];
   readonly skipped: SkippedRecord[] = [];
   /** The errors with which the service has refused the credential, by its scope and the family of endpoints. */
@@ -97,7 +95,8 @@ export function addResponseMetadata(
 
 /** What a response says about itself: `stale`, and the reports that its client requested. Undefined if that is nothing. */
 export function responseExtensions(metadata: ResponseMetadata): Record<string, unknown> | undefined {
-  const { stale, upstreamCalls, reports, estimatedCalls: estimated } = metadata;
+  const { stale, upstreamCalls, reports } = metadata;
+  const { estimatedCalls: estimated } = metadata.operation;
   const hasCost = reports?.cost === true && estimated !== undefined;
   if (!stale && !reports?.explain && !hasCost) return undefined;
   const rounded = (call: UpstreamCallRecord) => ({ ...call, milliseconds: Math.round(call.milliseconds * 10) / 10 });

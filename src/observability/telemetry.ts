@@ -31,6 +31,8 @@ export interface Telemetry {
   untrustedDocument(): void;
   /** An operation of a client was answered. */
   clientRequest(client: string): void;
+  /** An operation of a client used something deprecated. @param coordinate such as `Market.name`. */
+  deprecatedUse(coordinate: string, client: string): void;
   /** A client is no longer known: what was counted under it is dropped. */
   forgetClient(client: string): void;
   /** An operation's name is no longer known: what was counted under it is dropped. */

@@ -4,6 +4,7 @@ import type { Scope } from '../auth/credentials.js';
 import { BadUserInput } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
+import type { OperationInfo } from '../observability/operation-info.js';
 import type { Reports } from '../observability/response-metadata.js';
 
 /** A member of JSON that is an object. */
@@ -37,12 +38,14 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
 
 /**
  * Reads and admits the operation of a client, in its turn.
+ * @param operationInfo gets what is found out about it.
  * @throws RefusedOperation, GraphQLError or GatewayError, each of which has a code.
  */
 export async function readOperation(
   admission: Admission,
   client: Scope | undefined,
   operationRequest: OperationRequest,
+  operationInfo: OperationInfo,
 ): Promise<Operation> {
   const { operationName, variables } = operationRequest;
   const query = admission.documentText(operationRequest);
@@ -55,7 +58,9 @@ export async function readOperation(
   }
   const { operation: type, name } = operation;
   // Apollo's plugin checks the others.
-  if (type === 'subscription') await admission.checkOperation(client, document, operationName, variables ?? undefined);
+  if (type === 'subscription') {
+    await admission.checkOperation(client, document, operationName, variables ?? undefined, operationInfo);
+  }
   const untrusted = admission.untrustedHash(operationRequest, query);
   return { query, operationName, variables, document, type, name: name?.value, untrusted };
 }

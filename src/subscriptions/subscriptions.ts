@@ -56,7 +56,7 @@ export class Subscriptions {
 
   /** @param client whose turn it is. @throws as `readOperation` does. */
   async read(client: Scope | undefined, request: OperationRequest, operationInfo: OperationInfo): Promise<Operation> {
-    const operation = await readOperation(this.deps.admission, client, request);
+    const operation = await readOperation(this.deps.admission, client, request, operationInfo);
     operationInfo.name = operationName(operation.name);
     operationInfo.type = operation.type;
     operationInfo.document = operation.query;

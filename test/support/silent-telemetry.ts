@@ -7,6 +7,7 @@ export const silentTelemetry: Telemetry = {
   untrustedDocument() {},
   forgetOperation() {},
   clientRequest() {},
+  deprecatedUse() {},
   forgetClient() {},
   lookups() {},
   responseCacheHit() {},

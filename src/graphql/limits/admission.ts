@@ -22,8 +22,9 @@ import {
 import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
-import type { ResponseMetadata } from '../../observability/response-metadata.js';
+import type { OperationInfo } from '../../observability/operation-info.js';
 import { argumentOfVariable, invalidValueOf } from '../argument-path.js';
+import { createDeprecations } from '../deprecations.js';
 import { bounds, checkBound, checkDocument, checkLines, checkVariables, oversizeIn } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
@@ -52,6 +53,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
   const rules = [...specifiedRules, ...deferRules, ...(introspection ? [] : [NoSchemaIntrospectionCustomRule])];
   const known = createDocumentStore();
   const costs = new WeakMap<OperationDefinitionNode, OperationCost>();
+  const deprecatedUses = createDeprecations(schema);
 
   function parseText(text: string): ReadDocument {
     checkLines(text);
@@ -106,7 +108,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     },
     /**
      * @param client whose turn it is.
-     * @param metadata gets the estimated upstream calls, also of an operation that is refused for them.
+     * @param info gets what is found out: the estimated upstream calls, also of an operation that is refused for them, and deprecated uses.
      * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
      * variable that does not match its type.
      */
@@ -115,7 +117,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       document: DocumentNode,
       operationName: string | null | undefined,
       variables: Readonly<Record<string, unknown>> | undefined,
-      metadata?: Pick<ResponseMetadata, 'estimatedCalls'>,
+      info: Pick<OperationInfo, 'estimatedCalls' | 'deprecated'> = {},
     ): MaybePromise<void> {
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
@@ -135,10 +137,11 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       const estimate = () => estimateCost(schema, document, operation, coerced, statisticsLimit);
       return andThen(sameCost ?? runYielding(client, estimate), cost => {
         costs.set(operation, cost);
-        if (metadata !== undefined) metadata.estimatedCalls = cost.calls;
+        info.estimatedCalls = cost.calls;
         if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
         checkBound('records', cost.records);
         checkBound('values', cost.values);
+        info.deprecated = deprecatedUses(document, operation, coerced);
       });
     },
   };

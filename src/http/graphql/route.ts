@@ -167,12 +167,12 @@ export function createApolloPlugin(
         /** Refuses an operation that is not admitted, before any upstream call is made for it. */
         async didResolveOperation({ document, operation, request, contextValue }) {
           if (refused !== undefined) return;
-          const { metadata } = contextValue;
-          const { scope } = metadata.operation;
-          metadata.operation.name = operationName(operation?.name?.value);
-          if (operation !== undefined) metadata.operation.type = operation.operation;
+          const { operation: operationInfo } = contextValue.metadata;
+          const { scope } = operationInfo;
+          operationInfo.name = operationName(operation?.name?.value);
+          if (operation !== undefined) operationInfo.type = operation.operation;
           try {
-            await admission.checkOperation(scope, document, request.operationName, request.variables, metadata);
+            await admission.checkOperation(scope, document, request.operationName, request.variables, operationInfo);
           } catch (error) {
             throw toGraphqlError(error);
           }

@@ -67,8 +67,8 @@ export function createResponseCache(deps: ResponseCacheDeps) {
 
   function sendCached(cached: CachedResponse, scope: Scope, state: RequestState): MaybePromise<true> {
     claimMemory(cached, scope, state);
-    const { operation: name, outcome, untrusted } = cached;
-    Object.assign(state.operation, { name, type: 'query', outcome, untrusted });
+    const { operation: name, outcome, untrusted, deprecated } = cached;
+    Object.assign(state.operation, { name, type: 'query', outcome, untrusted, deprecated });
     return andThen(represent(cached, state.request.headers), ({ status, headers, body }): true => {
       const { response } = state;
       headers.push(...state.headers);
@@ -166,6 +166,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
         operation: metadata.operation.name,
         outcome: metadata.operation.outcome,
         untrusted: metadata.operation.untrusted,
+        deprecated: metadata.operation.deprecated,
         keepUntil: isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
         generations: [...metadata.generations],
       };

@@ -109,6 +109,7 @@ const head = z.strictObject({
   operation: z.string().optional(),
   outcome: z.string().optional(),
   untrusted: z.string().optional(),
+  deprecated: z.array(z.string()).readonly().optional(),
   /** Until when it is valid, in milliseconds since 1970; 0: only now. */
   keepUntil: z.number(),
   /** The generations it depends on, by their tags. */

@@ -14,8 +14,11 @@ const maybeNull = new Set([
   'Query.viewer',
   'Market.company',
   'Company.esg',
+  'Export.endpoint',
   'Export.market',
   'Export.result',
+  'Export.retriedBy',
+  'Export.retryOf',
   // What the record may lack.
   ...['name', 'subtitle', 'description', 'dateCreated', 'companyCount', 'headerImageUrl', 'reviewStatus'].map(
     name => `Market.${name}`,

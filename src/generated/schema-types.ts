@@ -2611,7 +2611,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   startDiscovery?: Resolver<ResolversTypes['StartDiscoveryResult'], ParentType, ContextType, RequireFields<MutationStartDiscoveryArgs, 'input'>>;
   suggestKeywords?: Resolver<ResolversTypes['SuggestKeywordsPayload'], ParentType, ContextType, RequireFields<MutationSuggestKeywordsArgs, 'input'>>;
   testExportEndpoint?: Resolver<ResolversTypes['ExportResult'], ParentType, ContextType, RequireFields<MutationTestExportEndpointArgs, 'input'>>;
-  updateExportEndpoint?: Resolver<Maybe<ResolversTypes['UpdateExportEndpointPayload']>, ParentType, ContextType, RequireFields<MutationUpdateExportEndpointArgs, 'input'>>;
+  updateExportEndpoint?: Resolver<ResolversTypes['UpdateExportEndpointPayload'], ParentType, ContextType, RequireFields<MutationUpdateExportEndpointArgs, 'input'>>;
 };
 
 export type NaicsCodeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NaicsCode'] = ResolversParentTypes['NaicsCode']> = {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { completeTime, maxTimeLength, readTime } from '../lib/time.js';
+import { parseWebUrl } from '../lib/web-url.js';
 import { Vector } from './embeddings/vector.js';
 
 /** A time as the service sends it. */
@@ -23,7 +24,7 @@ export const vector = z
   .transform(text => new Vector(text));
 
 /** A URL that a browser may open. */
-export const webUrl = z.string().refine(url => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
+export const webUrl = z.string().refine(url => parseWebUrl(url) !== undefined);
 
 /** A closed set of the service's values, mapped to their names in the schema. */
 export const closedSet = <const T extends Readonly<Record<string, string>>>(names: T) =>

@@ -8,6 +8,7 @@ import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../error
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { sessionIdsIn } from '../lib/path.js';
+import { parseWebUrl } from '../lib/web-url.js';
 import { clientConnectionOf } from './connections.js';
 import { type RequestState, stateOf } from './request-state.js';
 
@@ -82,7 +83,7 @@ export function createAuthentication(deps: AuthenticationDeps) {
     const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
     if (origin === undefined) return site === 'none' || site === 'same-origin';
     if (origins.includes(origin)) return true;
-    return URL.canParse(origin) && new URL(origin).host === hostOf(request);
+    return parseWebUrl(origin)?.host === hostOf(request);
   }
 
   /**
@@ -92,7 +93,8 @@ export function createAuthentication(deps: AuthenticationDeps) {
   function isCrossSite(request: IncomingMessage): boolean {
     const { origin = '', 'sec-fetch-site': site } = request.headers;
     if (site !== undefined) return site === 'cross-site';
-    return URL.canParse(origin) && siteOf(new URL(origin).host) !== siteOf(hostOf(request));
+    const page = parseWebUrl(origin);
+    return page !== undefined && siteOf(page.host) !== siteOf(hostOf(request));
   }
 
   function scopeFor(request: IncomingMessage, credential: Credential): Scope {

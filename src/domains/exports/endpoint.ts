@@ -1,6 +1,7 @@
 import { BadUserInput } from '../../errors.js';
 import { plainText } from '../../graphql/input.js';
 import { boundedList, type ListCoordinate } from '../../graphql/limits/list-bounds.js';
+import { parseWebUrl } from '../../lib/web-url.js';
 
 /** A header that is sent with every call of an endpoint. */
 export interface EndpointHeader {
@@ -99,10 +100,10 @@ function encodedValue(user: ExportUser, member: 'name' | 'email'): string {
 }
 
 function checkedUrl(text: string, argument: string, httpsOnly: boolean): URL {
-  if (/\s/.test(text) || !/^https?:\/\//i.test(text) || !URL.canParse(text)) {
+  const url = parseWebUrl(text);
+  if (url === undefined || /\s/.test(text) || !/^https?:\/\//i.test(text)) {
     throw new BadUserInput(argument, 'must be a URL that begins with https:// or http://');
   }
-  const url = new URL(text);
   if (httpsOnly && url.protocol !== 'https:') throw new BadUserInput(argument, 'must begin with https://');
   if (url.username !== '' || url.password !== '') {
     throw new BadUserInput(argument, 'must not contain a user name or a password');

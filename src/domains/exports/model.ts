@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { webUrl } from '../../data/wire-types.js';
+import { parseWebUrl } from '../../lib/web-url.js';
 
 const text = z.string();
 
 /** A URL of any length that a browser may open: only the size of the response bounds it. Every other value reads as null, even if it comes from our own store. */
-export const browserUrl = webUrl
-  .transform(url => new URL(url).href)
+export const browserUrl = z
+  .string()
   .nullable()
+  .transform(url => (url === null ? null : (parseWebUrl(url)?.href ?? null)))
   .catch(null);
 
 /** An endpoint of a team (docs/upstream-api.md: Endpoint registration). The values of its headers are encrypted. */

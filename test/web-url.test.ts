@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import { webUrl } from '../src/data/wire-types.js';
+import { browserUrl } from '../src/domains/exports/model.js';
+import { parseWebUrl } from '../src/lib/web-url.js';
+
+test.each([
+  ['https://a.example/', 'https://a.example/'],
+  ['HTTP://A.example:80/x y?q=ä#f', 'http://a.example/x%20y?q=%C3%A4#f'],
+  ['https://bücher.example', 'https://xn--bcher-kva.example/'],
+  ['https://[::1]:4000/', 'https://[::1]:4000/'],
+  ['https:a.example', 'https://a.example/'],
+])('%s is a URL', (text, href) => {
+  expect(parseWebUrl(text)?.href).toBe(href);
+  expect(browserUrl.parse(text)).toBe(href);
+});
+
+test.each([
+  '',
+  'a.example',
+  'javascript:alert(1)',
+  'data:text/html,',
+  'file:///etc/passwd',
+  'https://',
+  'https:///',
+  'https://a b/',
+])('%j is none', text => {
+  expect(parseWebUrl(text)).toBeUndefined();
+  expect(webUrl.safeParse(text).success).toBe(false);
+  expect(browserUrl.parse(text)).toBeNull();
+});
+
+// To parse one would take seconds or minutes: the test would run into its timeout.
+test.each([
+  ['a long name', `https://${'爪'.repeat(400_000)}/`],
+  ['a long name in ASCII', `https://xn--${'a'.repeat(400_000)}/`],
+  ['many labels', `https://${'é.'.repeat(400_000)}/`],
+  ['many at signs', `https://${'@'.repeat(900_000)}a/`],
+  ['a long name behind backslashes', `https:\\\\${'爪'.repeat(400_000)}\\`],
+])('a host that is %s is refused without being parsed', (_, text) => {
+  expect(parseWebUrl(text)).toBeUndefined();
+});
+
+test('a path may be of any length', () => {
+  expect(parseWebUrl(`https://a.example/${'ä'.repeat(400_000)}`)?.host).toBe('a.example');
+});

@@ -350,6 +350,16 @@ function ambiguousRequests(): [string, number, string][] {
       415,
       sent(...one, 'Content-Encoding: br').replace('/graphql', '/graphql/stream'),
     ],
+    ...['Accept', 'Accept-Encoding', 'Content-Type', 'If-None-Match', 'Mcp-Name', 'Origin', 'Range'].map(
+      (name): [string, number, string] => [
+        `a long header ${name}`,
+        431,
+        sent(...one, `${name}: application/json;a=b${' '.repeat(1_000)}x`).replace(
+          name === 'Content-Type' ? `${json}\r\n` : '',
+          '',
+        ),
+      ],
+    ),
     ['another spelling of a path', 200, request('GET /%6detrics')],
     ['another spelling of /graphql', 200, sent(...one).replace('/graphql', '/%67raphql')],
     ['an escaped slash', 404, sent(...one).replace('/graphql', '/graphql%2fstream')],
@@ -416,6 +426,11 @@ describe('a request that is refused', () => {
     ['PUT', '/graphql/stream', 'GET, POST'],
     ['POST', '/healthz', 'GET'],
     ['PUT', '/nowhere', null],
+    ...['/graphql*x', '/a*/b', '/*', '/:a(', '/:a([)'].map((path): [string, string, null] => [
+      'DELETE',
+      path,
+      null,
+    ]),
   ])('for its method says which the address accepts: %s %s', async (method, path, allowed) => {
     const response = await fetch(`${gateway.url}${path}`, { method });
     expect([response.status, response.headers.get('allow')]).toEqual([allowed === null ? 404 : 405, allowed]);

@@ -119,9 +119,14 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
   app.setErrorHandler(answerError);
   parseReadBodies(app, maxBodyBytes);
   await registerWebSafety(app, deps.origins, deps.proxyHeaders);
+  /** Each route as method and path. `hasRoute` would read the path of a client as a pattern. */
+  const routes = new Set<string>();
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) routes.add(`${each} ${url}`);
+  });
   // The framework's own response would repeat the URL with its query, and would not tell a wrong method from a wrong path.
   app.setNotFoundHandler(({ method, raw }) => {
-    const allowed = ['GET', 'POST'].filter(known => app.hasRoute({ method: known, url: stateOf(raw).path }));
+    const allowed = ['GET', 'POST'].filter(known => routes.has(`${known} ${stateOf(raw).path}`));
     if (allowed.length === 0 || allowed.includes(method)) throw new Refused(404, nothingHere);
     throw new Refused(405, `This address accepts ${allowed.join(' and ')} only`, { allow: allowed.join(', ') });
   });

@@ -44,8 +44,12 @@ export class Refused extends Error {
 /** A name or an IPv4 address, or an IPv6 address in brackets, and the port where the client sent one. */
 const validHost = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 
+/** Headers that are parsed, in characters. Real ones have some hundred, and some parsers take a time that grows with the square of the length. */
+const maxParsedHeader = 1_000;
+const parsedHeaders = ['accept', 'accept-encoding', 'content-type', 'if-none-match', 'mcp-name', 'origin', 'range'];
+
 /**
- * Why a request may mean something else to a proxy than to the gateway; undefined: it cannot. Node refuses two lengths, and a length with chunks. It joins other
+ * Why a request costs too much to understand, or may mean something else to a proxy than to the gateway; undefined: neither. Node refuses two lengths, and a length with chunks. It joins other
  * headers of one name, so that two hosts are no valid host, and two credentials no valid credential.
  */
 export function faultOf({ headers, httpVersion }: IncomingMessage): Refused | undefined {
@@ -54,6 +58,8 @@ export function faultOf({ headers, httpVersion }: IncomingMessage): Refused | un
   if (!validHost.test(host)) return new Refused(400, 'The header Host must name one host');
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked')
     return new Refused(400, 'The header Transfer-Encoding must be chunked');
+  const long = parsedHeaders.find(name => (headers[name]?.length ?? 0) > maxParsedHeader);
+  if (long !== undefined) return new Refused(431, `The header ${long} has more than ${maxParsedHeader} characters`);
   if (encoding !== undefined && hasBody(headers) && !/^(?:identity)?$/i.test(encoding))
     return new Refused(415, `The body must not be encoded, but Content-Encoding is ${encoding.slice(0, 100)}`, {
       'accept-encoding': 'identity',

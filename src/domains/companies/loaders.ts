@@ -57,10 +57,10 @@ export function createCompaniesLoaders(
     const { key, companies } = matching(marketId, filter, filterArgument);
     if (orderBy == null) return companies;
     const order = orderKey(orderBy);
-    const sorted = once(`${order} ${marketId}`, all(marketId), list => sortedCompanies(list, orderBy));
-    if (filter == null) return sorted;
+    const sorted = () => once(`${order} ${marketId}`, all(marketId), list => sortedCompanies(list, orderBy));
+    if (filter == null) return sorted();
     return andThen(companies, selected =>
-      once(`${order} ${key}`, sorted, list => {
+      once(`${order} ${key}`, sorted(), list => {
         const isSelected = new Set(selected);
         return list.filter(company => isSelected.has(company));
       }),

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { getNullableType, isInputObjectType, isIntrospectionType, isListType, isObjectType } from 'graphql';
@@ -135,6 +136,25 @@ test('a facet counts the companies that a filter with its value selects, the mos
     }),
     { numRuns: 200 },
   );
+});
+
+test('a filtered, sorted list that cannot be read fails once, and leaves no rejection behind', async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  const reader = { read: () => Promise.reject(new Error('away')) } as unknown as Reader;
+  const lifetime = { maxAge: 0, grace: 0, absent: 0 };
+  const loaders = createCompaniesLoaders(reader, { companies: lifetime, esg: lifetime }, undefined);
+  const orderBy = { field: 'NAME', direction: 'ASC' } as const;
+  await expect(loaders.list('1', { filter: { search: 'a' }, orderBy })).rejects.toThrow('away');
+  await nextTurn();
+  process.off('unhandledRejection', note);
+  expect(unhandled).toEqual([]);
+});
+
+test('a search is short, because a text that repeats itself is searched slowly', () => {
+  expect(() => preparedFilter({ search: 'a'.repeat(100) }, 'filter')).not.toThrow();
+  expect(() => preparedFilter({ search: 'a'.repeat(101) }, 'filter')).toThrow('filter.search: must be at most 100');
 });
 
 test('a range that no number can be in is refused by its name', () => {

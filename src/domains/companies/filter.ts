@@ -32,6 +32,8 @@ export interface CompanyConditions {
 }
 
 const maxCodeLength = 10;
+/** To search a text that repeats itself takes a time that grows with the length of both. */
+const maxSearchLength = 100;
 
 /** The text that a search looks at, in lower case, in the order of the list. Computed once for each list. */
 const searchTexts = oncePerValue((companies: Companies): readonly string[] =>
@@ -69,7 +71,8 @@ export function preparedFilter(filter: CompanyConditions, argument: string): Pre
     preparedListsOf(given).set(member, prepared);
     return prepared;
   };
-  const text = filter.search == null ? undefined : plainText(filter.search, `${argument}.search`).toLowerCase();
+  const text =
+    filter.search == null ? undefined : plainText(filter.search, `${argument}.search`, maxSearchLength).toLowerCase();
   const lists = [prepare('domains'), prepare('operatesIn'), prepare('naics', maxCodeLength)] as const;
   const [domains, countries, codes] = lists.map(list => list?.values);
   const lengths = codes && [...new Set([...codes].map(code => code.length))];

@@ -67,7 +67,14 @@ function createKnownNetworks(redis: RedisClient | undefined) {
   };
 }
 
+/** An address without what a service may ignore: case, characters that are not seen, another form of the same character. */
+const plainEmail = (email: string) =>
+  email
+    .normalize('NFKC')
+    .replace(/[\p{Cf}\p{Z}]/gu, '')
+    .toLowerCase();
+
 const digest = (email: string, network = '') =>
   createHash('sha256')
-    .update(JSON.stringify([email.toLowerCase(), network]))
+    .update(JSON.stringify([plainEmail(email), network]))
     .digest('base64url');

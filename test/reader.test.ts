@@ -5,7 +5,7 @@ import { Cache } from '../src/data/cache/cache.js';
 import { localGenerations } from '../src/data/cache/generations.js';
 import { MemoryTier } from '../src/data/cache/tiers.js';
 import { createReader, type Read, readUncached } from '../src/data/reader.js';
-import type { Calls } from '../src/data/upstream/call-batch.js';
+import type { Calls } from '../src/data/upstream/call.js';
 import type { Reply } from '../src/data/upstream/reply.js';
 import type { RequestAuth } from '../src/data/upstream/request.js';
 import { placedRecords } from '../src/data/upstream/schema-drift.js';

@@ -1,7 +1,7 @@
 import { Abandoned, Forbidden, NotFound, Unauthenticated, UpstreamFailure, type UpstreamFault } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
-import type { Receiver } from '../upstream/call-batch.js';
+import type { Receiver } from '../upstream/call.js';
 import type { Entry } from './entry.js';
 import { type Keys, lookupKey, type ScopedKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';

@@ -1,5 +1,5 @@
 import type { Source } from '../../observability/response-metadata.js';
-import type { Receiver } from '../upstream/call-batch.js';
+import type { Receiver } from '../upstream/call.js';
 import type { Keys } from './keys.js';
 
 /** In milliseconds: how long an entry is fresh, how long after that it may be used if the service fails, and how long a 404 is cached. */

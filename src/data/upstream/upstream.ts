@@ -1,13 +1,15 @@
 import type { Dispatcher } from 'undici';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
+import type { Scope } from '../../auth/credentials.js';
+import { Abandoned, UpstreamTimeout } from '../../errors.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { Breakers, perScope, RetryBudget } from './breaker.js';
-import { CallBatch, type Calls } from './call-batch.js';
+import { type Batch, Call, type Calls, type Target } from './call.js';
 import { createOrigins, type UpstreamOptions } from './origins.js';
-import type { Reply } from './reply.js';
+import { bodyBoundsOf, type Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
 
 /** The upstream service, as the domains see it. */
@@ -18,7 +20,7 @@ export interface Upstream {
    * UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; of Abandoned if the signal aborted; and of what `read` throws.
    * @param signal aborts when the caller no longer needs the replies. Without one the calls run to their end.
    */
-  sendBatch<T>(calls: Calls<T>, signal?: AbortSignal): Pick<CallBatch<T>, 'abort'>;
+  sendBatch<T>(calls: Calls<T>, signal?: AbortSignal): { abort(index: number, reason: Error): void };
   /** Makes one call, as a batch of one. @returns what `read` returns @throws what the receiver of a batch learns */
   send<T>(
     request: UpstreamRequest,
@@ -47,16 +49,30 @@ export function createUpstream(
   const families = new Map<string, Breakers>();
   const retryBudgets = perScope(() => new RetryBudget());
 
-  function breakersOf(family: string): Breakers {
-    let breakers = families.get(family);
-    if (breakers === undefined) {
-      breakers = new Breakers(family, telemetry);
-      families.set(family, breakers);
-    }
-    return breakers;
+  function targetOf({ family, address }: UpstreamRequest, scope: Scope | 'none'): Target {
+    const origin = origins.to(address);
+    const breakers = families.get(family) ?? new Breakers(family, telemetry);
+    families.set(family, breakers);
+    return {
+      family,
+      address,
+      origin,
+      breaker: breakers.byScope.memo(scope),
+      limits: { bodyBytes: bodyBoundsOf(family).bytes, budget: origin.budget },
+      refusalKey: `${scope} ${family}`,
+      times: [],
+      works: false,
+    };
   }
 
-  const deps = { acceptedScopes, telemetry, tracing, timeoutMs: options.timeoutMs, origins, retryBudgets, breakersOf };
+  const deps: BatchDeps = {
+    acceptedScopes,
+    telemetry,
+    tracing,
+    timeoutMs: options.timeoutMs,
+    targetOf,
+    retryBudgetOf: scope => retryBudgets.memo(scope),
+  };
 
   function sendBatch<T>(calls: Calls<T>, signal?: AbortSignal) {
     const batch = new CallBatch(deps, calls, signal);
@@ -66,10 +82,15 @@ export function createUpstream(
 
   return {
     sendBatch,
-    send: (request, auth, read, signal) =>
-      new Promise((resolve, reject) => {
+    send: <T>(
+      request: UpstreamRequest,
+      auth: CallAuth,
+      read: (reply: Reply) => MaybePromise<T>,
+      signal?: AbortSignal,
+    ) =>
+      new Promise<T>((resolve, reject) => {
         const receiver = {
-          resolve: (_: number, value: never) => resolve(value),
+          resolve: (_: number, value: T) => resolve(value),
           reject: (_: number, error: Error) => reject(error),
         };
         sendBatch({ requests: [request], auth, read: (_, reply) => read(reply), receiver }, signal);
@@ -77,4 +98,94 @@ export function createUpstream(
     openBreakers: () => [...families].map(([family, { open }]) => ({ family, credentials: open })),
     close: origins.close,
   };
+}
+
+/** What batches need from the process. */
+interface BatchDeps extends Pick<Batch<unknown>, 'acceptedScopes' | 'telemetry' | 'tracing'> {
+  readonly timeoutMs: number;
+  /** @throws NotConfigured */
+  readonly targetOf: (request: UpstreamRequest, scope: Scope | 'none') => Target;
+  readonly retryBudgetOf: (scope: Scope | 'none') => RetryBudget;
+}
+
+/** Some calls that are made together: what all of them share is looked up, timed, reported and aborted once (docs/decisions/0055-upstream-call.md). */
+class CallBatch<T> implements Batch<T> {
+  readonly calls: Calls<T>;
+  readonly acceptedScopes: AcceptedScopes;
+  readonly telemetry: Telemetry;
+  readonly tracing: Tracing | undefined;
+  readonly retryBudget: RetryBudget;
+  readonly client: Scope | 'unknown' | undefined;
+  readonly deadlineAt: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #deadline: NodeJS.Timeout;
+  /** By the index of the request. */
+  readonly #calls: (Call<T> | undefined)[] = [];
+  readonly #targets: Target[] = [];
+  #running = 0;
+
+  constructor(deps: BatchDeps, calls: Calls<T>, signal: AbortSignal | undefined) {
+    const { scope } = calls.auth;
+    const { timeoutMs, targetOf } = deps;
+    this.calls = calls;
+    this.acceptedScopes = deps.acceptedScopes;
+    this.telemetry = deps.telemetry;
+    this.tracing = deps.tracing;
+    this.retryBudget = deps.retryBudgetOf(scope ?? 'none');
+    this.client = scope === undefined || deps.acceptedScopes.has(scope) ? scope : 'unknown';
+    this.deadlineAt = performance.now() + timeoutMs;
+    this.#signal = signal;
+    this.#deadline = setTimeout(() => {
+      this.#abortAll(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    signal?.addEventListener('abort', this);
+    for (const [index, request] of calls.requests.entries()) {
+      let target = this.#targets.at(-1);
+      if (target?.family !== request.family || target.address !== request.address) {
+        try {
+          target = targetOf(request, scope ?? 'none');
+        } catch (error) {
+          calls.receiver.reject(index, error as Error);
+          continue;
+        }
+        this.#targets.push(target);
+      }
+      this.#calls[index] = new Call(this, target, index, request);
+      this.#running += 1;
+    }
+  }
+
+  begin(): void {
+    this.retryBudget.earn(this.#running);
+    if (this.#running === 0) this.#close();
+    else if (this.#signal?.aborted) this.handleEvent();
+    else for (const call of this.#calls) call?.enterBulkhead();
+  }
+
+  /** The signal has aborted. */
+  handleEvent(): void {
+    this.#abortAll(new Abandoned('The caller no longer needs the reply'));
+  }
+
+  #abortAll(reason: Error): void {
+    for (const call of this.#calls) call?.abort(reason);
+  }
+
+  /** Ends one call early. */
+  abort(index: number, reason: Error): void {
+    this.#calls[index]?.abort(reason);
+  }
+
+  leave(): void {
+    this.#running -= 1;
+    if (this.#running === 0) this.#close();
+  }
+
+  #close(): void {
+    clearTimeout(this.#deadline);
+    this.#signal?.removeEventListener('abort', this);
+    for (const { family, times } of this.#targets) {
+      if (times.length > 0) this.telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
+    }
+  }
 }

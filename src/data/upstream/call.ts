@@ -1,20 +1,13 @@
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
-import {
-  Abandoned,
-  Forbidden,
-  GatewayError,
-  Unauthenticated,
-  UpstreamInvalidResponse,
-  UpstreamTimeout,
-} from '../../errors.js';
+import { Forbidden, GatewayError, Unauthenticated, UpstreamInvalidResponse } from '../../errors.js';
 import type { Waiter } from '../../lib/bulkhead.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { Span, Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { failureInWords } from '../../observability/warnings.js';
-import type { Breaker, Breakers, perScope, RetryBudget } from './breaker.js';
+import type { Breaker, RetryBudget } from './breaker.js';
 import {
   callOutcome,
   errorOfCall,
@@ -25,8 +18,8 @@ import {
   warnOfService,
 } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
-import { addressVariables, type Origin, type Origins } from './origins.js';
-import { bodyBoundsOf, type Reply } from './reply.js';
+import { addressVariables, type Origin } from './origins.js';
+import type { Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
 
 /** Learns how each call of a batch ended, by the index of its request. Some may end before `sendBatch` returns. */
@@ -48,20 +41,24 @@ export interface Calls<T> {
   readonly receiver: Receiver<T>;
 }
 
-/** What batches need from the process. */
-interface BatchDeps {
+/** What a call needs of its batch. */
+export interface Batch<T> {
+  readonly calls: Calls<T>;
   readonly acceptedScopes: AcceptedScopes;
   readonly telemetry: Telemetry;
   /** Undefined turns tracing off. */
   readonly tracing: Tracing | undefined;
-  readonly timeoutMs: number;
-  readonly origins: Pick<Origins, 'to'>;
-  readonly retryBudgets: ReturnType<typeof perScope<RetryBudget>>;
-  readonly breakersOf: (family: string) => Breakers;
+  readonly retryBudget: RetryBudget;
+  /** Whose turn its calls take: that of their scope, or that of all scopes that the service has not accepted yet, because anyone can make up keys. */
+  readonly client: Scope | 'unknown' | undefined;
+  /** In milliseconds of `performance.now()`. */
+  readonly deadlineAt: number;
+  /** A call has ended: its reply has come, or will not. */
+  leave(): void;
 }
 
 /** What the calls of a batch to one endpoint family share. */
-interface Target extends Pick<UpstreamRequest, 'family' | 'address'> {
+export interface Target extends Pick<UpstreamRequest, 'family' | 'address'> {
   readonly origin: Origin;
   readonly breaker: Breaker;
   readonly limits: ReplyLimits;
@@ -71,99 +68,6 @@ interface Target extends Pick<UpstreamRequest, 'family' | 'address'> {
   readonly times: number[];
   /** Whether its last call succeeded, and that is known to the log and of the scope. */
   works: boolean;
-}
-
-/** The calls of one batch: what all of them share is looked up, timed, reported and aborted once (docs/decisions/0055-upstream-call.md). */
-export class CallBatch<T> {
-  readonly deps: BatchDeps;
-  readonly calls: Calls<T>;
-  readonly retryBudget: RetryBudget;
-  /** Whose turn its calls take: that of their scope, or that of all scopes that the service has not accepted yet, because anyone can make up keys. */
-  readonly client: Scope | 'unknown' | undefined;
-  /** In milliseconds of `performance.now()`. */
-  deadlineAt = 0;
-  readonly #signal: AbortSignal | undefined;
-  readonly #calls: (Call<T> | undefined)[] = [];
-  readonly #targets: Target[] = [];
-  #running = 0;
-  #deadline: NodeJS.Timeout | undefined;
-
-  constructor(deps: BatchDeps, calls: Calls<T>, signal: AbortSignal | undefined) {
-    const { scope } = calls.auth;
-    this.deps = deps;
-    this.calls = calls;
-    this.retryBudget = deps.retryBudgets.memo(scope ?? 'none');
-    this.client = scope === undefined || deps.acceptedScopes.has(scope) ? scope : 'unknown';
-    this.#signal = signal;
-  }
-
-  begin(): void {
-    const { requests, receiver } = this.calls;
-    let target: Target | undefined;
-    for (const [index, request] of requests.entries()) {
-      try {
-        if (target?.family !== request.family || target.address !== request.address) target = this.#targetOf(request);
-        this.#calls[index] = new Call(this, target, index, request);
-        this.#running += 1;
-      } catch (error) {
-        receiver.reject(index, error as Error);
-      }
-    }
-    if (this.#running === 0) return;
-    const { timeoutMs } = this.deps;
-    this.retryBudget.earn(this.#running);
-    this.deadlineAt = performance.now() + timeoutMs;
-    this.#deadline = setTimeout(() => {
-      this.#abortAll(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
-    }, timeoutMs);
-    this.#signal?.addEventListener('abort', this);
-    if (this.#signal?.aborted) this.handleEvent();
-    else for (const call of this.#calls) call?.enterBulkhead();
-  }
-
-  /** @throws NotConfigured */
-  #targetOf({ family, address }: UpstreamRequest): Target {
-    const { scope } = this.calls.auth;
-    const { origins, breakersOf } = this.deps;
-    const origin = origins.to(address);
-    const target = {
-      family,
-      address,
-      origin,
-      breaker: breakersOf(family).byScope.memo(scope ?? 'none'),
-      limits: { bodyBytes: bodyBoundsOf(family).bytes, budget: origin.budget },
-      refusalKey: `${scope} ${family}`,
-      times: [],
-      works: false,
-    };
-    this.#targets.push(target);
-    return target;
-  }
-
-  /** The signal has aborted. */
-  handleEvent(): void {
-    this.#abortAll(new Abandoned('The caller no longer needs the reply'));
-  }
-
-  #abortAll(reason: Error): void {
-    for (const call of this.#calls) call?.abort(reason);
-  }
-
-  /** Ends one call early. */
-  abort(index: number, reason: Error): void {
-    this.#calls[index]?.abort(reason);
-  }
-
-  /** A call has ended: its reply has come, or will not. */
-  leave(): void {
-    this.#running -= 1;
-    if (this.#running > 0) return;
-    clearTimeout(this.#deadline);
-    this.#signal?.removeEventListener('abort', this);
-    for (const { family, times } of this.#targets) {
-      if (times.length > 0) this.deps.telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
-    }
-  }
 }
 
 /** An attempt that holds a slot of the bulkhead. */
@@ -195,15 +99,15 @@ const retryPauseMs = { min: 20, max: 120 };
  * One call of a batch: it waits in the bulkhead, passes the breaker, and is sent, up to two times. The wire reports to it; no promise, closure or signal
  * is made for a call.
  */
-class Call<T> implements Waiter, ExchangeListener {
-  readonly #batch: CallBatch<T>;
+export class Call<T> implements Waiter, ExchangeListener {
+  readonly #batch: Batch<T>;
   readonly #target: Target;
   readonly #index: number;
   readonly #request: UpstreamRequest;
   #state: State = queued;
   #mayRetry: boolean;
 
-  constructor(batch: CallBatch<T>, target: Target, index: number, request: UpstreamRequest) {
+  constructor(batch: Batch<T>, target: Target, index: number, request: UpstreamRequest) {
     this.#batch = batch;
     this.#target = target;
     this.#index = index;
@@ -255,7 +159,7 @@ class Call<T> implements Waiter, ExchangeListener {
 
   /** The bulkhead has a slot for the call. */
   start(): void {
-    const { deps, calls } = this.#batch;
+    const { calls, tracing } = this.#batch;
     const { origin, breaker, limits, refusalKey } = this.#target;
     const { operation, refusals } = calls.auth.metadata;
     if (this.#state.name === 'ended') {
@@ -268,7 +172,7 @@ class Call<T> implements Waiter, ExchangeListener {
       const refusal = refusals.get(refusalKey);
       if (refusal !== undefined) throw refusal;
       const isTrial = breaker.enter();
-      const span = (operation.span ?? deps.tracing)?.begin('client');
+      const span = (operation.span ?? tracing)?.begin('client');
       const exchange = new Exchange(limits, this);
       this.#state = { name: 'sending', exchange, isTrial, span, startedAt: performance.now() };
       origin.dispatch(this.#request, calls.auth, span, exchange);
@@ -284,7 +188,7 @@ class Call<T> implements Waiter, ExchangeListener {
 
   onReply(reply: Reply): void {
     const state = this.#state;
-    const { calls, deps } = this.#batch;
+    const { calls, telemetry, acceptedScopes } = this.#batch;
     const { scope, metadata } = calls.auth;
     const target = this.#target;
     if (state.name !== 'sending') return;
@@ -292,8 +196,8 @@ class Call<T> implements Waiter, ExchangeListener {
     if (reply.status >= 200 && reply.status <= 299) {
       if (!target.works) {
         target.works = true;
-        deps.telemetry.works(addressVariables[target.address], target.family);
-        if (scope !== undefined) deps.acceptedScopes.countCall(scope, false);
+        telemetry.works(addressVariables[target.address], target.family);
+        if (scope !== undefined) acceptedScopes.countCall(scope, false);
       }
       target.breaker.leave(state.isTrial);
       this.#state = { name: 'reading', exchange: state.exchange, reply };
@@ -308,9 +212,9 @@ class Call<T> implements Waiter, ExchangeListener {
     // A sign-in has no scope yet: its next attempt may have the right password.
     if (scope !== undefined && (refusal instanceof Unauthenticated || refusal instanceof Forbidden)) {
       if (refusal instanceof Unauthenticated) metadata.refusals.set(target.refusalKey, refusal);
-      deps.acceptedScopes.countCall(scope, true);
+      acceptedScopes.countCall(scope, true);
     }
-    reportRefusal(deps.telemetry, this.#request, refusal);
+    reportRefusal(telemetry, this.#request, refusal);
     this.#failAttempt(state, refusal);
   }
 
@@ -370,11 +274,11 @@ class Call<T> implements Waiter, ExchangeListener {
   }
 
   #fail(error: Error): void {
-    const { deps, calls } = this.#batch;
+    const { calls, telemetry } = this.#batch;
     // A status that the service does not document is in the log already.
     if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null) {
-      deps.telemetry.drift(this.#request.family);
-      warnOfService(deps.telemetry, this.#request, `${error.message}; ${requestsFail}`);
+      telemetry.drift(this.#request.family);
+      warnOfService(telemetry, this.#request, `${error.message}; ${requestsFail}`);
     }
     calls.receiver.reject(this.#index, error);
   }
@@ -386,7 +290,7 @@ class Call<T> implements Waiter, ExchangeListener {
 
   /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
   #record({ span, startedAt }: Sending, status: number | null, failure?: BrokenExchange): void {
-    const { telemetry } = this.#batch.deps;
+    const { telemetry } = this.#batch;
     const { method, path, family } = this.#request;
     const milliseconds = performance.now() - startedAt;
     const outcome = failure === undefined ? 'answered' : callOutcome(failure);

@@ -6,16 +6,16 @@ import type { Polling } from './data/polling/polling.js';
 import { createReader, type ReaderDeps } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
 import { createWriter, type Writer } from './data/writer.js';
-import { type CompaniesLoaders, createCompaniesLoaders } from './domains/companies/loaders.js';
-import { createDiscoveryFeed, type DiscoveryFeed } from './domains/discovery/feed.js';
-import { createDiscoveryLoaders, type DiscoveryLoaders } from './domains/discovery/loaders.js';
+import { createCompaniesLoaders } from './domains/companies/loaders.js';
+import { createDiscoveryFeed } from './domains/discovery/feed.js';
+import { createDiscoveryLoaders } from './domains/discovery/loaders.js';
 import type { BackfillLimiter } from './domains/events/backfill-limiter.js';
 import type { EventsClient } from './domains/events/client.js';
-import { createEventsFeed, type EventsFeed } from './domains/events/feed.js';
-import { createEventsLoaders, type EventsLoaders } from './domains/events/loaders.js';
+import { createEventsFeed } from './domains/events/feed.js';
+import { createEventsLoaders } from './domains/events/loaders.js';
 import type { Exports } from './domains/exports/exports.js';
-import { createExportsFeed, type ExportsFeed } from './domains/exports/feed.js';
-import { createMarketsLoaders, type MarketsLoaders } from './domains/markets/loaders.js';
+import { createExportsFeed } from './domains/exports/feed.js';
+import { createMarketsLoaders } from './domains/markets/loaders.js';
 import type { Sessions } from './domains/sessions/sessions.js';
 import { Unauthenticated } from './errors.js';
 import type { Lifetimes } from './graphql/lifetimes.js';
@@ -44,21 +44,6 @@ export interface Services extends ReaderDeps {
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
   readonly capabilities: Capabilities;
-}
-
-/** The loaders of every domain, for one request. */
-export interface Loaders {
-  readonly events: EventsLoaders;
-  readonly markets: MarketsLoaders;
-  readonly companies: CompaniesLoaders;
-  readonly discovery: DiscoveryLoaders;
-}
-
-/** The feeds of every domain, for one subscription. */
-export interface Feeds {
-  readonly discovery: DiscoveryFeed;
-  readonly events: EventsFeed;
-  readonly exports: ExportsFeed;
 }
 
 /** The client that made a request. */
@@ -99,7 +84,7 @@ interface ContextState {
   readonly services: Services;
   readonly identity: RequestIdentity;
   readonly cancellation: RequestAuth['cancellation'];
-  loaders: Loaders | undefined;
+  loaders: ReturnType<typeof createLoaders> | undefined;
 }
 
 /**
@@ -149,13 +134,13 @@ export class Context {
   }
 
   /** @throws Unauthenticated, as `credential` does. */
-  get loaders(): Loaders {
+  get loaders() {
     this.state.loaders ??= createLoaders(this.state.services, this.auth);
     return this.state.loaders;
   }
 
   /** The sources of subscriptions. They end when the context's signal aborts. @throws Unauthenticated, as `credential` does. */
-  get feeds(): Feeds {
+  get feeds() {
     const { services } = this.state;
     return {
       discovery: createDiscoveryFeed(services, this.auth),
@@ -205,7 +190,8 @@ function createSession(sessions: Sessions, identity: RequestIdentity, metadata: 
   };
 }
 
-function createLoaders(services: Services, auth: RequestAuth): Loaders {
+/** The loaders of every domain, for one request. */
+function createLoaders(services: Services, auth: RequestAuth) {
   const { events, eventStatisticsLimit, lifetimes } = services;
   const reader = createReader(services, auth);
   return {

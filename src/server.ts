@@ -194,8 +194,11 @@ export async function createServer(deps: ServerDeps) {
 }
 
 /** The version of responses. It changes with the schema, with every setting and file that changes responses, and with each purge of a scope. */
-function responseVersion({ config, documents, services }: ServerDeps, sdl: string): (scope: Scope) => string {
-  const { capabilities, cache, teams } = services;
+function responseVersion(
+  { config, documents, services, generations }: ServerDeps,
+  sdl: string,
+): (scope: Scope) => string {
+  const { capabilities, teams } = services;
   const current = () => {
     // The order of trusted documents does not matter.
     const sorted = [...documents.current].map(entry => JSON.stringify(entry)).sort();
@@ -209,7 +212,7 @@ function responseVersion({ config, documents, services }: ServerDeps, sdl: strin
   };
   documents.onReload(update);
   teams.onReload(update);
-  return scope => version + cache.epochOf(scope);
+  return scope => version + generations.epochOf(scope);
 }
 
 function addGauges(

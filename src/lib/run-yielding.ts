@@ -7,8 +7,8 @@ const maxMs = 10;
 let spentMs = 0;
 let isScheduled = false;
 const waiting = new FairQueue<() => void>(1);
-/** When the first piece came to the empty queue. */
-let queuedSince = 0;
+/** When the first piece came to the empty queue; undefined while it is empty. */
+let queuedSince: number | undefined;
 
 /**
  * Runs a piece of work: now, or in a later turn of the event loop if such work has already taken 10 ms of this turn. Other requests are
@@ -21,8 +21,8 @@ export function runYielding<T, S = undefined>(
   work: (subject: S) => T,
   subject: S = undefined as S,
 ): MaybePromise<T> {
-  if (spentMs < maxMs && waiting.size === 0) return timed(work, subject);
-  if (waiting.size === 0) queuedSince = performance.now();
+  if (spentMs < maxMs && queuedSince === undefined) return timed(work, subject);
+  queuedSince ??= performance.now();
   return new Promise((resolve, reject) => {
     waiting.add(client, () => {
       try {
@@ -35,7 +35,7 @@ export function runYielding<T, S = undefined>(
 }
 
 /** For how long some work has been waiting for a later turn without a pause, in milliseconds. */
-export const standingQueueMs = (): number => (waiting.size === 0 ? 0 : performance.now() - queuedSince);
+export const standingQueueMs = (): number => (queuedSince === undefined ? 0 : performance.now() - queuedSince);
 
 function timed<T, S>(work: (subject: S) => T, subject: S): T {
   if (!isScheduled) setImmediate(nextTurn);
@@ -53,7 +53,10 @@ function nextTurn(): void {
   isScheduled = false;
   while (spentMs < maxMs) {
     const piece = waiting.take();
-    if (piece === undefined) return;
+    if (piece === undefined) {
+      queuedSince = undefined;
+      return;
+    }
     piece();
   }
 }

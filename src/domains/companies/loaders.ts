@@ -16,10 +16,7 @@ export interface Company extends CompanyRecord {
   readonly marketId: string;
 }
 
-/** The reads of the companies domain for one request. */
-export type CompaniesLoaders = ReturnType<typeof createCompaniesLoaders>;
-
-/** @param client whose requests they are: clients take turns in computing lists. */
+/** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
 export function createCompaniesLoaders(
   reader: Reader,
   lifetimes: Readonly<Record<'companies' | 'esg', Lifetime>>,

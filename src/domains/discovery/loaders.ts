@@ -4,8 +4,6 @@ import { jobsRead, searchCriteriaHistoryRead, searchCriteriaRead } from './clien
 import type { JobPhase } from './model.js';
 
 /** The reads of the discovery domain for one request. */
-export type DiscoveryLoaders = ReturnType<typeof createDiscoveryLoaders>;
-
 export function createDiscoveryLoaders(reader: Reader, lifetimes: Readonly<Record<'jobs' | 'criteria', Lifetime>>) {
   return {
     jobs: (marketId: string, phase: JobPhase) => reader.read(jobsRead(marketId, phase), lifetimes.jobs),

@@ -8,10 +8,7 @@ import { type CompanyEventsRequest, type ReadPage, readCompanyEvents } from './c
 import type { Event, EventPage } from './model.js';
 import { type Plot, readStatistics } from './statistics.js';
 
-/** The reads of the events domain for one request. */
-export type EventsLoaders = ReturnType<typeof createEventsLoaders>;
-
-/** In each loader, `vectors` says whether embeddings are selected. */
+/** The reads of the events domain for one request. In each loader, `vectors` says whether embeddings are selected. */
 export function createEventsLoaders(
   reader: Reader,
   client: EventsClient,

@@ -3,8 +3,6 @@ import type { Reader } from '../../data/reader.js';
 import { marketRecordRead, suggestionsRead, topicsRead } from './client.js';
 
 /** The reads of the markets domain for one request. */
-export type MarketsLoaders = ReturnType<typeof createMarketsLoaders>;
-
 export function createMarketsLoaders(
   reader: Reader,
   lifetimes: Readonly<Record<'record' | 'topics' | 'suggestions', Lifetime>>,

@@ -43,11 +43,13 @@ export interface Calls<T> {
 
 /** What a call needs of its batch. */
 export interface Batch<T> {
+  readonly deps: {
+    readonly acceptedScopes: AcceptedScopes;
+    readonly telemetry: Telemetry;
+    /** Undefined turns tracing off. */
+    readonly tracing: Tracing | undefined;
+  };
   readonly calls: Calls<T>;
-  readonly acceptedScopes: AcceptedScopes;
-  readonly telemetry: Telemetry;
-  /** Undefined turns tracing off. */
-  readonly tracing: Tracing | undefined;
   readonly retryBudget: RetryBudget;
   /** Whose turn its calls take: that of their scope, or that of all scopes that the service has not accepted yet, because anyone can make up keys. */
   readonly client: Scope | 'unknown' | undefined;
@@ -159,7 +161,7 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   /** The bulkhead has a slot for the call. */
   start(): void {
-    const { calls, tracing } = this.#batch;
+    const { calls, deps } = this.#batch;
     const { origin, breaker, limits, refusalKey } = this.#target;
     const { operation, refusals } = calls.auth.metadata;
     if (this.#state.name === 'ended') {
@@ -172,7 +174,7 @@ export class Call<T> implements Waiter, ExchangeListener {
       const refusal = refusals.get(refusalKey);
       if (refusal !== undefined) throw refusal;
       const isTrial = breaker.enter();
-      const span = (operation.span ?? tracing)?.begin('client');
+      const span = (operation.span ?? deps.tracing)?.begin('client');
       const exchange = new Exchange(limits, this);
       this.#state = { name: 'sending', exchange, isTrial, span, startedAt: performance.now() };
       origin.dispatch(this.#request, calls.auth, span, exchange);
@@ -188,7 +190,8 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   onReply(reply: Reply): void {
     const state = this.#state;
-    const { calls, telemetry, acceptedScopes } = this.#batch;
+    const { calls, deps } = this.#batch;
+    const { telemetry, acceptedScopes } = deps;
     const { scope, metadata } = calls.auth;
     const target = this.#target;
     if (state.name !== 'sending') return;
@@ -274,11 +277,11 @@ export class Call<T> implements Waiter, ExchangeListener {
   }
 
   #fail(error: Error): void {
-    const { calls, telemetry } = this.#batch;
+    const { calls, deps } = this.#batch;
     // A status that the service does not document is in the log already.
     if (error instanceof UpstreamInvalidResponse && error.upstream?.status == null) {
-      telemetry.drift(this.#request.family);
-      warnOfService(telemetry, this.#request, `${error.message}; ${requestsFail}`);
+      deps.telemetry.drift(this.#request.family);
+      warnOfService(deps.telemetry, this.#request, `${error.message}; ${requestsFail}`);
     }
     calls.receiver.reject(this.#index, error);
   }
@@ -290,7 +293,7 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   /** Records an exchange in the metadata of the response, in the metrics and in the trace. */
   #record({ span, startedAt }: Sending, status: number | null, failure?: BrokenExchange): void {
-    const { telemetry } = this.#batch;
+    const { telemetry } = this.#batch.deps;
     const { method, path, family } = this.#request;
     const milliseconds = performance.now() - startedAt;
     const outcome = failure === undefined ? 'answered' : callOutcome(failure);

@@ -101,19 +101,17 @@ export function createUpstream(
 }
 
 /** What batches need from the process. */
-interface BatchDeps extends Pick<Batch<unknown>, 'acceptedScopes' | 'telemetry' | 'tracing'> {
+type BatchDeps = Batch<unknown>['deps'] & {
   readonly timeoutMs: number;
   /** @throws NotConfigured */
   readonly targetOf: (request: UpstreamRequest, scope: Scope | 'none') => Target;
   readonly retryBudgetOf: (scope: Scope | 'none') => RetryBudget;
-}
+};
 
 /** Some calls that are made together: what all of them share is looked up, timed, reported and aborted once (docs/decisions/0055-upstream-call.md). */
 class CallBatch<T> implements Batch<T> {
+  readonly deps: BatchDeps;
   readonly calls: Calls<T>;
-  readonly acceptedScopes: AcceptedScopes;
-  readonly telemetry: Telemetry;
-  readonly tracing: Tracing | undefined;
   readonly retryBudget: RetryBudget;
   readonly client: Scope | 'unknown' | undefined;
   readonly deadlineAt: number;
@@ -127,10 +125,8 @@ class CallBatch<T> implements Batch<T> {
   constructor(deps: BatchDeps, calls: Calls<T>, signal: AbortSignal | undefined) {
     const { scope } = calls.auth;
     const { timeoutMs, targetOf } = deps;
+    this.deps = deps;
     this.calls = calls;
-    this.acceptedScopes = deps.acceptedScopes;
-    this.telemetry = deps.telemetry;
-    this.tracing = deps.tracing;
     this.retryBudget = deps.retryBudgetOf(scope ?? 'none');
     this.client = scope === undefined || deps.acceptedScopes.has(scope) ? scope : 'unknown';
     this.deadlineAt = performance.now() + timeoutMs;
@@ -185,7 +181,7 @@ class CallBatch<T> implements Batch<T> {
     clearTimeout(this.#deadline);
     this.#signal?.removeEventListener('abort', this);
     for (const { family, times } of this.#targets) {
-      if (times.length > 0) this.telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
+      if (times.length > 0) this.deps.telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
     }
   }
 }

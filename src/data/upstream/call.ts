@@ -55,6 +55,8 @@ export interface Batch<T> {
   readonly client: Scope | 'unknown' | undefined;
   /** In milliseconds of `performance.now()`. */
   readonly deadlineAt: number;
+  /** Whether the latest call that tells it shows that the service accepts the credential, and that is counted. */
+  isAccepted: boolean;
   /** A call has ended: its reply has come, or will not. */
   leave(): void;
 }
@@ -68,7 +70,7 @@ export interface Target extends Pick<UpstreamRequest, 'family' | 'address'> {
   readonly refusalKey: string;
   /** How long the calls took that were answered with 200, in milliseconds. */
   readonly times: number[];
-  /** Whether its last call succeeded, and that is known to the log and of the scope. */
+  /** Whether its latest call succeeded, and the log knows that. */
   works: boolean;
 }
 
@@ -190,7 +192,8 @@ export class Call<T> implements Waiter, ExchangeListener {
 
   onReply(reply: Reply): void {
     const state = this.#state;
-    const { calls, deps } = this.#batch;
+    const batch = this.#batch;
+    const { calls, deps } = batch;
     const { telemetry, acceptedScopes } = deps;
     const { scope, metadata } = calls.auth;
     const target = this.#target;
@@ -200,7 +203,10 @@ export class Call<T> implements Waiter, ExchangeListener {
       if (!target.works) {
         target.works = true;
         telemetry.works(addressVariables[target.address], target.family);
-        if (scope !== undefined) acceptedScopes.countCall(scope, false);
+      }
+      if (!batch.isAccepted && scope !== undefined) {
+        batch.isAccepted = true;
+        acceptedScopes.countCall(scope, false);
       }
       target.breaker.leave(state.isTrial);
       this.#state = { name: 'reading', exchange: state.exchange, reply };
@@ -215,6 +221,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     // A sign-in has no scope yet: its next attempt may have the right password.
     if (scope !== undefined && (refusal instanceof Unauthenticated || refusal instanceof Forbidden)) {
       if (refusal instanceof Unauthenticated) metadata.refusals.set(target.refusalKey, refusal);
+      batch.isAccepted = false;
       acceptedScopes.countCall(scope, true);
     }
     reportRefusal(telemetry, this.#request, refusal);

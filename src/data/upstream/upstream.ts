@@ -115,6 +115,7 @@ class CallBatch<T> implements Batch<T> {
   readonly retryBudget: RetryBudget;
   readonly client: Scope | 'unknown' | undefined;
   readonly deadlineAt: number;
+  isAccepted = false;
   readonly #signal: AbortSignal | undefined;
   readonly #deadline: NodeJS.Timeout;
   /** By the index of the request. */

@@ -163,8 +163,7 @@ class PlanExecution {
    * promise settles. @throws if the value cannot be completed.
    */
   #valueAt(field: FieldPlan, plan: ValuePlan, at: ResponsePosition, value: unknown): unknown {
-    if (typeof (value as PromiseLike<unknown> | undefined)?.then !== 'function')
-      return this.#complete(field, plan, at, value);
+    if (!isPromise(value)) return this.#complete(field, plan, at, value);
     this.#waitingFor += 1;
     Promise.resolve(value).then(
       settled => this.#settle(field, plan, at, settled),
@@ -281,6 +280,10 @@ function located(thrown: unknown, { nodes }: FieldPlan, at: ResponsePosition): G
 
 function coordinateOf({ parentType, definition }: FieldPlan): string {
   return `${parentType.name}.${definition.name}`;
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
 }
 
 function isIterable(value: unknown): value is Iterable<unknown> {

@@ -128,6 +128,11 @@ export class Context {
     throw new Unauthenticated();
   }
 
+  /** The maximum number of upstream calls for this client; undefined: that of all. */
+  get callLimit(): number | undefined {
+    return this.teams.limitsOf(this.state.identity.credential).upstreamCalls;
+  }
+
   /** The cursor behind which a subscription continues, from the header `Last-Event-ID`. */
   get lastEventId(): string | undefined {
     return this.state.identity.lastEventId;

@@ -116,6 +116,7 @@ export async function createServer(deps: ServerDeps) {
     telemetry,
     budget,
     limits: createRateLimits(config.rateLimits, shared?.redis, telemetry),
+    limitsOf: credential => services.teams.current.limitsOf(credential),
     acceptedScopes,
   });
   addGauges(metrics, deps, budget, requestAdmission, concurrency);

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Credential } from '../src/auth/credentials.js';
 import { createTeams, hashOfKey, memberName, readTeams } from '../src/auth/teams.js';
 import { Secret } from '../src/config/secret.js';
-import { startSandbox } from '../src/sandbox/server.js';
-import { startGateway } from './support/gateway.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
+import { startGateway, type TestGateway } from './support/gateway.js';
+import { overWebsocket } from './support/streams.js';
 
 const apiKey = (key: string): Credential => ({ kind: 'apiKey', secret: new Secret(key) });
 const user = (email: string): Credential => ({ kind: 'cookie', secret: new Secret('s'), email, name: null });
@@ -64,11 +65,81 @@ describe('a teams file', () => {
     ['has an admin who is no member', [{ ...team, admins: ['eve@team.example'] }]],
     ['gives two teams one name', [team, { name: team.name, emails: ['eve@team.example'] }]],
     ['lists a key in two teams', [team, { name: 'Sellers', keys: [hashOfKey('the key')] }]],
+    [
+      'limits a member that it does not have',
+      [{ ...team, memberLimits: { 'eve@team.example': { upstreamCalls: 1 } } }],
+    ],
+    ['has a limit of no request', [{ ...team, limits: { requestsPerMinute: 0 } }]],
+    ['has a limit of an unknown name', [{ ...team, limits: { requestsPerHour: 1 } }]],
     ['lists an e-mail in two teams', [team, { name: 'Sellers', emails: ['ADA@team.example'] }]],
   ])('that %s is refused', async (_, content) => {
     const file = await fileOf(content);
     expect(() => readTeams(file)).toThrow(new RegExp(`^Invalid configuration: TEAMS_FILE: ${file} `));
   });
+});
+
+describe('the limits of a teams file', () => {
+  const send = (gateway: TestGateway, key: string, query = '{ viewer { team } }') =>
+    gateway.query(query, {}, { 'x-api-key': key });
+  const team = { name: 'Buyers', keys: [hashOfKey('one-key'), hashOfKey('another-key')] };
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    sandbox = await startSandbox();
+  });
+  afterAll(() => sandbox.close());
+
+  /** Runs a gateway with the teams of a file. */
+  async function withTeams(content: unknown, use: (gateway: TestGateway) => Promise<void>): Promise<void> {
+    const env = { TEAMS_FILE: await fileOf(content), RATE_LIMIT_PER_CREDENTIAL: '5', QUERY_CALL_LIMIT: '3' };
+    const gateway = await startGateway({ sandbox, env });
+    try {
+      await use(gateway);
+    } finally {
+      await gateway.close();
+    }
+  }
+
+  const statuses = async (gateway: TestGateway, ...keys: string[]) => {
+    const found = [];
+    for (const key of keys) found.push((await send(gateway, key)).status);
+    return found;
+  };
+
+  test('hold for the requests of all members together, and for no other credential', () =>
+    withTeams([{ ...team, limits: { requestsPerMinute: 3 } }], async gateway => {
+      const keys = ['one-key', 'another-key', 'one-key', 'another-key', 'a-third-key'];
+      expect(await statuses(gateway, ...keys)).toEqual([200, 200, 200, 429, 200]);
+    }));
+
+  test('of one member replace RATE_LIMIT_PER_CREDENTIAL', () =>
+    withTeams([{ ...team, memberLimits: { [hashOfKey('one-key')]: { requestsPerMinute: 7 } } }], async gateway => {
+      expect(await statuses(gateway, ...Array(8).fill('one-key'))).toEqual([...Array(7).fill(200), 429]);
+      expect(await statuses(gateway, ...Array(6).fill('another-key'))).toEqual([...Array(5).fill(200), 429]);
+    }));
+
+  test('replace QUERY_CALL_LIMIT on every transport, the one of a member before that of the team', () => {
+    const limited = { limits: { upstreamCalls: 2 }, memberLimits: { [hashOfKey('one-key')]: { upstreamCalls: 4 } } };
+    return withTeams([{ ...team, ...limited }], async gateway => {
+      const limitOf = async (key: string) => {
+        const query = `{ ${[1, 2, 3, 4, 5].map(id => `m${id}: market(id: ${id}) { name }`).join(' ')} }`;
+        const { errors } = await send(gateway, key, query);
+        return errors?.[0]?.extensions.limit;
+      };
+      expect([await limitOf('one-key'), await limitOf('another-key'), await limitOf('a-third-key')]).toEqual([4, 2, 3]);
+      const watching =
+        'subscription { jobProgress(marketId: 1) { market { name topics { id } companies { totalCount } } } }';
+      const { ended } = overWebsocket(gateway.url, { query: watching }, { params: { 'x-api-key': 'another-key' } });
+      expect(await ended).toMatchObject([{ extensions: { code: 'QUERY_TOO_COMPLEX', limit: 2 } }]);
+    });
+  });
+
+  test('change when the file is read again', () =>
+    withTeams([team], async gateway => {
+      expect(await statuses(gateway, 'one-key', 'one-key')).toEqual([200, 200]);
+      await fileOf([{ ...team, limits: { requestsPerMinute: 1 } }]);
+      gateway.reload();
+      expect(await statuses(gateway, 'one-key', 'another-key')).toEqual([200, 429]);
+    }));
 });
 
 test('without a teams file, each key is a team of its own and its admin', () => {

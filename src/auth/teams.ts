@@ -9,6 +9,13 @@ const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 6
 const lowerCase = (text: string) => text.replace(/[A-Z]/g, letter => letter.toLowerCase());
 const email = z.string().transform(lowerCase);
 
+const limits = z.strictObject({
+  /** Requests a minute: of the whole team, or of one member in place of `RATE_LIMIT_PER_CREDENTIAL`. */
+  requestsPerMinute: z.int().min(1).optional(),
+  /** Upstream calls of one operation, in place of `QUERY_CALL_LIMIT`. Those of a member come before those of the team. */
+  upstreamCalls: z.int().min(1).optional(),
+});
+
 const teamList = z
   .array(
     z
@@ -19,11 +26,21 @@ const teamList = z
         emails: z.array(email).default([]),
         /** The keys and e-mails that may manage the team. */
         admins: z.array(email).default([]),
+        limits: limits.optional(),
+        memberLimits: z.record(email, limits).optional(),
       })
       .refine(({ keys, emails, admins }) => admins.every(admin => keys.includes(admin) || emails.includes(admin)), {
         path: ['admins'],
         message: 'must be among the keys and emails of the team',
-      }),
+      })
+      .refine(
+        ({ keys, emails, memberLimits }) =>
+          Object.keys(memberLimits ?? {}).every(name => [...keys, ...emails].includes(name)),
+        {
+          path: ['memberLimits'],
+          message: 'must name keys and emails of the team',
+        },
+      ),
   )
   .refine(teams => areDistinct(teams.map(({ name }) => name)), 'must have a different name for each team')
   .refine(
@@ -46,6 +63,18 @@ export interface Team {
   readonly key: TeamKey;
   readonly name: string;
 }
+
+/** What the teams file limits for a credential. */
+export interface ClientLimits {
+  /** Requests a minute, in place of `RATE_LIMIT_PER_CREDENTIAL`. */
+  readonly requestsPerMinute?: number | undefined;
+  /** Requests a minute of all members together. */
+  readonly ofTeam?: { readonly key: TeamKey; readonly requestsPerMinute: number } | undefined;
+  /** Upstream calls of one operation, in place of `QUERY_CALL_LIMIT`. */
+  readonly upstreamCalls?: number | undefined;
+}
+
+const noLimits: ClientLimits = {};
 
 /** Assigns credentials to teams. It never changes: a teams file that is read again makes another one. */
 export type Teams = ReturnType<typeof createTeams>;
@@ -83,6 +112,9 @@ export function createTeams(list: TeamList | undefined) {
     (list ?? []).flatMap(team => [...team.keys, ...team.emails].map(member => [member, team] as const)),
   );
 
+  /** So that nothing is computed for each request where nothing is limited. */
+  const isLimited = (list ?? []).some(({ limits, memberLimits }) => limits !== undefined || memberLimits !== undefined);
+
   return {
     /** Undefined without a teams file. */
     list,
@@ -92,7 +124,21 @@ export function createTeams(list: TeamList | undefined) {
       if (member === undefined) return null;
       if (list === undefined) return credential.kind === 'apiKey' ? soleTeam(member) : null;
       const team = byMember.get(member);
-      return team === undefined ? null : { key: `name:${team.name}` as TeamKey, name: team.name };
+      return team === undefined ? null : { key: listedKey(team.name), name: team.name };
+    },
+    /** What is limited for a credential. An invalid one has no limits of its own. */
+    limitsOf(credential: Credential | Error | undefined): ClientLimits {
+      if (!isLimited || credential === undefined || credential instanceof Error) return noLimits;
+      const member = memberOf(credential);
+      const team = member === undefined ? undefined : byMember.get(member);
+      if (member === undefined || team === undefined) return noLimits;
+      const own = team.memberLimits?.[member];
+      const requestsPerMinute = team.limits?.requestsPerMinute;
+      return {
+        requestsPerMinute: own?.requestsPerMinute,
+        ofTeam: requestsPerMinute === undefined ? undefined : { key: listedKey(team.name), requestsPerMinute },
+        upstreamCalls: own?.upstreamCalls ?? team.limits?.upstreamCalls,
+      };
     },
     /** Whether a credential may manage its team: register and delete endpoints. */
     isAdmin(credential: Credential): boolean {
@@ -113,6 +159,9 @@ function memberOf(credential: Credential): string | undefined {
   }
   return credential.kind === 'apiKey' ? hashOfKey(credential.secret.reveal()) : undefined;
 }
+
+/** The storage key of a team that a file names. */
+const listedKey = (name: string) => `name:${name}` as TeamKey;
 
 /** An API key's own team is stored under the whole hash. The prefix keeps it apart from every team that a file names. */
 const soleTeam = (keyHash: string): Team => ({ key: `key:${keyHash}` as TeamKey, name: keyName(keyHash) });

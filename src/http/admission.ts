@@ -1,11 +1,12 @@
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
+import type { Teams } from '../auth/teams.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import { type Claim, countThreshold, type MemoryBudget, memoryOwner } from '../lib/memory-budget.js';
 import { networkOf } from '../lib/network.js';
 import type { ShedReason, Telemetry } from '../observability/telemetry.js';
-import type { Authentication } from './authentication.js';
+import type { Authentication, Identity } from './authentication.js';
 import type { Connections } from './connections.js';
 import type { ConcurrencyLimit } from './limits/concurrency-limit.js';
 import type { RateLimits, Verdict } from './limits/rate-limits.js';
@@ -29,11 +30,13 @@ interface RequestAdmissionDeps {
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
+  readonly limitsOf: Teams['limitsOf'];
   readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
 }
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
-  const { authentication, maxInFlight, concurrency, telemetry, connections, budget, limits, acceptedScopes } = deps;
+  const { authentication, maxInFlight, concurrency, telemetry, connections, budget, limits, limitsOf, acceptedScopes } =
+    deps;
   let isClosing = false;
   let inFlight = 0;
 
@@ -100,13 +103,12 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
    * @param state gets the headers that tell the client its limits; undefined for an operation on a connection, whose messages have no headers.
    */
   function countOf(
-    address: string,
-    scope: Scope | undefined,
+    { address, scope, credential }: Pick<RequestState, 'address' | 'scope' | 'credential'>,
     state?: RequestState,
   ): MaybePromise<GatewayError | undefined> {
     const refusal = budget.refusalFor(memoryOwner(scope, address));
     if (refusal !== undefined) return refusal;
-    return andThen(limits.count(address, scope), verdict => {
+    return andThen(limits.count(address, scope, limitsOf(credential)), verdict => {
       if (verdict === undefined) return undefined;
       if (state !== undefined) setRateLimitHeaders(verdict, state);
       return verdict.isOver ? rateLimited(verdict) : undefined;
@@ -126,7 +128,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     const reason = overload();
     if (reason !== undefined) return shed(reason);
     if (state.upgrade === undefined) receive(state);
-    return andThen(authentication.findCredential(state), () => countOf(state.address, state.scope, state));
+    return andThen(authentication.findCredential(state), () => countOf(state, state));
   }
 
   /** The second stage. @param fastify sends the error of a refused request. */
@@ -178,9 +180,9 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
     },
 
     /** Applies the limits to an operation on a connection. Undefined: the operation may run. */
-    async countOperation(address: string, scope: Scope | undefined): Promise<GatewayError | undefined> {
+    async countOperation(client: Identity): Promise<GatewayError | undefined> {
       const reason = overload();
-      return reason === undefined ? countOf(address, scope) : shed(reason);
+      return reason === undefined ? countOf(client) : shed(reason);
     },
 
     /** Begins a query or mutation on a connection. Returns the function that ends it. @throws Overloaded */

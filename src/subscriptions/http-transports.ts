@@ -37,7 +37,7 @@ export function registerSse(
       }
       streams.answer(request, reply, serverSentEvents, async operationInfo => {
         const lastEventId = (request.headers['last-event-id'] as string | undefined) || undefined;
-        const read = await subscriptions.read(stateOf(request.raw).scope, readRequest(request), operationInfo);
+        const read = await subscriptions.read(stateOf(request.raw), readRequest(request), operationInfo);
         const reports = requestedReports(request.headers, subscriptions.deps.explains);
         const operation = { ...read, lastEventId, reports };
         if (request.method !== 'GET' || operation.type !== 'mutation') return operation;
@@ -89,8 +89,8 @@ export function registerMultipart(
 
   async function subscriptionIn(request: FastifyRequest) {
     try {
-      const { scope, operation: operationInfo } = stateOf(request.raw);
-      const operation = await subscriptions.read(scope, readRequest(request), operationInfo);
+      const state = stateOf(request.raw);
+      const operation = await subscriptions.read(state, readRequest(request), state.operation);
       return operation.type === 'subscription' ? operation : undefined;
     } catch {
       return undefined;

@@ -39,6 +39,7 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
 /**
  * Reads and admits the operation of a client, in its turn.
  * @param operationInfo gets what is found out about it.
+ * @param callLimit of the client; undefined: that of all.
  * @throws RefusedOperation, GraphQLError or GatewayError, each of which has a code.
  */
 export async function readOperation(
@@ -46,6 +47,7 @@ export async function readOperation(
   client: Scope | undefined,
   operationRequest: OperationRequest,
   operationInfo: OperationInfo,
+  callLimit?: number,
 ): Promise<Operation> {
   const { operationName, variables } = operationRequest;
   const query = admission.documentText(operationRequest);
@@ -59,7 +61,7 @@ export async function readOperation(
   const { operation: type, name } = operation;
   // Apollo's plugin checks the others.
   if (type === 'subscription') {
-    await admission.checkOperation(client, document, operationName, variables ?? undefined, operationInfo);
+    await admission.checkOperation(client, document, operationName, variables ?? undefined, operationInfo, callLimit);
   }
   const untrusted = admission.untrustedHash(operationRequest, query);
   return { query, operationName, variables, document, type, name: name?.value, untrusted };

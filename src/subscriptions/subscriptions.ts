@@ -1,8 +1,10 @@
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
+import type { Services } from '../context.js';
 import type { Admission } from '../graphql/limits/admission.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
+import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
 import type { MemoryBudget } from '../lib/memory-budget.js';
 import { type OperationInfo, operationName } from '../observability/operation-info.js';
@@ -19,6 +21,7 @@ interface SubscriptionsDeps {
   readonly telemetry: Pick<Telemetry, 'listeners'>;
   readonly requestTelemetry: RequestTelemetry;
   readonly admission: Admission;
+  readonly services: Pick<Services, 'teams'>;
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
   /** Whether the header `x-explain: 1` is honored. */
@@ -49,14 +52,20 @@ export class Subscriptions {
   }
 
   /** Applies the rate limit to an operation that came over an open connection. @throws RateLimited, Overloaded */
-  async count({ address, scope }: Identity): Promise<void> {
-    const refusal = await this.deps.requestAdmission.countOperation(address, scope);
+  async count(identity: Identity): Promise<void> {
+    const refusal = await this.deps.requestAdmission.countOperation(identity);
     if (refusal !== undefined) throw refusal;
   }
 
-  /** @param client whose turn it is. @throws as `readOperation` does. */
-  async read(client: Scope | undefined, request: OperationRequest, operationInfo: OperationInfo): Promise<Operation> {
-    const operation = await readOperation(this.deps.admission, client, request, operationInfo);
+  /** Reads the operation of a client. @throws as `readOperation` does. */
+  async read(
+    { scope, credential }: Pick<RequestState, 'scope' | 'credential'>,
+    request: OperationRequest,
+    operationInfo: OperationInfo,
+  ): Promise<Operation> {
+    const { admission, services } = this.deps;
+    const { upstreamCalls } = services.teams.current.limitsOf(credential);
+    const operation = await readOperation(admission, scope, request, operationInfo, upstreamCalls);
     operationInfo.name = operationName(operation.name);
     operationInfo.type = operation.type;
     operationInfo.document = operation.query;

@@ -170,7 +170,7 @@ export class WebSocketConnection implements OperationHost, Outlet {
       await this.buffer.room();
       await subscriptions.count(identity);
       if (request instanceof QueryTooComplex) throw request;
-      return subscriptions.read(identity.scope, request, operationInfo);
+      return subscriptions.read(identity, request, operationInfo);
     });
   }
 

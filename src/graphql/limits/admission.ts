@@ -109,6 +109,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     /**
      * @param client whose turn it is.
      * @param info gets what is found out: the estimated upstream calls, also of an operation that is refused for them, and deprecated uses.
+     * @param ownCallLimit the maximum number of upstream calls for this client.
      * @throws QueryTooComplex if the operation could cause too many upstream calls, or too much work in the gateway; GraphQLError for the first
      * variable that does not match its type.
      */
@@ -118,6 +119,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       operationName: string | null | undefined,
       variables: Readonly<Record<string, unknown>> | undefined,
       info: Pick<OperationInfo, 'estimatedCalls' | 'deprecated'> = {},
+      ownCallLimit = callLimit,
     ): MaybePromise<void> {
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
@@ -138,7 +140,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       return andThen(sameCost ?? runYielding(client, estimate), cost => {
         costs.set(operation, cost);
         info.estimatedCalls = cost.calls;
-        if (cost.calls > callLimit) throw new QueryTooComplex('upstream calls', cost.calls, callLimit);
+        if (cost.calls > ownCallLimit) throw new QueryTooComplex('upstream calls', cost.calls, ownCallLimit);
         checkBound('records', cost.records);
         checkBound('values', cost.values);
         info.deprecated = deprecatedUses(document, operation, coerced);

@@ -172,7 +172,15 @@ export function createApolloPlugin(
           operationInfo.name = operationName(operation?.name?.value);
           if (operation !== undefined) operationInfo.type = operation.operation;
           try {
-            await admission.checkOperation(scope, document, request.operationName, request.variables, operationInfo);
+            const { operationName, variables } = request;
+            await admission.checkOperation(
+              scope,
+              document,
+              operationName,
+              variables,
+              operationInfo,
+              contextValue.callLimit,
+            );
           } catch (error) {
             throw toGraphqlError(error);
           }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
+import type { ClientLimits } from '../../auth/teams.js';
 import { type RedisClient, RedisCounter } from '../../data/redis.js';
 import { atMost } from '../../lib/lru-bounds.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
@@ -19,11 +20,12 @@ export interface Verdict {
 /** Limits the rate of requests. */
 export interface RateLimits {
   /**
-   * Counts one request by its network address and, where it has a credential, by its scope. Undefined where nothing is limited. A promise only
+   * Counts one request by its network address and, where it has a credential, by its scope and its team. Undefined where nothing is limited. A promise only
    * where the count in Redis is needed.
    * @param scope of the credential; whether the service accepts it is not known yet.
+   * @param own what the teams file limits for the credential.
    */
-  count(address: string, scope: string | undefined): MaybePromise<Verdict | undefined>;
+  count(address: string, scope: string | undefined, own?: ClientLimits): MaybePromise<Verdict | undefined>;
 }
 
 /** Requests a minute; 0 means no limit. */
@@ -64,16 +66,26 @@ export function createRateLimits(
   redis: RedisClient | undefined,
   telemetry: RateLimitTelemetry,
 ): RateLimits {
-  const byAddress = perAddress === 0 ? undefined : createCounter('mig:rate:address', perAddress, redis, telemetry);
-  const byScope = perCredential === 0 ? undefined : createCounter('mig:rate:scope', perCredential, redis, telemetry);
+  /** By what they count and their limits, of which a teams file has few. */
+  const counters = new Map<string, Counter>();
+  function count(
+    what: 'address' | 'scope' | 'team',
+    key: string | undefined,
+    limit: number,
+  ): MaybePromise<Verdict | undefined> {
+    if (key === undefined || limit === 0) return undefined;
+    const counter = counters.get(`${what} ${limit}`) ?? createCounter(`mig:rate:${what}`, limit, redis, telemetry);
+    counters.set(`${what} ${limit}`, counter);
+    return counter(key);
+  }
+
   return {
-    count(address, scope) {
-      const first = byAddress?.(networkOf(address));
-      const second = (counted: Verdict | undefined) => {
-        if (byScope === undefined || scope === undefined || counted?.isOver) return counted;
-        return andThen(byScope(scope), other => tighter(counted, other));
-      };
-      return andThen(first, second);
+    count(address, scope, { requestsPerMinute = perCredential, ofTeam } = {}) {
+      const next = (counted: Verdict | undefined, ...more: Parameters<typeof count>) =>
+        counted?.isOver ? counted : andThen(count(...more), other => tighter(counted, other));
+      const byAddress = count('address', networkOf(address), perAddress);
+      const byScope = andThen(byAddress, counted => next(counted, 'scope', scope, requestsPerMinute));
+      return andThen(byScope, counted => next(counted, 'team', ofTeam?.key, ofTeam?.requestsPerMinute ?? 0));
     },
   };
 }
@@ -138,6 +150,7 @@ function createCounter(
 /** Whether the share can decide: it has requests left, or the whole limit is used up. */
 const canDecide = ({ left, leftInRedis, until }: Share, now: number) => now < until && (left > 0 || leftInRedis === 0);
 
-function tighter(one: Verdict | undefined, other: Verdict): Verdict {
-  return one === undefined || other.isOver || other.remaining <= one.remaining ? other : one;
+function tighter(one: Verdict | undefined, other: Verdict | undefined): Verdict | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return other.isOver || other.remaining <= one.remaining ? other : one;
 }

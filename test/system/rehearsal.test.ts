@@ -10,14 +10,14 @@ jest.setTimeout(600_000);
 
 const script = 'docs/operations/rehearsal.sh';
 
-/** The ports of the script: gateways, Redis, sandbox, balancer, Prometheus, Alertmanager and pager. */
-const ports = ['4101', '4102', '4103', '4109', '4110', '4143', '4190', '4193', '4199'];
+/** The ports of the script: gateways, their operators, Redis, sandbox, balancer, Prometheus, Alertmanager and pager. */
+const ports = ['4101', '4102', '4103', '4111', '4112', '4113', '4109', '4110', '4143', '4190', '4193', '4199'];
 
 // It takes two minutes: `npm run test:rehearsal`.
 const rehearse = process.env.REHEARSAL ? test : test.skip;
 
 rehearse(
-  'goes from nothing to a fleet with TLS, one page for an outage, a rotated secret and a rolled-back release',
+  'goes from nothing to a fleet with TLS, one page for an outage, a drained gateway, a rotated secret and a rolled-back release',
   async () => {
     const { folder: dist } = await buildProgram();
     // In the project, because a copied release looks for packages in the folders above.
@@ -42,9 +42,15 @@ rehearse(
       const printed = stdout.split('\n').filter(line => line !== '' && !line.startsWith('#'));
       expect({ printed, stderr }).toEqual({
         printed: [
+          'true',
+          'Invalid configuration: REDIS_URLS: unknown variable (did you mean REDIS_URL?)',
           '{"data":{"__typename":"Query"}} by HTTP/2',
           'page firing AvailabilityBudgetFast',
           'page resolved AvailabilityBudgetFast',
+          '{"isDraining":true}',
+          '{"isDraining":false}',
+          '{"logLevel":"info"}',
+          '{"logLevel":"warn"}',
           '{"data":{"signIn":{"viewer":{"email":"ada@team.example"}}}}',
           '{"data":{"viewer":{"email":"ada@team.example"}}}',
           '0',

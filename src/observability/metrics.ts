@@ -14,6 +14,8 @@ export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  // Gauges with the names of counters, which Prometheus warns of. The same is in other metrics, by type.
+  for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   keepMaxDelay(registry);
   for (const metric of registry.getMetricsAsArray()) {
     // The delays of the event loop. An average of several workers would hide one that is blocked.

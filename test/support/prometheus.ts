@@ -9,7 +9,7 @@ import { until } from './until.js';
 
 export interface Prometheus {
   readonly url: string;
-  /** Whether a query has a result that is a number. `$__rate_interval` is 10 s. */
+  /** Whether a query has a result that is a number. `$__rate_interval` is 10 s, and the other variables of the dashboard are all. */
   hasNumber(query: string): Promise<boolean>;
   stop(): Promise<void>;
 }
@@ -37,7 +37,8 @@ export async function startPrometheus(...urls: string[]): Promise<Prometheus> {
   return {
     url: `http://${address}`,
     async hasNumber(query: string): Promise<boolean> {
-      const parameters = new URLSearchParams({ query: query.replaceAll('$__rate_interval', '10s') });
+      const filled = query.replaceAll('$__rate_interval', '10s').replaceAll(/\$(job|instance)/g, '.+');
+      const parameters = new URLSearchParams({ query: filled });
       const { data } = JSON.parse(await (await fetch(`http://${address}/api/v1/query?${parameters}`)).text());
       return data.result.some(({ value }: { value: [number, string] }) => Number.isFinite(Number(value[1])));
     },

@@ -19,6 +19,8 @@ const manifest = (kind: string, name = 'gateway') =>
 const deployment = manifest('Deployment');
 const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
+const ingress = parse(read('entry/ingress.yaml'));
+const [route, policy] = parseAllDocuments(read('entry/http-route.yaml')).map(document => document.toJS());
 const environment = parseEnv(read('configuration.env')) as Record<string, string>;
 const production = { NODE_ENV: 'production', ...environment };
 
@@ -63,18 +65,23 @@ function typeErrors(all: readonly { apiVersion: string; kind: string }[]): strin
 test('Kustomize gets every file of the folder', () => {
   const files = readdirSync(folder).filter(file => file.endsWith('.yaml') && file !== 'kustomization.yaml');
   expect([...kustomization.resources].sort()).toEqual(files.sort());
-  expect(kustomization.images.map(({ name }: { name: string }) => name)).toEqual([container.image]);
+  expect(kustomization.images).toEqual([
+    { name: container.image, newName: expect.any(String), digest: expect.stringMatching(/^sha256:[\da-f]{64}$/) },
+  ]);
 });
 
 test('the manifests have the types of Kubernetes', () => {
-  const typed = manifests.filter(({ kind }) => kind !== 'ServiceMonitor');
+  const typed = [...manifests, ingress].filter(({ kind }) => kind !== 'ServiceMonitor');
   expect(typed.map(({ kind }) => kind).sort()).toEqual([
     'Deployment',
     'HorizontalPodAutoscaler',
+    'Ingress',
+    'Namespace',
     'NetworkPolicy',
     'PodDisruptionBudget',
     'Service',
     'Service',
+    'ServiceAccount',
   ]);
   expect(typeErrors(typed)).toBe('');
   expect(typeErrors([{ ...manifest('Service'), spec: { ports: [{ port: 80, targetprot: 'http' }] } }])).toContain(
@@ -103,8 +110,10 @@ test('each selector finds the gateways', () => {
     manifest('Service', 'gateway-metrics').spec.selector,
     manifest('PodDisruptionBudget').spec.selector.matchLabels,
     manifest('NetworkPolicy').spec.podSelector.matchLabels,
-    pod.topologySpreadConstraints[0].labelSelector.matchLabels,
-  ]).toEqual(Array(6).fill(labels));
+    ...pod.topologySpreadConstraints.map(
+      ({ labelSelector }: { labelSelector: { matchLabels: object } }) => labelSelector.matchLabels,
+    ),
+  ]).toEqual(Array(7).fill(labels));
   expect(manifest('HorizontalPodAutoscaler').spec.scaleTargetRef).toEqual({
     apiVersion: deployment.apiVersion,
     kind: 'Deployment',
@@ -141,12 +150,29 @@ test('Prometheus finds the gateways, also those that are not ready, as the job o
   expect(service.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
 });
 
+test('each entry leads to the gateways, and repeats only what a failed connection carried', () => {
+  const [service] = manifest('Service').spec.ports;
+  const [rule] = ingress.spec.rules;
+  expect(rule.http.paths[0].backend.service).toEqual({ name: 'gateway', port: { name: service.name } });
+  expect(ingress.metadata.annotations['haproxy.org/backend-config-snippet']).toContain('retry-on conn-failure\n');
+  expect(route.spec.rules[0].backendRefs).toEqual([{ name: 'gateway', port: service.port }]);
+  expect(policy.spec.targetRefs[0]).toMatchObject({ kind: route.kind, name: route.metadata.name });
+  expect(policy.spec.retry.retryOn).toEqual({ triggers: ['connect-failure'] });
+  for (const { metadata } of [ingress, route, policy]) expect(metadata.namespace).toBe(kustomization.namespace);
+  expect(manifest('Namespace', kustomization.namespace).metadata.labels).toHaveProperty(
+    ['pod-security.kubernetes.io/enforce'],
+    'restricted',
+  );
+});
+
 test('a gateway has the time to finish, and no privileges', () => {
   const { noticeMs, graceMs } = productionConfig().shutdown;
   expect(noticeMs).toBeGreaterThan(0);
   expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(noticeMs + graceMs);
   const [user, group] = /^USER (\d+):(\d+)$/m.exec(readFileSync('Dockerfile', 'utf8'))?.slice(1).map(Number) ?? [];
   expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: user, runAsGroup: group });
+  expect(pod.serviceAccountName).toBe(manifest('ServiceAccount').metadata.name);
+  expect([pod, manifest('ServiceAccount')].map(one => one.automountServiceAccountToken)).toEqual([false, false]);
   expect(container.securityContext).toEqual({
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,

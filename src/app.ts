@@ -61,9 +61,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   const log = createLogger(config.logLevel, seams.log);
   const metrics = createMetrics();
   const telemetry = telemetryOf(metrics, createWarnings(cluster.isWorker ? warningsToFirst : warningsTo(log)));
-  const tracing = config.traces
-    ? (await import('./observability/open-telemetry.js')).startTracing(telemetry)
-    : undefined;
+  const tracing = config.traces ? (await loadTracing()).startTracing(telemetry) : undefined;
   const { teamsFile, persistedDocuments } = config;
   const teams = new Reloadable<Teams>(() =>
     createTeams(teamsFile === undefined ? sandbox && demoTeams(sandbox) : readTeams(teamsFile)),
@@ -195,6 +193,18 @@ function reload<T>(
 
 const teamsByName = ({ list = [] }: Pick<Teams, 'list'>) =>
   new Map(list.map(team => [team.name, JSON.stringify(team)]));
+
+/** Loads OpenTelemetry. @throws ConfigurationError where a deployment has left it out. */
+export async function loadTracing() {
+  try {
+    return await import('./observability/open-telemetry.js');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new ConfigurationError(
+      'OTEL_...: traces need the optional packages, which npm ci --omit=optional leaves out',
+    );
+  }
+}
 
 /** Says what an operator may not expect of a configuration that is valid. */
 function warnOfSettings(log: Pick<Logger, 'warn'>, { persistedDocuments: { file, mode } }: Config): void {

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { loadTracing } from './app.js';
 import { readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
@@ -16,13 +17,14 @@ import { createSchema } from './schema.js';
 
 /** The faults of the files and folders that the settings name. */
 async function faultsOfFiles(config: Config): Promise<readonly string[]> {
-  const { teamsFile, persistedDocuments, mcp, staticDir, dataDir, redis } = config;
+  const { teamsFile, persistedDocuments, mcp, staticDir, dataDir, redis, traces } = config;
   const checks: readonly (readonly [value: string | undefined, check: (value: string) => unknown])[] = [
     [teamsFile, readTeams],
     [persistedDocuments.file, readManifest],
     [mcp.operations, folder => readToolOperations(folder, toolsDeps(config))],
     [staticDir, checkStaticFiles],
     [redis === undefined ? dataDir : undefined, checkFileStore],
+    [traces ? 'OTEL_...' : undefined, loadTracing],
   ];
   const found = checks.map(async ([value, check]) => {
     try {

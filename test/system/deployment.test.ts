@@ -124,6 +124,13 @@ describe('docker-compose.yml', () => {
     expect(services.redis).not.toHaveProperty('ports');
   });
 
+  test('runs everything else read-only, without privileges and with bounded memory', () => {
+    for (const service of Object.values(services)) {
+      expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+      expect(service).toHaveProperty('mem_limit');
+    }
+  });
+
   test('gives what it builds a first process that passes signals on from the beginning', () => {
     for (const program of [...gateways, services.sandbox]) expect(program.init).toBe(true);
   });
@@ -181,10 +188,23 @@ describe('the Dockerfile', () => {
     expect(admitted.map(line => line.slice(1)).sort()).toEqual(sources.sort());
   });
 
-  test('runs on the image that it was built with', () => {
-    const bases = valuesOf('FROM').map(from => from.split(' ')[0]);
+  test('runs the Node that it was built with on the same Debian, without npm', () => {
+    const bases = valuesOf('FROM').map(from => /^\w+:(?:\d+-)?(\w+)-slim\b/.exec(from)?.[1]);
     expect(bases).toHaveLength(2);
     expect(new Set(bases).size).toBe(1);
+    const ofNode = valuesOf('COPY').filter(copy => copy.includes('/usr/local'));
+    expect(ofNode).toEqual(['--from=build /usr/local/bin/node /usr/local/bin/node']);
+  });
+
+  test('says what it is, as package.json does', () => {
+    const { name, description, version } = JSON.parse(read('package.json'));
+    const labels = Object.fromEntries(
+      [...(valuesOf('LABEL')[0] ?? '').matchAll(/org\.opencontainers\.image\.(\w+)="(.*?)"/g)].map(([, key, value]) => [
+        key,
+        value,
+      ]),
+    );
+    expect(labels).toEqual({ title: name, description, version, revision: '$REVISION' });
   });
 
   test('starts the program as npm start does, with the same flags', () => {

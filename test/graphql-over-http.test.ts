@@ -15,6 +15,7 @@ import { createRequestTelemetry } from '../src/http/request-telemetry.js';
 import { createProxyHeaders } from '../src/lib/network.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
 import { silentTelemetry } from './support/silent-telemetry.js';
+import { overWebsocket } from './support/streams.js';
 
 /** Tests that the gateway does not pass on purpose, and why. */
 const ownDocuments =
@@ -154,4 +155,55 @@ test.each([
 
 test('a body that Apollo turned into text is an error', () => {
   expect(() => keptResult('{"data":{}}')).toThrow('Apollo did not keep the result');
+});
+
+describe('onError', () => {
+  const query = '{ viewer { authentication } }';
+  const firstOf = ([error]: { extensions: object; message: string }[]) => ({
+    ...error?.extensions,
+    message: error?.message,
+  });
+  const refused = expect.objectContaining({
+    code: 'BAD_USER_INPUT',
+    argument: 'onError',
+    message: expect.stringContaining('must be PROPAGATE'),
+  });
+  const post = (body: object, accept = '*/*') =>
+    fetch(`${gateway.url}/graphql`, {
+      method: 'POST',
+      headers: { ...demoHeaders, 'content-type': 'application/json', accept },
+      body: JSON.stringify({ query, ...body }),
+    });
+  const get = (path: string, onError: string) =>
+    fetch(`${gateway.url}${path}?${new URLSearchParams({ query, onError })}`, {
+      headers: {
+        ...demoHeaders,
+        accept: path === '/graphql' ? '*/*' : 'text/event-stream',
+        'apollo-require-preflight': '1',
+      },
+    });
+
+  test.each([[{ onError: 'PROPAGATE' }], [{ onError: null }], [{}]])('is done: %j', async body => {
+    const answer = await post(body);
+    expect([answer.status, await answer.json()]).toEqual([200, { data: { viewer: { authentication: 'API_KEY' } } }]);
+  });
+
+  test.each(['NULL', 'HALT', 'propagate', '', 1, {}])('is refused by POST: %j', async onError => {
+    for (const body of [{ onError }, { onError, query: 'subscription { jobProgress(marketId: 3) { finished } }' }]) {
+      const answer = await post(body, 'multipart/mixed;subscriptionSpec=1.0, application/json');
+      expect(answer.status).toBe(400);
+      expect(firstOf(JSON.parse(await answer.text()).errors)).toEqual(refused);
+    }
+  });
+
+  test('is done or refused by GET, over Server-Sent Events and over WebSocket', async () => {
+    expect((await get('/graphql', 'PROPAGATE')).status).toBe(200);
+    const answer = await get('/graphql', 'NULL');
+    expect(answer.status).toBe(400);
+    expect(firstOf(JSON.parse(await answer.text()).errors)).toEqual(refused);
+    expect(await (await get('/graphql/stream', 'PROPAGATE')).text()).toContain('"API_KEY"');
+    expect(await (await get('/graphql/stream', 'NULL')).text()).toContain('"argument":"onError"');
+    const payload = { query, onError: 'HALT' };
+    expect(firstOf(await overWebsocket(gateway.url, payload).ended)).toEqual(refused);
+  });
 });

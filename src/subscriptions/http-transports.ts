@@ -109,13 +109,14 @@ function readRequest({ method, query, body }: FastifyRequest): OperationRequest 
   );
 }
 
-function fromQuery({ query, documentId, operationName, variables, extensions }: Record<string, unknown>) {
+function fromQuery({ query, documentId, operationName, variables, extensions, onError }: Record<string, unknown>) {
   return {
     query,
     documentId,
     operationName,
     variables: parsed('variables', variables),
     extensions: parsed('extensions', extensions),
+    onError,
   };
 }
 

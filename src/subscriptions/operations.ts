@@ -17,6 +17,7 @@ export const operationRequest = z.object({
   operationName: z.string().nullish(),
   variables: members,
   extensions: members,
+  onError: z.unknown().optional(),
 });
 
 /** The operation that a client wants executed. It has no `query` if a hash names the document. */

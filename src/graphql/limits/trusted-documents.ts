@@ -7,13 +7,15 @@ import { readText } from '../../config/files.js';
 import type { Reloadable } from '../../config/reloadable.js';
 import { BadUserInput, Forbidden } from '../../errors.js';
 
-/** How a client names the document to execute. The names are the same on every transport. */
+/** How a client names the document to execute, and what is to happen after an error. The names are the same on every transport. */
 export interface DocumentParams {
   readonly query?: unknown;
   /** `sha256:<hash>`, or the hash as in the manifest (GraphQL over HTTP, persisted documents). */
   readonly documentId?: unknown;
   /** `persistedQuery: {version: 1, sha256Hash}`, as Apollo's clients send it. */
   readonly extensions?: unknown;
+  /** What an error does to the values around it (draft of the GraphQL specification). */
+  readonly onError?: unknown;
 }
 
 /**
@@ -75,11 +77,14 @@ export function createTrustedDocuments(mode: TrustMode, manifest: Pick<Reloadabl
   return {
     /**
      * @returns undefined if the client named no document; the transport reports that.
-     * @throws BadUserInput for a malformed hash or one that does not match the text, Forbidden for a text where only trusted documents are
+     * @throws BadUserInput for a malformed hash or one that does not match the text, or if an error is to do anything but `PROPAGATE`, Forbidden for a text where only trusted documents are
      * executed, GraphQLError `PERSISTED_QUERY_NOT_FOUND` for an unknown hash.
      */
     documentText(params: DocumentParams): string | undefined {
-      const { query } = params;
+      const { query, onError } = params;
+      if (onError != null && onError !== 'PROPAGATE') {
+        throw new BadUserInput('onError', 'must be PROPAGATE, or left out: this gateway supports no other behavior');
+      }
       const given = givenHash(params);
       const trusted = trustedText(given?.hash);
       if (trusted !== undefined) return trusted;

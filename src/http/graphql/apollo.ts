@@ -108,6 +108,7 @@ function searchWithDocument(search: string, documentText: Admission['documentTex
     documentId: params.get('documentId') ?? undefined,
     extensions: parsed(params.get('extensions')),
     variables: parsed(params.get('variables')),
+    onError: params.get('onError'),
   };
   const text = documentText(named);
   if (text !== undefined && givenHash(named) !== undefined) {

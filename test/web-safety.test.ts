@@ -426,11 +426,7 @@ describe('a request that is refused', () => {
     ['PUT', '/graphql/stream', 'GET, POST'],
     ['POST', '/healthz', 'GET'],
     ['PUT', '/nowhere', null],
-    ...['/graphql*x', '/a*/b', '/*', '/:a(', '/:a([)'].map((path): [string, string, null] => [
-      'DELETE',
-      path,
-      null,
-    ]),
+    ...['/graphql*x', '/a*/b', '/*', '/:a(', '/:a([)'].map((path): [string, string, null] => ['DELETE', path, null]),
   ])('for its method says which the address accepts: %s %s', async (method, path, allowed) => {
     const response = await fetch(`${gateway.url}${path}`, { method });
     expect([response.status, response.headers.get('allow')]).toEqual([allowed === null ? 404 : 405, allowed]);

@@ -186,7 +186,7 @@ describe('the tools of the sandbox', () => {
         required: ['field'],
         properties: { direction: { type: 'string', enum: ['ASC', 'DESC'], default: 'ASC' } },
       },
-      search: { maxLength: 1_000, description: expect.stringContaining('Text that must occur') },
+      search: { maxLength: 100, description: expect.stringContaining('Text that must occur') },
       after: { type: 'string', description: expect.stringMatching(/^`after` of `next` in the previous answer\./) },
     });
     expect(input('countEvents').properties.interval).toMatchObject({

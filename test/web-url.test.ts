@@ -23,7 +23,7 @@ test.each([
   'https://',
   'https:///',
   'https://a b/',
-])('%j is none', text => {
+])('%j is not a valid URL', text => {
   expect(parseWebUrl(text)).toBeUndefined();
   expect(webUrl.safeParse(text).success).toBe(false);
   expect(browserUrl.parse(text)).toBeNull();

@@ -50,9 +50,13 @@ function upstreamAt(
   { timeoutMs = 10_000, connections = 8, connectionMaxAgeMs = 60_000, wire, api }: Settings = {},
 ) {
   const outcomes: string[] = [];
+  const updates: string[] = [];
   const telemetry: Telemetry = {
     ...silentTelemetry,
-    upstreamCalls: ({ outcome, status }) => outcomes.push(`${outcome} ${status}`),
+    upstreamCalls({ family, outcome, status }, milliseconds) {
+      outcomes.push(`${outcome} ${status}`);
+      updates.push(`${family} ${milliseconds.length}`);
+    },
   };
   const upstream = createUpstream(
     { base, api, dev: undefined, timeoutMs, connections, connectionMaxAgeMs },
@@ -66,6 +70,7 @@ function upstreamAt(
     upstream,
     metadata,
     outcomes,
+    updates,
     read: (path = '/thing', part: Partial<UpstreamRequest> = {}, signal?: AbortSignal) =>
       upstream.send(
         { family: 'things', address: 'base', method: 'GET', path, safe: true, ...part },
@@ -1178,6 +1183,54 @@ describe('replies that take long to read', () => {
     await nextTurn();
     answer();
     expect((await calls).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+  });
+});
+
+describe('a batch', () => {
+  /** Sends a batch of reads, each with its part, and collects how each call ends by its index. */
+  function batchOf({ upstream, metadata }: ReturnType<typeof upstreamAt>, ...parts: Partial<UpstreamRequest>[]) {
+    const ended = new Map<number, unknown>();
+    const batch = upstream.sendBatch({
+      requests: parts.map((part, index) => {
+        return { family: 'things', address: 'base', method: 'GET', path: `/${index}`, safe: true, ...part };
+      }),
+      auth: { credential: apiKey, scope: scopeOf('one'), metadata },
+      read: (index, { status }) => `${index}: ${status}`,
+      receiver: {
+        resolve: (index, value) => ended.set(index, value),
+        reject: (index, error) => ended.set(index, (error as GatewayError).code ?? error.name),
+      },
+    });
+    return { batch, ended };
+  }
+
+  test('tells how each call ended by its index, and fails alone what has no address', async () => {
+    const at = await serviceThat(({ url }, response) => reply(response, url === '/2' ? 403 : 200));
+    const { ended } = batchOf(at, {}, { address: 'api' }, {}, { family: 'others' });
+    expect([...ended]).toEqual([[1, 'NOT_CONFIGURED']]);
+    await until(() => ended.size === 4);
+    expect(Object.fromEntries(ended)).toEqual({ 0: '0: 200', 1: 'NOT_CONFIGURED', 2: 'FORBIDDEN', 3: '3: 200' });
+  });
+
+  test('has one deadline, and one of its calls may end early', async () => {
+    fakeTimers();
+    const at = await serviceThat(silence, { timeoutMs: 500, connections: 2 });
+    const before = jest.getTimerCount();
+    const { batch, ended } = batchOf(at, {}, {}, {}, {});
+    expect(jest.getTimerCount()).toBe(before + 1);
+    await at.service.arrived(2);
+    batch.abort(2, new Abandoned('No one waits for it'));
+    expect([...ended]).toEqual([[2, 'Abandoned']]);
+    jest.advanceTimersByTime(500);
+    expect([...ended.values()]).toEqual(['Abandoned', ...times(3, () => 'UPSTREAM_TIMEOUT')]);
+    expect(at.service.calls).toHaveLength(2);
+  });
+
+  test('updates the metrics of its calls once for each family', async () => {
+    const at = await serviceThat(ok);
+    const { ended } = batchOf(at, {}, {}, { family: 'others' }, {});
+    await until(() => ended.size === 4);
+    expect(at.updates.sort()).toEqual(['others 1', 'things 3']);
   });
 });
 

@@ -140,13 +140,8 @@ export async function readUncached<T, Embeddings>(
   auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[] }> {
   const read = given as AnyRead;
-  const { signal } = auth.cancellation;
-  const { value, embeddings } = await upstream.send(
-    read.request,
-    auth,
-    reply => loadedFrom(telemetry, auth, read, reply),
-    signal,
-  );
+  const parse = (reply: Reply) => loadedFrom(telemetry, auth, read, reply);
+  const { value, embeddings } = await upstream.send(read.request, auth, parse, auth.cancellation.signal);
   const cached = value as CachedValue;
   return { value: withEmbeddings(read, cached.value, embeddings?.value) as T, skipped: cached.skipped };
 }

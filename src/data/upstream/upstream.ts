@@ -125,7 +125,7 @@ class CallBatch<T> implements Batch<T> {
 
   constructor(deps: BatchDeps, calls: Calls<T>, signal: AbortSignal | undefined) {
     const { scope } = calls.auth;
-    const { timeoutMs, targetOf } = deps;
+    const { timeoutMs } = deps;
     this.deps = deps;
     this.calls = calls;
     this.retryBudget = deps.retryBudgetOf(scope ?? 'none');
@@ -136,20 +136,26 @@ class CallBatch<T> implements Batch<T> {
       this.#abortAll(new UpstreamTimeout(`The service did not answer within ${timeoutMs} ms`));
     }, timeoutMs);
     signal?.addEventListener('abort', this);
+    let target: Target | undefined;
     for (const [index, request] of calls.requests.entries()) {
-      let target = this.#targets.at(-1);
-      if (target?.family !== request.family || target.address !== request.address) {
-        try {
-          target = targetOf(request, scope ?? 'none');
-        } catch (error) {
-          calls.receiver.reject(index, error as Error);
-          continue;
-        }
-        this.#targets.push(target);
+      try {
+        if (target?.family !== request.family || target.address !== request.address) target = this.#targetOf(request);
+      } catch (error) {
+        calls.receiver.reject(index, error as Error);
+        continue;
       }
       this.#calls[index] = new Call(this, target, index, request);
       this.#running += 1;
     }
+  }
+
+  /** @throws NotConfigured */
+  #targetOf(request: UpstreamRequest): Target {
+    const known = this.#targets.find(({ family, address }) => family === request.family && address === request.address);
+    if (known !== undefined) return known;
+    const target = this.deps.targetOf(request, this.calls.auth.scope ?? 'none');
+    this.#targets.push(target);
+    return target;
   }
 
   begin(): void {

@@ -7,7 +7,9 @@ import type { Config } from './config/config.js';
 import type { Reloadable } from './config/reloadable.js';
 import { Secret } from './config/secret.js';
 import { shortHash } from './data/cache/keys.js';
+import { createPlanExecutor } from './graphql/executor/execute.js';
 import { createAdmission } from './graphql/limits/admission.js';
+import { prepareKnownDocuments } from './graphql/limits/known-documents.js';
 import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-documents.js';
 import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
@@ -108,6 +110,16 @@ export async function createServer(deps: ServerDeps) {
     callLimit: config.queryCallLimit,
     statisticsLimit: config.eventStatisticsLimit,
   });
+  const { operations, allowMutations } = config.mcp;
+  const tools = operations === undefined ? [] : readToolOperations(operations, { schema, admission, allowMutations });
+  const executePlanned = config.executor === 'plan' ? createPlanExecutor(schema) : undefined;
+  const isPrepared = prepareKnownDocuments({
+    manifest: config.persistedDocuments.mode === 'off' ? undefined : documents,
+    tools: tools.map(({ operation }) => operation.document),
+    admission,
+    planner: executePlanned,
+    warn: line => log.warn(line),
+  });
   const requestAdmission = createRequestAdmission({
     authentication,
     connections,
@@ -147,7 +159,8 @@ export async function createServer(deps: ServerDeps) {
   });
   app.addHook('preClose', async () => requestAdmission.close());
   const readiness = (): Readiness => {
-    return { status: leaving() ?? (requestAdmission.isOverloaded ? 'overloaded' : 'ready'), silentMs: 0 };
+    const status = requestAdmission.isOverloaded ? 'overloaded' : isPrepared() ? 'ready' : 'starting';
+    return { status: leaving() ?? status, silentMs: 0 };
   };
   const readOwn = async () => withReadiness(await metrics.registry.metrics(), readiness());
   const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry, readiness, readOwn, obey) : readOwn;
@@ -171,7 +184,7 @@ export async function createServer(deps: ServerDeps) {
     introspection,
     explains,
   };
-  const apollo = await registerGraphql(app, { ...execution, responseCache, executor: config.executor });
+  const apollo = await registerGraphql(app, { ...execution, responseCache, executePlanned });
   const subscriptions = registerSubscriptions(app, {
     ...execution,
     apollo,
@@ -180,11 +193,7 @@ export async function createServer(deps: ServerDeps) {
     connections,
     bounds: seams.streams,
   });
-  const { operations, allowMutations } = config.mcp;
-  if (operations !== undefined) {
-    const tools = readToolOperations(operations, { schema, admission, allowMutations });
-    registerMcp(app, '/mcp', { tools, schema, admission, authentication, subscriptions });
-  }
+  if (operations !== undefined) registerMcp(app, '/mcp', { tools, schema, admission, authentication, subscriptions });
   if (config.staticDir !== undefined) await registerStaticFiles(app, config.staticDir);
   else if (introspection) redirectToGraphiql(app, '/graphql');
   app.addHook('onClose', async () => concurrency.close());

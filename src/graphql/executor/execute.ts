@@ -32,12 +32,21 @@ export interface ExecutionInput {
 }
 
 /** Executes an operation by a plan. @returns undefined where graphql-js has to execute it. A promise that it returns never rejects. */
-export type PlanExecutor = (input: ExecutionInput) => MaybePromise<PlannedResult | undefined>;
+export interface PlanExecutor {
+  (input: ExecutionInput): MaybePromise<PlannedResult | undefined>;
+  /** Plans the queries of a document of the operator, and keeps the plans as long as the document. */
+  prepare(document: DocumentNode): void;
+}
+
+/** The plans of a document. Those of a document of the operator are kept as long as it is. */
+type PlanStore = Pick<Map<string, OperationPlan>, 'get'> & { set(key: string, plan: OperationPlan): unknown };
 
 /** Responses about the schema itself. Few tools ask for it, each with a document of its own. */
 const maxSchemaResponses = 4;
 /** Of all cached plans. A field takes about 300 bytes, including V8's layout of response objects. */
 const maxCachedFields = 20_000;
+/** Each variable that decides what is left out doubles the plans of a query. One with more is planned when it is executed. */
+const maxPreparedConditions = 3;
 
 /**
  * The compiled executor, which plans every query. It leaves to graphql-js: mutations, subscriptions, invalid variables, and `@skip` or `@include` by a
@@ -49,10 +58,42 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
   let lastNumber = 0;
   const partsOf = oncePerValue((document: DocumentNode) => {
     lastNumber += 1;
-    return { number: lastNumber, ...fragmentsAndConditions(document) };
+    return {
+      number: lastNumber,
+      plans: plans as PlanStore,
+      ...fragmentsAndConditions(document),
+    };
   });
 
-  return ({ document, operationName, variables: given = {}, context, client, defers = false }) => {
+  function prepare(document: DocumentNode): void {
+    const parts = partsOf(document);
+    const { fragments, conditions, hasDefer } = parts;
+    if (conditions.length > maxPreparedConditions) return;
+    parts.plans = new Map<string, OperationPlan>();
+    const both = (values: boolean[]) => [true, false].map(value => [...values, value]);
+    const combinations = conditions.reduce<boolean[][]>(all => all.flatMap(both), [[]]);
+    for (const operation of document.definitions) {
+      if (operation.kind !== Kind.OPERATION_DEFINITION || operation.operation !== OperationTypeNode.QUERY) continue;
+      for (const values of combinations) {
+        const variables = Object.fromEntries(conditions.map((name, index) => [name, values[index]]));
+        for (const defers of hasDefer ? [false, true] : [false]) {
+          parts.plans.set(
+            keyOf(parts, operation, defers, values),
+            planOperation({ schema, fragments, operation, variables }, defers),
+          );
+        }
+      }
+    }
+  }
+
+  const execute = ({
+    document,
+    operationName,
+    variables: given = {},
+    context,
+    client,
+    defers = false,
+  }: ExecutionInput) => {
     const operation = getOperationAST(document, operationName);
     if (operation?.operation !== OperationTypeNode.QUERY) return undefined;
     const schemaResponse = schemaResponses.get(operation);
@@ -60,14 +101,16 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const definitions = operation.variableDefinitions ?? [];
     const { coerced: variables } = getVariableValues(schema, definitions, given, { maxErrors: 1 });
     if (variables === undefined) return undefined;
-    const { number, fragments, conditions } = partsOf(document);
+    const parts = partsOf(document);
+    const { fragments, conditions, hasDefer, plans: ofDocument } = parts;
     const values = conditions.map(name => variables[name]);
     if (!values.every(value => typeof value === 'boolean')) return undefined;
 
-    const key = `${number} ${operation.name?.value} ${defers} ${values}`;
-    const plan = () => planOperation({ schema, fragments, operation, variables }, defers);
-    return andThen(plans.get(key) ?? runYielding(client, plan), planned => {
-      plans.set(key, planned);
+    const isDeferred = defers && hasDefer;
+    const key = keyOf(parts, operation, isDeferred, values);
+    const plan = () => planOperation({ schema, fragments, operation, variables }, isDeferred);
+    return andThen(ofDocument.get(key) ?? runYielding(client, plan), planned => {
+      ofDocument.set(key, planned);
       const input = { schema, fragments, operation, variables, context };
       return andThen(runPlan(planned.root, input), ({ deferred, ...whole }) => {
         const result: PlannedResult = deferred.length === 0 ? whole : withLaterParts(whole, deferred, input);
@@ -76,7 +119,16 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
       });
     });
   };
+  return Object.assign(execute, { prepare });
 }
+
+/** What a plan is for: one operation of a document, and what is left out of it. */
+const keyOf = (
+  { number }: { readonly number: number },
+  { name }: OperationDefinitionNode,
+  defers: boolean,
+  values: readonly unknown[],
+) => `${number} ${name?.value} ${defers} ${values}`;
 
 /** Whether a query selects only the schema, and so has the same response each time. */
 function isAboutSchema({ selectionSet, variableDefinitions }: OperationDefinitionNode): boolean {
@@ -93,11 +145,15 @@ function isAboutSchema({ selectionSet, variableDefinitions }: OperationDefinitio
 function fragmentsAndConditions(document: DocumentNode) {
   const fragments: Record<string, FragmentDefinitionNode> = Object.create(null);
   const conditions = new Set<string>();
+  let hasDefer = false;
   visit(document, {
     FragmentDefinition: definition => {
       fragments[definition.name.value] = definition;
     },
-    Directive: directive => visit(directive, { Variable: ({ name }) => void conditions.add(name.value) }),
+    Directive(directive) {
+      hasDefer ||= directive.name.value === 'defer';
+      visit(directive, { Variable: ({ name }) => void conditions.add(name.value) });
+    },
   });
-  return { fragments, conditions: [...conditions] };
+  return { fragments, conditions: [...conditions], hasDefer };
 }

@@ -106,6 +106,17 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
         return document;
       });
     },
+    /** Does for a document of the operator what its first execution would do: estimates its cost, and finds its deprecated uses. */
+    prepare(document: DocumentNode): void {
+      for (const operation of document.definitions) {
+        if (operation.kind !== Kind.OPERATION_DEFINITION) continue;
+        if (operation.variableDefinitions?.length === 0) {
+          costs.set(operation, estimateCost(schema, document, operation, {}, statisticsLimit));
+        }
+        deprecatedUses(document, operation);
+      }
+    },
+    keep: known.keep,
     /**
      * @param client whose turn it is.
      * @param info gets what is found out: the estimated upstream calls, also of an operation that is refused for them, and deprecated uses.

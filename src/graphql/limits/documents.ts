@@ -30,8 +30,13 @@ export function createDocumentStore() {
   const sizeCalculation = (_: unknown, text: string) => text.length + overheadBytes;
   const seen = new LRUCache<string, true>({ maxSize: maxSeenText, sizeCalculation });
   const kept = new LRUCache<string, ReadDocument>({ maxSize: maxDocumentText, sizeCalculation });
+  let ofOperator: ReadonlyMap<string, ReadDocument> = new Map();
   return {
-    get: (text: string): ReadDocument | undefined => kept.get(text),
+    get: (text: string): ReadDocument | undefined => ofOperator.get(text) ?? kept.get(text),
+    /** Keeps these documents by their text, whatever their size, in place of those of the last call. */
+    keep(documents: ReadonlyMap<string, ReadDocument>): void {
+      ofOperator = documents;
+    },
     set(text: string, document: ReadDocument): void {
       if (seen.has(text)) kept.set(text, document);
       seen.set(text, true);

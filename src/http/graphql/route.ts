@@ -7,10 +7,9 @@ import {
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
-import type { Config } from '../../config/config.js';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
-import { createPlanExecutor } from '../../graphql/executor/execute.js';
+import type { PlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
 import { responseBytes } from '../../graphql/response-text.js';
@@ -44,7 +43,8 @@ export interface GraphqlRouteDeps {
   /** Undefined: no response is cached. */
   readonly responseCache: Pick<ResponseCache, 'finish'> | undefined;
   readonly admission: Admission;
-  readonly executor: Config['executor'];
+  /** Undefined: graphql-js executes everything. */
+  readonly executePlanned: PlanExecutor | undefined;
   readonly acceptedScopes: AcceptedScopes;
   readonly budget: MemoryBudget;
   /** Whether clients may introspect the schema, and errors may name parts of it. */
@@ -121,7 +121,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
   return apollo;
 }
 
-interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executor'> {
+interface PluginDeps extends Pick<GraphqlRouteDeps, 'executePlanned'> {
   readonly admission: Pick<Admission, 'read' | 'checkOperation'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
 }
@@ -131,11 +131,10 @@ const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 export function createApolloPlugin(
-  { admission, acceptedScopes, executor, schema }: PluginDeps,
+  { admission, acceptedScopes, executePlanned }: PluginDeps,
   onErrors: (errors: readonly GraphQLError[], context: Context) => void,
   formatError: (error: GraphQLError) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
-  const executePlanned = executor === 'plan' ? createPlanExecutor(schema) : undefined;
   /** The service answers only a credential that it accepts, now or when the cache was filled. */
   const noteAccepted = ({ operation: { scope }, upstreamCalls }: ResponseMetadata) => {
     const isAccepted = upstreamCalls.some(({ status }) => status !== null && status >= 200 && status < 300);

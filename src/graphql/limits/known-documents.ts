@@ -1,0 +1,81 @@
+import type { DocumentNode } from 'graphql';
+import type { Reloadable } from '../../config/reloadable.js';
+import { runYielding } from '../../lib/run-yielding.js';
+import type { PlanExecutor } from '../executor/execute.js';
+import type { Admission } from './admission.js';
+import { type ReadDocument, RefusedOperation } from './documents.js';
+import type { Manifest } from './trusted-documents.js';
+
+interface KnownDocumentsDeps {
+  /** Undefined: none is trusted. */
+  readonly manifest: Reloadable<Manifest> | undefined;
+  /** Those of tools, which are valid. */
+  readonly tools: readonly DocumentNode[];
+  readonly admission: Pick<Admission, 'parse' | 'prepare' | 'keep'>;
+  readonly planner: Pick<PlanExecutor, 'prepare'> | undefined;
+  /** Receives one line for each trusted document that cannot be executed. */
+  readonly warn: (line: string) => void;
+}
+
+/**
+ * Does for the documents of the operator what their first execution would do: reads them, estimates their cost, and plans them. It begins at once, and again
+ * after each reload, in pieces between which the gateway answers requests.
+ * @returns whether those of the start are prepared.
+ */
+export function prepareKnownDocuments({
+  manifest,
+  tools,
+  admission,
+  planner,
+  warn,
+}: KnownDocumentsDeps): () => boolean {
+  let isPrepared = false;
+  let known: ReadonlyMap<string, ReadDocument> = new Map();
+
+  function prepare(document: DocumentNode): void {
+    admission.prepare(document);
+    planner?.prepare(document);
+  }
+
+  function read(hash: string, text: string): ReadDocument | undefined {
+    try {
+      const document = admission.parse(text);
+      if (!(document instanceof RefusedOperation)) prepare(document);
+      else warn(misfit(hash, text, document.errors[0]?.message));
+      return document;
+    } catch (error) {
+      warn(misfit(hash, text, (error as Error).message));
+      return undefined;
+    }
+  }
+
+  async function prepareManifest(documents: Manifest): Promise<void> {
+    const before = known;
+    const current = new Map<string, ReadDocument>();
+    known = current;
+    admission.keep(current);
+    for (const [hash, text] of documents) {
+      const document = before.get(text) ?? (await runYielding(undefined, () => read(hash, text)));
+      // It was read again meanwhile.
+      if (known !== current) return;
+      if (document !== undefined) current.set(text, document);
+    }
+  }
+
+  async function prepareAll(): Promise<void> {
+    for (const document of tools) await runYielding(undefined, () => prepare(document));
+    if (manifest !== undefined) await prepareManifest(manifest.current);
+    isPrepared = true;
+  }
+
+  manifest?.onReload(() => void prepareManifest(manifest.current));
+  void prepareAll();
+  return () => isPrepared;
+}
+
+const operationName = /\b(?:query|mutation|subscription)\s+(\w+)/;
+
+function misfit(hash: string, text: string, reason: string | undefined): string {
+  const [, name = 'without a name'] = operationName.exec(text) ?? [];
+  return `PERSISTED_DOCUMENTS: the operation ${name} (${hash}) is refused: ${reason}`;
+}

@@ -51,13 +51,15 @@ afterAll(async () => {
 const repeated = (times: number, text: (index: number) => string) =>
   Array.from({ length: times }, (_, i) => text(i)).join(' ');
 
-/** Documents that are just above a limit. */
+const longName = 'k'.repeat(bounds.name + 1);
+
 /** Lists of 100 companies, each with a deferred fragment. */
 function deferring(lists: number, condition = ''): string {
   const nodes = `nodes { ... @defer${condition} { domain } }`;
   return `{ market(id: 1) { ${repeated(lists, i => `a${i}: companies(first: 100) { ${nodes} }`)} } }`;
 }
 
+/** Documents that are just above a limit. */
 const tooLarge: readonly { measure: string; limit: number; query: string; variables?: Record<string, unknown> }[] = [
   { measure: 'text', limit: bounds.text, query: `{ viewer { team } } #${'a'.repeat(bounds.text)}` },
   {
@@ -86,6 +88,13 @@ const tooLarge: readonly { measure: string; limit: number; query: string; variab
     query: `mutation { ${repeated(bounds.mutations, i => `a${i}: signOut { __typename } `)} ...F } fragment F on Mutation { signOut { __typename } }`,
   },
   { measure: 'aliases', limit: bounds.aliases, query: `{ ${repeated(bounds.aliases + 1, i => `a${i}: viewer`)} }` },
+  ...[
+    `{ viewer { ${longName}: team } }`,
+    `{ viewer { ...F } } fragment F on Viewer { ${longName}: team }`,
+    `query ${longName} { viewer { team } }`,
+    `{ viewer { ... @defer(label: "${longName}") { team } } }`,
+    `{ __schema { types { fields { ${longName}: name } } } }`,
+  ].map(query => ({ measure: 'name', limit: bounds.name, query })),
   { measure: 'directives', limit: bounds.directives, query: `{ viewer ${'@a '.repeat(bounds.directives + 1)} }` },
   { measure: 'repetitions', limit: bounds.repetitions, query: `{ ${'viewer '.repeat(65)} }` },
   {

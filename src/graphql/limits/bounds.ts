@@ -1,4 +1,5 @@
 import {
+  type DirectiveNode,
   type DocumentNode,
   type FragmentDefinitionNode,
   type GraphQLInputType,
@@ -38,6 +39,8 @@ export const bounds = {
   mutations: 20,
   /** Of one operation. */
   aliases: 100,
+  /** Characters of a key of the response, an operation's name or a label. Each is in the response as often as its object. */
+  name: 128,
   /** Of one operation. */
   directives: 50,
   /** Literal values in one operation; those of a fragment count each time it is spread. */
@@ -165,9 +168,11 @@ function checkDefinition(
     for (const selection of set.selections) {
       add('selections', 1);
       add('directives', selection.directives?.length ?? 0);
+      for (const directive of selection.directives ?? []) checkLabel(directive);
       switch (selection.kind) {
         case Kind.FIELD: {
           const name = selection.alias?.value ?? selection.name.value;
+          checkBound('name', name.length);
           const merged = siblings.get(name) ?? { times: 0, fields: new Map() };
           siblings.set(name, merged);
           add('repetitions', merged.times);
@@ -194,8 +199,15 @@ function checkDefinition(
     }
   }
 
+  checkBound('name', root.name?.value.length ?? 0);
   add('directives', root.directives?.length ?? 0);
   walk(root.selectionSet, 1, new Map(), []);
+}
+
+function checkLabel(directive: DirectiveNode): void {
+  for (const { value } of directive.arguments ?? []) {
+    if (value.kind === Kind.STRING) checkBound('name', value.value.length);
+  }
 }
 
 function checkLiteral(value: ValueNode, nesting: number, count: () => void): void {

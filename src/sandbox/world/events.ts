@@ -1,6 +1,6 @@
 import { hexOf } from '../ids.js';
 import type { Direction, MarketEvent, Observation, Operator } from '../resources.js';
-import { EMBEDDINGS_MODEL, embeddingOf } from './embedding.js';
+import { EMBEDDINGS_MODEL, lazyEmbeddingOf } from './embedding.js';
 import data from './events.json' with { type: 'json' };
 import vocabulary from './vocabulary.json' with { type: 'json' };
 
@@ -61,13 +61,16 @@ export function observationOf(occurrence: Occurrence, report: Report, key: strin
   );
   const _id = hexOf(`observation ${key}`, 24);
   const published = Math.floor(addedAt) - lag * MINUTE;
+  const embedding = lazyEmbeddingOf(JSON.stringify(occurrence.words), [text, ...content].join(' '));
   return {
     _id,
     dedupeId: hexOf(`${source} ${text} ${_id}`, 40),
     sourceService: host === undefined ? source : 'news-crawler',
     title: host === undefined ? text : `${text} | ${source}`,
     content,
-    textEmbedding: embeddingOf(JSON.stringify(occurrence.words), [text, ...content].join(' ')),
+    get textEmbedding() {
+      return embedding();
+    },
     weight,
     publishedAt: iso(published),
     addedAt: iso(addedAt),
@@ -85,6 +88,7 @@ export function eventOf(occurrence: Occurrence, observations: readonly Observati
   const title = fill(headlines[occurrence.headline] ?? '', occurrence);
   const published = observations[0]?.publishedAt ?? '';
   const startedAt = Date.parse(published) - startedMinutesBefore * MINUTE;
+  const embedding = lazyEmbeddingOf(JSON.stringify(words), title);
   const inDays = (days: number) => iso(startedAt + days * DAY);
   return {
     _id: hexOf(`event ${key}`, 24),
@@ -92,7 +96,9 @@ export function eventOf(occurrence: Occurrence, observations: readonly Observati
     summary: [...new Set(observations.flatMap(({ content }) => content))].slice(0, 4).join(' '),
     vectorIndex: {
       anchorText,
-      embeddings: embeddingOf(JSON.stringify(words), title),
+      get embeddings() {
+        return embedding();
+      },
       embeddingsModelName: EMBEDDINGS_MODEL,
     },
     eventSearchKeywords: [...keywords, category].map(keyword => ({ keyword, propertySource: 'inferred' })),

@@ -74,6 +74,12 @@ async function freshPlace(cleaning: (() => unknown)[]) {
   return { folder, gateway };
 }
 
+/** Called in a `describe`: its tests share a store without the exports of earlier tests, all of which each change of the store reads and writes. */
+const shareAnotherPlace = () =>
+  beforeAll(async () => {
+    shared = await freshPlace(lastCleanups);
+  });
+
 /** For tests that look at all that a team has. */
 const alone = () => freshPlace(cleanups);
 
@@ -678,6 +684,8 @@ function fakeTimer() {
 }
 
 describe('the signature of an export', () => {
+  shareAnotherPlace();
+
   const verified = ({ bytes, headers }: ReceivedCall, secret: string) => {
     new Webhook(secret).verify(bytes, headers as Record<string, string>);
     return true;
@@ -774,6 +782,8 @@ describe('the signature of an export', () => {
 });
 
 describe('the response of an endpoint', () => {
+  shareAnotherPlace();
+
   const generic = 'The export could not be delivered. Please contact your IT support.';
   const failed = { __typename: 'ExportFailed', message: generic, outcome: 'FAILED' };
   const delivered = { __typename: 'ExportDelivered', redirectUrl: null };
@@ -1091,7 +1101,6 @@ describe('the response of an endpoint', () => {
   ];
 
   test('is explained in the attempt, with what would be right', async () => {
-    // A change of the store reads and writes all exports of the team: here only those of this test.
     await alone();
     for (const [name, answer] of explained) {
       const endpoint = await startEndpoint(answer);
@@ -1324,6 +1333,8 @@ describe('an export to an internal address', () => {
 });
 
 describe('the record of exports', () => {
+  shareAnotherPlace();
+
   beforeEach(alone);
   const idempotencyKey = 'the monthly one';
 
@@ -1696,6 +1707,8 @@ describe('the record of exports', () => {
 });
 
 describe('a test of an endpoint', () => {
+  shareAnotherPlace();
+
   const testMutation =
     'mutation ($endpoint: String!) { testExportEndpoint(input: { endpoint: $endpoint }) { __typename ... on ExportEnding { exportId attempts { status } } ... on ExportRejected { title } } }';
   beforeEach(alone);
@@ -1733,6 +1746,8 @@ describe('a test of an endpoint', () => {
 });
 
 describe('a retry of an export', () => {
+  shareAnotherPlace();
+
   beforeEach(alone);
 
   test('makes the same call under a new identifier, and names the first export', async () => {
@@ -1814,6 +1829,8 @@ describe('a retry of an export', () => {
 });
 
 describe('the receiver', () => {
+  shareAnotherPlace();
+
   const printed: string[] = [];
   async function receiving(mode: Mode) {
     printed.length = 0;

@@ -492,11 +492,47 @@ describe('the argument of an error that GraphQL itself finds', () => {
     expect(codesOf(errors)).toEqual(badInput('input.password'));
   });
 
-  test('does not repeat a secret in place of an enum value', async () => {
+  const values = 'Did you mean HOUR, DAY, WEEK or MONTH';
+  const unknown = (value: string) => `Value "${value}" does not exist in "EventInterval" enum. ${values}?`;
+  test.each<[string, unknown, string]>([
+    ['an unknown one', 'YEAR', unknown('YEAR')],
+    ['a long one, cut', 'é'.repeat(200), unknown(`${'é'.repeat(40)}…`)],
+    ['a very long one, cut', '\u{1f600}'.repeat(20_000), unknown(`${'\u{1f600}'.repeat(40)}…`)],
+    ['one that ends within a letter', `${'x'.repeat(39)}\u{1f600}\u{1f600}`, unknown(`${'x'.repeat(39)}\u{1f600}…`)],
+    ['half of a letter', '\ud83d', unknown('\ufffd')],
+    ['what GraphQL would write', '" does not exist in "X" enum.', unknown('\\" does not exist in \\"X\\" enum.')],
+    ['a number', 5, `Enum "EventInterval" cannot represent non-string value. ${values}, without quotes?`],
+  ])('names the values of an enum in place of %s', async (_, interval, message) => {
     const document = 'query ($interval: EventInterval!) { eventStatistics(interval: $interval) { total } }';
-    const { errors } = await gateway.query(document, { interval: 'secret' });
-    expect(errors?.map(error => error.message)).toEqual([
-      'Variable "$interval" has an invalid value for "interval": The value does not exist in "EventInterval" enum.',
+    const { errors } = await gateway.query(document, { interval });
+    expect(errors).toEqual([
+      expect.objectContaining({
+        message: `Variable "$interval" has an invalid value for "interval": ${message}`,
+        extensions: { code: 'BAD_USER_INPUT', argument: 'interval' },
+      }),
+    ]);
+  });
+
+  const target = (value: string) =>
+    `mutation { reviewCompanies(input: { marketId: 1, reviewStatus: INCLUDE, target: ${value} }) { marketId } }`;
+  test.each<[string, object]>([
+    ['none', {}],
+    ['all and domains', { domains: ['a.example'], all: true }],
+    ['all and domains', { all: true, domains: null }],
+  ])('names the members of a @oneOf that was given %s', async (given, value) => {
+    const message = `"ReviewTarget" takes exactly one member, but was given ${given}. Did you mean all or domains?`;
+    const literal = target(JSON.stringify(value).replaceAll(/"(\w+)":/g, '$1:'));
+    expect((await gateway.query(literal)).errors).toEqual([
+      expect.objectContaining({ message, extensions: { code: 'GRAPHQL_VALIDATION_FAILED', argument: 'input.target' } }),
+    ]);
+    const { errors } = await gateway.query(target('$value').replace('mutation', 'mutation ($value: ReviewTarget!)'), {
+      value,
+    });
+    expect(errors).toEqual([
+      expect.objectContaining({
+        message: `Variable "$value" has an invalid value for "input.target": ${message}`,
+        extensions: { code: 'BAD_USER_INPUT', argument: 'input.target' },
+      }),
     ]);
   });
 
@@ -527,14 +563,14 @@ describe('the argument of an error that GraphQL itself finds', () => {
       'Int cannot represent non 32-bit signed integer value.',
     ],
     [
-      'in place of an enum value',
+      'in place of an enum value, but shows its values',
       '{ eventStatistics(interval: secret12345) { total } }',
-      'The value does not exist in "EventInterval" enum.',
+      unknown('secret12345'),
     ],
     [
       'in place of an enum value, in quotes',
       '{ eventStatistics(interval: "12345") { total } }',
-      'Enum "EventInterval" cannot represent non-enum value.',
+      `Enum "EventInterval" cannot represent non-enum value. ${values}, without quotes?`,
     ],
     ['in place of a name', '{ "12345 String \\"12345" }', 'Syntax Error: Expected Name, found String.'],
     ['behind its place', '{ market(id: "1" 12345) { id } }', 'Syntax Error: Expected Name, found Int.'],

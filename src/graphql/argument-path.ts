@@ -5,6 +5,7 @@ import {
   coerceInputValue,
   type DocumentNode,
   type GraphQLInputType,
+  type GraphQLSchema,
   Kind,
   type ObjectFieldNode,
   type OperationDefinitionNode,
@@ -13,6 +14,7 @@ import {
   visit,
 } from 'graphql';
 import { oncePerValue } from '../lib/once-per-value.js';
+import { valueMessage } from './value-errors.js';
 
 /** Parsed once, because a document may have several errors. */
 const parsed = oncePerValue((source: Source) => parse(source));
@@ -57,7 +59,7 @@ function namesOn(path: readonly (string | number)[], root: ASTNode): string[] {
 interface InvalidValue {
   /** See `argumentOfVariable`. */
   readonly argument: string;
-  /** The reason, without the value. Undefined if the variable is missing. */
+  /** The reason, as `valueMessage` puts it. Undefined if the variable is missing. */
   readonly reason: string | undefined;
 }
 
@@ -88,8 +90,9 @@ export function argumentOfVariable(
   return [...(use.length === 0 ? [name] : use), ...path].join('.');
 }
 
-/** Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so it is not repeated. */
+/** Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so only an enum's is repeated. */
 export function invalidValueOf(
+  schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
   {
@@ -98,40 +101,27 @@ export function invalidValueOf(
     value,
   }: { readonly name: string; readonly type: GraphQLInputType | undefined; readonly value: unknown },
 ): InvalidValue {
-  const { path, reason } = firstFault(value, type);
+  const { path, reason } = firstFault(schema, value, type);
   return { argument: argumentOfVariable(document, operation, name, path), reason };
 }
 
 /** The first part of a value that does not match its type. A missing or unknown member has a path of its own. */
 function firstFault(
+  schema: GraphQLSchema,
   value: unknown,
   type: GraphQLInputType | undefined,
 ): { readonly path: readonly (string | number)[]; readonly reason: string | undefined } {
   let fault: ReturnType<typeof firstFault> = { path: [], reason: undefined };
   if (type === undefined || value === undefined) return fault;
   try {
-    coerceInputValue(value, type, (path, _, { message }) => {
+    coerceInputValue(value, type, (path, part, { message }) => {
       const [, member] = /^Field "(\w+)" (?:is not defined|of required type)/.exec(message) ?? [];
-      fault = { path: member === undefined ? path : [...path, member], reason: withoutValue(message) };
+      const reason = valueMessage(schema, message, Object.keys(Object(part)));
+      fault = { path: member === undefined ? path : [...path, member], reason };
       throw new Error('One is enough');
     });
   } catch {
     // The fault is known.
   }
   return fault;
-}
-
-/** The places where messages of GraphQL repeat a value. What follows the first one may be a part of the value. */
-const repeatedValues: readonly (readonly [RegExp, string])[] = [
-  [/^(Syntax Error: .*?(?:String|Int|Float)) ".*"\.$/s, '$1.'],
-  [/^(Expected value of type "[^"]*"), found .*$/s, '$1.'],
-  [/^(Argument "\w+" has) (invalid value) .*$/s, '$1 an $2.'],
-  [/^Value ".*" does not exist in /s, 'The value does not exist in '],
-  [/( cannot represent [^:]*): .*$/s, '$1.'],
-];
-
-/** A message of GraphQL without the value, which may be a secret that was put into the wrong place. */
-export function withoutValue(message: string): string {
-  const found = repeatedValues.find(([pattern]) => pattern.test(message));
-  return found === undefined ? message : message.replace(...found);
 }

@@ -1,7 +1,8 @@
 import { unwrapResolverError } from '@apollo/server/errors';
 import { type ASTNode, GraphQLError, type GraphQLFormattedError, visit } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
-import { argumentPathOf, withoutValue } from '../graphql/argument-path.js';
+import { argumentPathOf } from '../graphql/argument-path.js';
+import { withoutValue } from '../graphql/value-errors.js';
 
 /** Codes of errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
 export const documentErrors: ReadonlySet<string> = new Set([
@@ -46,7 +47,7 @@ export function maskError(
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
 }
 
-/** The error without the names of the schema that GraphQL suggests in place of an unknown one. */
+/** The error without the names of the schema that it suggests. */
 export function withoutSuggestions(error: GraphQLFormattedError): GraphQLFormattedError {
   return { ...error, message: error.message.replace(/ Did you mean .*\?$/s, '') };
 }

@@ -6,6 +6,7 @@ import {
   type GraphQLSchema,
   getOperationAST,
   getVariableValues,
+  isEnumType,
   Kind,
   type NamedTypeNode,
   NoSchemaIntrospectionCustomRule,
@@ -25,6 +26,7 @@ import { runYielding } from '../../lib/run-yielding.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
 import { argumentOfVariable, invalidValueOf } from '../argument-path.js';
 import { createDeprecations } from '../deprecations.js';
+import { documentMessage, unknownValueMessage } from '../value-errors.js';
 import { bounds, checkBound, checkDocument, checkLines, checkVariables, oversizeIn } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
@@ -62,7 +64,9 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     checkDocument(document);
     const errors = validate(schema, document, rules, { maxErrors: bounds.errors });
     if (errors.length === 0) return document;
-    return new RefusedOperation(errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED')));
+    return new RefusedOperation(
+      errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED', documentMessage(schema, error))),
+    );
   }
 
   /** Validation has found that the document uses input types that exist. */
@@ -77,10 +81,8 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     const [, name = ''] = /^Variable "\$(\w+)"/.exec(message) ?? [];
     const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
     const type = definition && typeOf(definition);
-    const { argument, reason } = invalidValueOf(document, operation, { name, type, value: variables[name] });
-    const text =
-      reason === undefined ? message : `Variable "$${name}" has an invalid value for "${argument}": ${reason}`;
-    return badValue(text, argument, nodes);
+    const { argument, reason } = invalidValueOf(schema, document, operation, { name, type, value: variables[name] });
+    return reason === undefined ? badValue(message, argument, nodes) : invalidValue(name, argument, reason, nodes);
   }
 
   return {
@@ -137,10 +139,14 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       const definitions = operation.variableDefinitions ?? [];
       for (const definition of definitions) {
         const name = definition.variable.name.value;
-        const path = oversizeIn(variables?.[name], typeOf(definition));
-        if (path === undefined) continue;
+        const oversize = oversizeIn(variables?.[name], typeOf(definition));
+        if (oversize === undefined) continue;
+        const { path, type, value } = oversize;
         const argument = argumentOfVariable(document, operation, name, path);
-        throw badValue(`Variable "$${name}" has a value for "${argument}" that is too large for its type.`, argument);
+        const isUnknown = isEnumType(type) && typeof value === 'string';
+        throw isUnknown
+          ? invalidValue(name, argument, unknownValueMessage(type, value))
+          : badValue(`Variable "$${name}" has a value for "${argument}" that is too large for its type.`, argument);
       }
       // The cost of finding all errors grows with the value, so only the first is reported.
       const { errors, coerced } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
@@ -159,6 +165,9 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     },
   };
 }
+
+const invalidValue = (name: string, argument: string, reason: string, nodes?: GraphQLError['nodes']) =>
+  badValue(`Variable "$${name}" has an invalid value for "${argument}": ${reason}`, argument, nodes);
 
 const badValue = (message: string, argument: string, nodes?: GraphQLError['nodes']) =>
   new GraphQLError(message, {

@@ -44,10 +44,10 @@ export function createDocumentStore() {
   };
 }
 
-/** The same error under a code of `mask-error.ts`. */
-export function withCode(error: GraphQLError, code: string): GraphQLError {
+/** The same error under a code of `mask-error.ts`, perhaps with another message. */
+export function withCode(error: GraphQLError, code: string, message = error.message): GraphQLError {
   const { nodes, source, positions, path, originalError, extensions } = error;
-  return new GraphQLError(error.message, {
+  return new GraphQLError(message, {
     nodes: nodes ?? null,
     source: source ?? null,
     positions: positions ?? null,

@@ -294,11 +294,69 @@ describe('each step', () => {
     expect(errors?.[0].extensions.code).toBe(expected === null ? 'UPSTREAM_INVALID_RESPONSE' : undefined);
   });
 
-  test('a conflict of any mutation but startDiscovery is an error', async () => {
-    const publish = 'mutation ($input: PublishMarketInput!) { publishMarket(input: $input) { marketId } }';
-    await gateway.query(publish, { input: { marketId: market } });
+  const review = 'mutation ($input: ReviewCompaniesInput!) { reviewCompanies(input: $input) { marketId } }';
+  const publish = 'mutation ($input: PublishMarketInput!) { publishMarket(input: $input) { marketId } }';
+  const running = { jobId: 1, endTime: null };
+  const ended = { jobId: 2, endTime: '2026-01-01T00:00:00Z' };
+  const refusal: Record<string, unknown> = { success: false, errorCode: 'CONFLICT', message: 'secret' };
+  test.each<[string, readonly object[], readonly object[], RegExp]>([
+    [
+      'without a discovery',
+      [],
+      [],
+      /^The market cannot be published now: it has no discovery yet; .*`startDiscovery`$/,
+    ],
+    ['whose discovery runs', [running], [], /discovery is still running; `jobProgress`/],
+    ['that is being published', [ended], [ended, running], /being published already; `jobProgress\(phase: PUBLISH\)`/],
+    ['that was published', [ended], [ended], /was published already$/],
+    ['without companies', [ended], [], /perhaps no company is included; .*`reviewCompanies`$/],
+  ])('a market %s that the service refuses to publish says so', async (_, discovery, publication, message) => {
+    await gateway.close();
+    const jobs: Record<string, readonly object[]> = { discovery, markets: publication };
+    const service = fakeWire(({ url: { pathname } }) => {
+      const list = /\/v2\/(\w+)\/4\/jobs$/.exec(pathname)?.[1];
+      return list === undefined ? { status: 409, body: refusal } : { body: { data: jobs[list] } };
+    });
+    gateway = await startGateway({ wire: service.wire });
     const { errors } = await gateway.query(publish, { input: { marketId: market } });
-    expect(errors?.[0].extensions.code).toBe('CONFLICT');
+    expect(errors?.[0].message).toMatch(message);
+    expect(errors?.[0].extensions).toEqual({
+      code: 'CONFLICT',
+      upstream: { status: 409, errorCode: 'CONFLICT' },
+      retryable: false,
+    });
+    expect(service.calls.length).toBe(3);
+  });
+
+  test('a conflict says only that where the jobs cannot be read', async () => {
+    await gateway.close();
+    const service = fakeWire(({ url: { pathname } }) => ({
+      status: pathname.endsWith('jobs') ? 404 : 409,
+      body: refusal,
+    }));
+    gateway = await startGateway({ wire: service.wire });
+    const target = { all: true };
+    const { errors } = await gateway.query(review, { input: { marketId: market, reviewStatus: 'INCLUDE', target } });
+    expect(errors?.[0]).toMatchObject({
+      message: 'The current state does not allow this',
+      extensions: { code: 'CONFLICT' },
+    });
+  });
+
+  test('a review and a CSV export name the domains that the service does not know', async () => {
+    const target = { domains: ['Unknown.example', 'other.example'] };
+    const refused = await gateway.query(review, { input: { marketId: '3', reviewStatus: 'INCLUDE', target } });
+    expect(refused.errors?.[0]).toMatchObject({
+      message: 'The service rejected the request as invalid: Unknown.example',
+      extensions: { code: 'BAD_USER_INPUT', argument: 'input.target.domains' },
+    });
+    const companies = { domains: ['nowhere.example'] };
+    const csv = 'mutation ($input: ExportMarketCsvInput!) { exportMarketCsv(input: $input) { downloadLink } }';
+    const { errors } = await gateway.query(csv, { input: { marketId: '1', companies } });
+    expect(errors?.[0]).toMatchObject({
+      message: 'The service rejected the request as invalid: nowhere.example',
+      extensions: { code: 'BAD_USER_INPUT', argument: 'input.companies' },
+    });
   });
 });
 
@@ -395,6 +453,11 @@ describe('search criteria that were read', () => {
     const error = await refused(rest);
     expect(error.extensions).toMatchObject({ code: 'BAD_USER_INPUT', argument: 'input.searchCriteria.keywords' });
     expect(error.message).toMatch(/searchCriteria\.keywords$/);
+
+    const bare = await refused({ userPrompt: 'Who?' });
+    expect(bare.message).toMatch(
+      /: searchCriteria\.marketName, .*\.marketType, .*\.marketRole, .*\.keywords, .*\.seedDomains, .*\.projectKind, .*\.locations$/,
+    );
 
     const message = 'At http://10.0.0.1/start with key abc: count and marketName must be given';
     const body = JSON.stringify({ success: false, errorCode: 'QUERY_VALIDATION_FAILED', message });

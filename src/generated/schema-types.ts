@@ -1060,8 +1060,9 @@ export type Mutation = {
    */
   readonly exportMarketToEndpoint?: Maybe<ExportResult>;
   /**
-   * Publishes a market, for which the service starts the jobs `enrichment`, `scrape` and `web_traffic`. Its discovery must be complete. Upstream:
-   * `POST /v2/discovery/{id}/publish`.
+   * Publishes a market, for which the service starts the jobs `enrichment`, `scrape` and `web_traffic`. Its discovery must be complete. If the service
+   * refuses, the error `CONFLICT` says what the jobs of the market show, and what to do. Upstream: `POST /v2/discovery/{id}/publish`; after a refusal the jobs of
+   * both phases.
    */
   readonly publishMarket?: Maybe<PublishMarketPayload>;
   /**
@@ -1075,7 +1076,10 @@ export type Mutation = {
    * retry the retry. Otherwise the error is `CONFLICT`. Other errors and calls are those of `exportMarketToEndpoint`.
    */
   readonly retryExport?: Maybe<ExportResult>;
-  /** Includes or excludes discovered companies. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`. */
+  /**
+   * Includes or excludes discovered companies. If the service rejects a domain and names it, so does the error, `BAD_USER_INPUT`. Refusals are those of
+   * `publishMarket`. Upstream: `PATCH /v2/discovery/{id}/companies/reviews`.
+   */
   readonly reviewCompanies?: Maybe<ReviewCompaniesPayload>;
   /**
    * Replaces the secret that signs the exports to an endpoint. For 24 hours, exports are signed with both the new and the old secret. Only an admin of the

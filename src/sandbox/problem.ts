@@ -43,11 +43,10 @@ export function errorCodeOf(status: number): ErrorCode {
 /** The HTTP status of an error code. 500 for an unknown code. */
 export const statusOf = (errorCode: string): number => STATUS[errorCode as ErrorCode] ?? 500;
 
-/** Parses input with a schema. Throws QUERY_VALIDATION_FAILED that names the first issue. */
+/** Parses input with a schema. Throws QUERY_VALIDATION_FAILED that names each issue. */
 export function read<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
   const result = schema.safeParse(input);
   if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const where = issue?.path.join('.');
-  throw new Problem('QUERY_VALIDATION_FAILED', where ? `${where}: ${issue?.message}` : `${issue?.message}`);
+  const issues = result.error.issues.map(({ path, message }) => [...path, ''].join('.').replace(/\.$/, ': ') + message);
+  throw new Problem('QUERY_VALIDATION_FAILED', issues.join('; '));
 }

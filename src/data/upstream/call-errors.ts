@@ -111,19 +111,20 @@ export function reportRefusal(
 const unexplained = new Set([401, 403, 404, 410, 429]);
 
 /** What a refusal says about the request: whether it was safe, and which of its arguments the service may reject. */
-type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members'>;
+type RequestInfo = Pick<UpstreamRequest, 'safe' | 'argument' | 'members' | 'listed'>;
 
 /**
  * The error for a reply outside 200-299: by the body's `errorCode` if that is a known one, otherwise by the status (docs/upstream-api.md:
- * Errors). Of the service's own message only the members of the request that it names are passed on: the message may hold addresses or
- * repeat a credential.
+ * Errors). Of the service's own message only the members and listed values of the request that it names are passed on: the message may hold
+ * addresses or repeat a credential.
  */
 export function errorOfReply(reply: Reply, request: RequestInfo): GatewayError {
   const { errorCode, message } = readProblem(reply.body);
   const members = request.members?.filter(member => hasWord(message, member)) ?? [];
+  const listed = request.listed && { ...request.listed, values: valuesIn(message, request.listed.values) };
   const status = statusByErrorCode.get(errorCode ?? '') ?? reply.status;
   const fault = { status: reply.status, errorCode, retryAfterSeconds: retryAfterSeconds(reply) };
-  return errorByStatus(status, fault, { ...request, members });
+  return errorByStatus(status, fault, { ...request, members, ...(listed && { listed }) });
 }
 
 /** The seconds that a reply asks to wait, at most a day; undefined if it does not say, or nothing that can be read. */
@@ -170,8 +171,11 @@ function errorByStatus(status: number, fault: UpstreamFault, request: RequestInf
   }
 }
 
-function badInput(fault: UpstreamFault, { argument, members = [] }: RequestInfo): GatewayError {
+function badInput(fault: UpstreamFault, { argument, members = [], listed }: RequestInfo): GatewayError {
   const message = 'The service rejected the request as invalid';
+  if (listed !== undefined && listed.values.length > 0) {
+    return new UpstreamBadInput(`${message}: ${listed.values.join(', ')}`, fault, listed.argument);
+  }
   const [first] = members;
   if (argument === undefined || first === undefined) return new UpstreamBadInput(message, fault, argument);
   return new UpstreamBadInput(`${message}: ${members.join(', ')}`, fault, `${argument}.${first}`);
@@ -179,6 +183,14 @@ function badInput(fault: UpstreamFault, { argument, members = [] }: RequestInfo)
 
 /** Whether a text holds the last part of a path as a word. */
 const hasWord = (text: string, path: string) => text.match(/\w+/g)?.includes(path.slice(path.lastIndexOf('.') + 1));
+
+const maxNamedValues = 10;
+
+/** The first values that a text holds as words. Case does not matter. */
+function valuesIn(text: string, values: readonly string[]): readonly string[] {
+  const words = new Set(text.toLowerCase().match(/[^\s"'`,;:()[\]{}<>]*[^\s"'`,;:()[\]{}<>.]/g));
+  return values.filter(value => words.has(value.toLowerCase())).slice(0, maxNamedValues);
+}
 
 const maxProblemBytes = 64 * 1024;
 const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, members: 1_000, levels: 16 };

@@ -17,6 +17,8 @@ export interface UpstreamRequest {
   readonly argument?: string;
   /** Members of that argument, as paths within it, which an error names where the service's text does. */
   readonly members?: readonly string[];
+  /** Values of a list, which an error names where the service's text does, and the argument that they came from. */
+  readonly listed?: { readonly argument: string; readonly values: readonly string[] };
   /** Whether the request may be sent again. */
   readonly safe: boolean;
   /** The member that holds number arrays. If they are wanted, each becomes a string before the body is parsed; otherwise they are removed. */

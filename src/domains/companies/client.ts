@@ -25,6 +25,7 @@ export function exportCsvWrite(marketId: string, domains: readonly string[]): Wr
       path: `/markets/${marketId}/export-csv`,
       body: { domainList: domains },
       argument: 'input',
+      listed: { argument: 'input.companies', values: domains },
       safe: false,
     },
     parse: body => csvExport.parse(body()).downloadLink,

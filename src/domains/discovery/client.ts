@@ -72,7 +72,10 @@ export function reviewWrite(
 ): Write<void> {
   const target = domains === undefined ? { mode: 'all' } : { mode: 'partial', domains };
   return {
-    request: discoveryRequest('PATCH', `/v2/discovery/${marketId}/companies/reviews`, { reviewStatus, target }),
+    request: {
+      ...discoveryRequest('PATCH', `/v2/discovery/${marketId}/companies/reviews`, { reviewStatus, target }),
+      ...(domains && { listed: { argument: 'input.target.domains', values: domains } }),
+    },
     market: marketId,
     parse: () => undefined,
   };

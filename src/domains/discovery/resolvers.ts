@@ -1,5 +1,6 @@
 import type { Context } from '../../context.js';
 import type { Snapshot } from '../../data/polling/state-message.js';
+import type { Write } from '../../data/writer.js';
 import { BadUserInput, Conflict, NotConfigured } from '../../errors.js';
 import type { Resolvers, ReviewTarget } from '../../generated/schema-types.js';
 import { checkedDomains, marketId, plainText } from '../../graphql/input.js';
@@ -9,6 +10,7 @@ import { checkedPrompt, criteriaBody } from './criteria-input.js';
 import { estimatedEnd, measured, overallProgress } from './estimate.js';
 import type { JobProgress } from './feed.js';
 import type { Job } from './model.js';
+import { explainedConflict } from './refusal.js';
 
 /** The fields of a market's discovery, and the steps of the discovery workflow. */
 export const discoveryResolvers: Resolvers = {
@@ -59,15 +61,15 @@ export const discoveryResolvers: Resolvers = {
         return { __typename: 'DiscoveryAlreadyRunning', marketId: id, market: { id } };
       }
     },
-    async reviewCompanies(_, { input }, { writer }) {
+    async reviewCompanies(_, { input }, context) {
       const id = marketId(input.marketId, 'input.marketId');
       const status = input.reviewStatus === 'INCLUDE' ? 'include' : 'exclude';
-      await writer.write(reviewWrite(id, status, reviewedDomains(input.target)));
+      await writeOrExplain(reviewWrite(id, status, reviewedDomains(input.target)), id, 'reviewed', context);
       return { marketId: id, market: { id } };
     },
-    async publishMarket(_, { input }, { writer }) {
+    async publishMarket(_, { input }, context) {
       const id = marketId(input.marketId, 'input.marketId');
-      return { marketId: id, market: { id }, jobs: await writer.write(publishWrite(id)) };
+      return { marketId: id, market: { id }, jobs: await writeOrExplain(publishWrite(id), id, 'published', context) };
     },
   },
   DiscoveryAlreadyRunning: {
@@ -79,6 +81,21 @@ export const discoveryResolvers: Resolvers = {
 export const discoveryNodes = {
   Job: { parts: ({ marketId, phase, id }: Job) => [marketId, phase, id] },
 } satisfies NodeTypes<Context>;
+
+/** The result of a write. @throws Conflict that says what the state of the market is, if that refuses the write. */
+async function writeOrExplain<T>(
+  write: Write<T>,
+  id: string,
+  step: 'reviewed' | 'published',
+  { writer, loaders }: Context,
+): Promise<T> {
+  try {
+    return await writer.write(write);
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    throw await explainedConflict(error, step, phase => loaders.discovery.jobs(id, phase));
+  }
+}
 
 /** The domains to review; undefined for all. @throws BadUserInput */
 function reviewedDomains({ all, domains }: ReviewTarget): readonly string[] | undefined {

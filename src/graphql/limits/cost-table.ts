@@ -61,7 +61,7 @@ const call: FieldCost = { calls: 1, values: lookUp };
 
 /**
  * The fields that cause upstream calls. A field whose value comes with its parent's response is not in the table. A mutation that is not in the
- * table counts as one call. Retries do not count.
+ * table counts as one call. Retries do not count, nor what explains a refusal.
  */
 export const costTable: Readonly<Record<string, FieldCost>> = {
   // The window lies on one page of the service, or on two adjacent ones. Its position may depend on the length of the list.

@@ -883,3 +883,15 @@ test.each(redisPlaces)(
     }
   },
 );
+
+test.each(['text/event-stream', 'application/json', 'multipart/mixed', 'image/png', undefined])(
+  'a subscription sent to /graphql that accepts %s learns where subscriptions are served',
+  async accept => {
+    const headers = { ...demoHeaders, 'content-type': 'application/json', ...(accept && { accept }) };
+    const body = JSON.stringify({ query: 'subscription { eventUpdates { cursor } }' });
+    const answer = await fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body });
+    const { errors } = JSON.parse(await answer.text());
+    expect([answer.status, errors[0].extensions.code]).toEqual([400, 'BAD_REQUEST']);
+    expect(errors[0].message).toMatch(/Server-Sent Events at \/graphql\/stream$/);
+  },
+);

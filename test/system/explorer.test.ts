@@ -71,7 +71,7 @@ const ready = readExamples().filter(({ query }) => !/^mutation Export/m.test(que
 
 test.each(ready.map(({ query, variables }) => [/^\w+ (\w+)/m.exec(query)?.[1] ?? '', query, variables] as const))(
   'the ready tab %s runs unchanged',
-  async (_, query, variables) => {
+  async (name, query, variables) => {
     if (!/^subscription/m.test(query)) {
       const { data, errors } = await gateway.query(query, JSON.parse(variables ?? '{}'));
       expect(errors).toBeUndefined();
@@ -89,6 +89,7 @@ test.each(ready.map(({ query, variables }) => [/^\w+ (\w+)/m.exec(query)?.[1] ??
     }
     expect(received).toContain('event: next');
     expect(received).not.toContain('"errors"');
+    if (name === 'Progress') expect(received).toContain('"completion":1');
   },
 );
 

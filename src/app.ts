@@ -313,8 +313,8 @@ function greeting(
   // For browsers, `localhost` and `127.0.0.1` are different sites, each with its own cookies. So that people use one of them, only `localhost` is printed.
   const address = listening.address.replace('//127.0.0.1:', '//localhost:');
   const graphiql = introspection ? ' (open it in a browser for GraphiQL)' : '';
-  const lines = [`Market Intelligence Gateway: ${address}/graphql${graphiql}`];
-  if (staticDir !== undefined) lines.push(`Front end: ${address}/`);
+  const frontEnd = staticDir === undefined ? [] : [`Front end: ${address}/`];
+  const lines = [...frontEnd, `Market Intelligence Gateway: ${address}/graphql${graphiql}`];
   if (mcp.operations !== undefined || sandbox !== undefined) lines.push(`Tools for agents (MCP): ${address}/mcp`);
   if (workers > 1) lines.push(`Workers: ${workers}`);
   if (listening.adminPort !== undefined) {

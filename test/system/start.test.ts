@@ -86,8 +86,8 @@ test('prints its address as localhost, and the keys, users and markets of the sa
   await rm(folder, { recursive: true });
   expect(stdout).not.toContain('127.0.0.1');
   const lines = stdout.split('\n').map(line => line.trim());
-  expect(lines[0]).toContain(`http://localhost:${port}/graphql`);
-  expect(lines).toContain(`Front end: http://localhost:${port}/`);
+  expect(lines[0]).toBe(`Front end: http://localhost:${port}/`);
+  expect(lines[1]).toContain(`http://localhost:${port}/graphql`);
   expect(lines.filter(line => line.startsWith('market '))).toEqual([
     'market  1  Industrial Components Suppliers Europe (published)',
     'market  2  Cold Chain Logistics DACH (published)',

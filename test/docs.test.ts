@@ -2,6 +2,17 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import {
+  AcceptedUnread,
+  BadUserInput,
+  Overloaded,
+  QueryTooComplex,
+  RateLimited,
+  UpstreamBadInput,
+} from '../src/errors.js';
+import { readExamples } from '../src/http/graphiql/graphiql.js';
+import { documentErrors } from '../src/http/mask-error.js';
+import { skippedError } from '../src/observability/response-metadata.js';
 import { startSandbox } from '../src/sandbox/server.js';
 import { callsTableAsMarkdown } from './support/calls-table.js';
 import { startGateway } from './support/gateway.js';
@@ -188,4 +199,40 @@ test('comments cite sections of docs/upstream-api.md that exist', () => {
 
 test('README has fewer than 150 lines', () => {
   expect(readme.split('\n').length).toBeLessThan(150);
+});
+
+describe('docs/gateway-errors.ts', () => {
+  const text = read('docs/gateway-errors.ts');
+  const membersIn = (source: string) => [...source.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, member]) => member);
+
+  test('has the codes of docs/reference.md, in their order', () => {
+    const [, table = ''] = /\n\| `extensions\.code`([\s\S]*?)\n\n/.exec(read('docs/reference.md')) ?? [];
+    const rows = table.split('\n').flatMap(row => [...(row.split('|')[1] ?? '').matchAll(/`([A-Z_]+)`/g)]);
+    const codes = [...text.matchAll(/^ {2}\| '(\w+)'/gm)].map(([, code]) => code);
+    expect(codes).toEqual(rows.map(([, code]) => code).sort());
+    const own = /type ErrorCode =([^;]*);/.exec(read('src/errors.ts'))?.[1]?.match(/\w+/g);
+    expect(codes).toEqual(expect.arrayContaining(own ?? ['no code']));
+    expect(codes).toEqual(expect.arrayContaining([...documentErrors]));
+  });
+
+  test('has every member that an error can have', () => {
+    const fault = { status: 429, errorCode: null, retryAfterSeconds: 5 };
+    const errors = [
+      new BadUserInput('filter', 'is wrong'),
+      new QueryTooComplex('aliases', 2, 1),
+      new RateLimited('Later', fault),
+      new Overloaded(),
+      new UpstreamBadInput('Wrong', fault, 'filter'),
+      new AcceptedUnread(),
+    ].map(({ extensions }) => extensions);
+    const { extensions } = skippedError({ record: 'Event', id: null, fields: [] });
+    const members = new Set([...errors, extensions ?? {}].flatMap(each => Object.keys(each)));
+    expect(membersIn(text).sort()).toEqual([...members].sort());
+    expect(text).toContain('{ readonly status: number | null; readonly errorCode: string | null }');
+  });
+});
+
+test('each tab of GraphiQL fits into its editor', () => {
+  const lines = readExamples().flatMap(({ query, variables = '' }) => `${query}\n${variables}`.split('\n'));
+  expect(lines.filter(line => line.length > 70)).toEqual([]);
 });

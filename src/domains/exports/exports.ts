@@ -105,7 +105,7 @@ export function createExports({ store, sealer, guard, startTimer, httpsOnly, tel
       endpoint.headerNames.length === 0
         ? { value: {}, resealed: null }
         : await open('headers', team, endpoint, endpoint.sealedHeaders);
-    if (headers === undefined) throw unopened('headers', 'delete the endpoint and register it again');
+    if (headers === undefined) throw unopened('headers', 'give them again with updateExportEndpoint');
     const secrets = await open('signing', team, endpoint, endpoint.sealedSigningSecrets);
     if (secrets === undefined) throw unopened('signing secret', 'rotate the signing secret');
     const resealed: Sealed = { sealedHeaders: headers.resealed, sealedSigningSecrets: secrets.resealed };

@@ -135,7 +135,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
         // The first process has one for all workers.
         port: cluster.isWorker ? undefined : adminPort,
         readiness,
-        metrics: () => metrics.registry.metrics(),
+        metrics: metrics.read,
         target: {
           settings: config.settings,
           token: config.adminToken,

@@ -162,7 +162,7 @@ export async function createServer(deps: ServerDeps) {
     const status = requestAdmission.isOverloaded ? 'overloaded' : isPrepared() ? 'ready' : 'starting';
     return { status: leaving() ?? status, silentMs: 0 };
   };
-  const readOwn = async () => withReadiness(await metrics.registry.metrics(), readiness());
+  const readOwn = async () => withReadiness(await metrics.read(), readiness());
   const readMetrics = cluster.isWorker ? joinWorkers(metrics.registry, readiness, readOwn, obey) : readOwn;
   registerMonitoring(app, { readiness, readMetrics: config.adminPort === undefined ? readMetrics : undefined });
   if (introspection) {

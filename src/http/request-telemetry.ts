@@ -105,7 +105,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
   }
 
   function count(operation: OperationInfo, transport: Transport, milliseconds: number | undefined): void {
-    telemetry.request(transport, names.labelOf(operation), operation.outcome ?? 'ok', milliseconds);
+    telemetry.request(transport, names.labelOf(operation), operation.outcome ?? 'ok', milliseconds, operation.span);
     const client = names.clientLabelOf(operation);
     telemetry.clientRequest(client);
     for (const coordinate of operation.deprecated ?? []) telemetry.deprecatedUse(coordinate, client);

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Exemplars } from './open-metrics.js';
 import { exportOutcomes, malformedKinds, shedReasons, type Telemetry } from './telemetry.js';
 import { version } from './version.js';
 
@@ -9,12 +10,16 @@ export type Metrics = ReturnType<typeof createMetrics>;
 /** The value of a gauge, or one for each value of its label; undefined where it is not known now. */
 type GaugeValues = number | Readonly<Record<string, number | undefined>>;
 
+/** In seconds. */
+const requestBuckets = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10];
+const callBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
 /** Creates the metrics of one gateway, with the metrics of its Node process. */
 export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  // Gauges with the names of counters, which Prometheus warns of. The same is in other metrics, by type.
+  // Gauges named like counters, which promtool refuses. There is another gauge with the type of each.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   keepMaxDelay(registry);
   for (const metric of registry.getMetricsAsArray()) {
@@ -29,6 +34,7 @@ export function createMetrics() {
     aggregator: 'first',
     registers,
   }).set({ version, node: process.version }, 1);
+  const exemplars = new Exemplars();
   const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
     new Counter({ name, help, labelNames, registers });
   const gauge = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
@@ -49,7 +55,7 @@ export function createMetrics() {
   const requestTimes = histogram(
     'gateway_request_seconds',
     'Duration of queries and mutations, by name',
-    [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10],
+    requestBuckets,
     'operation',
   );
   const clientRequests = counter(
@@ -66,7 +72,7 @@ export function createMetrics() {
   const calls = histogram(
     'gateway_upstream_call_seconds',
     'Duration of calls to the service, by endpoint family, outcome and status',
-    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    callBuckets,
     'family',
     'outcome',
     'status',
@@ -132,9 +138,12 @@ export function createMetrics() {
   for (const transport of ['websocket', 'sse', 'multipart']) listeners.set({ transport }, 0);
   for (const outcome of exportOutcomes) exports.inc({ outcome }, 0);
   const telemetry: Omit<Telemetry, 'warn' | 'works' | 'redisWorks'> = {
-    request: (transport, operation, outcome, milliseconds) => {
+    request: (transport, operation, outcome, milliseconds, span) => {
       requests.inc({ transport, operation, outcome });
-      if (milliseconds !== undefined) requestTimes.observe({ operation }, milliseconds / 1_000);
+      if (milliseconds === undefined) return;
+      const seconds = milliseconds / 1_000;
+      requestTimes.observe({ operation }, seconds);
+      exemplars.note('gateway_request_seconds', requestBuckets, { operation }, seconds, span);
     },
     untrustedDocument: () => untrustedDocuments.inc(),
     clientRequest: client => clientRequests.inc({ client }),
@@ -146,10 +155,15 @@ export function createMetrics() {
     forgetOperation(operation) {
       void removeSeries(requests, 'operation', operation);
       requestTimes.remove({ operation });
+      exemplars.remove('operation', operation);
     },
-    upstreamCalls({ family, outcome, status }, milliseconds) {
-      const histogram = calls.labels({ family, outcome, status: status ?? 'none' });
-      for (const each of milliseconds) histogram.observe(each / 1_000);
+    upstreamCalls({ family, outcome, status, span }, milliseconds) {
+      const labels = { family, outcome, status: status ?? 'none' };
+      const histogram = calls.labels(labels);
+      for (const each of milliseconds) {
+        histogram.observe(each / 1_000);
+        exemplars.note('gateway_upstream_call_seconds', callBuckets, labels, each / 1_000, span);
+      }
     },
     lookups: (family, source, count) => lookups.inc({ family, source }, count),
     responseCacheHit: tier => countCachedResponse(tier),
@@ -165,7 +179,9 @@ export function createMetrics() {
     listeners: (transport, change) => listeners.inc({ transport }, change),
     exported: outcome => exports.inc({ outcome }),
   };
-  return { registry, telemetry };
+  /** All metrics in the format of Prometheus, with the exemplars of histograms as comments. */
+  const read = async () => (await registry.metrics()) + exemplars;
+  return { registry, telemetry, read };
 }
 
 /** Removes the counts with a value of a label. Otherwise every value would take memory until the process ends. */

@@ -67,6 +67,7 @@ export function startTracing({ warn, works }: Pick<Telemetry, 'warn' | 'works'>)
     const { traceId, spanId } = span.spanContext();
     return {
       logged: { trace_id: traceId, span_id: spanId },
+      isSampled: span.isRecording(),
       headers() {
         const headers: Record<string, string> = {};
         propagator.inject(context, headers, defaultTextMapSetter);

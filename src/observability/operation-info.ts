@@ -20,6 +20,8 @@ type SpanKind = 'server' | 'client';
 export interface Span {
   /** What a line of the log says about the span, by OpenTelemetry's names for logs. */
   readonly logged: { readonly trace_id: string; readonly span_id: string };
+  /** Whether the span is exported. */
+  readonly isSampled: boolean;
   /** Headers that continue the trace in the service (W3C Trace Context). */
   headers(): Readonly<Record<string, string>>;
   /** Begins a span below this one. */
@@ -72,6 +74,8 @@ export interface OperationInfo {
   estimatedCalls?: number;
   /** The coordinates of everything deprecated that it uses. */
   deprecated?: readonly string[] | undefined;
+  /** What the client names its document by, where it sends no text. */
+  documentId?: string | undefined;
   /** Set where the response is a stream that another transport than that of its path carries. */
   transport?: Transport;
   /** The credential's scope; undefined while it is not known, and where there is none. */
@@ -150,10 +154,11 @@ export function requestAttributes(
 }
 
 /** What the span of an operation says, by the semantic conventions for GraphQL. The document is left out: it may hold anything. */
-export function operationAttributes({ id, name, type, app }: OperationInfo): Attributes {
+export function operationAttributes({ id, name, type, app, documentId }: OperationInfo): Attributes {
   return {
     'graphql.operation.type': type,
     'graphql.operation.name': name === 'unnamed' ? undefined : name,
+    'graphql.document.id': documentId,
     'gateway.request_id': id,
     'gateway.client.name': app?.name,
     'gateway.client.version': app?.version,

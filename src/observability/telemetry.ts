@@ -1,4 +1,4 @@
-import type { Transport } from './operation-info.js';
+import type { Span, Transport } from './operation-info.js';
 import type { Source } from './response-metadata.js';
 
 /** How an upstream call ended: a reply of any status, or none. */
@@ -16,17 +16,28 @@ export type Malformed = (typeof malformedKinds)[number];
 export const shedReasons = ['concurrency', 'requests_in_flight', 'memory', 'connection'] as const;
 export type ShedReason = (typeof shedReasons)[number];
 
+/** Calls of one family to the service that ended alike. */
+interface UpstreamCalls {
+  readonly family: string;
+  readonly outcome: CallOutcome;
+  readonly status: number | null;
+  /** Of a single call that is traced. */
+  readonly span?: Span | undefined;
+}
+
 /** Counts what happens below the server. A function is called once for each event, and must not throw. */
 export interface Telemetry {
-  /** Some calls of one family ended alike. */
-  upstreamCalls(
-    calls: { family: string; outcome: CallOutcome; status: number | null },
-    milliseconds: readonly number[],
-  ): void;
+  upstreamCalls(calls: UpstreamCalls, milliseconds: readonly number[]): void;
   /**
    * A request or operation was answered. `outcome` is `ok`, the code of its first error, `OVERLOADED`, or `ABANDONED`. A subscription has no duration.
    */
-  request(transport: Transport, operation: string, outcome: string, milliseconds: number | undefined): void;
+  request(
+    transport: Transport,
+    operation: string,
+    outcome: string,
+    milliseconds: number | undefined,
+    span?: Span,
+  ): void;
   /** In mode `log` of trusted documents, an operation was executed that mode `only` would refuse. */
   untrustedDocument(): void;
   /** An operation of a client was answered. */

@@ -53,6 +53,7 @@ export async function readOperation(
   const { operationName, variables } = operationRequest;
   const query = admission.documentText(operationRequest);
   if (query === undefined) throw new BadUserInput('query', 'is missing');
+  operationInfo.documentId = admission.documentId(operationRequest);
   const document = await admission.read(client, query);
   if (document instanceof RefusedOperation) throw document;
   const operation = getOperationAST(document, operationName);

@@ -70,6 +70,14 @@ afterAll(async () => {
   await redis.stop();
 });
 
+test.each(['gateway', 'workers'] as const)('promtool finds nothing wrong with the metrics of a %s', async which => {
+  const { url } = { gateway, workers }[which];
+  await gateway.query('{ events(first: 3) { totalCount } }');
+  const checking = run('promtool', ['check', 'metrics']);
+  checking.child.stdin?.end(await (await fetch(`${url}/metrics`)).text());
+  expect(await checking).toEqual({ stdout: '', stderr: '' });
+});
+
 test('the dashboard and the alerts use only metrics that a gateway exposes from its start', () => {
   const known = [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
     type === 'histogram' || type === 'summary' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],

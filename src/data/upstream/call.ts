@@ -304,8 +304,8 @@ export class Call<T> implements Waiter, ExchangeListener {
     const { method, path, family } = this.#request;
     const milliseconds = performance.now() - startedAt;
     const outcome = failure === undefined ? 'answered' : callOutcome(failure);
-    if (status === 200) this.#target.times.push(milliseconds);
-    else telemetry.upstreamCalls({ family, status, outcome }, [milliseconds]);
+    if (status === 200 && span === undefined) this.#target.times.push(milliseconds);
+    else telemetry.upstreamCalls({ family, status, outcome, span }, [milliseconds]);
     if (span !== undefined) {
       const attributes = {
         ...this.#target.origin.attributesOf(this.#request),

@@ -30,7 +30,7 @@ import { documentMessage, unknownValueMessage } from '../value-errors.js';
 import { bounds, checkBound, checkDocument, checkLines, checkVariables, oversizeIn } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
-import type { DocumentParams, TrustedDocuments } from './trusted-documents.js';
+import { type DocumentParams, givenHash, type TrustedDocuments } from './trusted-documents.js';
 
 /** What an admission depends on. */
 interface AdmissionDeps {
@@ -96,6 +96,8 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       return documents.documentText(params);
     },
     untrustedHash: documents.untrustedHash,
+    /** What a request that `documentText` has accepted names its document by; undefined if it sends only the text. */
+    documentId: (params: DocumentParams) => givenHash(params)?.hash as string | undefined,
     /** Parses and validates a text now, without regard for others: only for documents of the operator. @throws QueryTooComplex, GraphQLError */
     parse: parseText,
     /** The same for a text of a client, in its turn; at once if the document is known. */

@@ -18,7 +18,7 @@ import { stateOf } from '../request-state.js';
 /** How requests are executed, and what is done before and after. */
 interface ApolloAdapterOptions<C extends BaseContext> {
   readonly apollo: ApolloServer<C>;
-  readonly admission: Pick<Admission, 'documentText' | 'untrustedHash'>;
+  readonly admission: Pick<Admission, 'documentText' | 'documentId' | 'untrustedHash'>;
   /** The context of a request. @throws the error that refuses the request. */
   createContext(request: FastifyRequest, reply: FastifyReply): Promise<C>;
   /**
@@ -48,6 +48,7 @@ export function serveApollo<C extends BaseContext>(
           const text = admission.documentText(params);
           info.document = text;
           if (text !== undefined) info.untrusted = admission.untrustedHash(params, text);
+          info.documentId = admission.documentId(params);
           return text;
         });
       } catch (error) {

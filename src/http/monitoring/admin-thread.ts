@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { MessageChannel, parentPort, workerData } from 'node:worker_threads';
 import { sharedRun } from '../../lib/shared-run.js';
+import { metricsFor } from '../../observability/open-metrics.js';
 import type { AdminRequest, AdminResponse } from './admin-routes.js';
 import { Peer, withReadiness } from './readiness.js';
 
@@ -29,8 +30,12 @@ const server = createServer((request, response) => {
     const { status } = gateway.readiness;
     return sendStatus(response, status === 'ready', status);
   }
-  if (path === '/metrics')
-    return void freshMetrics().then(text => send(response, 200, 'text/plain; version=0.0.4; charset=utf-8', text));
+  if (path === '/metrics') {
+    return void freshMetrics().then(text => {
+      const { type, body } = metricsFor(request.headers.accept, text);
+      send(response, 200, type, body);
+    });
+  }
   void passOn(request, path).then(answer => sendJson(response, answer));
 });
 server.listen(port, host, () => parentPort?.postMessage((server.address() as AddressInfo).port));

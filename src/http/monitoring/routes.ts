@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Registry } from 'prom-client';
+import { metricsFor } from '../../observability/open-metrics.js';
 import type { Readiness } from './readiness.js';
 
 /** The paths for monitoring. No limit applies to them, because they matter most when the gateway is overloaded. */
@@ -13,7 +13,7 @@ interface MonitoringDeps {
 
 /**
  * `/healthz`: the process answers. `/readyz`: the process should get new work, which it should not while it is overloaded or once it has been told to close.
- * `/metrics`: the metrics in the format of Prometheus.
+ * `/metrics`: the metrics in the format of Prometheus, or as OpenMetrics.
  */
 export function registerMonitoring(app: FastifyInstance, { readiness, readMetrics }: MonitoringDeps): void {
   app.get('/healthz', async () => ({ status: 'ok' }));
@@ -22,5 +22,8 @@ export function registerMonitoring(app: FastifyInstance, { readiness, readMetric
     return reply.code(status === 'ready' ? 200 : 503).send({ status });
   });
   if (readMetrics === undefined) return;
-  app.get('/metrics', async (_, reply) => reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await readMetrics()));
+  app.get('/metrics', async ({ headers }, reply) => {
+    const { type, body } = metricsFor(headers.accept, await readMetrics());
+    return reply.type(type).send(body);
+  });
 }

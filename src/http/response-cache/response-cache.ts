@@ -67,8 +67,8 @@ export function createResponseCache(deps: ResponseCacheDeps) {
 
   function sendCached(cached: CachedResponse, scope: Scope, state: RequestState): MaybePromise<true> {
     claimMemory(cached, scope, state);
-    const { operation: name, outcome, untrusted, deprecated } = cached;
-    Object.assign(state.operation, { name, type: 'query', outcome, untrusted, deprecated });
+    const { operation: name, outcome, untrusted, deprecated, documentId } = cached;
+    Object.assign(state.operation, { name, type: 'query', outcome, untrusted, deprecated, documentId });
     return andThen(represent(cached, state.request.headers), ({ status, headers, body }): true => {
       const { response } = state;
       headers.push(...state.headers);
@@ -167,6 +167,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
         outcome: metadata.operation.outcome,
         untrusted: metadata.operation.untrusted,
         deprecated: metadata.operation.deprecated,
+        documentId: metadata.operation.documentId,
         keepUntil: isOfVersion && Number.isFinite(metadata.cacheableUntil) ? metadata.cacheableUntil : 0,
         generations: [...metadata.generations],
       };

@@ -110,6 +110,7 @@ const head = z.strictObject({
   outcome: z.string().optional(),
   untrusted: z.string().optional(),
   deprecated: z.array(z.string()).readonly().optional(),
+  documentId: z.string().optional(),
   /** Until when it is valid, in milliseconds since 1970; 0: only now. */
   keepUntil: z.number(),
   /** The generations it depends on, by their tags. */

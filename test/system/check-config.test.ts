@@ -73,3 +73,20 @@ test('each file and folder that a setting names is read', async () => {
   });
   for (const [start, checked] of await Promise.all(alone)) expect(checked).toEqual(start);
 });
+
+test('traces without their optional packages are one clear line, at the start and here', async () => {
+  const moduleOf = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`;
+  const hooks = moduleOf(`
+    export async function resolve(name, context, next) {
+      if (name !== '@opentelemetry/sdk-node') return next(name, context);
+      throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
+    }`);
+  const leftOut = moduleOf(`import { register } from 'node:module'; register(${JSON.stringify(hooks)});`);
+  const env = { PORT: '0', DATA_DIR: join(folder, 'traces'), NODE_OPTIONS: `--import=${leftOut}` };
+  const traced = { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+  const line =
+    'Invalid configuration: OTEL_...: traces need the optional packages, which npm ci --omit=optional leaves out\n';
+  for (const { code, stderr } of [await program.run(traced), await check(traced)])
+    expect([code, stderr]).toEqual([1, line]);
+  expect((await check(env)).code).toBe(0);
+});

@@ -33,7 +33,11 @@ const within = (kind: Kind, field: string, market = 1) =>
 /** Reads a list. @param given its arguments. */
 async function read(kind: Kind, given: string, market?: number) {
   const { data, errors } = await gateway.query(
-    within(kind, `${kind}(${given}) { totalCount pageInfo { endCursor } }`, market),
+    within(
+      kind,
+      `${kind}(${given}) { totalCount pageInfo { endCursor } ${kind === 'events' ? 'updatesCursor' : ''} }`,
+      market,
+    ),
   );
   const connection = kind === 'companies' ? data?.market?.companies : data?.[kind];
   return { connection, refused: errors?.map(({ extensions }) => [extensions.code, extensions.argument]) };
@@ -64,6 +68,8 @@ test('a cursor belongs to its market, and to its kind of list', async () => {
   expect((await read('companies', `after: "${companies}"`, 2)).refused).toEqual(refusal);
   expect((await read('companies', `after: "${events}"`)).refused).toEqual(refusal);
   expect((await read('exports', `after: "${events}"`)).refused).toEqual(refusal);
+  const { updatesCursor } = (await read('events', 'first: 2')).connection;
+  expect((await read('events', `after: "${updatesCursor}"`)).refused).toEqual(refusal);
 });
 
 test.each<[Kind, string[]]>([

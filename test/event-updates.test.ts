@@ -4,14 +4,8 @@ import { known } from '../src/data/upstream/schema-drift.js';
 import { BackfillLimiter } from '../src/domains/events/backfill-limiter.js';
 import type { Event } from '../src/domains/events/model.js';
 import { follow, type ReadBetween } from '../src/domains/events/tail.js';
-import {
-  cursorAt,
-  type EventUpdate,
-  type FleetTail,
-  positionIn,
-  updatesAfter,
-  updatesListId,
-} from '../src/domains/events/updates.js';
+import { type EventUpdate, type FleetTail, updatesAfter } from '../src/domains/events/updates.js';
+import { cursorAt, positionIn, updatesListId } from '../src/domains/events/updates-cursor.js';
 import { BadUserInput, Forbidden, UpstreamUnavailable } from '../src/errors.js';
 import { type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { demoHeaders, startGateway, type TestGateway } from './support/gateway.js';
@@ -187,6 +181,69 @@ test('an EventSource resumes behind its last id, which outranks the argument', a
   expect(rest.event.title).toBe('B');
 });
 
+describe('the cursor of a list', () => {
+  test.each(['newest', 'oldest', 'id'] as const)(
+    'is where updates begin, whatever page is read, of a list that is sorted by %s',
+    async eventOrder => {
+      sandbox.vary({ eventOrder });
+      for (const title of ['Listed', 'Listed too']) sandbox.publishEvent({ title });
+      const [name] = /Test \d+/.exec(query) ?? [];
+      const list = `query ($after: String) { events(first: 1, after: $after,
+        filter: { from: "${new Date().toISOString().slice(0, 10)}", impactedEntities: ["Hot-Rolled Steel", "${name}"] }) {
+        updatesCursor pageInfo { endCursor } } }`;
+      const first = (await gateways[0]?.query(list))?.data.events;
+      const second = (await gateways[1]?.query(list, { after: first.pageInfo.endCursor }))?.data.events;
+      for (const { updatesCursor } of [first, second]) {
+        const heard = listen(overSse, gateways[1], updatesCursor);
+        const title = `Behind ${updatesCursor.slice(0, 20)} ${eventOrder} ${open.length}`;
+        sandbox.publishEvent({ title });
+        await until(() => titlesIn(heard).includes(title));
+        expect(titlesIn(heard)[0]).toMatch(/^Behind/);
+        heard.stop();
+      }
+      sandbox.vary({ eventOrder: 'newest' });
+    },
+  );
+
+  test('of a company goes on with its events', async () => {
+    const { data } = (await gateways[0]?.query(
+      '{ market(id: 1) { companies(first: 2) { nodes { name events { updatesCursor } } } } }',
+    )) ?? { data: undefined };
+    const [{ name, events }, other] = data.market.companies.nodes;
+    const document = `subscription ($after: String, $name: String!) {
+      eventUpdates(after: $after, filter: { impactedEntities: [$name] }) { gap event { title } } }`;
+    const heard = overSse(gateways[1]?.url ?? '', {
+      query: document,
+      variables: { after: events.updatesCursor, name },
+    });
+    open.push(heard);
+    for (const [title, impacted] of [
+      ['Of another', other.name],
+      ['Of the company', name],
+    ]) {
+      const impact = { likelihood: 3, severity: 3, rationale: '' };
+      sandbox.publishEvent({
+        title,
+        taxonomicMatches: { impactedEntities: [{ name: impacted, entityType: 'company', mappedFrom: '', impact }] },
+      });
+    }
+    await until(() => titlesIn(heard).length > 0);
+    expect(updatesIn(heard)).toEqual([{ gap: false, event: { title: 'Of the company' } }]);
+  });
+
+  test('says that there is a gap after too many updates', async () => {
+    const { data } = (await gateways[0]?.query('{ events(first: 1) { updatesCursor } }')) ?? { data: undefined };
+    for (let index = 0; index <= 2_000; index += 1) sandbox.publishEvent({ title: `Too many ${index}` });
+    const heard = overSse(gateways[1]?.url ?? '', {
+      query: 'subscription ($after: String) { eventUpdates(after: $after) { gap event { id } } }',
+      variables: { after: data.events.updatesCursor },
+    });
+    open.push(heard);
+    await until(() => heard.results.length > 0);
+    expect(updatesIn(heard)[0]).toEqual({ gap: true, event: null });
+  });
+});
+
 const at = (text: string) => Date.parse(text);
 
 describe('the updates after a position', () => {
@@ -199,6 +256,7 @@ describe('the updates after a position', () => {
     const events = new Map<string, Event>();
     let fault: Error | undefined;
     let reads = 0;
+    let foundNew = 0;
     const read: ReadBetween = async (page, from, to, pageSize = 100) => {
       reads += 1;
       if (fault !== undefined) throw fault;
@@ -211,6 +269,7 @@ describe('the updates after a position', () => {
     return {
       read,
       reads: () => reads,
+      foundNew: () => foundNew,
       set: (id: string, seconds: number) => events.set(id, { id, lastUpdated: stamp(seconds) } as Event),
       fail: (error: Error | undefined) => {
         fault = error;
@@ -226,7 +285,12 @@ describe('the updates after a position', () => {
         })();
         const found: EventUpdate[] = [];
         const { signal } = new AbortController();
-        const catchUp = { begin: async () => () => {}, foundNew: async () => {} };
+        const catchUp = {
+          begin: async () => () => {},
+          async foundNew() {
+            foundNew += 1;
+          },
+        };
         for await (const update of updatesAfter(position, states, read, list, signal, catchUp)) found.push(update);
         return found;
       },
@@ -246,6 +310,19 @@ describe('the updates after a position', () => {
     expect(third.updates.map(({ event }) => event.id)).toEqual(['b']);
     expect(idsIn(await service.messages(undefined, [first, third]))).toEqual(['a', 'b']);
     expect(idsIn(await service.messages(undefined, [first, second, third]))).toEqual(['a', 'b']);
+  });
+
+  test('that no poll has found yet are announced before they are sent', async () => {
+    const service = world();
+    const first = await service.tail(undefined, 1);
+    const [start] = await service.messages(undefined, [first]);
+    service.set('a', 2);
+    const second = await service.tail(first, 30);
+    expect(idsIn(await service.messages(start?.cursor, [second]))).toEqual(['a']);
+    expect(service.foundNew()).toBe(0);
+    service.set('b', 31);
+    expect(idsIn(await service.messages(start?.cursor, [second]))).toEqual(['a', 'b']);
+    expect(service.foundNew()).toBe(1);
   });
 
   test('are not repeated when another gateway continues to poll', async () => {

@@ -20,6 +20,9 @@ export interface Parsed<T, Embeddings> {
   readonly embeddings?: { readonly value: Embeddings; readonly bytes: number } | undefined;
 }
 
+/** Reads from the service itself. */
+export type Fetch = <T>(read: Read<T, unknown>) => Promise<T>;
+
 /** One read of the service, as a value: which request to send, and how to parse the reply. */
 export interface Read<T, Embeddings = undefined> {
   readonly request: UpstreamRequest & { readonly safe: true };
@@ -29,8 +32,10 @@ export interface Read<T, Embeddings = undefined> {
   readonly outlivesTag?: boolean;
   /** Whether only published markets have this. The error for a 404 then says so. Such a 404 is not cached. */
   readonly onlyPublished?: boolean;
-  /** @throws anything, if the body is not what the specification promises. */
-  parse(body: unknown): Parsed<T, Embeddings>;
+  /** Reads something else first, each time that this is read from the service: `parse` makes one value of both. Such a read has cache entries of its own. */
+  before?(fetch: Fetch): Promise<unknown>;
+  /** @param before what `before` found. @throws anything, if the body is not what the specification promises. */
+  parse(body: unknown, before?: unknown): Parsed<T, Embeddings>;
   /**
    * Splits a long list into pieces, each of which `parse` takes as a list of its own. Other requests get their turn between the pieces, and the
    * values are concatenated. Without it the value is read at once.
@@ -107,8 +112,14 @@ async function parseInTurns(
   return { value: values };
 }
 
-/** Makes the reply to a read what the cache keeps of it. @throws GatewayError */
-function loadedFrom(telemetry: Telemetry, auth: RequestAuth, read: AnyRead, reply: Reply): MaybePromise<Loaded> {
+/** Makes the reply to a read what the cache keeps of it. @param before what the read found before. @throws GatewayError */
+function loadedFrom(
+  telemetry: Telemetry,
+  auth: RequestAuth,
+  read: AnyRead,
+  reply: Reply,
+  before?: unknown,
+): MaybePromise<Loaded> {
   const text = replyText(reply, read.request);
   auth.metadata.claim?.reserveForParsing(text.length);
   const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
@@ -116,14 +127,30 @@ function loadedFrom(telemetry: Telemetry, auth: RequestAuth, read: AnyRead, repl
     for (const field of schemaDrift.fields) telemetry.drift(field);
     return {
       value: { value, skipped: schemaDrift.skipped } satisfies CachedValue,
-      bytes: text.length,
+      bytes: text.length + (before === undefined ? 0 : JSON.stringify(before).length),
       embeddings: read.request.vectors?.wanted ? embeddings : undefined,
       noStore: forbidsCaching(reply),
     };
   };
+  const parser = before === undefined ? read : { ...read, parse: (body: unknown) => read.parse(body, before) };
   return text.length <= maxAtOnce
-    ? loaded(parseLenient(read, parseReply(text), schemaDrift))
-    : parseInTurns(read, text, schemaDrift, auth.scope).then(loaded);
+    ? loaded(parseLenient(parser, parseReply(text), schemaDrift))
+    : parseInTurns(parser, text, schemaDrift, auth.scope).then(loaded);
+}
+
+/** Sends one read to the service, and what it reads before it. @throws GatewayError */
+async function fetchRead(
+  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
+  read: AnyRead,
+  auth: RequestAuth,
+  signal: AbortSignal,
+): Promise<Loaded> {
+  const first: Fetch = async other => {
+    const { value } = await fetchRead(deps, other as AnyRead, auth, signal);
+    return (value as CachedValue).value as never;
+  };
+  const before = await read.before?.(first);
+  return deps.upstream.send(read.request, auth, reply => loadedFrom(deps.telemetry, auth, read, reply, before), signal);
 }
 
 function withEmbeddings({ join }: AnyRead, value: unknown, embeddings: unknown): unknown {
@@ -135,13 +162,12 @@ function withEmbeddings({ join }: AnyRead, value: unknown, embeddings: unknown):
  * @throws GatewayError
  */
 export async function readUncached<T, Embeddings>(
-  { upstream, telemetry }: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
+  deps: Pick<ReaderDeps, 'upstream' | 'telemetry'>,
   given: Read<T, Embeddings>,
   auth: RequestAuth,
 ): Promise<{ readonly value: T; readonly skipped: readonly SkippedRecord[] }> {
   const read = given as AnyRead;
-  const parse = (reply: Reply) => loadedFrom(telemetry, auth, read, reply);
-  const { value, embeddings } = await upstream.send(read.request, auth, parse, auth.cancellation.signal);
+  const { value, embeddings } = await fetchRead(deps, read, auth, auth.cancellation.signal);
   const cached = value as CachedValue;
   return { value: withEmbeddings(read, cached.value, embeddings?.value) as T, skipped: cached.skipped };
 }
@@ -152,14 +178,15 @@ function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
   return new NotFound('The market is not published, does not exist, or is hidden from this credential', error.upstream);
 }
 
-/** What tells one read from another: address, method, path, query and body. */
-function requestLine({ address, method, path, body }: UpstreamRequest): string {
-  const line = `${address} ${method} ${path}`;
+/** What tells one read from another: address, method, path, query and body, and whether something is read before it. */
+function requestLine({ address, method, path, body }: UpstreamRequest, before: AnyRead['before']): string {
+  const line = `${address} ${method} ${path}${before === undefined ? '' : ' with what is before it'}`;
   return body === undefined ? line : `${line} ${JSON.stringify(body)}`;
 }
 
 /** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */
-export function createReader({ upstream, cache, telemetry }: ReaderDeps, auth: RequestAuth): Reader {
+export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
+  const { upstream, cache, telemetry } = deps;
   const { scope, cancellation, metadata } = auth;
   const epoch = cache.epochOf(scope);
   /** Each value, or its promise, by the key of its look-up. */
@@ -195,13 +222,28 @@ export function createReader({ upstream, cache, telemetry }: ReaderDeps, auth: R
     if (parsed > 0) metadata.claim?.reserveForParsing(parsed);
   }
 
-  const load: Load<PendingRead> = (reads, receiver) =>
-    upstream.sendBatch({
+  const load: Load<PendingRead> = (reads, receiver) => {
+    if (reads.some(({ read }) => read.before !== undefined)) return loadOneByOne(reads, receiver);
+    return upstream.sendBatch({
       requests: reads.map(({ read }) => read.request),
       auth,
       read: (index, reply) => loadedFrom(telemetry, auth, (reads[index] as PendingRead).read, reply),
       receiver,
     });
+  };
+
+  /** For reads that read something else first: no read waits for what another one needs. */
+  const loadOneByOne: Load<PendingRead> = (reads, receiver) => {
+    const controllers = reads.map(({ read }, index) => {
+      const controller = new AbortController();
+      fetchRead(deps, read, auth, controller.signal).then(
+        loaded => receiver.resolve(index, loaded),
+        error => receiver.reject(index, error),
+      );
+      return controller;
+    });
+    return { abort: (index, reason) => controllers[index]?.abort(reason) };
+  };
 
   async function run(): Promise<void> {
     const reads = batch;
@@ -234,7 +276,7 @@ export function createReader({ upstream, cache, telemetry }: ReaderDeps, auth: R
     read<T, Embeddings>(given: Read<T, Embeddings>, lifetime: Lifetime) {
       const read = given as AnyRead;
       const { request, outlivesTag } = read;
-      const keys = keysOf(scope, epoch + requestLine(request), request.vectors?.wanted ?? false);
+      const keys = keysOf(scope, epoch + requestLine(request, read.before), request.vectors?.wanted ?? false);
       const key = lookupKey(keys);
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;

@@ -412,6 +412,12 @@ export type EventConnection = {
   readonly totalCount: Scalars['Int']['output'];
   /** Number of events before filtering. Null if the service does not send it. */
   readonly unfilteredTotalCount?: Maybe<Scalars['Int']['output']>;
+  /**
+   * Where `eventUpdates` continues behind this list: pass it as `after`, with the same filter without `from` and `to`. It sends every update that came
+   * after the list was read, and none that is on this page. Of several pages, use the cursor of the one that was read first. Upstream: before the page,
+   * `GET /v2/events-monitor/events` once or twice; more often if more than 100 events match in two days and they do not come newest first.
+   */
+  readonly updatesCursor: Scalars['String']['output'];
 };
 
 /** An event and its cursor. */
@@ -2374,6 +2380,7 @@ export type EventConnectionResolvers<ContextType = Context, ParentType extends R
   pageInfo?: Resolver<ResolversTypes['PageInfo'], ParentType, ContextType>;
   totalCount?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   unfilteredTotalCount?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  updatesCursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
 export type EventEdgeResolvers<ContextType = Context, ParentType extends ResolversParentTypes['EventEdge'] = ResolversParentTypes['EventEdge']> = {

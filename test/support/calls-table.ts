@@ -139,6 +139,11 @@ export const callsTable: readonly CallsRow[] = [
     calls: { [events]: 1 },
   },
   {
+    what: 'Ten events, and the cursor behind which their updates begin: `updatesCursor`',
+    query: '{ events(first: 10) { totalCount updatesCursor nodes { title } } }',
+    calls: { [events]: 2 },
+  },
+  {
     what: 'Ten events after the seventh: one larger page holds them',
     query: `{ events(first: 10, after: "${cursorOf(6)}") { nodes { title } } }`,
     calls: { [events]: 1 },

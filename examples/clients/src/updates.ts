@@ -5,11 +5,12 @@ interface Update {
 }
 
 const query = 'subscription ($after: String) { eventUpdates(after: $after) { cursor gap event { id title } } }';
-// graphql-ws sends this object again after each reconnect.
-const variables: { after?: string } = {};
 
-export const listen = (show: (event: object) => void, readAgain: () => void) =>
-  socket.subscribe<Update>(
+/** @param updatesCursor of the list that is shown. */
+export function listen(updatesCursor: string, show: (event: object) => void, readAgain: () => void) {
+  // graphql-ws sends this object again after each reconnect.
+  const variables = { after: updatesCursor };
+  return socket.subscribe<Update>(
     { query, variables },
     {
       next({ data }) {
@@ -23,3 +24,4 @@ export const listen = (show: (event: object) => void, readAgain: () => void) =>
       complete() {},
     },
   );
+}

@@ -1,18 +1,19 @@
 import { known } from '../../data/upstream/schema-drift.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
-import type { Event, EventPage } from './model.js';
+import type { Event, EventExtras, EventPage } from './model.js';
+import { commonPosition } from './position.js';
 
 /** A request for the first events of one company. */
 export interface CompanyEventsRequest {
   readonly name: string;
   readonly query: EventQuery;
   readonly first: number;
-  readonly vectors: boolean;
+  readonly extras: EventExtras;
 }
 
 /** Reads one page of the event list. */
-export type ReadPage = (query: EventQuery, page: number, pageSize: number, vectors: boolean) => Promise<EventPage>;
+export type ReadPage = (query: EventQuery, page: number, pageSize: number, extras: EventExtras) => Promise<EventPage>;
 
 /** How long the percent-encoded names of one call may be, in characters. */
 const maxNamesLength = 6_000;
@@ -20,7 +21,7 @@ const maxNamesLength = 6_000;
 /** Requests that differ only in the name, as many as one URL can hold. */
 interface Group {
   readonly query: EventQuery;
-  readonly vectors: boolean;
+  readonly extras: EventExtras;
   readonly requests: CompanyEventsRequest[];
   /** Of the percent-encoded names, in characters. */
   length: number;
@@ -43,7 +44,7 @@ export async function readCompanyEvents(
   requests: readonly CompanyEventsRequest[],
   page: ReadPage,
 ): Promise<(EventPage | Error)[]> {
-  const alone: ReadAlone = ({ name, query, first, vectors }) => page(withNames(query, [name]), 1, first, vectors);
+  const alone: ReadAlone = ({ name, query, first, extras }) => page(withNames(query, [name]), 1, first, extras);
   const found = new Map<CompanyEventsRequest, Promise<EventPage>>();
   for (const group of groupsOf(requests)) {
     const shared = group.requests.length > 1 ? readShared(group, page, alone) : Promise.resolve(nothing);
@@ -60,9 +61,9 @@ export async function readCompanyEvents(
 
 /** Reads the events of a whole group. The result contains only the companies whose events are certain. */
 async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promise<Found> {
-  const { query, vectors, requests } = group;
+  const { query, extras, requests } = group;
   const names = new Set(requests.map(({ name }) => name));
-  const readPage = (number: number) => page(withNames(query, [...names]), number, maxPageSize, vectors);
+  const readPage = (number: number) => page(withNames(query, [...names]), number, maxPageSize, extras);
   const firstPage = await readPage(1);
   const pageCount = Math.ceil(firstPage.totalItems / maxPageSize);
   if (pageCount > requests.length) return nothing;
@@ -76,7 +77,9 @@ async function readShared(group: Group, page: ReadPage, alone: ReadAlone): Promi
     pages.every(each => each.totalItems === firstPage.totalItems);
   // If the service matches names differently, an event cannot be assigned to a company.
   const isNamed = events.every(event => event.impactedEntities.some(({ name }) => names.has(name)));
-  return isComplete && isNamed ? split(requests, events, firstPage.unfilteredTotalItems, alone) : nothing;
+  const { unfilteredTotalItems } = firstPage;
+  const shared = { events, unfilteredTotalItems, position: commonPosition(pages) };
+  return isComplete && isNamed ? split(requests, shared, alone) : nothing;
 }
 
 /** What one company would get under each interpretation of the filter: `strict` if name and scores must match the same impacted entity, `loose` if they may match two. */
@@ -89,8 +92,7 @@ interface Candidate {
 /** Splits the events of a group by company. If the result depends on how the service interprets its filter, one call for one company decides it for all. */
 async function split(
   requests: readonly CompanyEventsRequest[],
-  events: readonly Event[],
-  unfilteredTotalItems: EventPage['unfilteredTotalItems'],
+  { events, ...shared }: Omit<EventPage, 'events' | 'totalItems'> & { readonly events: readonly Event[] },
   alone: ReadAlone,
 ): Promise<Found> {
   const eventsByName = groupByName(events);
@@ -100,7 +102,7 @@ async function split(
     const pageOf = (own: typeof listed): EventPage => ({
       events: own.slice(0, request.first).map(({ event }) => event),
       totalItems: own.length,
-      unfilteredTotalItems,
+      ...shared,
     });
     return [{ request, strict: pageOf(listed.filter(({ match }) => match === 'yes')), loose: pageOf(listed) }];
   });
@@ -162,12 +164,12 @@ function groupsOf(requests: readonly CompanyEventsRequest[]): Group[] {
   const open = new Map<string, Group>();
   const groups: Group[] = [];
   for (const request of requests) {
-    const { name, query, first, vectors } = request;
-    const key = JSON.stringify([query, first, vectors]);
+    const { name, query, first, extras } = request;
+    const key = JSON.stringify([query, first, extras]);
     const length = encodeURIComponent(`${name},`).length;
     let group = open.get(key);
     if (group === undefined || group.length + length > maxNamesLength) {
-      group = { query, vectors, requests: [], length: 0 };
+      group = { query, extras, requests: [], length: 0 };
       open.set(key, group);
       groups.push(group);
     }

@@ -3,12 +3,12 @@ import type { Polling } from '../../data/polling/polling.js';
 import type { Feed } from '../../data/polling/topic.js';
 import { type ReaderDeps, readUncached } from '../../data/reader.js';
 import type { RequestAuth } from '../../data/upstream/request.js';
-import { maxPageSize } from '../../graphql/input.js';
 import { ResponseMetadata } from '../../observability/response-metadata.js';
 import type { BackfillLimiter } from './backfill-limiter.js';
 import type { EventQuery, EventsClient } from './client.js';
-import { follow, reviveVectors } from './tail.js';
-import { type EventUpdate, type FleetTail, positionIn, updatesAfter, updatesListId } from './updates.js';
+import { follow, readBetween, reviveVectors } from './tail.js';
+import { type EventUpdate, type FleetTail, updatesAfter } from './updates.js';
+import { positionIn, updatesListId } from './updates-cursor.js';
 
 /** The subscriptions of the events domain. */
 export interface EventsFeed {
@@ -32,13 +32,7 @@ export function createEventsFeed(
 ): EventsFeed {
   const pagesOf = (query: EventQuery, vectors: boolean, signal: AbortSignal) => {
     const auth = { credential, scope, cancellation: { signal }, metadata: new ResponseMetadata() };
-    return async (page: number, from: string, to: string, pageSize = maxPageSize) => {
-      const read = deps.events.page({ ...query, from, to }, page, pageSize, vectors);
-      const { value } = await readUncached(deps, read, auth);
-      const { events, totalItems } = value;
-      const readable = events.filter(event => event !== null);
-      return { events: readable, totalItems, skipped: events.length - readable.length };
-    };
+    return readBetween(deps.events, query, vectors, async read => (await readUncached(deps, read, auth)).value);
   };
 
   /** What is about to be sent must be in the next list. */

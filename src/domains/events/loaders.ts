@@ -4,19 +4,31 @@ import type { Reader } from '../../data/reader.js';
 import { type PageRequest, windowOf } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery, EventsClient } from './client.js';
-import { type CompanyEventsRequest, type ReadPage, readCompanyEvents } from './company-events.js';
-import type { Event, EventPage } from './model.js';
+import { type CompanyEventsRequest, type ReadPage, readCompanyEvents, withNames } from './company-events.js';
+import type { Event, EventExtras, EventPage } from './model.js';
+import { commonPosition, positionedPage } from './position.js';
 import { type Plot, readStatistics } from './statistics.js';
+import { cursorBehind, updatesListId } from './updates-cursor.js';
 
-/** The reads of the events domain for one request. In each loader, `vectors` says whether embeddings are selected. */
+/** The reads of the events domain for one request. @param statisticsLimit the most events that one `eventStatistics` reads. */
 export function createEventsLoaders(
   reader: Reader,
   client: EventsClient,
   statisticsLimit: number,
   lifetimes: Readonly<Record<'events' | 'observation', Lifetime>>,
 ) {
-  const page: ReadPage = async (query, number, pageSize, vectors) =>
-    reader.read(client.page(query, number, pageSize, vectors), lifetimes.events);
+  const page: ReadPage = async (query, number, pageSize, { vectors, position }) =>
+    reader.read(
+      position
+        ? positionedPage(client, query, number, pageSize, vectors)
+        : client.page(query, number, pageSize, vectors),
+      lifetimes.events,
+    );
+  const withCursor = (query: EventQuery, { position, ...window }: EventWindow) => ({
+    ...window,
+    /** Undefined if the position is not wanted. */
+    updatesCursor: position && cursorBehind(position, window.events, updatesListId(client.filterOf(query))),
+  });
 
   const companies = new DataLoader((requests: readonly CompanyEventsRequest[]) => readCompanyEvents(requests, page), {
     cacheKeyFn: (request: CompanyEventsRequest) => JSON.stringify(request),
@@ -24,25 +36,28 @@ export function createEventsLoaders(
 
   return {
     /** The window of a page request (see `readWindow`). */
-    window: (query: EventQuery, request: PageRequest, vectors: boolean) =>
-      readWindow(request, (number, pageSize) => page(query, number, pageSize, vectors)),
+    window: async (query: EventQuery, request: PageRequest, extras: EventExtras) =>
+      withCursor(query, await readWindow(request, (number, pageSize) => page(query, number, pageSize, extras))),
     /** Counts the events that a query selects (see `readStatistics`). */
     statistics: (query: EventQuery, plot: Plot) =>
-      readStatistics(query, plot, statisticsLimit, (part, number, size) => page(part, number, size, false)),
+      readStatistics(query, plot, statisticsLimit, (part, number, size) => page(part, number, size, noExtras)),
+    /** @param vectors whether its embedding is selected. */
     observation: (id: string, vectors: boolean) => reader.read(client.observation(id, vectors), lifetimes.observation),
     /** The first events of one company. Requests in the same tick share calls. */
-    ofCompany: (request: CompanyEventsRequest) => companies.load(request),
+    ofCompany: async (request: CompanyEventsRequest) =>
+      withCursor(withNames(request.query, [request.name]), { ...(await companies.load(request)), start: 0 }),
   };
 }
 
+/** The window of a list, with where a subscription continues behind it. */
+export type EventWindowWithCursor = Awaited<ReturnType<ReturnType<typeof createEventsLoaders>['window']>>;
+
+const noExtras: EventExtras = { vectors: false, position: false };
+
 /** A range of the event list, and the size of the list. */
-export interface EventWindow {
-  /** Null in place of an event that could not be parsed. */
-  readonly events: readonly (Event | null)[];
+interface EventWindow extends EventPage {
   /** The index of the first event. */
   readonly start: number;
-  readonly totalItems: number;
-  readonly unfilteredTotalItems: EventPage['unfilteredTotalItems'];
 }
 
 /** One page of the service that holds a part of a window. */
@@ -106,5 +121,5 @@ async function readWindow(
   const { start, end } = isOpen && range.start === 0 ? windowOf(request, totalItems) : range;
   const from = Math.min(start, totalItems);
   const events = found.slice(Math.max(from - range.start, 0), Math.max(end - range.start, 0));
-  return { events, start: from, totalItems, unfilteredTotalItems };
+  return { events, start: from, totalItems, unfilteredTotalItems, position: commonPosition(pages) };
 }

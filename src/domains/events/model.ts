@@ -153,8 +153,25 @@ export const eventPage = z.compile(
     .transform(({ meta, data }) => ({ events: data, ...meta })),
 );
 
+/** Which updates a list had: every one before `from`, in milliseconds since 1970, and those whose keys (`updateKey`) are in `seen`. */
+export interface ListPosition {
+  readonly from: number;
+  readonly seen: readonly string[];
+}
+
 /** A page of events, and the size of the list. */
-export type EventPage = Pick<z.output<typeof eventPage>, 'events' | 'totalItems' | 'unfilteredTotalItems'>;
+export interface EventPage extends Pick<z.output<typeof eventPage>, 'events' | 'totalItems' | 'unfilteredTotalItems'> {
+  /** What the list had just before the page was read, without the range of the query; undefined if that was not wanted. */
+  readonly position?: ListPosition | undefined;
+}
+
+/** What is wanted of events besides what each page has. */
+export interface EventExtras {
+  /** Their embeddings. */
+  readonly vectors: boolean;
+  /** The position of the list. */
+  readonly position: boolean;
+}
 
 const observationRecord = z
   .object({

@@ -1,3 +1,4 @@
+import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/schema-types.js';
@@ -10,8 +11,8 @@ import type { NodeTypes } from '../../graphql/node.js';
 import { type EventQuery, filterParameters } from './client.js';
 import { withNames } from './company-events.js';
 import { isEntityName, queryOf } from './filter.js';
-import type { EventWindow } from './loaders.js';
-import { type Event, highestScore, type Observation } from './model.js';
+import type { EventWindowWithCursor } from './loaders.js';
+import { type Event, type EventExtras, highestScore, type Observation } from './model.js';
 import { bucketsIn, rangeOf } from './statistics.js';
 import type { EventUpdate } from './updates.js';
 
@@ -21,7 +22,7 @@ export const eventsResolvers: Resolvers = {
     async events(_, args, { loaders }, info) {
       const query = queryOf(args.filter);
       const request = requestOf(args, eventListId(query));
-      return connection(request.list, await loaders.events.window(query, request, selectsField(info, 'embeddings')));
+      return connection(request.list, await loaders.events.window(query, request, extrasOf(info)));
     },
     observation: (_, { id }, { loaders }, info) =>
       loaders.events.observation(observationId(id), selectsField(info, 'textEmbedding')),
@@ -77,15 +78,14 @@ export const eventsResolvers: Resolvers = {
       if (filter?.impactedEntities?.length) {
         throw new BadUserInput('filter.impactedEntities', 'cannot be set here, because it is the name of the company');
       }
-      const vectors = selectsField(info, 'embeddings');
       if (!isEntityName(name ?? '')) {
         throw new NotQueryable(
           'The service cannot search for this company, because its name is empty, too long, or contains a comma',
         );
       }
-      const request = { name: name ?? '', query: queryOf(filter), first: pageSize(first), vectors };
-      const page = await loaders.events.ofCompany(request);
-      return connection(eventListId(withNames(request.query, [request.name])), { ...page, start: 0 });
+      const request = { name: name ?? '', query: queryOf(filter), first: pageSize(first), extras: extrasOf(info) };
+      const list = eventListId(withNames(request.query, [request.name]));
+      return connection(list, await loaders.events.ofCompany(request));
     },
   },
 };
@@ -120,6 +120,19 @@ function requestOf(
   return { ...request, start: (page - 1) * request.size };
 }
 
-function connection(list: ListId, { events, start, totalItems, unfilteredTotalItems }: EventWindow) {
-  return { ...connectionOf(list, events, start, totalItems), unfilteredTotalCount: unfilteredTotalItems };
+function connection(
+  list: ListId,
+  { events, start, totalItems, unfilteredTotalItems, updatesCursor }: EventWindowWithCursor,
+) {
+  return {
+    ...connectionOf(list, events, start, totalItems),
+    unfilteredTotalCount: unfilteredTotalItems,
+    // Undefined only where it is not selected.
+    updatesCursor: updatesCursor as string,
+  };
 }
+
+const extrasOf = (info: GraphQLResolveInfo): EventExtras => ({
+  vectors: selectsField(info, 'embeddings'),
+  position: selectsField(info, 'updatesCursor'),
+});

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Vector } from '../../data/embeddings/vector.js';
+import type { Read } from '../../data/reader.js';
 import { known } from '../../data/upstream/schema-drift.js';
 import { maxPageSize } from '../../graphql/input.js';
-import { type Event, newestVersions } from './model.js';
+import type { EventQuery, EventsClient, Vectors } from './client.js';
+import { type Event, type EventPage, type ListPosition, newestVersions } from './model.js';
 
 /** An event as of one update. `key` identifies the update; `foundAt` is the time of the gateway, in milliseconds since 1970. */
 interface TailUpdate {
@@ -12,8 +14,8 @@ interface TailUpdate {
 }
 
 /** The newest end of an event list, with everything needed to continue from there. */
-export interface Tail {
-  /** The next poll reads events from this `lastUpdated` on, in milliseconds since 1970. It never decreases. */
+export interface Tail extends ListPosition {
+  /** The next poll reads events from this `lastUpdated` on. It never decreases. */
   readonly from: number;
   /** The keys of all known updates at or after `from`: those found at the start, and those sent. */
   readonly seen: readonly string[];
@@ -46,6 +48,20 @@ export interface TailPage {
 
 /** Reads one page of the events between two times, inclusive. @param pageSize 100 if it is left out. */
 export type ReadBetween = (page: number, from: string, to: string, pageSize?: number) => Promise<TailPage>;
+
+/** Reads the events that match a query, whatever its own range is. @param fetch reads from the service. */
+export function readBetween(
+  client: EventsClient,
+  query: EventQuery,
+  vectors: boolean,
+  fetch: (read: Read<EventPage, Vectors>) => Promise<EventPage>,
+): ReadBetween {
+  return async (page, from, to, pageSize = maxPageSize) => {
+    const { events, totalItems } = await fetch(client.page({ ...query, from, to }, page, pageSize, vectors));
+    const readable = events.filter(event => event !== null);
+    return { events: readable, totalItems, skipped: events.length - readable.length };
+  };
+}
 
 const dayMs = 86_400_000;
 /** An update may appear in the list some time after its `lastUpdated`. */
@@ -84,14 +100,23 @@ const endFor = (now: number) => iso(startOfDay(now) + 2 * dayMs - 1);
 
 async function firstTail(read: ReadBetween, to: string, now: number): Promise<Tail> {
   const earliest = startOfDay(now) - dayMs;
-  const page = await read(1, iso(earliest), to);
-  const isWhole = page.totalItems <= maxPageSize;
-  const { events } = isWhole ? page : await readAll(read, iso(await startOfNewest(read, earliest, now, to)), to);
+  const events = await newestEvents(read, earliest, now, to);
   const keys = events.map(updateKey);
   const newest = Math.min(now, Math.max(earliest, ...keys.map(updateTime)));
   const next = Math.max(earliest, newest - overlapMs);
   const known = events.map(event => [event.id, updateTime(updateKey(event))] as const).slice(-maxKnown);
   return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [], sent: 0, known };
+}
+
+/** The events of the list's last five minutes, and usually more: all of a short list. Where a long one is newest first, it takes two calls. */
+async function newestEvents(read: ReadBetween, earliest: number, now: number, to: string): Promise<readonly Event[]> {
+  const page = await read(1, iso(earliest), to);
+  if (page.totalItems <= maxPageSize) return page.events;
+  const latest = Math.min(now, Math.max(earliest, ...page.events.map(event => updateTime(updateKey(event)))));
+  const from = Math.max(earliest, latest - overlapMs);
+  const later = await read(1, iso(from), to);
+  if (later.totalItems <= maxPageSize) return later.events;
+  return (await readAll(read, iso(await startOfNewest(read, from, now, to)), to)).events;
 }
 
 /**

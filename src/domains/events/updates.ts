@@ -1,18 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
-import { BadUserInput } from '../../errors.js';
-import { type ListId, listId, readCursor, writeCursor } from '../../graphql/cursor.js';
+import type { ListId } from '../../graphql/cursor.js';
 import type { Event } from './model.js';
-import {
-  compareKeys,
-  hashBytes,
-  hashOf,
-  type ReadBetween,
-  readSince,
-  type Tail,
-  updateKey,
-  updateTime,
-} from './tail.js';
+import { compareKeys, hashOf, type ReadBetween, readSince, type Tail, updateKey, updateTime } from './tail.js';
+import { cursorAt, isAfter, type Position, positionAt } from './updates-cursor.js';
 
 /** One message of `eventUpdates`. It has no event where a subscription begins, or where it begins again after a gap. */
 export interface EventUpdate {
@@ -27,69 +18,11 @@ export interface FleetTail extends Tail {
   readonly gateway: string;
 }
 
-/**
- * What a client has: every update before `from`, and of the later ones those in `seen`. This is all that a cursor says. It needs no memory of
- * any gateway, and means the same in each.
- */
-export interface Position {
-  /** In milliseconds since 1970, by the clock of the service. */
-  readonly from: number;
-  /** Of the updates at `from`, the client has those whose hash is not greater. Empty or zeros: none, but for those in `seen`. */
-  readonly fromHash: string;
-  /** The hashes of updates, each with its time. A cursor does not tell it: the time is then `from`. */
-  readonly seen: ReadonlyMap<string, number>;
-}
-
-const dayMs = 24 * 60 * 60_000;
-const timeBytes = 6;
-const headBytes = timeBytes + hashBytes;
-/** A cursor names at most so many updates, which keeps it below 4 KB. */
-const maxInCursor = 480;
 /** A client that missed more updates is told of a gap. Its position alone may be old: it stays where the list has no updates. */
 const maxMissed = 2_000;
 /** How often a list is read again that changes while it is read. */
 const maxReads = 3;
 const retryMs = { first: 500, max: 30_000 };
-
-/** What the cursors of a subscription belong to. @param filter of `EventsClient.filterOf`. */
-export const updatesListId = (filter: string): ListId => listId('eventUpdates', filter);
-
-/** @param list of `updatesListId`. */
-export function cursorAt({ from, fromHash, seen }: Position, list: ListId): string {
-  // The order in which updates are sent: what is left out of the cursor lies before all that follows.
-  const newestFirst = [...seen].sort(
-    ([hash, time], [otherHash, otherTime]) => otherTime - time || (hash < otherHash ? 1 : -1),
-  );
-  const latest = newestFirst.slice(0, maxInCursor);
-  const [startHash, start] = newestFirst[maxInCursor] ?? [fromHash, from];
-  const head = Buffer.alloc(headBytes);
-  head.writeUIntBE(start, 0, timeBytes);
-  head.write(startHash, timeBytes, 'hex');
-  return writeCursor(list, Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]));
-}
-
-/** @throws BadUserInput that names `after`. */
-export function positionIn(cursor: string, list: ListId): Position {
-  const place = readCursor(list, cursor, 'after');
-  const count = (place.length - headBytes) / hashBytes;
-  const isPosition = Number.isInteger(count) && count >= 0 && count <= maxInCursor;
-  const from = isPosition ? place.readUIntBE(0, timeBytes) : 0;
-  if (!isPosition || from > Date.now() + dayMs) throw new BadUserInput('after', 'is not a cursor of eventUpdates');
-  const hashes = Array.from({ length: count }, (_, index) =>
-    place.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),
-  );
-  return {
-    from,
-    fromHash: place.toString('hex', timeBytes, headBytes),
-    seen: new Map(hashes.map(hash => [hash, from])),
-  };
-}
-
-const positionAt = ({ from, seen }: Tail): Position => ({
-  from,
-  fromHash: '',
-  seen: new Map(seen.map(key => [hashOf(key), updateTime(key)])),
-});
 
 /** What to do about updates that are read from the service itself, because the tails do not have them. */
 interface CatchUp {
@@ -175,14 +108,6 @@ const continues = (tail: FleetTail, last: FleetTail) =>
 
 const eventsSince = (tail: FleetTail, last: FleetTail | undefined): readonly Event[] =>
   tail.updates.slice(tail.updates.length - (tail.sent - (last?.sent ?? tail.sent))).map(({ event }) => event);
-
-const isAfter = (position: Position | undefined, event: Event): boolean => {
-  if (position === undefined) return true;
-  const key = updateKey(event);
-  const [time, hash] = [updateTime(key), hashOf(key)];
-  const isLater = time > position.from || (time === position.from && hash > position.fromHash);
-  return isLater && !position.seen.has(hash);
-};
 
 /** Reads what the client has missed, the oldest update first; undefined if that is too much. Tries again while the service fails. */
 async function missedSince(position: Position, read: ReadBetween, signal: AbortSignal): Promise<Found | undefined> {

@@ -122,7 +122,8 @@ export function estimateCost(
     const calls = typeof cost.calls === 'number' ? cost.calls : cost.calls(given);
     if (calls > 0) {
       const payer = (cost.per === 'Market' ? group.market : undefined) ?? group;
-      charges.set(cost.shares === undefined ? path : `${payer.name}/${cost.shares}`, calls * payer.objects);
+      const payers = payer.isPage ? payer.times : payer.objects;
+      charges.set(cost.shares === undefined ? path : `${payer.name}/${cost.shares}`, calls * payers);
     }
 
     const records = cost.records?.(given) ?? 0;

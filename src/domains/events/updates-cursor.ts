@@ -1,0 +1,79 @@
+import { BadUserInput } from '../../errors.js';
+import { type ListId, listId, readCursor, writeCursor } from '../../graphql/cursor.js';
+import type { Event, ListPosition } from './model.js';
+import { hashBytes, hashOf, updateKey, updateTime } from './tail.js';
+
+/**
+ * What a client has: every update before `from`, and of the later ones those in `seen`. This is all that a cursor says. It needs no memory of
+ * any gateway, and means the same in each.
+ */
+export interface Position {
+  /** In milliseconds since 1970, by the clock of the service. */
+  readonly from: number;
+  /** Of the updates at `from`, the client has those whose hash is not greater. Empty or zeros: none, but for those in `seen`. */
+  readonly fromHash: string;
+  /** The hashes of updates, each with its time. A cursor does not tell it: the time is then `from`. */
+  readonly seen: ReadonlyMap<string, number>;
+}
+
+const dayMs = 24 * 60 * 60_000;
+const timeBytes = 6;
+const headBytes = timeBytes + hashBytes;
+/** A cursor names at most so many updates, which keeps it below 4 KB. */
+const maxInCursor = 480;
+
+/** What the cursors of a subscription belong to. @param filter of `EventsClient.filterOf`. */
+export const updatesListId = (filter: string): ListId => listId('eventUpdates', filter);
+
+/** @param list of `updatesListId`. */
+export function cursorAt({ from, fromHash, seen }: Position, list: ListId): string {
+  // The order in which updates are sent: what is left out of the cursor lies before all that follows.
+  const newestFirst = [...seen].sort(
+    ([hash, time], [otherHash, otherTime]) => otherTime - time || (hash < otherHash ? 1 : -1),
+  );
+  const latest = newestFirst.slice(0, maxInCursor);
+  const [startHash, start] = newestFirst[maxInCursor] ?? [fromHash, from];
+  const head = Buffer.alloc(headBytes);
+  head.writeUIntBE(start, 0, timeBytes);
+  head.write(startHash, timeBytes, 'hex');
+  return writeCursor(list, Buffer.concat([head, ...latest.map(([hash]) => Buffer.from(hash, 'hex'))]));
+}
+
+/** @throws BadUserInput that names `after`. */
+export function positionIn(cursor: string, list: ListId): Position {
+  const place = readCursor(list, cursor, 'after');
+  const count = (place.length - headBytes) / hashBytes;
+  const isPosition = Number.isInteger(count) && count >= 0 && count <= maxInCursor;
+  const from = isPosition ? place.readUIntBE(0, timeBytes) : 0;
+  if (!isPosition || from > Date.now() + dayMs) throw new BadUserInput('after', 'is not a cursor of eventUpdates');
+  const hashes = Array.from({ length: count }, (_, index) =>
+    place.toString('hex', headBytes + index * hashBytes, headBytes + (index + 1) * hashBytes),
+  );
+  return {
+    from,
+    fromHash: place.toString('hex', timeBytes, headBytes),
+    seen: new Map(hashes.map(hash => [hash, from])),
+  };
+}
+
+/** Where a client is that has what a list has. */
+export const positionAt = ({ from, seen }: ListPosition): Position => ({
+  from,
+  fromHash: '',
+  seen: new Map(seen.map(key => [hashOf(key), updateTime(key)])),
+});
+
+/** Where a subscription continues behind a list of which the client has some events: behind the position of the list, but for these events. */
+export function cursorBehind({ from, seen }: ListPosition, events: readonly (Event | null)[], list: ListId): string {
+  const shown = events.flatMap(event => (event === null ? [] : updateKey(event)));
+  return cursorAt(positionAt({ from, seen: [...seen, ...shown.filter(key => updateTime(key) >= from)] }), list);
+}
+
+/** Whether an update is behind a position. */
+export const isAfter = (position: Position | undefined, event: Event): boolean => {
+  if (position === undefined) return true;
+  const key = updateKey(event);
+  const [time, hash] = [updateTime(key), hashOf(key)];
+  const isLater = time > position.from || (time === position.from && hash > position.fromHash);
+  return isLater && !position.seen.has(hash);
+};

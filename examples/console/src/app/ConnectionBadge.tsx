@@ -14,7 +14,7 @@ export function ConnectionBadge() {
   const state = useReactiveVar(connection);
   if (state === 'idle') return null;
   return (
-    <span className={styles.badge} data-state={state} role="status">
+    <span className={`muted ${styles.badge}`} data-state={state} role="status">
       {WORDS[state]}
     </span>
   );

@@ -1,23 +1,20 @@
 import { useReactiveVar } from '@apollo/client/react';
 import { Link, Outlet } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { Heading } from '../ui';
 import { ConnectionBadge } from './ConnectionBadge';
 import styles from './Shell.module.css';
-import { Account, session } from './session';
-
-const CostDrawer = lazy(() => import('../cost/CostDrawer'));
+import { Account, SignInButton, session, useViewer } from './session';
 
 /** The frame of every screen. A new session begins with new components, so nothing of the last user stays. */
 export function Shell() {
   const number = useReactiveVar(session);
-  const [costOpen, setCostOpen] = useState(false);
   return (
     <>
       <a className={styles.skip} href="#content">
         Skip to content
       </a>
-      <header className={styles.header}>
-        <Link to="/" className={styles.brand}>
+      <header className={`row ${styles.header}`}>
+        <Link to="/" className={`row ${styles.brand}`}>
           <img src="/icon.svg" alt="" width="24" height="24" />
           <span>Market intelligence</span>
         </Link>
@@ -29,22 +26,28 @@ export function Shell() {
           <Link to="/markets">Markets</Link>
           <Link to="/exports">Exports</Link>
         </nav>
-        <div className={styles.tools}>
+        <div className={`row ${styles.tools}`}>
           <ConnectionBadge />
-          <button type="button" onClick={() => setCostOpen(true)}>
-            Cost
-          </button>
+          <span className="muted">Times in UTC</span>
           {number && <Account key={number} />}
         </div>
       </header>
       <main id="content" className={styles.main} tabIndex={-1}>
-        {number && <Outlet key={number} />}
+        {number && <Screen key={number} />}
       </main>
-      {costOpen && (
-        <Suspense>
-          <CostDrawer onClose={() => setCostOpen(false)} />
-        </Suspense>
-      )}
     </>
+  );
+}
+
+/** The screen of the address, unless it would have nothing to show. */
+function Screen() {
+  const { viewer, isKnown } = useViewer();
+  if (!isKnown || viewer) return <Outlet />;
+  return (
+    <div className="empty">
+      <Heading>Welcome</Heading>
+      <p>Events, markets and exports are those of your account.</p>
+      <SignInButton />
+    </div>
   );
 }

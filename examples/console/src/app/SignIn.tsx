@@ -1,8 +1,7 @@
 import { useMutation } from '@apollo/client/react';
 import { graphql } from '../gql';
-import { onSubmit } from '../ui/form';
+import { Form } from '../ui';
 import { Modal } from '../ui/Modal';
-import { Problems } from '../ui/Problems';
 import { beginSession } from './session';
 
 const SignInDocument = graphql(`
@@ -24,7 +23,7 @@ export default function SignIn({ onClose }: { onClose: () => void }) {
 
   return (
     <Modal title="Sign in" onClose={onClose}>
-      <form className="stack" onSubmit={onSubmit(submit)}>
+      <Form className="stack" onSubmit={submit} error={error}>
         <label>
           E-mail address
           <input name="email" type="email" autoComplete="username" required />
@@ -33,11 +32,10 @@ export default function SignIn({ onClose }: { onClose: () => void }) {
           Password
           <input name="password" type="password" autoComplete="current-password" required />
         </label>
-        <Problems error={error} />
         <button type="submit" className="primary" disabled={loading}>
           {loading ? 'Signing in' : 'Sign in'}
         </button>
-      </form>
+      </Form>
     </Modal>
   );
 }

@@ -4,36 +4,39 @@ import { exportSearch } from '../exports/search';
 import { companySearch } from '../market/search';
 import { Monitor } from '../monitor/Monitor';
 import { eventSearch } from '../monitor/search';
-import { Failure, NotFound } from './Failure';
+import { loadPart } from '../ui';
+import { Failure, NotFound, Pending } from './Failure';
 import { Shell } from './Shell';
 
 const root = createRootRoute({ component: Shell });
 
+const parent = { getParentRoute: () => root };
+
 /** The filters of a screen are in its address, so each view can be shared and the back button works. */
 const routes = [
-  createRoute({ getParentRoute: () => root, path: '/', validateSearch: eventSearch, component: Monitor }),
+  createRoute({ ...parent, path: '/', validateSearch: eventSearch, component: Monitor }),
   createRoute({
-    getParentRoute: () => root,
+    ...parent,
     path: '/discover',
     validateSearch: discoverSearch,
-    component: lazyRouteComponent(() => import('../discover/Discover'), 'Discover'),
+    component: lazyRouteComponent(() => loadPart(() => import('../discover/Discover')), 'Discover'),
   }),
   createRoute({
-    getParentRoute: () => root,
+    ...parent,
     path: '/markets',
-    component: lazyRouteComponent(() => import('../market/Markets'), 'Markets'),
+    component: lazyRouteComponent(() => loadPart(() => import('../market/Markets')), 'Markets'),
   }),
   createRoute({
-    getParentRoute: () => root,
+    ...parent,
     path: '/markets/$id',
     validateSearch: companySearch,
-    component: lazyRouteComponent(() => import('../market/MarketPage'), 'MarketPage'),
+    component: lazyRouteComponent(() => loadPart(() => import('../market/MarketPage')), 'MarketPage'),
   }),
   createRoute({
-    getParentRoute: () => root,
+    ...parent,
     path: '/exports',
     validateSearch: exportSearch,
-    component: lazyRouteComponent(() => import('../exports/Exports'), 'Exports'),
+    component: lazyRouteComponent(() => loadPart(() => import('../exports/Exports')), 'Exports'),
   }),
 ] as const;
 
@@ -43,6 +46,8 @@ export const router = createRouter({
   search: { strict: true },
   defaultErrorComponent: Failure,
   defaultNotFoundComponent: NotFound,
+  defaultPendingComponent: Pending,
+  defaultPendingMs: 200,
   defaultPreload: 'intent',
   scrollRestoration: true,
 });

@@ -4,8 +4,9 @@ import { lazy, Suspense, useState } from 'react';
 import { graphql } from '../gql';
 import { client } from '../graphql/client';
 import { socket } from '../graphql/socket';
+import { Button, loadPart } from '../ui';
 
-const SignIn = lazy(() => import('./SignIn'));
+const SignIn = lazy(() => loadPart(() => import('./SignIn')));
 
 const ViewerDocument = graphql(`
   query Viewer {
@@ -36,19 +37,24 @@ export async function beginSession(): Promise<void> {
 async function renew(): Promise<void> {
   const last = session() ?? 0;
   session(undefined);
+  sessionStorage.clear();
   // The next connection sends the new cookie.
   socket.terminate();
   await client.clearStore();
   session(last + 1);
 }
 
-/** Who is signed in, with the buttons that change it. */
-export function Account() {
+/** Who uses the page. `isKnown` is false until the gateway has said it; then no viewer means that no one is signed in. */
+export function useViewer() {
   const { data } = useQuery(ViewerDocument);
-  const [open, setOpen] = useState(false);
-  const viewer = data?.viewer;
+  return { viewer: data?.viewer, isKnown: data !== undefined };
+}
 
-  if (viewer?.authentication === 'COOKIE') {
+/** Who is signed in, with the buttons that change it. Nothing if the screen asks for it. */
+export function Account() {
+  const { viewer } = useViewer();
+  if (!viewer) return null;
+  if (viewer.authentication === 'COOKIE') {
     const signOut = async () => {
       await client.mutate({ mutation: SignOutDocument });
       await beginSession();
@@ -56,18 +62,23 @@ export function Account() {
     return (
       <>
         <span title={viewer.email ?? undefined}>{viewer.name ?? viewer.email}</span>
-        <button type="button" onClick={signOut}>
-          Sign out
-        </button>
+        <Button label="Sign out" onClick={signOut} />
       </>
     );
   }
   return (
     <>
-      {viewer && <span>Demo</span>}
-      <button type="button" onClick={() => setOpen(true)}>
-        Sign in
-      </button>
+      <span>Demo</span>
+      <SignInButton />
+    </>
+  );
+}
+
+export function SignInButton() {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button label="Sign in" onClick={() => setOpen(true)} />
       <Suspense>{open && <SignIn onClose={() => setOpen(false)} />}</Suspense>
     </>
   );

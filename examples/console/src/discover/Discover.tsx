@@ -1,29 +1,21 @@
 import { useMutation, useQuery } from '@apollo/client/react';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
 import { graphql } from '../gql';
 import type { SearchCriteriaInput } from '../gql/graphql';
-import { onSubmit } from '../ui/form';
-import { Heading } from '../ui/Heading';
-import { Problems } from '../ui/Problems';
+import { Button, Form, formatCompanies, Heading, Problems, useStored } from '../ui';
 import { Criteria } from './Criteria';
-import { Jobs } from './Jobs';
+import styles from './Discover.module.css';
+import { Jobs, useJobs } from './Jobs';
 
 const CreateCriteriaDocument = graphql(`
   mutation CreateCriteria($question: String!) {
     createSearchCriteria(input: { searchInput: $question }) {
       searchCriteria {
-        userPrompt
-        marketName
-        marketType
-        marketRole
+        userPrompt marketName marketType marketRole
         keywords { features user synonyms irrelevant attributes }
-        seedDomains
-        projectKind
+        seedDomains projectKind
         locations { countryCode countryName attributes }
-        count
-        performSearch
-        attributes
+        count performSearch attributes
       }
     }
   }
@@ -44,17 +36,24 @@ const DiscoveredMarketDocument = graphql(`
   }
 `);
 
+const STEPS = [
+  ['Ask', 'Say in a sentence which companies you look for.'],
+  ['Refine', 'Check the criteria that follow from it, and choose the market that gets the companies.'],
+  ['Discover', 'Wait 10 to 15 minutes. Then review the companies and publish the market.'],
+] as const;
+
 /** From a question to the companies of a market: criteria, which the user edits, and the discovery, which runs for minutes. */
 export function Discover() {
-  const { market } = useSearch({ from: '/discover' });
+  const { market, question } = useSearch({ from: '/discover' });
   const navigate = useNavigate({ from: '/discover' });
   const [createCriteria, creating] = useMutation(CreateCriteriaDocument);
   const [start, starting] = useMutation(StartDiscoveryDocument);
-  const [criteria, setCriteria] = useState<SearchCriteriaInput>();
+  const [criteria, setCriteria] = useStored<SearchCriteriaInput>('criteria');
+  const isStarted = starting.data?.startDiscovery?.marketId === String(market);
 
   const ask = async (form: FormData) => {
-    const { data } = await createCriteria({ variables: { question: String(form.get('question')) } });
-    setCriteria(data?.createSearchCriteria?.searchCriteria);
+    const { data } = await createCriteria({ variables: { question: String(form.get('searchInput')) } });
+    if (data?.createSearchCriteria) setCriteria(data.createSearchCriteria.searchCriteria);
   };
   // A discovery that is running already is what the user wants to see.
   const begin = async (marketId: string, criteria: SearchCriteriaInput) => {
@@ -63,25 +62,43 @@ export function Discover() {
     setCriteria(undefined);
     await navigate({ search: { market: Number(marketId) } });
   };
+  const step = criteria ? 1 : market && !question ? 2 : 0;
 
   return (
     <div className="stack">
       <Heading>Discover</Heading>
-      <form onSubmit={onSubmit(ask)} className="panel stack">
+      <ol className={`columns ${styles.steps}`}>
+        {STEPS.map(([name, text], index) => (
+          <li key={name} aria-current={index === step ? 'step' : undefined}>
+            <strong>{name}</strong>
+            <br />
+            <small>{text}</small>
+          </li>
+        ))}
+      </ol>
+      <Form className="panel stack" onSubmit={ask} error={creating.error}>
         <label>
-          Question
-          <textarea name="question" rows={2} required placeholder="Who makes sealed bearings in Germany?" />
+          Which companies do you look for?
+          <textarea
+            key={criteria?.userPrompt}
+            name="searchInput"
+            rows={2}
+            required
+            defaultValue={criteria?.userPrompt ?? question}
+            placeholder="Who makes sealed bearings in Germany?"
+          />
         </label>
         <div className="row">
-          <button type="submit" className="primary" disabled={creating.loading}>
-            {creating.loading ? 'Thinking' : 'Make criteria'}
+          <button type="submit" className={criteria ? undefined : 'primary'} disabled={creating.loading}>
+            {creating.loading ? 'Thinking' : criteria ? 'Ask again' : 'Ask'}
           </button>
+          {criteria && <Button label="Start over" className="quiet" onClick={() => setCriteria(undefined)} />}
         </div>
-        <Problems error={creating.error} />
-      </form>
+      </Form>
       {criteria && (
         <Criteria
           criteria={criteria}
+          market={market}
           change={setCriteria}
           start={begin}
           starting={starting.loading}
@@ -90,9 +107,9 @@ export function Discover() {
       )}
       {market && !criteria && (
         <Discovery
-          key={market}
+          key={`${market} ${isStarted}`}
           id={String(market)}
-          alreadyRunning={starting.data?.startDiscovery?.__typename === 'DiscoveryAlreadyRunning'}
+          alreadyRunning={isStarted && starting.data?.startDiscovery?.__typename === 'DiscoveryAlreadyRunning'}
         />
       )}
     </div>
@@ -102,31 +119,23 @@ export function Discover() {
 /** A discovery as it proceeds. */
 function Discovery({ id, alreadyRunning }: { id: string; alreadyRunning: boolean }) {
   const { data, error, refetch } = useQuery(DiscoveredMarketDocument, { variables: { id } });
-  const [finished, setFinished] = useState(false);
+  const jobs = useJobs(id, 'DISCOVERY', () => void refetch());
   const market = data?.market;
+  if (!market?.name) return <Problems error={error} retry={refetch} />;
   return (
     <section className="panel stack" aria-label="Discovery">
-      <h2>{market?.name ?? `Market ${id}`}</h2>
-      {alreadyRunning && <p>A discovery of this market was running already. This is its progress.</p>}
-      {market?.name && (
-        <Jobs
-          marketId={id}
-          phase="DISCOVERY"
-          onFinished={() => {
-            setFinished(true);
-            void refetch();
-          }}
-        />
-      )}
-      {finished && (
+      <h2>{market.name}</h2>
+      {alreadyRunning && <p>A discovery was running already. Your criteria were not used; this is its progress.</p>}
+      {jobs.state?.jobs.length === 0 && <p>No discovery has run for this market. Ask a question to begin one.</p>}
+      <Jobs {...jobs} />
+      {jobs.state?.finished && (
         <p role="status">
           The discovery has ended.{' '}
           <Link to="/markets/$id" params={{ id }}>
-            Review {market?.companyCount ? `${market.companyCount} companies` : 'the companies'} and publish the market
+            Review {market.companyCount ? formatCompanies(market.companyCount) : 'the companies'} and publish the market
           </Link>
         </p>
       )}
-      <Problems error={error} retry={refetch} />
     </section>
   );
 }

@@ -2,9 +2,8 @@ import { useMutation, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
+import { Button, Problems, Skeleton } from '../ui';
 import { Confirm } from '../ui/Confirm';
-import { Problems } from '../ui/Problems';
-import { Skeleton } from '../ui/Skeleton';
 import styles from './Exports.module.css';
 import { Register } from './Register';
 import { Secret } from './Secret';
@@ -35,14 +34,16 @@ const DeleteDocument = graphql(`
 `);
 
 /** A dialog of this screen: to register an endpoint, or to confirm what cannot be undone. */
-type Dialog = { readonly kind: 'register' } | { readonly kind: 'rotate' | 'delete'; readonly name: string };
+type Dialog = { readonly kind: 'register' | 'rotate' | 'delete'; readonly name: string };
 
 interface EndpointsProps {
   /** Called when a test begins and when it has ended. */
   readonly onSending: (isSending: boolean) => void;
+  /** Called with the identifier of a test that has ended. */
+  readonly onSent: (exportId: string | undefined) => void;
 }
 
-export function Endpoints({ onSending }: EndpointsProps) {
+export function Endpoints({ onSending, onSent }: EndpointsProps) {
   const { data, error, loading, refetch } = useQuery(EndpointsDocument);
   const [dialog, setDialog] = useState<Dialog>();
   const [secret, setSecret] = useState<string>();
@@ -54,8 +55,9 @@ export function Endpoints({ onSending }: EndpointsProps) {
 
   const runTest = async (endpoint: string) => {
     onSending(true);
-    await test({ variables: { endpoint } });
+    const { data } = await test({ variables: { endpoint } });
     onSending(false);
+    onSent(data?.testExportEndpoint?.exportId);
   };
   const makeSecret = async (name: string) => {
     const { data } = await rotate({ variables: { name } });
@@ -71,42 +73,32 @@ export function Endpoints({ onSending }: EndpointsProps) {
       <div className="row">
         <h2>Endpoints</h2>
         {isAdmin && (
-          <button type="button" className="primary" onClick={() => setDialog({ kind: 'register' })}>
-            Register
-          </button>
+          <Button label="Register" className="primary" onClick={() => setDialog({ kind: 'register', name: '' })} />
         )}
       </div>
       <Problems error={testing.error ?? rotating.error ?? removing.error} />
       <Problems error={error} retry={refetch} />
-      {loading && !data && <Skeleton />}
-      {data?.exportEndpoints?.length === 0 && <p className="empty">Your team has no endpoint.</p>}
-      <ul className={styles.endpoints}>
+      {loading && !data && <Skeleton lines={2} />}
+      {data?.exportEndpoints?.length === 0 && (
+        <p className="empty">
+          An endpoint is an address of your systems that receives companies.{' '}
+          {isAdmin ? 'Register the first one.' : 'Ask an admin of your team to register one.'}
+        </p>
+      )}
+      <ul className="stack">
         {data?.exportEndpoints?.map(({ nodeId, name, url, description, headerNames }) => (
-          <li key={nodeId} className="panel">
+          <li key={nodeId} className={`panel row ${styles.endpoint}`}>
             <div>
               <Link to="/exports" search={{ endpoint: name }}>
                 {name}
               </Link>
               <p>{description}</p>
-              <small>
-                {url}
-                {headerNames.length > 0 && ` with ${headerNames.join(', ')}`}
-              </small>
+              <small>{[url, ...headerNames].join(' with ')}</small>
             </div>
             <div className="row">
-              <button type="button" disabled={testing.loading} onClick={() => runTest(name)}>
-                Test
-              </button>
-              {isAdmin && (
-                <>
-                  <button type="button" onClick={() => setDialog({ kind: 'rotate', name })}>
-                    New secret
-                  </button>
-                  <button type="button" onClick={() => setDialog({ kind: 'delete', name })}>
-                    Delete
-                  </button>
-                </>
-              )}
+              <Button label="Test" disabled={testing.loading} onClick={() => runTest(name)} />
+              {isAdmin && <Button label="New secret" onClick={() => setDialog({ kind: 'rotate', name })} />}
+              {isAdmin && <Button label="Delete" onClick={() => setDialog({ kind: 'delete', name })} />}
             </div>
           </li>
         ))}
@@ -125,21 +117,19 @@ export function Endpoints({ onSending }: EndpointsProps) {
         <Confirm
           title={`New secret for ${dialog.name}?`}
           action="Make a new secret"
+          text="For 24 hours, exports are signed with both the old and the new secret. After that, the old one is not valid."
           onConfirm={() => makeSecret(dialog.name)}
           onClose={close}
-        >
-          For 24 hours, exports are signed with both the old and the new secret. After that, the old one is not valid.
-        </Confirm>
+        />
       )}
       {dialog?.kind === 'delete' && (
         <Confirm
           title={`Delete ${dialog.name}?`}
           action="Delete"
+          text="Nothing more can be sent to it."
           onConfirm={() => deleteEndpoint(dialog.name)}
           onClose={close}
-        >
-          Nothing more can be sent to it.
-        </Confirm>
+        />
       )}
       {secret && <Secret secret={secret} onClose={() => setSecret(undefined)} />}
     </section>

@@ -1,7 +1,6 @@
 import { useQuery } from '@apollo/client/react';
 import { graphql } from '../gql';
-import { Problems } from '../ui/Problems';
-import { Skeleton } from '../ui/Skeleton';
+import { Problems, Skeleton } from '../ui';
 import { ExportRow } from './ExportRow';
 
 const ExportDocument = graphql(`
@@ -10,9 +9,9 @@ const ExportDocument = graphql(`
   }
 `);
 
-/** One export: what was sent, each call to the endpoint, and its result. */
+/** An export that the user has just sent. */
 export function ExportDetail({ id }: { id: string }) {
   const { data, error, loading, refetch } = useQuery(ExportDocument, { variables: { id } });
   if (loading) return <Skeleton />;
-  return data?.export ? <ExportRow export={data.export} open /> : <Problems error={error} retry={refetch} />;
+  return data?.export ? <ExportRow export={data.export} justSent /> : <Problems error={error} retry={refetch} />;
 }

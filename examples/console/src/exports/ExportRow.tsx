@@ -2,20 +2,19 @@ import type { FragmentType } from '@apollo/client';
 import { useFragment, useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { ExportOutcome, ExportRowFragment } from '../gql/graphql';
-import { formatCompanies, formatTime } from '../ui/format';
+import { Button, formatCompanies, formatTime } from '../ui';
 import styles from './Exports.module.css';
+import { Redirect } from './Redirect';
 
+/** An export and, so that it knows of its retry, the one that it retries. */
 const ExportRowDocument = graphql(`
   fragment ExportRow on Export {
-    id
-    startedAt
-    endpoint
-    isTest
-    retryOf
-    marketId
-    sent
-    outcome
-    attempts { startedAt status fault milliseconds }
+    id startedAt endpointName isTest
+    retryOf { id retriedBy { id } }
+    retriedBy { id }
+    market { nodeId id name }
+    sent outcome
+    attempts { startedAt status fault milliseconds explanation }
     result {
       ... on ExportDelivered { title messageText redirectUrl }
       ... on ExportRejected { title messageText references { title message url type } }
@@ -31,12 +30,19 @@ const ExportProgressDocument = graphql(`
   }
 `);
 
-const OUTCOMES: Record<ExportOutcome, string> = {
+export const OUTCOME_WORDS: Readonly<Record<ExportOutcome, string>> = {
   RUNNING: 'Sending',
   DELIVERED: 'Delivered',
   REJECTED: 'Rejected',
   FAILED: 'Failed',
-  UNKNOWN: 'Unknown: it may have arrived',
+  UNKNOWN: 'Possibly delivered',
+};
+
+const COLORS: Partial<Record<ExportOutcome, string>> = {
+  DELIVERED: 'var(--good)',
+  REJECTED: 'var(--warn)',
+  UNKNOWN: 'var(--warn)',
+  FAILED: 'var(--bad)',
 };
 
 const FAULTS = {
@@ -47,13 +53,14 @@ const FAULTS = {
 
 interface ExportRowProps {
   readonly export: FragmentType<ExportRowFragment>;
-  /** Whether its attempts and its result are shown at once. */
-  readonly open?: boolean;
+  /** The user has just sent it: what became of it is shown at once. */
+  readonly justSent?: boolean;
   /** Sends the export again. Left out: no button. */
   readonly onRetry?: (id: string) => void;
 }
 
-export function ExportRow({ export: from, open = false, onRetry }: ExportRowProps) {
+/** One export: what was sent, its result, and each call to the endpoint. */
+export function ExportRow({ export: from, justSent = false, onRetry }: ExportRowProps) {
   const { data, complete } = useFragment({ fragment: ExportRowDocument, from });
   useSubscription(ExportProgressDocument, {
     variables: { id: data.id ?? '' },
@@ -61,38 +68,35 @@ export function ExportRow({ export: from, open = false, onRetry }: ExportRowProp
     ignoreResults: true,
   });
   if (!complete) return null;
-  const { id, startedAt, endpoint, isTest, retryOf, marketId, sent, outcome, attempts, result } = data;
-  const canRetry = outcome === 'FAILED' || outcome === 'REJECTED' || outcome === 'UNKNOWN';
+  const { id, startedAt, endpointName, isTest, retryOf, retriedBy, market, sent, outcome, attempts, result } = data;
+  const canRetry = outcome !== 'RUNNING' && outcome !== 'DELIVERED' && !isTest && !retriedBy;
   return (
-    <details className={styles.export} open={open}>
+    <details className={`panel ${styles.export}`} open={justSent || undefined}>
       <summary>
-        <strong data-outcome={outcome}>{OUTCOMES[outcome]}</strong>{' '}
-        {isTest ? 'Test' : `${formatCompanies(sent)} of market ${marketId}`} to {endpoint}
+        <strong style={{ color: COLORS[outcome] }}>{OUTCOME_WORDS[outcome]}</strong>
+        <span>
+          {isTest ? 'Test' : `${formatCompanies(sent)} of ${market?.name ?? 'a market'}`} to {endpointName}
+        </span>
         <small>
-          {' '}
+          {retryOf && 'sent again · '}
           {formatTime(startedAt)}
-          {retryOf && ', a retry'}
         </small>
       </summary>
-      <ol>
-        {attempts.map(({ startedAt, status, fault, milliseconds }) => (
-          <li key={startedAt}>
-            {status ?? (fault ? FAULTS[fault] : 'waiting for a response')}
-            {milliseconds !== null && <small> after {milliseconds} ms</small>}
-          </li>
-        ))}
-      </ol>
       {result?.__typename === 'ExportFailed' && <p>{result.message}</p>}
       {(result?.__typename === 'ExportDelivered' || result?.__typename === 'ExportRejected') && (
         <p>
           <strong>{result.title}</strong> {result.messageText}
         </p>
       )}
-      {result?.__typename === 'ExportDelivered' && result.redirectUrl && (
-        <a href={result.redirectUrl} target="_blank" rel="noreferrer">
-          Open at the endpoint
-        </a>
-      )}
+      {result?.__typename === 'ExportDelivered' &&
+        result.redirectUrl &&
+        (justSent ? (
+          <Redirect url={result.redirectUrl} />
+        ) : (
+          <a href={result.redirectUrl} target="_blank" rel="noreferrer">
+            Open the page of the endpoint
+          </a>
+        ))}
       {result?.__typename === 'ExportRejected' && (
         <ul>
           {result.references.map(({ title, message, url }) => (
@@ -102,11 +106,20 @@ export function ExportRow({ export: from, open = false, onRetry }: ExportRowProp
           ))}
         </ul>
       )}
-      {canRetry && onRetry && !isTest && (
-        <button type="button" onClick={() => onRetry(id)}>
-          Send again
-        </button>
-      )}
+      <ol>
+        {attempts.map(({ startedAt, status, fault, milliseconds, explanation }) => (
+          <li key={startedAt}>
+            <small>
+              {status ? `Answered ${status}` : fault ? FAULTS[fault] : 'Waiting for a response'}
+              {milliseconds !== null && ` after ${milliseconds} ms`}
+              {explanation && `. ${explanation}`}
+            </small>
+          </li>
+        ))}
+      </ol>
+      {outcome === 'UNKNOWN' && <p>It may have arrived. Ask the people of the endpoint before you send it again.</p>}
+      {retriedBy && <small>It was sent again.</small>}
+      {canRetry && onRetry && <Button label="Send again" onClick={() => onRetry(id)} />}
     </details>
   );
 }

@@ -2,14 +2,11 @@ import { useMutation, useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
-import { errorCode } from '../graphql/errors';
+import { hasCode } from '../graphql/errors';
 import { useNextPage } from '../graphql/useNextPage';
-import { formatCount } from '../ui/format';
-import { Heading } from '../ui/Heading';
-import { Problems } from '../ui/Problems';
-import { Skeleton } from '../ui/Skeleton';
+import { Button, formatCount, Heading, Problems, Skeleton } from '../ui';
 import { Endpoints } from './Endpoints';
-import { ExportRow } from './ExportRow';
+import { ExportRow, OUTCOME_WORDS } from './ExportRow';
 import { OUTCOMES } from './search';
 
 const ExportsDocument = graphql(`
@@ -33,6 +30,8 @@ export function Exports() {
   const { outcome, endpoint } = useSearch({ from: '/exports' });
   const navigate = useNavigate({ from: '/exports' });
   const [sending, setSending] = useState(false);
+  /** Identifier of the export that was sent last from here. */
+  const [sent, setSent] = useState<string>();
   const [retry, { loading: retrying, error: retryError }] = useMutation(RetryDocument);
   const { data, error, loading, fetchMore, refetch } = useQuery(ExportsDocument, {
     variables: { filter: { outcome, endpoint } },
@@ -40,65 +39,67 @@ export function Exports() {
     pollInterval: sending || retrying ? 1_000 : 0,
   });
   const next = useNextPage(fetchMore, data?.exports?.pageInfo);
+  const sendAgain = async (id: string) => {
+    const { data } = await retry({ variables: { id } });
+    setSent(data?.retryExport?.exportId);
+    await refetch();
+  };
 
-  if (errorCode(error) === 'FORBIDDEN') {
-    return (
-      <p className="empty">Exports belong to a team. Sign in as a member of a team, or ask the operator for one.</p>
-    );
-  }
   return (
     <div className="stack">
       <Heading>Exports</Heading>
-      <Endpoints
-        onSending={isSending => {
-          setSending(isSending);
-          if (!isSending) void refetch();
-        }}
-      />
-      <section className="stack" aria-label="Exports">
-        <div className="row">
-          <h2>{data?.exports ? formatCount(data.exports.totalCount, 'export') : 'Exports'}</h2>
-          <select
-            aria-label="Outcome"
-            value={outcome ?? ''}
-            onChange={({ target }) =>
-              navigate({ search: last => ({ ...last, outcome: OUTCOMES.find(one => one === target.value) }) })
-            }
-          >
-            <option value="">All outcomes</option>
-            {OUTCOMES.map(one => (
-              <option key={one} value={one}>
-                {one.toLowerCase()}
-              </option>
-            ))}
-          </select>
-          {endpoint && (
-            <button type="button" onClick={() => navigate({ search: last => ({ ...last, endpoint: undefined }) })}>
-              {endpoint} ✕
-            </button>
-          )}
-        </div>
-        <Problems error={retryError} />
-        <Problems error={error} retry={refetch} />
-        {loading && !data && <Skeleton lines={6} />}
-        {data?.exports?.edges.map(({ node }) => (
-          <ExportRow
-            key={node.id}
-            export={node}
-            onRetry={async id => {
-              await retry({ variables: { id } });
-              await refetch();
+      {hasCode(error, 'FORBIDDEN') ? (
+        <p className="empty">
+          Exports belong to a team. Sign in as a member of a team, or ask your administrator for one.
+        </p>
+      ) : (
+        <>
+          <Endpoints
+            onSending={setSending}
+            onSent={id => {
+              setSent(id);
+              void refetch();
             }}
           />
-        ))}
-        {data?.exports?.totalCount === 0 && <p className="empty">Nothing was sent yet.</p>}
-        <Problems error={next.error} retry={next.retry} />
-        {next.canRead && (
-          <button type="button" onClick={next.read}>
-            More
-          </button>
-        )}
-      </section>
+          <section className="stack" aria-label="Exports">
+            <div className="row">
+              <h2>{data?.exports ? formatCount(data.exports.totalCount, 'export') : 'Exports'}</h2>
+              {endpoint && (
+                <Button label={`to ${endpoint} ✕`} className="chip" onClick={() => navigate({ search: { outcome } })} />
+              )}
+              <select
+                aria-label="Outcome"
+                value={outcome ?? ''}
+                onChange={({ target }) =>
+                  navigate({ search: last => ({ ...last, outcome: OUTCOMES.find(one => one === target.value) }) })
+                }
+              >
+                <option value="">All outcomes</option>
+                {OUTCOMES.map(one => (
+                  <option key={one} value={one}>
+                    {OUTCOME_WORDS[one]}
+                  </option>
+                ))}
+              </select>
+            </div>
+            <Problems error={retryError} />
+            <Problems error={error} retry={refetch} />
+            {loading && !data && <Skeleton lines={6} />}
+            {data?.exports?.edges.map(({ node }) => (
+              <ExportRow key={node.id} export={node} justSent={node.id === sent} onRetry={sendAgain} />
+            ))}
+            {data?.exports?.totalCount === 0 && (
+              <p className="empty">
+                {outcome || endpoint
+                  ? 'No export is of this kind.'
+                  : 'Nothing was sent yet. Open a market to export its companies.'}
+              </p>
+            )}
+            <Problems error={next.error} retry={next.retry} />
+            {next.canRead && <Button label="More" onClick={next.read} />}
+          </section>
+        </>
+      )}
     </div>
   );
 }

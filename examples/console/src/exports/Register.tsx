@@ -1,8 +1,7 @@
 import { useMutation } from '@apollo/client/react';
 import { graphql } from '../gql';
-import { onSubmit } from '../ui/form';
+import { Form } from '../ui';
 import { Modal } from '../ui/Modal';
-import { Problems } from '../ui/Problems';
 
 const RegisterDocument = graphql(`
   mutation RegisterEndpoint($input: RegisterExportEndpointInput!) {
@@ -18,22 +17,22 @@ interface RegisterProps {
 export function Register({ onClose, onRegistered }: RegisterProps) {
   const [register, { error, loading }] = useMutation(RegisterDocument);
   const submit = async (form: FormData) => {
-    const [name, url, description, header, value] = ['name', 'url', 'description', 'header', 'value'].map(field =>
-      String(form.get(field) ?? ''),
-    ) as [string, string, string, string, string];
-    const headers = header === '' ? [] : [{ name: header, value }];
-    const { data } = await register({ variables: { input: { name, url, description, headers } } });
+    const text = (field: string) => String(form.get(field) ?? '');
+    const header = { name: text('headers.0.name'), value: text('headers.0.value') };
+    const headers = header.name === '' ? [] : [header];
+    const input = { name: text('name'), url: text('url'), description: text('description'), headers };
+    const { data } = await register({ variables: { input } });
     if (data?.registerExportEndpoint) onRegistered(data.registerExportEndpoint.signingSecret);
   };
   return (
     <Modal title="Register an endpoint" onClose={onClose}>
-      <form onSubmit={onSubmit(submit)} className="stack">
+      <Form onSubmit={submit} error={error} className="stack">
         <label>
           Name
           <input name="name" required maxLength={255} />
         </label>
         <label>
-          URL
+          Address
           <input name="url" type="url" required maxLength={1024} placeholder="https://" />
         </label>
         <label>
@@ -43,18 +42,17 @@ export function Register({ onClose, onRegistered }: RegisterProps) {
         <div className="row">
           <label>
             Header, if the endpoint needs one
-            <input name="header" placeholder="Authorization" maxLength={255} />
+            <input name="headers.0.name" placeholder="Authorization" maxLength={255} />
           </label>
           <label>
             Its value
-            <input name="value" type="password" autoComplete="off" maxLength={4096} />
+            <input name="headers.0.value" type="password" autoComplete="off" maxLength={4096} />
           </label>
         </div>
-        <Problems error={error} />
         <button type="submit" className="primary" disabled={loading}>
           Register
         </button>
-      </form>
+      </Form>
     </Modal>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from 'react';
+import { Button } from '../ui';
 import { Modal } from '../ui/Modal';
-import styles from './Exports.module.css';
 
 /** Shows a signing secret, which the gateway never shows again. */
 export function Secret({ secret, onClose }: { secret: string; onClose: () => void }) {
@@ -16,10 +16,8 @@ export function Secret({ secret, onClose }: { secret: string; onClose: () => voi
           Store this secret where you receive exports. It proves that a call comes from this gateway. It is not shown
           again.
         </p>
-        <code className={styles.secret}>{secret}</code>
-        <button type="button" className="primary" onClick={copy}>
-          {copied ? 'Copied' : 'Copy'}
-        </button>
+        <code className="panel">{secret}</code>
+        <Button label={copied ? 'Copied' : 'Copy'} className="primary" onClick={copy} />
       </div>
     </Modal>
   );

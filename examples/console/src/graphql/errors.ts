@@ -1,4 +1,5 @@
 import { CombinedGraphQLErrors, type ErrorLike } from '@apollo/client';
+import type { GatewayErrorCode, GatewayErrorExtensions } from '../../../../docs/gateway-errors';
 
 /** What failed without a network is tried again after this time. */
 export const RETRY_MS = 10_000;
@@ -8,12 +9,19 @@ export function isUnreachable(error: ErrorLike | undefined): boolean {
   return error !== undefined && !CombinedGraphQLErrors.is(error);
 }
 
-/** The code of the first error (docs/reference.md of the gateway). Undefined if there is none. */
-export function errorCode(error: ErrorLike | undefined): unknown {
-  return CombinedGraphQLErrors.is(error) ? error.errors[0]?.extensions?.code : undefined;
+/** The errors of a response, each with what the gateway says about it, and the request that `requestIds` in `links.ts` adds. Empty without a response. */
+export function errorsIn(error: ErrorLike | undefined) {
+  if (!CombinedGraphQLErrors.is(error)) return [];
+  return error.errors.map(({ message, extensions }) => ({
+    message,
+    ...(extensions as Partial<GatewayErrorExtensions> & { requestId?: string }),
+  }));
 }
 
-/** Whether the gateway says that the same request may succeed later. */
+export function hasCode(error: ErrorLike | undefined, code: GatewayErrorCode): boolean {
+  return errorsIn(error).some(each => each.code === code);
+}
+
 export function isRetryable(error: ErrorLike): boolean {
-  return CombinedGraphQLErrors.is(error) && error.errors.some(({ extensions }) => extensions?.retryable === true);
+  return isUnreachable(error) || errorsIn(error).some(({ retryable }) => retryable);
 }

@@ -1,7 +1,6 @@
 import { ApolloLink, makeVar } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
 import { map, type Observable } from 'rxjs';
-import { recordCost } from '../cost/costs';
 
 /** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
 export const trustedDocuments = import.meta.env.PROD
@@ -22,15 +21,6 @@ export const requestIds = new ApolloLink((operation, forward) =>
     };
   }),
 );
-
-/** Records what each response says about its upstream calls. */
-export const costs = new ApolloLink((operation, forward) => {
-  const start = performance.now();
-  return eachResult(forward(operation), result => {
-    if ('extensions' in result) recordCost(operation.operationName, result.extensions, performance.now() - start);
-    return result;
-  });
-});
 
 /** Names of the operations whose last response had older data, because the service did not respond. */
 export const staleOperations = makeVar<ReadonlySet<string>>(new Set());

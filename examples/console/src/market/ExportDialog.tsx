@@ -4,9 +4,8 @@ import { useState } from 'react';
 import { ExportDetail } from '../exports/ExportDetail';
 import { graphql } from '../gql';
 import type { CompanySelection } from '../gql/graphql';
-import { onSubmit } from '../ui/form';
+import { Form } from '../ui';
 import { Modal } from '../ui/Modal';
-import { Problems } from '../ui/Problems';
 
 const EndpointNamesDocument = graphql(`
   query EndpointNames { exportEndpoints { nodeId name } }
@@ -43,11 +42,11 @@ export default function ExportDialog({ marketId, choices, onClose }: ExportDialo
       {sent?.exportMarketToEndpoint ? (
         <ExportDetail id={sent.exportMarketToEndpoint.exportId} />
       ) : (
-        <form onSubmit={onSubmit(submit)} className="stack">
+        <Form onSubmit={submit} error={failure ?? error} className="stack">
           <fieldset>
             <legend>Companies</legend>
             {choices.map(({ label }, index) => (
-              <label key={label} className="choice">
+              <label key={label} className="row">
                 <input type="radio" name="choice" value={index} defaultChecked={index === 0} /> {label}
               </label>
             ))}
@@ -65,11 +64,10 @@ export default function ExportDialog({ marketId, choices, onClose }: ExportDialo
               Your team has no endpoint. <Link to="/exports">Register one first.</Link>
             </p>
           )}
-          <Problems error={failure ?? error} />
           <button type="submit" className="primary" disabled={loading || endpoints.length === 0}>
             {loading ? 'Sending' : 'Send'}
           </button>
-        </form>
+        </Form>
       )}
     </Modal>
   );

@@ -1,22 +1,24 @@
 import { useMutation, useQuery } from '@apollo/client/react';
-import { useParams } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
-import { Jobs } from '../discover/Jobs';
+import { Link, useParams } from '@tanstack/react-router';
+import { useEffect, useEffectEvent, useState } from 'react';
+import { Jobs, useJobs } from '../discover/Jobs';
 import { graphql } from '../gql';
+import { Button, formatCompanies, formatCount, formatDate, Heading, Problems, Skeleton } from '../ui';
 import { Confirm } from '../ui/Confirm';
-import { formatCompanies, formatTime } from '../ui/format';
-import { Heading } from '../ui/Heading';
-import { Problems } from '../ui/Problems';
-import { Skeleton } from '../ui/Skeleton';
 import { Companies } from './Companies';
-import styles from './Market.module.css';
-import { MarketContent } from './MarketContent';
+import { STATUSES } from './Markets';
 import { Review } from './Review';
-import { rememberMarket } from './recent';
+import { useRecentMarkets } from './recent';
 
 const MarketDocument = graphql(`
   query Market($id: ID!) {
     market(id: $id) { nodeId id name subtitle description dateCreated companyCount reviewStatus }
+  }
+`);
+
+const TopicsDocument = graphql(`
+  query Topics($id: ID!) {
+    market(id: $id) { nodeId id topics(sort: LABEL_ASC) { nodeId label groups { nodeId label } } }
   }
 `);
 
@@ -26,65 +28,127 @@ const PublishDocument = graphql(`
   }
 `);
 
-/** One market: its record, its companies once it is published, and before that its review. */
+/** One market: its record, its companies once it is published, and before that the way there. */
 export function MarketPage() {
   const { id } = useParams({ from: '/markets/$id' });
   const { data, error, loading, refetch } = useQuery(MarketDocument, { variables: { id } });
-  const [publish, publishing] = useMutation(PublishDocument, { variables: { marketId: id } });
-  const [asking, setAsking] = useState(false);
   const market = data?.market;
   const name = market?.name;
+  const remember = useEffectEvent(useRecentMarkets().remember);
   useEffect(() => {
-    if (name) rememberMarket(id);
+    if (name) remember(id);
   }, [id, name]);
 
-  if (loading && !market) return <Skeleton lines={8} />;
-  if (!market?.name) return <Problems error={error} retry={refetch} />;
+  if (!market?.name) {
+    return (
+      <div className="stack">
+        <Heading>Market</Heading>
+        {loading && <Skeleton lines={16} />}
+        <Problems error={error} retry={refetch} />
+      </div>
+    );
+  }
   const isPublished = market.reviewStatus === 'PUBLISHED';
-  const started = publishing.data?.publishMarket != null;
-
   return (
     <div className="stack">
-      <header className={styles.head}>
-        <div>
-          <Heading>{market.name}</Heading>
-          <p className="muted">{market.subtitle}</p>
-        </div>
-        {!isPublished && !started && (
-          <button type="button" className="primary" onClick={() => setAsking(true)}>
-            Publish
-          </button>
-        )}
+      <header>
+        <Heading>{market.name}</Heading>
+        <p className="muted">
+          {market.reviewStatus && STATUSES[market.reviewStatus]} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
+          {formatDate(market.dateCreated)}
+        </p>
+        <p>{market.description ?? market.subtitle}</p>
+        {isPublished && <Topics id={id} />}
       </header>
-      <p>{market.description}</p>
-      <small>
-        Market {id} · {market.reviewStatus?.toLowerCase()} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
-        {formatTime(market.dateCreated)}
-      </small>
-      <Problems error={publishing.error ?? error} />
-      {/* Also after a reload. Publishing starts new jobs, so it subscribes again. */}
-      {!isPublished && <Jobs key={String(started)} marketId={id} phase="PUBLISH" onFinished={refetch} />}
+      <Problems error={error} />
       {isPublished ? (
-        <>
-          <MarketContent id={id} />
-          <Companies id={id} key={id} />
-        </>
+        <Companies id={id} key={id} />
       ) : (
-        !started && <Review id={id} />
+        <Unpublished id={id} key={id} companyCount={market.companyCount ?? 0} onChange={() => void refetch()} />
       )}
+    </div>
+  );
+}
+
+function Topics({ id }: { id: string }) {
+  const { data } = useQuery(TopicsDocument, { variables: { id } });
+  const topics = data?.market?.topics ?? [];
+  return (
+    <details>
+      <summary>{data ? formatCount(topics.length, 'topic') : 'Topics'}</summary>
+      <ul>
+        {topics.map(({ nodeId, label, groups }) => (
+          <li key={nodeId}>
+            {label} <small>{groups.map(group => group.label).join(', ')}</small>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+interface UnpublishedProps {
+  readonly id: string;
+  readonly companyCount: number;
+  /** Called when jobs have ended: the market has changed. */
+  readonly onChange: () => void;
+}
+
+/** What a market needs next. Its jobs know, also after a reload: nothing can be decided while one is running. */
+function Unpublished({ id, companyCount, onChange }: UnpublishedProps) {
+  const discovery = useJobs(id, 'DISCOVERY', onChange);
+  const publication = useJobs(id, 'PUBLISH', onChange);
+  const [publish, publishing] = useMutation(PublishDocument, { variables: { marketId: id } });
+  const [asking, setAsking] = useState(false);
+  const running = [publication, discovery].find(({ isRunning }) => isRunning);
+  if (running || publishing.loading) {
+    return (
+      <section className="panel stack" aria-label="Progress">
+        <h2>{running === discovery ? 'Companies are being found' : 'The market is being published'}</h2>
+        <p>This goes on if you leave the page.</p>
+        {running && <Jobs {...running} />}
+      </section>
+    );
+  }
+  if (!discovery.isKnown || !publication.isKnown) return <Skeleton lines={8} />;
+  if (companyCount === 0) {
+    return (
+      <section className="panel stack" aria-label="Next step">
+        <h2>This market has no companies yet</h2>
+        <p>
+          <Link to="/discover" search={{ market: Number(id) }}>
+            Ask a question
+          </Link>{' '}
+          to find them.
+        </p>
+      </section>
+    );
+  }
+  return (
+    <>
+      <Problems error={discovery.error ?? publication.error} />
+      <Review id={id} companyCount={companyCount} />
+      <section className="panel stack" aria-label="Publication">
+        <h2>Publication</h2>
+        <p>The market gets the companies that the review has included.</p>
+        <div className="row">
+          <Button label="Publish" className="primary" onClick={() => setAsking(true)} />
+        </div>
+        <Problems error={publishing.error} />
+      </section>
       {asking && (
         <Confirm
           title="Publish this market?"
           action="Publish"
+          text="This takes some minutes. Companies that are not included are left out."
           onClose={() => setAsking(false)}
           onConfirm={async () => {
-            await publish();
-            await refetch();
+            const { data } = await publish();
+            // There are new jobs to follow.
+            if (data?.publishMarket) publication.restart();
           }}
-        >
-          The market gets the companies that the review has included. This starts jobs that take some minutes.
-        </Confirm>
+        />
       )}
-    </div>
+    </>
   );
 }

@@ -1,57 +1,79 @@
 import { useQuery } from '@apollo/client/react';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { graphql } from '../gql';
-import { onSubmit } from '../ui/form';
-import { formatCompanies } from '../ui/format';
-import { Heading } from '../ui/Heading';
-import { Problems } from '../ui/Problems';
-import { Skeleton } from '../ui/Skeleton';
-import styles from './Market.module.css';
-import { recentMarkets } from './recent';
+import type { MarketReviewStatus } from '../gql/graphql';
+import { Form, formatCompanies, Heading, Problems, SearchBox, Skeleton } from '../ui';
+import { useRecentMarkets } from './recent';
 
-const MarketsDocument = graphql(`
-  query Markets($ids: [ID!]!) {
-    markets(ids: $ids) { nodeId id name reviewStatus companyCount }
-  }
+const SuggestDocument = graphql(`
+  query SuggestMarkets($keyword: String!) { suggestMarkets(keyword: $keyword) }
 `);
 
-/** The markets that this browser opened last. The service has no list of all markets. */
+export const STATUSES: Readonly<Record<MarketReviewStatus, string>> = {
+  PUBLISHED: 'Published',
+  REVIEWING: 'In review',
+  DRAFT: 'Draft',
+};
+
+/** Finds a market by a word. The service has no list of markets and names only, so those that the user has opened are remembered. */
 export function Markets() {
-  const { data, error, loading, refetch } = useQuery(MarketsDocument, { variables: { ids: recentMarkets() } });
+  const { ids, markets, error, loading, refetch } = useRecentMarkets();
   const navigate = useNavigate();
-  const open = (form: FormData) => navigate({ to: '/markets/$id', params: { id: String(form.get('id')) } });
+  const [keyword, setKeyword] = useState<string>();
+  const suggestions = useQuery(SuggestDocument, { variables: { keyword: keyword ?? '' }, skip: !keyword });
+  const names = suggestions.data?.suggestMarkets ?? [];
   return (
     <div className="stack">
       <Heading>Markets</Heading>
-      <form onSubmit={onSubmit(open)} className="row">
-        <input
-          name="id"
-          aria-label="Market number"
-          placeholder="Market number"
-          inputMode="numeric"
-          pattern="[0-9]+"
-          required
-        />
-        <button type="submit">Open</button>
-      </form>
-      {loading && <Skeleton lines={6} />}
-      <Problems error={error} retry={refetch} />
-      <ul className={styles.markets}>
-        {data?.markets.flatMap(market =>
-          market?.name ? (
-            <li key={market.id} className="panel">
-              <Link to="/markets/$id" params={{ id: market.id }}>
-                {market.name}
-              </Link>
-              <small>
-                Market {market.id} · {market.reviewStatus?.toLowerCase()} · {formatCompanies(market.companyCount ?? 0)}
-              </small>
-            </li>
-          ) : (
-            []
-          ),
+      <Form className="panel stack" error={suggestions.error}>
+        <h2>What is the market about?</h2>
+        <SearchBox name="keyword" label="A word of its name" value={keyword} onChange={setKeyword} />
+        {suggestions.data && names.length === 0 && (
+          <p>
+            No market has this in its name.{' '}
+            <Link to="/discover" search={{ question: keyword }}>
+              Ask a question about it
+            </Link>
+          </p>
         )}
+        {names.map(name => {
+          const known = markets.find(market => market.name === name);
+          return known ? (
+            <Link key={name} to="/markets/$id" params={{ id: known.id }}>
+              {name}
+            </Link>
+          ) : (
+            <p key={name}>
+              {name} <small>Not opened yet: its owner can tell you its number.</small>
+            </p>
+          );
+        })}
+      </Form>
+      <h2>Your recent markets</h2>
+      {loading && <Skeleton lines={4} />}
+      <Problems error={error} retry={refetch} />
+      {ids.length === 0 && (
+        <p className="empty">
+          The markets that you open are listed here. <Link to="/discover">Find companies with a question</Link>
+        </p>
+      )}
+      <ul className="columns">
+        {markets.map(({ id, name, reviewStatus, companyCount }) => (
+          <li key={id} className="panel stack">
+            <Link to="/markets/$id" params={{ id }}>
+              {name}
+            </Link>
+            <small>
+              {reviewStatus && STATUSES[reviewStatus]} · {formatCompanies(companyCount ?? 0)}
+            </small>
+          </li>
+        ))}
       </ul>
+      <Form className="row" onSubmit={form => navigate({ to: '/markets/$id', params: { id: String(form.get('id')) } })}>
+        <input name="id" aria-label="Number of a market" placeholder="Number of a market" pattern="[0-9]+" required />
+        <button type="submit">Open</button>
+      </Form>
     </div>
   );
 }

@@ -1,47 +1,86 @@
 import { useMutation } from '@apollo/client/react';
-import { useState } from 'react';
-import { Jobs } from '../discover/Jobs';
+import { type ReactNode, useState } from 'react';
 import { graphql } from '../gql';
 import type { CompanyReviewStatus } from '../gql/graphql';
-import { Problems } from '../ui/Problems';
+import { Form, formatCompanies } from '../ui';
+import { Confirm } from '../ui/Confirm';
 
-export const ReviewDocument = graphql(`
+const ReviewDocument = graphql(`
   mutation Review($marketId: ID!, $reviewStatus: CompanyReviewStatus!, $target: ReviewTarget!) {
     reviewCompanies(input: { marketId: $marketId, reviewStatus: $reviewStatus, target: $target }) { marketId }
   }
 `);
 
-/** The review of a market that is not published. The service does not list its companies yet, so they are named by their domains. */
-export function Review({ id }: { id: string }) {
-  const [review, { data, error, loading }] = useMutation(ReviewDocument);
+const DECISIONS = [
+  ['INCLUDE', 'Include', 'included'],
+  ['EXCLUDE', 'Exclude', 'excluded'],
+] as const;
+
+interface ReviewButtonsProps {
+  /** Of the market. */
+  readonly id: string;
+  /** Empty: all companies of the market, after a question. */
+  readonly domains: readonly string[];
+  /** Number of all companies. */
+  readonly all?: number;
+  /** The field of the domains. */
+  readonly children?: ReactNode;
+}
+
+/** Decides which companies the market gets, and says of how many. */
+export function ReviewButtons({ id, domains, all = 0, children }: ReviewButtonsProps) {
+  const [review, { error, loading }] = useMutation(ReviewDocument);
+  const [asking, setAsking] = useState<(typeof DECISIONS)[number]>();
+  const [done, setDone] = useState<string>();
+  const which = domains.length > 0 ? formatCompanies(domains.length) : `all ${formatCompanies(all)}`;
+  const decide = async (reviewStatus: CompanyReviewStatus, participle: string) => {
+    setDone(undefined);
+    const target = domains.length > 0 ? { domains: [...domains] } : { all: true };
+    const { data } = await review({ variables: { marketId: id, reviewStatus, target } });
+    if (data?.reviewCompanies) setDone(`${which} ${participle}.`);
+  };
+  return (
+    <Form className="row" error={error}>
+      {children}
+      {DECISIONS.map(decision => {
+        const [status, verb, participle] = decision;
+        const click = () => (domains.length > 0 ? decide(status, participle) : setAsking(decision));
+        return (
+          <button key={status} type="button" disabled={loading} onClick={click}>
+            {verb} {which}
+          </button>
+        );
+      })}
+      {done && <span role="status">{done.charAt(0).toUpperCase() + done.slice(1)}</span>}
+      {asking && (
+        <Confirm
+          title={`${asking[1]} ${which}?`}
+          action={`${asking[1]} all`}
+          onClose={() => setAsking(undefined)}
+          text="This takes the place of each decision that was made before."
+          onConfirm={() => decide(asking[0], asking[2])}
+        />
+      )}
+    </Form>
+  );
+}
+
+/** The review of a market that is not published. */
+export function Review({ id, companyCount }: { id: string; companyCount: number }) {
   const [text, setText] = useState('');
-  const domains = text.split(/[\s,]+/).filter(Boolean);
-  const decide = (reviewStatus: CompanyReviewStatus) =>
-    review({
-      variables: { marketId: id, reviewStatus, target: domains.length > 0 ? { domains } : { all: true } },
-    });
-  const which = domains.length > 0 ? `${domains.length} companies` : 'all companies';
   return (
     <section className="panel stack" aria-label="Review">
-      <h2>Review</h2>
+      <h2>Review of {formatCompanies(companyCount)}</h2>
       <p>
-        The companies are listed once the market is published. Decide first which of the discovered companies it gets.
+        Decide which of the companies found this market gets, then publish it. The service lists them by name only after
+        that: until then, name companies by their websites.
       </p>
-      <Jobs marketId={id} phase="DISCOVERY" />
-      <label>
-        Domains, separated by spaces. Leave it empty to decide about all companies.
-        <textarea rows={2} value={text} onChange={({ target }) => setText(target.value)} />
-      </label>
-      <div className="row">
-        <button type="button" disabled={loading} onClick={() => decide('INCLUDE')}>
-          Include {which}
-        </button>
-        <button type="button" disabled={loading} onClick={() => decide('EXCLUDE')}>
-          Exclude {which}
-        </button>
-        {data?.reviewCompanies && <span role="status">The decision is saved.</span>}
-      </div>
-      <Problems error={error} />
+      <ReviewButtons id={id} domains={text.split(/[\s,]+/).filter(Boolean)} all={companyCount}>
+        <label className="wide">
+          Websites of the companies, separated by spaces. Leave it empty to decide about all.
+          <textarea name="domains" rows={2} value={text} onChange={({ target }) => setText(target.value)} />
+        </label>
+      </ReviewButtons>
     </section>
   );
 }

@@ -1,14 +1,21 @@
-const KEY = 'recent-markets';
-/** Those of the sandbox. */
-const FIRST = ['1', '2', '3', '4', '5', '6'];
+import { useQuery } from '@apollo/client/react';
+import { useViewer } from '../app/session';
+import { graphql } from '../gql';
 
-/** Numbers of the markets that this browser opened last, newest first. */
-export function recentMarkets(): string[] {
-  const stored = localStorage.getItem(KEY)?.split(' ') ?? FIRST;
-  return stored.filter(id => /^\d+$/.test(id));
-}
+const MarketsDocument = graphql(`
+  query Markets($ids: [ID!]!) {
+    markets(ids: $ids) { nodeId id name reviewStatus companyCount }
+  }
+`);
 
-export function rememberMarket(id: string): void {
-  const ids = [id, ...recentMarkets().filter(other => other !== id)];
-  localStorage.setItem(KEY, ids.slice(0, 20).join(' '));
+/** The markets that this user opened last in this browser, newest first. The service has no list of markets. */
+export function useRecentMarkets() {
+  const { viewer } = useViewer();
+  const key = `recent-markets ${viewer?.email ?? ''}`;
+  const ids = (localStorage.getItem(key) ?? '').split(' ').filter(id => /^\d+$/.test(id));
+  const remember = (id: string) =>
+    localStorage.setItem(key, [id, ...ids.filter(other => other !== id)].slice(0, 20).join(' '));
+  const { data, error, loading, refetch } = useQuery(MarketsDocument, { variables: { ids }, skip: ids.length === 0 });
+  const markets = (data?.markets ?? []).flatMap(market => (market?.name ? { ...market, name: market.name } : []));
+  return { ids, markets, remember, error, loading, refetch };
 }

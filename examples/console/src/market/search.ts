@@ -1,5 +1,5 @@
 import type { CompanyFilter, CompanyOrder, CompanyOrderField } from '../gql/graphql';
-import { namesIn } from '../ui/search';
+import { namesIn } from '../ui';
 
 /** Filter and order of the companies, as they stand in the address. */
 export interface CompanySearch {
@@ -12,9 +12,11 @@ export interface CompanySearch {
   readonly maxMomentum?: number;
   readonly sort?: CompanyOrderField;
   readonly descending?: boolean;
+  /** Domain of the company whose details are shown. */
+  readonly company?: string;
 }
 
-export const SORTS: readonly CompanyOrderField[] = ['NAME', 'SCORE', 'OVERALL_MOMENTUM', 'ACTUAL_REVENUE'];
+const SORTS: readonly CompanyOrderField[] = ['NAME', 'SCORE', 'OVERALL_MOMENTUM', 'ACTUAL_REVENUE'];
 
 /** Reads the address. What it cannot read, it leaves out. */
 export function companySearch(search: Record<string, unknown>): CompanySearch {
@@ -22,6 +24,7 @@ export function companySearch(search: Record<string, unknown>): CompanySearch {
   const sort = SORTS.find(field => field === search.sort);
   return {
     ...(search.search ? { search: String(search.search) } : {}),
+    ...(search.company ? { company: String(search.company) } : {}),
     ...namesIn(search, 'operatesIn'),
     ...namesIn(search, 'naics'),
     ...number('minRevenue'),

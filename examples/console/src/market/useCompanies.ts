@@ -3,12 +3,12 @@ import { useMemo, useState } from 'react';
 import { graphql } from '../gql';
 import type { CompaniesQuery, CompaniesQueryVariables } from '../gql/graphql';
 import { useNextPage } from '../graphql/useNextPage';
+import { useLast } from '../ui';
 
 const CompaniesDocument = graphql(`
   query Companies($id: ID!, $filter: CompanyFilter, $orderBy: CompanyOrder, $after: String) {
     market(id: $id) {
-      nodeId
-      id
+      nodeId id
       companies(first: 50, after: $after, filter: $filter, orderBy: $orderBy) {
         totalCount
         edges {
@@ -30,8 +30,8 @@ export type Company = Connection['edges'][number]['node'];
  */
 export function useCompanies(variables: CompaniesQueryVariables) {
   const client = useApolloClient();
-  const { data, previousData, error, loading, refetch } = useQuery(CompaniesDocument, { variables });
-  const first = (data ?? previousData)?.market?.companies ?? undefined;
+  const { data, error, loading, refetch } = useQuery(CompaniesDocument, { variables });
+  const first = useLast(data?.market?.companies);
 
   // They belong to the first page as it was then, and are forgotten together with it.
   const [later, setLater] = useState<{ first: Connection | undefined; pages: readonly Connection[] }>();

@@ -1,13 +1,12 @@
 import { useFragment, useQuery } from '@apollo/client/react';
+import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
-import type { QuantityOperator } from '../gql/graphql';
-import { formatTime } from '../ui/format';
+import type { EventDetailQuery } from '../gql/graphql';
+import { Button, ExternalLink, Facts, formatTime, Problems, Skeleton, words } from '../ui';
 import { Modal } from '../ui/Modal';
-import { Problems } from '../ui/Problems';
-import { Skeleton } from '../ui/Skeleton';
 import { Score } from './EventRow';
 import styles from './Monitor.module.css';
-import { Times } from './Times';
+import type { EventSearch } from './search';
 
 /** The service cannot read one event, so this reads the events that were updated at the same time. */
 const EventDetailDocument = graphql(`
@@ -15,10 +14,7 @@ const EventDetailDocument = graphql(`
     events(first: 100, filter: { from: $at, to: $at, minSeverity: 0, minLikelihood: 0 }) {
       edges {
         node {
-          id
-          title
-          summary
-          lastUpdated
+          id title summary
           timestamps { published recordedStart recordedEnd projectedStart projectedEnd }
           alertTypes { name rationale }
           affectedDatapoints { name subject direction quantity { operator values unit } }
@@ -39,98 +35,119 @@ const EventSourcesDocument = graphql(`
   }
 `);
 
+type Event = NonNullable<EventDetailQuery['events']>['edges'][number]['node'];
+
 interface EventDetailProps {
   readonly id: string;
   readonly lastUpdated: string;
+  /** Show the events beside this one. Undefined: there is none. */
+  readonly previous: (() => void) | undefined;
+  readonly next: (() => void) | undefined;
   readonly onClose: () => void;
 }
 
-export default function EventDetail({ id, lastUpdated, onClose }: EventDetailProps) {
+export default function EventDetail({ id, lastUpdated, previous, next, onClose }: EventDetailProps) {
   const { data, error, loading, refetch } = useQuery(EventDetailDocument, { variables: { at: lastUpdated } });
   const event = data?.events?.edges.find(({ node }) => node.id === id)?.node;
   return (
     <Modal drawer title={event?.title ?? 'Event'} onClose={onClose}>
       <div className="stack">
+        <div className="row">
+          <Button label="← Previous" disabled={!previous} onClick={previous} />
+          <Button label="Next →" disabled={!next} onClick={next} />
+        </div>
         <Problems error={error} retry={refetch} />
         {!event && loading && <Skeleton lines={10} />}
-        {!event && data?.events && (
-          <p className="empty">There is no such event, or it was updated since: open it again from the list.</p>
-        )}
-        {event && (
-          <>
-            <p>{event.summary}</p>
-            <Times timestamps={event.timestamps} lastUpdated={lastUpdated} />
-            <section>
-              <h2>Impact</h2>
-              <ul className={styles.list}>
-                {event.impactedEntities.map(({ name, impact }) => (
-                  <li key={name}>
-                    <Score name="Severity" value={impact?.severity} /> {name}
-                    <small>
-                      {' '}
-                      likelihood {impact?.likelihood ?? 'unknown'}. {impact?.rationale}
-                    </small>
-                  </li>
-                ))}
-              </ul>
-            </section>
-            <section>
-              <h2>Alerts and datapoints</h2>
-              <ul className={styles.list}>
-                {event.alertTypes.map(({ name, rationale }) => (
-                  <li key={name}>
-                    {name} <small>{rationale}</small>
-                  </li>
-                ))}
-                {event.affectedDatapoints.map(({ name, subject, direction, quantity }) => (
-                  <li key={`${name} ${subject}`}>
-                    {name}{' '}
-                    <small>
-                      {[subject, direction?.toLowerCase(), quantity && quantityText(quantity)]
-                        .filter(Boolean)
-                        .join(', ')}
-                    </small>
-                  </li>
-                ))}
-              </ul>
-            </section>
-            <section>
-              <h2>Sources</h2>
-              <Sources eventId={id} titles={event.references} />
-            </section>
-          </>
-        )}
+        {!event && data?.events && <p className="empty">This event has changed since. Open it again from the list.</p>}
+        {event && <Content event={event} lastUpdated={lastUpdated} />}
       </div>
     </Modal>
   );
 }
 
-interface SourcesProps {
-  readonly eventId: string;
-  /** What is known of the sources before their observations arrive. */
-  readonly titles: readonly { id: string; title: string; url: string | null }[];
+function Content({ event, lastUpdated }: { event: Event; lastUpdated: string }) {
+  const { published, recordedStart, recordedEnd, projectedStart, projectedEnd } = event.timestamps;
+  const rankOf = ({ impact }: Event['impactedEntities'][number]) =>
+    (impact?.severity ?? -1) * 10 + (impact?.likelihood ?? -1);
+  const facts = {
+    Happened: spanOf(recordedStart, recordedEnd),
+    Expected: spanOf(projectedStart, projectedEnd),
+    Published: published && formatTime(published),
+    Updated: formatTime(lastUpdated),
+  };
+  return (
+    <>
+      <p>{event.summary}</p>
+      <Facts facts={facts} />
+      <section aria-label="Impact">
+        <h2>Impact</h2>
+        <ul className="stack">
+          {event.impactedEntities
+            .toSorted((a, b) => rankOf(b) - rankOf(a) || a.name.localeCompare(b.name))
+            .map(({ name, impact }) => (
+              <li key={name} className={styles.impact}>
+                <Score name="Severity" value={impact?.severity} />
+                <Score name="Likelihood" value={impact?.likelihood} />
+                <Named filter={{ impactedEntities: [name] }} name={name} text={impact?.rationale} />
+              </li>
+            ))}
+        </ul>
+      </section>
+      <section>
+        <h2>Alerts and datapoints</h2>
+        <ul className="stack">
+          {event.alertTypes.map(({ name, rationale }) => (
+            <li key={name}>
+              <Named filter={{ alertTypes: [name] }} name={name} text={rationale} />
+            </li>
+          ))}
+          {event.affectedDatapoints.map(datapoint => (
+            <li key={`${datapoint.name} ${datapoint.subject}`}>
+              <Named
+                filter={{ affectedDatapoints: [datapoint.name] }}
+                name={datapoint.name}
+                text={changeOf(datapoint)}
+              />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section>
+        <h2>Sources</h2>
+        <Sources event={event} />
+      </section>
+    </>
+  );
 }
 
-function Sources({ eventId, titles }: SourcesProps) {
-  const { data } = useFragment({ fragment: EventSourcesDocument, from: { __typename: 'Event', id: eventId } });
+/** A name that leads to the other events that have it, and what is said of it here. */
+function Named({ filter, name, text }: { filter: EventSearch; name: string; text: string | null | undefined }) {
   return (
-    <ul className={styles.list}>
-      {titles.map(({ id, title, url }) => {
+    <span>
+      <Link to="/" search={filter} title={`Show the events with ${name}`}>
+        {name}
+      </Link>{' '}
+      <small>{text}</small>
+    </span>
+  );
+}
+
+function Sources({ event }: { event: Event }) {
+  const { data } = useFragment({ fragment: EventSourcesDocument, from: { __typename: 'Event', id: event.id } });
+  return (
+    <ul className="stack">
+      {event.references.map(({ id, title, url }) => {
         const observation = data.references?.find(reference => reference?.id === id)?.observation;
+        const { sourceService, publishedAt, content } = observation ?? {};
         return (
           <li key={id}>
-            {url ? (
-              <a href={url} rel="noreferrer" target="_blank">
-                {title}
-              </a>
-            ) : (
-              title
-            )}
+            {url ? <ExternalLink href={url} label={title} /> : title}
             {observation === undefined && <Skeleton lines={2} />}
             {observation === null && <small> This source could not be read.</small>}
+            {observation && <br />}
             {observation && (
-              <small className={styles.source}>
-                {observation.sourceService}, {formatTime(observation.publishedAt)}. {observation.content?.join(' ')}
+              <small>
+                {words(sourceService ?? '')} · {formatTime(publishedAt)}. {content?.join(' ')}
               </small>
             )}
           </li>
@@ -140,15 +157,24 @@ function Sources({ eventId, titles }: SourcesProps) {
   );
 }
 
-const OPERATORS: Partial<Record<QuantityOperator, string>> = {
-  GREATER_THAN: '> ',
-  LESS_THAN: '< ',
-  GREATER_THAN_OR_EQUAL: '≥ ',
-  LESS_THAN_OR_EQUAL: '≤ ',
-  APPROXIMATELY: '≈ ',
+const DIRECTIONS = { UP: 'rises', DOWN: 'falls', FLUCTUATE: 'rises and falls', UNKNOWN: '' };
+const LIMITS = {
+  GREATER_THAN: 'more than ',
+  LESS_THAN: 'less than ',
+  GREATER_THAN_OR_EQUAL: 'at least ',
+  LESS_THAN_OR_EQUAL: 'at most ',
+  APPROXIMATELY: 'about ',
+  EQUAL: '',
+  RANGE: '',
 };
 
-function quantityText(quantity: { operator: QuantityOperator | null; values: number[]; unit: string }): string {
-  const { operator, values, unit } = quantity;
-  return `${(operator && OPERATORS[operator]) ?? ''}${values.join(' to ')} ${unit}`;
+/** `Copper, rises, more than 12 %`. */
+function changeOf({ subject, direction, quantity }: Event['affectedDatapoints'][number]): string {
+  const { operator, values = [], unit = '' } = quantity ?? {};
+  const size = quantity && `${operator ? LIMITS[operator] : ''}${values.join(' to ')} ${unit}`;
+  return [subject, direction && DIRECTIONS[direction], size].filter(Boolean).join(', ');
 }
+
+/** A time or two, as text. Empty if neither is known. */
+const spanOf = (start: string | null, end: string | null) =>
+  [...new Set([start, end])].flatMap(time => (time ? formatTime(time) : [])).join(' to ');

@@ -2,7 +2,7 @@ import type { FragmentType } from '@apollo/client';
 import { useFragment } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { EventRowFragment } from '../gql/graphql';
-import { formatTime } from '../ui/format';
+import { Button, formatTime } from '../ui';
 import styles from './Monitor.module.css';
 
 const EventRowDocument = graphql(`
@@ -28,29 +28,39 @@ export function EventRow({ event, isNew, open }: EventRowProps) {
   const { data, complete } = useFragment({ fragment: EventRowDocument, from: event });
   if (!complete) return null;
   const { id, title, lastUpdated, severity, likelihood, alertTypes, impactedEntities } = data;
+  const namesOf = (list: readonly { name: string }[]) => list.map(({ name }) => name).join(', ');
   return (
     <li className={styles.event} data-new={isNew || undefined}>
       <Score name="Severity" value={severity} />
-      <button
-        type="button"
-        className={styles.title}
+      <span data-wide="">
+        <Score name="Likelihood" value={likelihood} />
+      </span>
+      <Button
+        label={title ?? 'Event without a title'}
+        className={`link cover ${styles.title}`}
         disabled={!lastUpdated}
         onClick={() => lastUpdated && open(id, lastUpdated)}
-      >
-        {title ?? 'Event without a title'}
-      </button>
-      <small className={styles.facts}>
-        {formatTime(lastUpdated)} · likelihood {likelihood ?? 'unknown'}
-        {[...alertTypes, ...impactedEntities].slice(0, 4).map(({ name }) => ` · ${name}`)}
-      </small>
+      />
+      <small>{namesOf(alertTypes)}</small>
+      <small data-wide="">{namesOf(impactedEntities)}</small>
+      <small>{formatTime(lastUpdated)}</small>
     </li>
   );
 }
 
-/** A score from 0 to 3 as a colored number. */
-export function Score({ name, value }: { name: string; value: number | null | undefined }) {
+/** Gives an element the color of a severity, as `--severity`. */
+export const severityColor = (severity: number | null | undefined) => ({
+  '--severity': `var(--severity-${severity ?? 0})`,
+});
+
+/** A score from 0 to 3. That of the severity has its color. */
+export function Score({ name, value }: { name: 'Severity' | 'Likelihood'; value: number | null | undefined }) {
   return (
-    <span className={styles.score} data-severity={value ?? 0} title={`${name} ${value ?? 'unknown'}`}>
+    <span
+      className={styles.score}
+      style={name === 'Severity' ? severityColor(value) : undefined}
+      title={`${name} ${value ?? 'unknown'}`}
+    >
       <span className="hidden">{name} </span>
       {value ?? '?'}
     </span>

@@ -1,23 +1,23 @@
 import type { FragmentType } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
-import { useRef, useState } from 'react';
+import { lazy, Suspense, useRef, useState } from 'react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
 import { useNextPage } from '../graphql/useNextPage';
-import { formatCount } from '../ui/format';
-import { useVisible } from '../ui/hooks';
-import { Problems } from '../ui/Problems';
-import { Skeleton } from '../ui/Skeleton';
+import { Button, formatCount, loadPart, Problems, Skeleton, useVisible } from '../ui';
 import { EventRow } from './EventRow';
 import styles from './Monitor.module.css';
 import { type EventSearch, updatesFilter } from './search';
 import { useEventUpdates } from './useEventUpdates';
 
+const EventDetail = lazy(() => loadPart(() => import('./EventDetail')));
+
 const EventsDocument = graphql(`
-  query Events($filter: EventFilter, $after: String) {
+  query Events($filter: EventFilter, $after: String, $isFirst: Boolean = true) {
     events(first: 25, after: $after, filter: $filter) {
       totalCount
-      edges { node { id ...EventRow } }
+      updatesCursor @include(if: $isFirst)
+      edges { node { id lastUpdated ...EventRow } }
       pageInfo { hasNextPage endCursor }
     }
   }
@@ -26,13 +26,17 @@ const EventsDocument = graphql(`
 interface FeedProps {
   readonly filter: EventFilter;
   readonly search: EventSearch;
-  readonly open: (id: string, lastUpdated: string) => void;
+  readonly change: (patch: EventSearch, replace?: boolean) => void;
+  /** Number of events by the newest count. Undefined: the list knows it. */
+  readonly total: number | undefined;
+  /** Called for each event that is new or has a new version. */
+  readonly onUpdate: () => void;
 }
 
-type Row = { id: string } & FragmentType<EventRowFragment>;
+type Row = { id: string; lastUpdated: string | null } & FragmentType<EventRowFragment>;
 
 /** The list of events. New ones arrive above it, unless the user reads further down or has paused it. */
-export function Feed({ filter, search, open }: FeedProps) {
+export function Feed({ filter, search, change, total, onUpdate }: FeedProps) {
   const { data, error, loading, fetchMore, refetch } = useQuery(EventsDocument, {
     variables: { filter },
     notifyOnNetworkStatusChange: true,
@@ -41,19 +45,23 @@ export function Feed({ filter, search, open }: FeedProps) {
   const [arrived, setArrived] = useState<readonly Row[]>([]);
   const [waiting, setWaiting] = useState<readonly Row[]>([]);
 
-  const edges = data?.events?.edges ?? [];
-  const listed = edges.map(({ node }) => node);
+  const listed = data?.events?.edges.map(({ node }) => node) ?? [];
   const rows = withoutRepeats([...arrived, ...listed]);
   const added = withoutRepeats(waiting).filter(({ id }) => !rows.some(row => row.id === id));
 
-  useEventUpdates(updatesFilter(search), {
-    // An event of the list changes in place: the cache has its new version. A range in the past gets no new events.
+  useEventUpdates(updatesFilter(search), data?.events?.updatesCursor, {
+    // Several events can arrive before the page is rendered again. One of the list changes in place: the cache has its new version.
     onEvent(event) {
-      if (search.to || rows.some(({ id }) => id === event.id)) return;
-      if (paused || scrollY > 300) setWaiting([event, ...waiting]);
-      else setArrived([event, ...arrived]);
+      onUpdate();
+      // A range in the past gets no new events.
+      if (search.to || listed.some(({ id }) => id === event.id)) return;
+      const add = paused || scrollY > 300 ? setWaiting : setArrived;
+      add(others => [event, ...others]);
     },
-    onGap: refetch,
+    onGap() {
+      onUpdate();
+      void refetch();
+    },
   });
 
   const heading = useRef<HTMLHeadingElement>(null);
@@ -65,36 +73,62 @@ export function Feed({ filter, search, open }: FeedProps) {
     heading.current?.focus({ preventScroll: true });
   };
 
-  const next = useNextPage(fetchMore, data?.events?.pageInfo);
+  const next = useNextPage(
+    ({ variables }) => fetchMore({ variables: { ...variables, isFirst: false } }),
+    data?.events?.pageInfo,
+  );
   const end = useVisible<HTMLDivElement>(() => {
     if (next.canRead && !loading) next.read();
   });
+  const count = total ?? data?.events?.totalCount;
+  const place = rows.findIndex(({ id }) => id === search.event);
+  /** Shows an event in place of another. It takes the place in the history, too, so that Back closes the details. */
+  const move = (row: Row | undefined) =>
+    row?.lastUpdated ? () => change({ event: row.id, at: row.lastUpdated ?? undefined }, true) : undefined;
 
   return (
     <section aria-label="Events" aria-busy={loading}>
-      <div className={styles.feedHead}>
+      <div className={`row ${styles.feedHead}`}>
         <h2 ref={heading} tabIndex={-1}>
-          {data?.events ? formatCount(data.events.totalCount, 'event') : 'Events'}
+          {count === undefined ? 'Events' : formatCount(count, 'event')}
         </h2>
-        {added.length > 0 && (
-          <button type="button" className="primary" onClick={showWaiting}>
-            {added.length} new
-          </button>
-        )}
-        <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
-          {paused ? 'Resume' : 'Pause'}
-        </button>
+        {added.length > 0 && <Button label={`${added.length} new`} className="primary" onClick={showWaiting} />}
+        <Button label={paused ? 'Resume' : 'Pause'} aria-pressed={paused} onClick={() => setPaused(!paused)} />
       </div>
       <Problems error={error} retry={refetch} />
-      <ol className={styles.feed}>
+      {rows.length > 0 && (
+        <div className={`${styles.event} ${styles.columns}`} aria-hidden="true">
+          {['Severity', 'Likelihood', 'Event', 'Alert type', 'Impact on', 'Updated'].map(name => (
+            <small key={name}>{name}</small>
+          ))}
+        </div>
+      )}
+      <ol className="feed">
         {rows.map(row => (
-          <EventRow key={row.id} event={row} isNew={arrived.includes(row)} open={open} />
+          <EventRow
+            key={row.id}
+            event={row}
+            isNew={arrived.includes(row)}
+            open={(event, at) => change({ event, at })}
+          />
         ))}
       </ol>
-      {loading && <Skeleton lines={rows.length === 0 ? 12 : 3} />}
+      {loading && <Skeleton lines={rows.length === 0 ? 14 : 3} />}
       {!loading && data?.events && rows.length === 0 && <p className="empty">No event matches these filters.</p>}
       <Problems error={next.error} retry={next.retry} />
       <div ref={end} />
+      <Suspense>
+        {search.event && search.at && (
+          <EventDetail
+            key={search.event}
+            id={search.event}
+            lastUpdated={search.at}
+            previous={move(rows[place - 1])}
+            next={place < 0 ? undefined : move(rows[place + 1])}
+            onClose={() => change({ event: undefined, at: undefined }, true)}
+          />
+        )}
+      </Suspense>
     </section>
   );
 }

@@ -1,9 +1,8 @@
 import { useLazyQuery, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
-import { FacetMenu } from '../ui/FacetMenu';
-import { SearchBox } from '../ui/SearchBox';
-import { DEFAULT_DAYS, dayBefore, dayOf, type EventSearch, rangeOf, windowFilter } from './search';
+import { FacetMenu, Form, SearchBox } from '../ui';
+import { DEFAULT_DAYS, type EventSearch, windowFilter } from './search';
 
 const CapabilitiesDocument = graphql(`
   query EventCapabilities { capabilities { eventSearch } }
@@ -38,8 +37,8 @@ export function Filters({ search, change }: FiltersProps) {
   const open = () => readFacets({ variables: { filter: windowFilter(others) } });
   const { days, event, at, ...active } = search;
   return (
-    <div className="row">
-      {data?.capabilities.eventSearch && (
+    <Form className="row filters" label="Filters" error={facets.error}>
+      {data?.capabilities.eventSearch !== false && (
         <SearchBox label="Search events" value={search.search} onChange={text => change({ search: text })} />
       )}
       <select
@@ -47,25 +46,19 @@ export function Filters({ search, change }: FiltersProps) {
         value={days ?? DEFAULT_DAYS}
         onChange={({ target }) => change({ days: Number(target.value), from: undefined, to: undefined })}
       >
-        <option value={2}>2 days</option>
-        <option value={7}>7 days</option>
-        <option value={30}>30 days</option>
+        {[2, 7, 30].map(days => (
+          <option key={days} value={days}>
+            Last {days} days
+          </option>
+        ))}
       </select>
-      <input
-        type="date"
-        aria-label="Day"
-        min={dayBefore((days ?? DEFAULT_DAYS) - 1)}
-        max={dayBefore(0)}
-        value={dayOf(search) ?? ''}
-        onChange={({ target }) => change(rangeOf(target.value))}
-      />
       {FACETS.map(([name, label]) => (
         <FacetMenu
           key={name}
           label={label}
-          options={facets.data?.eventStatistics?.[name] ?? []}
-          selected={search[name] ?? []}
-          onChange={selected => change({ [name]: selected.length > 0 ? selected : undefined })}
+          options={facets.data?.eventStatistics?.[name]}
+          selected={search[name]}
+          onChange={selected => change({ [name]: selected })}
           onOpen={open}
         />
       ))}
@@ -74,6 +67,6 @@ export function Filters({ search, change }: FiltersProps) {
           Clear filters
         </Link>
       )}
-    </div>
+    </Form>
   );
 }

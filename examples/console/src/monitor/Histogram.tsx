@@ -1,138 +1,158 @@
-import { useQuery } from '@apollo/client/react';
-import { scaleLinear } from '@visx/scale';
-import { type PointerEvent, useState } from 'react';
-import { graphql } from '../gql';
-import { daysBetween, formatCount, formatDay, formatHour, formatTime } from '../ui/format';
-import { useWidth } from '../ui/hooks';
-import { Problems } from '../ui/Problems';
+import type { ErrorLike } from '@apollo/client';
+import { type KeyboardEvent, type PointerEvent, useState } from 'react';
+import { Button, formatCount, formatDay, formatTime, Problems } from '../ui';
+import { severityColor } from './EventRow';
 import styles from './Monitor.module.css';
-import { type EventSearch, INTERVALS, intervalOf, windowFilter, windowOf } from './search';
+import { type EventSearch, INTERVALS, intervalOf, windowOf } from './search';
+import type { Plot } from './usePlots';
 
-const EventHistogramDocument = graphql(`
-  query EventHistogram($filter: EventFilter, $interval: EventInterval!) {
-    eventStatistics(filter: $filter, interval: $interval) {
-      total
-      counted
-      buckets { start count bySeverity { severity count } }
-    }
-  }
-`);
-
-const HEIGHT = 160;
-const AXIS = 20;
+/** Width of the numbers at the left, in pixels. */
+const AXIS = 26;
 
 interface HistogramProps {
+  /** Undefined: not known yet. */
+  readonly plot: Plot | undefined | null;
+  readonly error: ErrorLike | undefined;
+  readonly retry: () => void;
   readonly search: EventSearch;
   readonly change: (patch: EventSearch) => void;
 }
 
-/** Events by time, with their severity as color. Dragging over it selects a range of time. */
-export function Histogram({ search, change }: HistogramProps) {
+/** Events by time, with their severity as color. Dragging over it, or the keyboard, selects a range of time. */
+export function Histogram({ plot, error, retry, search, change }: HistogramProps) {
   const interval = intervalOf(search);
-  const { data, previousData, loading, error, refetch } = useQuery(EventHistogramDocument, {
-    variables: { filter: windowFilter(search), interval },
-  });
-  const { ref, width } = useWidth<HTMLDivElement>();
-  const statistics = (data ?? previousData)?.eventStatistics;
-  const buckets = statistics?.buckets ?? [];
-
   const length = INTERVALS[interval];
-  const x = scaleLinear({ domain: windowOf(search), range: [0, width] });
-  const most = Math.max(4, ...buckets.map(({ count }) => count));
-  const y = scaleLinear({ domain: [0, most], range: [0, HEIGHT - AXIS - 14] });
-  const barWidth = Math.max(1, x(length) - x(0) - 1);
+  const [start, end] = windowOf(search);
+  const bars = Math.round((end - start) / length);
+  const barOf = (time: string) => Math.floor((Date.parse(time) - start) / length);
+  const buckets = new Map(plot?.buckets.map(bucket => [barOf(bucket.start), bucket]));
+  const most = 2 * Math.ceil(Math.max(4, ...[...buckets.values()].map(({ count }) => count)) / 2);
 
-  /** From where to where the user is dragging, in pixels. */
+  /** The bars from one to another that the user is selecting, and the bar that is described. */
   const [drag, setDrag] = useState<[number, number]>();
-  const selected: [number, number] | undefined =
-    drag ?? (search.from && search.to ? [x(Date.parse(search.from)), x(Date.parse(search.to))] : undefined);
-
-  /** Selects whole bars. A click without dragging selects nothing. */
-  const select = (x0: number, x1: number) => {
-    if (x(x1) - x(x0) < 3) return change({ from: undefined, to: undefined });
-    const from = Math.floor(x0 / length) * length;
-    const to = Math.ceil(x1 / length) * length - 1;
-    return change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
+  const [cursor, setCursor] = useState<number>();
+  const chosen = drag ?? (search.from && search.to ? [barOf(search.from), barOf(search.to)] : undefined);
+  const leave = () => {
+    setCursor(undefined);
+    setDrag(undefined);
+  };
+  const clear = () => change({ from: undefined, to: undefined });
+  const select = ([a, b]: [number, number]) => {
+    setDrag(undefined);
+    const timeOf = (bar: number) => start + bar * length;
+    const [from, to] = [timeOf(Math.min(a, b)), timeOf(Math.max(a, b) + 1) - 1];
+    change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
   };
 
+  const clamp = (bar: number) => Math.max(0, Math.min(bars - 1, bar));
+  const barAt = ({ clientX, currentTarget }: PointerEvent) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    return clamp(Math.floor((bars * (clientX - left - AXIS)) / (width - AXIS)));
+  };
+  /** Arrows move, and with Shift select; Enter takes the selection or the bar. */
+  const onKeyDown = (event: KeyboardEvent) => {
+    const at = cursor ?? bars - 1;
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: bars - 1 }[event.key];
+    if (event.key === 'Enter') select(drag ?? [at, at]);
+    else if (event.key === 'Escape') clear();
+    else if (to !== undefined) {
+      setCursor(clamp(to));
+      setDrag(event.shiftKey ? [drag?.[0] ?? at, clamp(to)] : undefined);
+    } else return;
+    event.preventDefault();
+  };
+  const textOf = (bar: number) => {
+    const { count = 0, bySeverity = [] } = buckets.get(bar) ?? {};
+    const time = (interval === 'DAY' ? formatDay : formatTime)(start + bar * length);
+    const parts = bySeverity.map(({ severity, count }) => `${count} of severity ${severity ?? 'unknown'}`);
+    return `${time}: ${[formatCount(count, 'event'), ...parts].join(', ')}`;
+  };
+  const perDay = INTERVALS.DAY / length;
+  const step = Math.ceil(bars / perDay / 7) * perDay;
+  // A label at the right edge would not fit.
+  const ticks = Array.from({ length: Math.ceil((0.94 * bars) / step) }, (_, index) => index * step);
+
   return (
-    <>
-      <h2>{statistics ? formatCount(statistics.total, 'event') : 'Events'} by time and severity</h2>
-      {search.from && search.to && (
-        <button type="button" onClick={() => change({ from: undefined, to: undefined })}>
-          {formatHour(search.from)} to {formatHour(Date.parse(search.to) + 1)} ✕
-        </button>
-      )}
-      <div ref={ref} className={styles.histogram} aria-busy={loading}>
-        {width > 0 && (
-          <svg width={width} height={HEIGHT} role="img" aria-label={statistics ? summaryOf(buckets) : 'Loading'}>
-            {buckets.map(({ start, bySeverity }) => {
-              let top = HEIGHT - AXIS;
-              return bySeverity.map(({ severity, count }) => {
-                const height = y(count);
-                top -= height;
-                return (
-                  <rect
-                    key={`${start} ${severity}`}
-                    className={styles.bar}
-                    data-severity={severity ?? 0}
-                    x={x(Date.parse(start))}
-                    y={top}
-                    width={barWidth}
-                    height={height}
-                  />
-                );
-              });
-            })}
-            {daysBetween(windowOf(search), width / 80).map(tick => (
-              <text key={tick} className={styles.tick} x={x(tick)} y={HEIGHT - 4}>
-                {formatDay(tick)}
-              </text>
+    <section className="panel" aria-label="Events by time and severity">
+      <div className={`row ${styles.plotHead}`}>
+        <h2>Events by {interval.toLowerCase()}</h2>
+        {search.from && search.to ? (
+          <Button
+            label={`${formatTime(search.from)} to ${formatTime(Date.parse(search.to) + 1)} ✕`}
+            className="chip"
+            onClick={clear}
+          />
+        ) : (
+          <span className={`row muted ${styles.legend}`}>
+            Severity
+            {[3, 2, 1, 0].map(severity => (
+              <span key={severity} style={severityColor(severity)}>
+                {severity}
+              </span>
             ))}
-            <text className={styles.tick} x={0} y={10}>
-              {statistics && most}
-            </text>
-            {selected && (
-              <rect
-                className={styles.brush}
-                x={Math.min(...selected)}
-                width={Math.abs(selected[1] - selected[0])}
-                height={HEIGHT - AXIS}
-              />
-            )}
-            <rect
-              className={styles.stage}
-              width={width}
-              height={HEIGHT - AXIS}
-              onPointerDown={event => {
-                event.currentTarget.setPointerCapture(event.pointerId);
-                setDrag([positionOf(event), positionOf(event)]);
-              }}
-              onPointerMove={event => drag && setDrag([drag[0], positionOf(event)])}
-              onPointerUp={() => {
-                if (drag) select(x.invert(Math.min(...drag)), x.invert(Math.max(...drag)));
-                setDrag(undefined);
-              }}
-              onPointerCancel={() => setDrag(undefined)}
-            />
-          </svg>
+          </span>
         )}
       </div>
-      {statistics && statistics.counted < statistics.total && (
-        <small>The plot has the newest {statistics.counted} events.</small>
+      {error && !plot ? (
+        <Problems error={error} retry={retry} />
+      ) : (
+        <div
+          className={styles.histogram}
+          role="slider"
+          tabIndex={0}
+          aria-label="Range of time. Arrow keys move, with Shift they select, Enter filters, Escape shows all"
+          aria-valuemin={0}
+          aria-valuemax={bars - 1}
+          aria-valuenow={cursor ?? bars - 1}
+          aria-valuetext={textOf(cursor ?? bars - 1)}
+          onKeyDown={onKeyDown}
+          onBlur={leave}
+          onPointerDown={event => {
+            event.currentTarget.setPointerCapture(event.pointerId);
+            setDrag([barAt(event), barAt(event)]);
+          }}
+          onPointerMove={event => {
+            setCursor(barAt(event));
+            if (drag && event.buttons > 0) setDrag([drag[0], barAt(event)]);
+          }}
+          onPointerUp={() => drag && select(drag)}
+          onPointerCancel={leave}
+          onPointerLeave={() => setCursor(undefined)}
+        >
+          {[0, most / 2, most].map(count => (
+            <span key={count} className={styles.level} style={{ '--at': count / most }}>
+              {count}
+            </span>
+          ))}
+          <div className={styles.plot} style={{ '--bars': bars }} aria-hidden="true">
+            {[...buckets].map(([bar, { bySeverity }]) => (
+              <span key={bar} className={styles.bar} style={{ '--from': bar, '--count': 1 }}>
+                {bySeverity.map(({ severity, count }) => (
+                  <i key={severity} style={{ ...severityColor(severity), height: `${(100 * count) / most}%` }} />
+                ))}
+              </span>
+            ))}
+            {ticks.map(bar => (
+              <span key={bar} className={styles.tick} style={{ '--from': bar, '--count': step }}>
+                {formatDay(start + bar * length)}
+              </span>
+            ))}
+            {chosen && <span className={styles.brush} style={spanOf(chosen)} />}
+          </div>
+          {cursor !== undefined && plot && (
+            <div className={styles.tip} style={{ '--at': cursor / bars }} aria-hidden="true">
+              {textOf(cursor)}
+            </div>
+          )}
+          {plot?.buckets.length === 0 && <p className="empty">No events in this time</p>}
+        </div>
       )}
-      <Problems error={error} retry={refetch} />
-    </>
+      {plot && plot.counted < plot.total && <small>These are the newest {plot.counted} events.</small>}
+    </section>
   );
 }
 
-function summaryOf(buckets: readonly { start: string; count: number }[]): string {
-  const [first] = buckets;
-  if (!first) return 'No events';
-  const busiest = buckets.reduce((most, bucket) => (bucket.count > most.count ? bucket : most), first);
-  return `Events by time. Most, ${busiest.count}, from ${formatTime(busiest.start)}.`;
-}
-
-function positionOf(event: PointerEvent<SVGRectElement>): number {
-  return event.clientX - event.currentTarget.getBoundingClientRect().left;
-}
+const spanOf = (bars: readonly number[]) => ({
+  '--from': Math.min(...bars),
+  '--count': Math.max(...bars) - Math.min(...bars) + 1,
+});

@@ -1,6 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
-import { Heading } from '../ui/Heading';
+import { Heading } from '../ui';
 import { StaleNotice } from '../ui/StaleNotice';
 import { Feed } from './Feed';
 import { Filters } from './Filters';
@@ -8,8 +7,7 @@ import { Histogram } from './Histogram';
 import { Matrix } from './Matrix';
 import styles from './Monitor.module.css';
 import { type EventSearch, listFilter } from './search';
-
-const EventDetail = lazy(() => import('./EventDetail'));
+import { usePlots } from './usePlots';
 
 /** What happens now: a live feed of events, and plots that filter it. */
 export function Monitor() {
@@ -17,26 +15,27 @@ export function Monitor() {
   const navigate = useNavigate({ from: '/' });
   const change = (patch: EventSearch, replace = false) =>
     navigate({ search: last => ({ ...last, ...patch }), resetScroll: false, replace });
-  /** Takes the place of the details in the history, so that Back does not open them again. */
-  const close = () => change({ event: undefined, at: undefined }, true);
+  const { plots, readSoon, error, retry } = usePlots(search);
   const filter = listFilter(search);
   return (
     <div className="stack">
-      <Heading>Monitor</Heading>
-      <Filters search={search} change={change} />
+      <div className="row">
+        <Heading>Monitor</Heading>
+        <Filters search={search} change={change} />
+      </div>
       <StaleNotice />
       <div className={styles.plots}>
-        <section className="panel" aria-label="Events by time and severity">
-          <Histogram search={search} change={change} />
-        </section>
-        <section className="panel" aria-label="Events by likelihood and severity">
-          <Matrix search={search} change={change} />
-        </section>
+        <Histogram plot={plots?.histogram} error={error} retry={retry} search={search} change={change} />
+        <Matrix scores={plots?.cells?.scores} search={search} change={change} />
       </div>
-      <Feed key={JSON.stringify(filter)} filter={filter} search={search} open={(event, at) => change({ event, at })} />
-      <Suspense>
-        {search.event && search.at && <EventDetail id={search.event} lastUpdated={search.at} onClose={close} />}
-      </Suspense>
+      <Feed
+        key={JSON.stringify(filter)}
+        filter={filter}
+        search={search}
+        change={change}
+        total={plots?.list?.totalCount}
+        onUpdate={readSoon}
+      />
     </div>
   );
 }

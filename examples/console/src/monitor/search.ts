@@ -1,5 +1,5 @@
 import type { EventFilter } from '../gql/graphql';
-import { namesIn } from '../ui/search';
+import { namesIn } from '../ui';
 
 /** Filters of the monitor, as they stand in the address. */
 export interface EventSearch {
@@ -77,24 +77,18 @@ export function dayBefore(days: number): string {
   return new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
 }
 
-/** The range of one UTC day. Empty text is no range. */
-export function rangeOf(day: string): Pick<EventSearch, 'from' | 'to'> {
-  return day === '' ? { from: undefined, to: undefined } : { from: `${day}T00:00:00.000Z`, to: `${day}T23:59:59.999Z` };
-}
-
-/** The UTC day that is selected, if it is one. */
-export function dayOf({ from, to }: EventSearch): string | undefined {
-  const day = from?.slice(0, 10);
-  return day !== undefined && to === rangeOf(day).to && from === rangeOf(day).from ? day : undefined;
-}
-
-/** The window of the histogram, in milliseconds since 1970: from the start of its first day to the end of today. */
-export function windowOf(search: EventSearch): [number, number] {
-  const start = Date.parse(dayBefore((search.days ?? DEFAULT_DAYS) - 1));
-  return [start, Date.parse(dayBefore(0)) + DAY];
+/** The filter of the matrix: that of the list, whichever of its cells is selected. */
+export function cellsFilter(search: EventSearch): EventFilter {
+  return listFilter({ ...search, severity: undefined, likelihood: undefined });
 }
 
 /** Length of the histogram's bars. */
 export function intervalOf(search: EventSearch): keyof typeof INTERVALS {
   return (search.days ?? DEFAULT_DAYS) > 7 ? 'DAY' : 'HOUR';
+}
+
+/** The window of the histogram, in milliseconds since 1970: from the start of its first day to the end of the bar that grows now. */
+export function windowOf(search: EventSearch): [number, number] {
+  const length = INTERVALS[intervalOf(search)];
+  return [Date.parse(dayBefore((search.days ?? DEFAULT_DAYS) - 1)), (Math.floor(Date.now() / length) + 1) * length];
 }

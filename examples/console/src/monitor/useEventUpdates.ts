@@ -2,7 +2,7 @@ import type { FragmentType } from '@apollo/client';
 import { useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
-import { errorCode, isRetryable } from '../graphql/errors';
+import { hasCode, isRetryable } from '../graphql/errors';
 import { connection } from '../graphql/socket';
 
 const EventUpdatesDocument = graphql(`
@@ -10,21 +10,25 @@ const EventUpdatesDocument = graphql(`
     eventUpdates(filter: $filter, after: $after) {
       cursor
       gap
-      event { id ...EventRow }
+      event { id lastUpdated ...EventRow }
     }
   }
 `);
 
 interface Listener {
-  readonly onEvent: (event: { id: string } & FragmentType<EventRowFragment>) => void;
+  readonly onEvent: (event: { id: string; lastUpdated: string | null } & FragmentType<EventRowFragment>) => void;
   /** Updates may be missing: read the list again. */
   readonly onGap: () => void;
 }
 
-/** Follows the events of a filter. After a lost connection it continues where it was: see `resumes` in `graphql/links.ts`. */
-export function useEventUpdates(filter: EventFilter, { onEvent, onGap }: Listener): void {
+/**
+ * Follows the events of a filter behind a list of them, by its `updatesCursor`: no update between is lost. After a lost connection it continues
+ * where it was: see `resumes` in `graphql/links.ts`.
+ */
+export function useEventUpdates(filter: EventFilter, after: string | undefined, { onEvent, onGap }: Listener): void {
   const { restart } = useSubscription(EventUpdatesDocument, {
-    variables: { filter },
+    variables: { filter, after },
+    skip: after === undefined,
     ignoreResults: true,
     onData({ data: { data } }) {
       const update = data?.eventUpdates;
@@ -32,7 +36,7 @@ export function useEventUpdates(filter: EventFilter, { onEvent, onGap }: Listene
       if (update?.event) onEvent(update.event);
     },
     onError(error) {
-      if (errorCode(error) === 'UNAUTHENTICATED') connection('refused');
+      if (hasCode(error, 'UNAUTHENTICATED')) connection('refused');
       else if (isRetryable(error)) setTimeout(restart, 5_000);
     },
   });

@@ -1,18 +1,18 @@
-import type { ReactNode } from 'react';
 import { Modal } from './Modal';
+import { Button } from './parts';
 
 interface ConfirmProps {
   readonly title: string;
   /** What the button says. */
   readonly action: string;
+  /** What will happen. */
+  readonly text: string;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
-  /** What will happen. */
-  readonly children: ReactNode;
 }
 
 /** Asks before something that cannot be undone. The dialog is closed before `onConfirm` is called. */
-export function Confirm({ title, action, onConfirm, onClose, children }: ConfirmProps) {
+export function Confirm({ title, action, text, onConfirm, onClose }: ConfirmProps) {
   const confirm = () => {
     onClose();
     onConfirm();
@@ -20,10 +20,8 @@ export function Confirm({ title, action, onConfirm, onClose, children }: Confirm
   return (
     <Modal title={title} onClose={onClose}>
       <div className="stack">
-        <p>{children}</p>
-        <button type="button" className="primary" onClick={confirm}>
-          {action}
-        </button>
+        <p>{text}</p>
+        <Button label={action} className="primary" onClick={confirm} />
       </div>
     </Modal>
   );

@@ -1,10 +1,14 @@
 import { lazy, Suspense, useState } from 'react';
+import { loadPart } from './loadPart';
+import { Button } from './parts';
 
 export interface FacetMenuProps {
   readonly label: string;
-  readonly options: readonly FacetOption[];
-  readonly selected: readonly string[];
-  readonly onChange: (selected: string[]) => void;
+  /** Undefined: not read yet. */
+  readonly options: readonly FacetOption[] | undefined;
+  /** Undefined: nothing. */
+  readonly selected: readonly string[] | undefined;
+  readonly onChange: (selected: string[] | undefined) => void;
   /** Called when the menu is opened, so that its options can be read then. */
   readonly onOpen?: () => void;
 }
@@ -16,7 +20,7 @@ export interface FacetOption {
   readonly count: number;
 }
 
-const FacetList = lazy(() => import('./FacetList'));
+const FacetList = lazy(() => loadPart(() => import('./FacetList')));
 
 /** A menu of values with their counts, of which several can be selected. The menu itself is loaded when it is opened first. */
 export function FacetMenu(props: FacetMenuProps) {
@@ -26,9 +30,12 @@ export function FacetMenu(props: FacetMenuProps) {
     props.onOpen?.();
   };
   const button = (
-    <button type="button" aria-haspopup="menu" aria-pressed={props.selected.length > 0} onClick={open}>
-      {facetTitle(props)} ▾
-    </button>
+    <Button
+      label={`${facetTitle(props)} ▾`}
+      aria-haspopup="menu"
+      aria-pressed={props.selected !== undefined}
+      onClick={open}
+    />
   );
   return used ? (
     <Suspense fallback={button}>
@@ -40,5 +47,5 @@ export function FacetMenu(props: FacetMenuProps) {
 }
 
 export function facetTitle({ label, selected }: FacetMenuProps): string {
-  return selected.length === 0 ? label : `${label} (${selected.length})`;
+  return selected ? `${label} (${selected.length})` : label;
 }

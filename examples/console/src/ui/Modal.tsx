@@ -19,7 +19,7 @@ export function Modal({ title, drawer = false, onClose, children }: ModalProps) 
       <Dialog.Portal>
         <Dialog.Backdrop className={styles.backdrop} />
         <Dialog.Popup ref={popup} className={drawer ? styles.drawer : styles.dialog} initialFocus={firstField}>
-          <header className={styles.header}>
+          <header className="row">
             <Dialog.Title className={styles.title}>{title}</Dialog.Title>
             <Dialog.Close className="quiet" aria-label="Close">
               ✕

@@ -1,49 +1,56 @@
-import { CombinedGraphQLErrors, type ErrorLike } from '@apollo/client';
-import { isRetryable, isUnreachable } from '../graphql/errors';
+import type { ErrorLike } from '@apollo/client';
+import type { GatewayErrorCode } from '../../../../docs/gateway-errors';
+import { errorsIn, isRetryable, isUnreachable } from '../graphql/errors';
+import { Button } from './parts';
 
 interface ProblemsProps {
+  readonly id?: string;
   readonly error: ErrorLike | undefined;
   /** Reads the same again. Left out, or if that cannot help: no button. */
   readonly retry?: () => void;
 }
 
-/** One cause, in words, and the parts of the page that it concerns. */
-interface Problem {
-  readonly message: string;
-  readonly parts: readonly string[];
-  readonly requestId: string | undefined;
-}
+/** What to do, by the code of an error. An error with another code says it in its message. */
+const ADVICE: { readonly [Code in GatewayErrorCode]?: string } = {
+  UNAUTHENTICATED: 'You are not signed in any more. Sign in to go on.',
+  FORBIDDEN: 'Your account has no access to this. Ask your administrator for it.',
+  NOT_FOUND: 'This does not exist, or your account has no access to it.',
+  NOT_CONFIGURED: 'This function is not set up here. Ask your administrator for it.',
+  RATE_LIMITED: 'That was too much in a short time. Wait a minute, then try again.',
+  UPSTREAM_TIMEOUT: 'The market data service does not respond. Try again in a moment.',
+  UPSTREAM_UNAVAILABLE: 'The market data service does not respond. Try again in a moment.',
+  UPSTREAM_INVALID_RESPONSE:
+    'The market data service sent something unreadable. If it stays so, tell your administrator.',
+  INTERNAL_SERVER_ERROR: 'Something went wrong here. If it stays so, tell your administrator.',
+};
 
-/** What failed, in words. Nothing if nothing failed. */
-export function Problems({ error, retry }: ProblemsProps) {
+/** What failed and what to do about it. What only an administrator needs is behind "Details". Nothing if nothing failed. */
+export function Problems({ id, error, retry }: ProblemsProps) {
   if (!error) return null;
+  const errors = errorsIn(error);
+  const advice = isUnreachable(error)
+    ? ['There is no connection to this page’s server. It is tried again by itself.']
+    : errors.map(({ code, message }) => (code && ADVICE[code]) ?? sentence(message));
   return (
-    <div className="problems" role="alert">
-      {problemsOf(error).map(({ message, parts, requestId }) => (
-        <p key={message}>
-          {message}
-          {parts.length > 1 && ` (${parts.length} parts of this page)`}
-          {requestId && <small> Request {requestId}</small>}
-        </p>
+    <div id={id} className="problems" role="alert">
+      {[...new Set(advice)].map(text => (
+        <p key={text}>{text}</p>
       ))}
-      {retry && (isUnreachable(error) || isRetryable(error)) && (
-        <button type="button" onClick={() => retry()}>
-          Try again
-        </button>
+      {retry && isRetryable(error) && <Button label="Try again" onClick={() => retry()} />}
+      {errors.length > 0 && (
+        <details>
+          <summary>Details</summary>
+          <small>
+            {[...new Set(errors.flatMap(({ message, requestId }) => [message, `Request ${requestId}`]))].join('. ')}
+          </small>
+        </details>
       )}
     </div>
   );
 }
 
-/** The causes behind the errors of one response. A service that is down can be the cause of many errors: it is one problem. */
-export function problemsOf(error: ErrorLike): Problem[] {
-  if (!CombinedGraphQLErrors.is(error)) {
-    return [{ message: 'The gateway could not be reached.', parts: [], requestId: undefined }];
-  }
-  const byMessage = Map.groupBy(error.errors, ({ message }) => message);
-  return [...byMessage].map(([message, errors]) => ({
-    message,
-    parts: errors.map(({ path }) => path?.join('.') ?? ''),
-    requestId: errors[0]?.extensions?.requestId as string | undefined,
-  }));
+/** A message without the path of its argument, which the marked field shows. */
+function sentence(message: string): string {
+  const text = message.replace(/^[\w.[\]]+: /, '');
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

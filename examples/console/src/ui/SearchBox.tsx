@@ -2,6 +2,8 @@ import { useEffect, useEffectEvent, useState } from 'react';
 
 interface SearchBoxProps {
   readonly label: string;
+  /** As the gateway names the argument: `Form` marks the field by it. */
+  readonly name?: string;
   readonly type?: 'search' | 'number';
   /** Left out: the label. */
   readonly placeholder?: string;
@@ -11,7 +13,14 @@ interface SearchBoxProps {
 }
 
 /** A field that filters while the user types. */
-export function SearchBox({ label, type = 'search', placeholder = label, value = '', onChange }: SearchBoxProps) {
+export function SearchBox({
+  label,
+  placeholder = label,
+  name = 'search',
+  type = 'search',
+  value = '',
+  onChange,
+}: SearchBoxProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const report = useEffectEvent((text: string) => {
@@ -24,6 +33,8 @@ export function SearchBox({ label, type = 'search', placeholder = label, value =
   return (
     <input
       type={type}
+      step="any"
+      name={name}
       aria-label={label}
       placeholder={placeholder}
       value={text}

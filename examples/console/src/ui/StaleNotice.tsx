@@ -1,5 +1,6 @@
 import { useApolloClient, useReactiveVar } from '@apollo/client/react';
 import { staleOperations } from '../graphql/links';
+import { Button } from './parts';
 
 /** Says that the service did not respond and the page shows older data. */
 export function StaleNotice() {
@@ -9,9 +10,7 @@ export function StaleNotice() {
   return (
     <div className="problems" role="status">
       <p>The service does not respond at the moment. Some of this page is older data.</p>
-      <button type="button" onClick={() => client.refetchQueries({ include: 'active' })}>
-        Try again
-      </button>
+      <Button label="Try again" onClick={() => client.refetchQueries({ include: 'active' })} />
     </div>
   );
 }

@@ -11,6 +11,26 @@ export function useNow(running: boolean): number {
   return now;
 }
 
+/** The last value that there was, so that a page keeps what it shows while the next is being read, and if that fails. */
+export function useLast<T>(value: T | null | undefined): T | undefined {
+  const [last, setLast] = useState(value ?? undefined);
+  if (value != null && value !== last) setLast(value);
+  return value ?? last;
+}
+
+/** A state that outlives a reload of the tab. Undefined if there is none. */
+export function useStored<T>(key: string): [T | undefined, (value: T | undefined) => void] {
+  const [value, setValue] = useState<T | undefined>(
+    () => JSON.parse(sessionStorage.getItem(key) ?? 'null') ?? undefined,
+  );
+  const store = (value: T | undefined) => {
+    if (value === undefined) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, JSON.stringify(value));
+    setValue(value);
+  };
+  return [value, store];
+}
+
 /** Calls `onVisible` when the element with this ref comes near the visible part of the page. */
 export function useVisible<E extends Element>(onVisible: () => void) {
   const ref = useRef<E>(null);
@@ -23,18 +43,4 @@ export function useVisible<E extends Element>(onVisible: () => void) {
     return () => observer.disconnect();
   });
   return ref;
-}
-
-/** The width of the element with this ref, in pixels. 0 until it is known. */
-export function useWidth<E extends Element>() {
-  const ref = useRef<E>(null);
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const element = ref.current;
-    if (!element) return;
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  return { ref, width };
 }

@@ -1,0 +1,125 @@
+import { useQuery } from '@apollo/client/react';
+import { Link } from '@tanstack/react-router';
+import { graphql } from '../gql';
+import { Score } from '../monitor/EventRow';
+import styles from '../monitor/Monitor.module.css';
+import { dayBefore } from '../monitor/search';
+import {
+  countryName,
+  Facts,
+  formatAmount,
+  formatCount,
+  formatMomentum,
+  formatScore,
+  formatTime,
+  Problems,
+  Skeleton,
+  words,
+} from '../ui';
+import { Modal } from '../ui/Modal';
+
+/** The record comes from the list of companies, the ESG data and the events from two other places of the service: one query for a page of all. */
+const CompanyDocument = graphql(`
+  query Company($id: ID!, $domain: String!, $from: DateOrDateTime!) {
+    market(id: $id) {
+      nodeId id
+      company(domain: $domain) {
+        id domain name description score overallMomentum actualRevenue contactNumber contactEmail dunsNumbers
+        operatesIn
+        naics { code name }
+        esg reviewStatus
+        events(first: 20, filter: { from: $from, minSeverity: 0, minLikelihood: 0 }) {
+          totalCount
+          edges { node { id title severity likelihood lastUpdated } }
+        }
+      }
+    }
+  }
+`);
+
+const DAYS = 30;
+
+interface CompanyDetailProps {
+  /** Of the market. */
+  readonly id: string;
+  readonly domain: string;
+  readonly onClose: () => void;
+}
+
+/** A company with its contacts, its ESG data and the events that impact it. */
+export default function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
+  const { data, error, loading, refetch } = useQuery(CompanyDocument, {
+    variables: { id, domain, from: dayBefore(DAYS - 1) },
+  });
+  const company = data?.market?.company;
+  const { domain: _, ...esg } = company?.esg ?? {};
+  return (
+    <Modal drawer title={company?.name ?? domain} onClose={onClose}>
+      <div className="stack">
+        <Problems error={error} retry={refetch} />
+        {loading && !company && <Skeleton lines={12} />}
+        {data?.market && !company && !error && <p className="empty">This market has no such company.</p>}
+        {company && (
+          <>
+            <p>{company.description}</p>
+            <Facts
+              facts={{
+                Website: (
+                  <a href={`https://${domain}`} target="_blank" rel="noreferrer">
+                    {domain}
+                  </a>
+                ),
+                Phone: company.contactNumber && <a href={`tel:${company.contactNumber}`}>{company.contactNumber}</a>,
+                'E-mail': company.contactEmail && <a href={`mailto:${company.contactEmail}`}>{company.contactEmail}</a>,
+                Review: company.reviewStatus && words(company.reviewStatus),
+                Score: formatScore(company.score),
+                Momentum: formatMomentum(company.overallMomentum),
+                Revenue: formatAmount(company.actualRevenue),
+                Countries: company.operatesIn.map(countryName).join(', '),
+                Industries: company.naics.map(({ code, name }) => name ?? code).join(', '),
+                'D-U-N-S': company.dunsNumbers.join(', '),
+              }}
+            />
+            <section>
+              <h2>
+                {company.events ? formatCount(company.events.totalCount, 'event') : 'Events'} in {DAYS} days
+              </h2>
+              <ul className="stack">
+                {company.events?.edges.map(({ node: { id, title, severity, likelihood, lastUpdated } }) => (
+                  <li key={id} className={styles.impact}>
+                    <Score name="Severity" value={severity} />
+                    <Score name="Likelihood" value={likelihood} />
+                    <span>
+                      <Link to="/" search={{ days: DAYS, event: id, at: lastUpdated ?? undefined }}>
+                        {title}
+                      </Link>{' '}
+                      <small>{formatTime(lastUpdated)}</small>
+                    </span>
+                  </li>
+                ))}
+              </ul>
+              {(company.events?.totalCount ?? 0) > 0 && company.name && (
+                <Link to="/" search={{ days: DAYS, impactedEntities: [company.name] }}>
+                  Show them in the monitor
+                </Link>
+              )}
+            </section>
+            {Object.keys(esg).length > 0 && (
+              <section>
+                <h2>ESG</h2>
+                <Facts
+                  facts={Object.fromEntries(Object.entries(esg).map(([name, value]) => [words(name), esgText(value)]))}
+                />
+              </section>
+            )}
+          </>
+        )}
+      </div>
+    </Modal>
+  );
+}
+
+/** The service does not document its ESG data: plain values are shown as they are, and of a time only the day. */
+function esgText(value: unknown): string {
+  return typeof value === 'object' ? '' : String(value).replace(/^(\d{4}-\d\d-\d\d)T.*/, '$1');
+}

@@ -1,0 +1,171 @@
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
+import { memo, type ReactNode, type RefObject, useEffect, useEffectEvent, useState } from 'react';
+import type { CompanyOrderField } from '../gql/graphql';
+import { Button, countryName, formatAmount, formatMomentum, formatScore } from '../ui';
+import styles from './Market.module.css';
+import type { CompanySearch } from './search';
+import type { Company, useCompanies } from './useCompanies';
+
+export const ROW_HEIGHT = 40;
+
+interface Column {
+  readonly title: string;
+  /** By what the list can be sorted. */
+  readonly field?: CompanyOrderField;
+  readonly isNumber?: boolean;
+  readonly cell: (company: Company) => ReactNode;
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'Company', field: 'NAME', cell: row => row.name ?? row.domain },
+  { title: 'Score', field: 'SCORE', isNumber: true, cell: row => formatScore(row.score) },
+  { title: 'Momentum', field: 'OVERALL_MOMENTUM', isNumber: true, cell: row => formatMomentum(row.overallMomentum) },
+  { title: 'Revenue', field: 'ACTUAL_REVENUE', isNumber: true, cell: row => formatAmount(row.actualRevenue) },
+  { title: 'Countries', cell: ({ operatesIn }) => operatesIn.map(countryName).join(', ') },
+  { title: 'Industry', cell: ({ naics }) => (naics.find(({ isPrimary }) => isPrimary) ?? naics[0])?.name },
+];
+
+interface CompanyTableProps {
+  readonly list: ReturnType<typeof useCompanies>;
+  readonly totalCount: number;
+  readonly scroller: RefObject<HTMLDivElement | null>;
+  readonly search: CompanySearch;
+  readonly sort: (order: Pick<CompanySearch, 'sort' | 'descending'>) => void;
+  /** Domains. */
+  readonly selected: ReadonlySet<string>;
+  readonly toggle: (domain: string) => void;
+  readonly toggleAll: () => void;
+  readonly open: (domain: string) => void;
+}
+
+/** Thousands of rows, of which only the visible ones are in the page. */
+export function CompanyTable(props: CompanyTableProps) {
+  const { list, totalCount, scroller, search, sort, selected, toggle, toggleAll, open } = props;
+  const { edges, loading, next } = list;
+  // The row with the focus stays in the page while others are on the screen: else its removal would take the focus away.
+  const [focused, setFocused] = useState<number>();
+  const virtualizer = useVirtualizer({
+    count: totalCount,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 8,
+    rangeExtractor: range =>
+      [...new Set([...defaultRangeExtractor(range), ...(focused === undefined ? [] : [focused])])].sort(
+        (a, b) => a - b,
+      ),
+  });
+
+  // Reads the next page before the user has scrolled to it.
+  const wanted = (virtualizer.range?.endIndex ?? 0) + 75;
+  const isShort = !loading && next.canRead && edges.length < wanted;
+  const readNext = useEffectEvent(next.read);
+  useEffect(() => {
+    if (isShort) readNext();
+  }, [isShort]);
+
+  return (
+    <div ref={scroller} className={styles.scroller} tabIndex={-1}>
+      <table className={styles.table} aria-label="Companies" aria-rowcount={totalCount + 1} aria-busy={loading}>
+        <thead className={styles.header}>
+          <tr className={styles.row} aria-rowindex={1}>
+            <th scope="col">
+              <input
+                type="checkbox"
+                aria-label="Select all"
+                checked={selected.size >= totalCount}
+                onChange={toggleAll}
+              />
+            </th>
+            {COLUMNS.map(({ title, field, isNumber }) => {
+              const order =
+                field && search.sort === field ? (search.descending ? 'descending' : 'ascending') : undefined;
+              const arrow = order && <span aria-hidden="true">{order === 'descending' ? '▼' : '▲'}</span>;
+              const sortBy = () => sort({ sort: field, descending: order === 'ascending' });
+              return (
+                <th key={title} scope="col" data-number={isNumber} aria-sort={order}>
+                  {field ? <Button label={[title, arrow]} className="quiet" onClick={sortBy} /> : title}
+                </th>
+              );
+            })}
+          </tr>
+        </thead>
+        <tbody
+          className={styles.body}
+          style={{ height: virtualizer.getTotalSize() }}
+          onBlur={() => setFocused(undefined)}
+        >
+          {virtualizer.getVirtualItems().map(({ index, start }) => {
+            const company = edges[index]?.node;
+            return (
+              <CompanyRow
+                key={index}
+                company={company}
+                index={index}
+                start={start}
+                selected={company !== undefined && selected.has(company.domain)}
+                toggle={toggle}
+                open={open}
+                onFocus={setFocused}
+              />
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface CompanyRowProps extends Pick<CompanyTableProps, 'toggle' | 'open'> {
+  /** Undefined: not read yet. */
+  readonly company: Company | undefined;
+  readonly index: number;
+  /** Distance from the first row, in pixels. */
+  readonly start: number;
+  readonly selected: boolean;
+  readonly onFocus: (index: number) => void;
+}
+
+/** Remembers what it has rendered, so that scrolling renders only rows that are new on the screen. */
+const CompanyRow = memo(function CompanyRow({
+  company,
+  index,
+  start,
+  selected,
+  toggle,
+  open,
+  onFocus,
+}: CompanyRowProps) {
+  return (
+    <tr
+      className={styles.row}
+      aria-rowindex={index + 2}
+      data-selected={selected || undefined}
+      style={{ height: ROW_HEIGHT, transform: `translateY(${start}px)` }}
+      onFocus={() => onFocus(index)}
+    >
+      <td>
+        {company && (
+          <input
+            type="checkbox"
+            aria-label={`Select ${company.name ?? company.domain}`}
+            checked={selected}
+            onChange={() => toggle(company.domain)}
+          />
+        )}
+      </td>
+      {company ? (
+        COLUMNS.map(({ title, field, isNumber, cell }) => (
+          <td key={title} data-number={isNumber}>
+            {field === 'NAME' ? (
+              <Button label={cell(company)} className="link cover" onClick={() => open(company.domain)} />
+            ) : (
+              cell(company)
+            )}
+          </td>
+        ))
+      ) : (
+        <td>…</td>
+      )}
+    </tr>
+  );
+});

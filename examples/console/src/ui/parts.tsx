@@ -1,0 +1,47 @@
+import { type ComponentProps, Fragment, type ReactNode, useEffect } from 'react';
+
+/** A button that does something at once. One that submits a form is a plain `button`. */
+export const Button = ({ label, ...props }: { label: ReactNode } & ComponentProps<'button'>) => (
+  <button type="button" {...props}>
+    {label}
+  </button>
+);
+
+/** A link to a page of others, in a new window. */
+export const ExternalLink = ({ label, ...props }: { label: ReactNode } & ComponentProps<'a'>) => (
+  <a target="_blank" rel="noreferrer" {...props}>
+    {label}
+  </a>
+);
+
+/** The heading of a screen, which is also the title of the browser's tab. */
+export function Heading({ children }: { children: string }) {
+  useEffect(() => {
+    document.title = `${children} · Market intelligence`;
+  }, [children]);
+  return <h1>{children}</h1>;
+}
+
+/** Gray lines where content will be, each as high as a row of a list. */
+export const Skeleton = ({ lines = 3 }: { lines?: number }) => (
+  <div className="skeleton" role="status" aria-label="Loading">
+    {Array.from({ length: lines }).map((_, line) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the lines never change
+      <div key={line} />
+    ))}
+  </div>
+);
+
+/** Facts by their names. Those without a value are left out. */
+export const Facts = ({ facts }: { facts: Readonly<Record<string, ReactNode>> }) => (
+  <dl className="facts">
+    {Object.entries(facts).map(([name, value]) =>
+      value == null || value === '' ? null : (
+        <Fragment key={name}>
+          <dt className="muted">{name}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ),
+    )}
+  </dl>
+);

@@ -1,0 +1,315 @@
+// What goes wrong on a screen while things change: events that arrive, jobs that run, a network that fails, input that is refused.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startConsole, startEndpoint } from './support.mjs';
+
+let on;
+let page;
+let endpoint;
+let hasFailed = false;
+
+before(async () => {
+  on = await startConsole();
+  endpoint = await startEndpoint();
+  page = on.page;
+  await page.goto(on.origin);
+  await on.signIn();
+});
+
+after(async () => {
+  endpoint?.close();
+  await on?.close(!hasFailed);
+});
+
+const check = (name, run) =>
+  test(name, async t => {
+    try {
+      await run(t);
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  });
+const rows = () => page.getByRole('region', { name: 'Events', exact: true }).getByRole('listitem');
+const total = async () =>
+  Number(/[\d,]+/.exec(await page.getByRole('heading', { name: /^[\d,]+ events?$/ }).innerText())[0].replace(',', ''));
+const cell = () => page.getByRole('button', { name: /^Severity 3, likelihood 3: [\d,]+ event/ });
+const countIn = async locator => Number(/: ([\d,]+) event/.exec(await locator.getAttribute('aria-label'))[1]);
+const post = (title, more = {}) => on.sandbox.publishEvent({ title, ...more });
+
+async function openMonitor(query = '') {
+  await page.goto(`${on.origin}/${query}`);
+  await rows().first().waitFor();
+  await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  await cell().waitFor();
+}
+
+check('a burst of events comes whole, and the plots, the matrix and the total follow it', async () => {
+  await openMonitor();
+  const [events, inCell] = [await total(), await countIn(cell())];
+  const titles = Array.from({ length: 6 }, (_, index) => `Burst number ${index}`);
+  for (const title of titles) post(title);
+  for (const title of titles) await page.getByRole('button', { name: title, exact: true }).waitFor();
+  await page.getByRole('heading', { name: `${events + 6} events` }).waitFor();
+  await page.getByRole('button', { name: `Severity 3, likelihood 3: ${inCell + 6} events` }).waitFor();
+  const slider = page.getByRole('slider');
+  await slider.press('End');
+  assert.match(await slider.getAttribute('aria-valuetext'), /: ([6-9]|\d\d) events/);
+});
+
+check('what was shown live stays, and nothing is shown twice: 60 random steps', async () => {
+  await openMonitor();
+  const posted = [];
+  for (let step = 0; step < 60; step += 1) {
+    const choice = Math.random();
+    if (choice < 0.6) {
+      const title = `Step ${step} of many`;
+      posted.push(title);
+      post(title);
+    } else if (choice < 0.7) await page.waitForTimeout(Math.random() * 1_500);
+    else if (choice < 0.8) on.network.cut(1);
+    else if (choice < 0.9) await openMonitor();
+    else await openMonitor(Math.random() < 0.5 ? '?severity=3&likelihood=3' : '');
+  }
+  // The oldest update comes first: with the last one, all are there.
+  await page.getByRole('button', { name: posted.at(-1), exact: true }).waitFor();
+  for (const title of posted) {
+    const found = page.getByRole('button', { name: title, exact: true });
+    // The list has 25 events at first, and reads more when it is scrolled.
+    for (let tries = 0; tries < 20 && (await found.count()) === 0; tries += 1) {
+      await page.mouse.wheel(0, 4_000);
+      await page.waitForTimeout(300);
+    }
+    assert.equal(await found.count(), 1, title);
+  }
+  on.complaints.length = 0;
+});
+
+check('a hovered cell of the matrix keeps its color', async () => {
+  await openMonitor();
+  const color = () => cell().evaluate(element => getComputedStyle(element).backgroundColor);
+  await page.mouse.move(0, 0);
+  const before = await color();
+  await cell().hover();
+  assert.equal(await color(), before);
+});
+
+check('the histogram can be used with the keyboard, and nothing jumps when a range is chosen', async () => {
+  await openMonitor();
+  const top = async () => Math.round((await rows().first().boundingBox()).y);
+  const before = await top();
+  const slider = page.getByRole('slider');
+  await slider.press('End');
+  await slider.press('Shift+ArrowLeft');
+  await slider.press('Shift+ArrowLeft');
+  await slider.press('Enter');
+  await page.waitForURL(/from=.*to=/);
+  await rows().first().waitFor();
+  assert.equal(await top(), before);
+  await slider.press('Escape');
+  await page.waitForURL(url => url.search === '');
+});
+
+check('an event has the next and the previous one, and its names are filters', async () => {
+  await openMonitor();
+  const titles = await rows().getByRole('button').allInnerTexts();
+  await rows().first().getByRole('button').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('heading', { name: titles[0] }).waitFor();
+  assert.equal(await dialog.getByRole('button', { name: 'Previous' }).isDisabled(), true);
+  await dialog.getByRole('button', { name: 'Next' }).click();
+  await dialog.getByRole('heading', { name: titles[1] }).waitFor();
+  const impacts = dialog.getByRole('region', { name: 'Impact' }).getByRole('listitem');
+  await impacts.first().waitFor();
+  const severities = (await impacts.allInnerTexts()).map(text => Number(/\d/.exec(text)[0]));
+  assert.deepEqual(
+    severities,
+    severities.toSorted((a, b) => b - a),
+  );
+  await impacts.first().getByRole('link').click();
+  await page.waitForURL(/impactedEntities=/);
+  await dialog.waitFor({ state: 'hidden' });
+});
+
+check('a range that is upside down keeps the table and marks its field', async () => {
+  await page.goto(`${on.origin}/markets/1`);
+  await page.locator('tbody tr').first().waitFor();
+  await page.getByLabel('Revenue, at least').fill('500000000');
+  await page.getByLabel('Revenue, at most').fill('1');
+  await page.getByRole('alert').waitFor();
+  await page.locator('[aria-invalid=true]').waitFor();
+  assert.match(await page.locator('[aria-invalid=true]').getAttribute('aria-label'), /^Revenue/);
+  assert.ok((await page.locator('tbody tr').count()) > 5);
+  await page.getByLabel('Revenue, at most').fill('');
+  await page.getByRole('alert').waitFor({ state: 'hidden' });
+  assert.equal(await page.locator('[aria-invalid=true]').count(), 0);
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+});
+
+check('the arrow of a sorted column is whole', async () => {
+  await page.goto(`${on.origin}/markets/1`);
+  await page.locator('tbody tr').first().waitFor();
+  for (const name of ['Company', 'Score', 'Momentum', 'Revenue']) {
+    const header = page.getByRole('columnheader', { name });
+    await header.getByRole('button').click();
+    await header.and(page.locator('[aria-sort=ascending]')).waitFor();
+    assert.ok(await header.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth), name);
+  }
+});
+
+check('a company opens with its contacts, its ESG data and its events, and all companies can be selected', async () => {
+  await page.goto(`${on.origin}/markets/1`);
+  await page.locator('tbody tr').first().getByRole('button').click();
+  const dialog = page.getByRole('dialog');
+  for (const name of ['ESG', /events? in 30 days/]) await dialog.getByRole('heading', { name }).waitFor();
+  await dialog.getByRole('link', { name: /^sales@/ }).waitFor();
+  await on.look('company');
+  await dialog.getByRole('listitem').first().getByRole('link').click();
+  await page.waitForURL(/event=/);
+  await page.getByRole('dialog').getByRole('heading', { name: 'Sources' }).waitFor();
+  await page.goto(`${on.origin}/markets/2`);
+  await page.getByLabel('Select all').click();
+  const [, count] = /^(\d+) companies, \1 selected/.exec(await heading(/selected/)) ?? [];
+  assert.ok(Number(count) > 50);
+});
+
+check('criteria outlive a reload', async () => {
+  await page.goto(`${on.origin}/discover`);
+  await page.getByLabel('Which companies do you look for?').fill('Who makes sealed bearings in Germany?');
+  await page.getByRole('button', { name: 'Ask' }).click();
+  await page.getByRole('button', { name: 'Remove Germany' }).waitFor();
+  await page.getByLabel('Add to Not wanted').fill('toys');
+  await page.getByLabel('Add to Not wanted').press('Enter');
+  await page.reload();
+  await page.getByRole('button', { name: 'Remove toys' }).waitFor();
+  assert.match(await page.getByLabel('Which companies do you look for?').inputValue(), /sealed bearings/);
+});
+
+check(
+  'while a market is being published, it offers neither a review nor another publication, also after a reload',
+  async () => {
+    await page.goto(`${on.origin}/markets/4`);
+    await page.getByRole('button', { name: 'Include all 48 companies' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Include all' }).click();
+    await page.getByText('All 48 companies included.').waitFor();
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
+    await page.getByRole('progressbar').first().waitFor();
+    await page.reload();
+    await page.getByRole('progressbar').first().waitFor();
+    for (const name of [/^Publish/, /^Include/]) assert.equal(await page.getByRole('button', { name }).count(), 0);
+    await page.getByRole('table', { name: 'Companies' }).waitFor();
+  },
+);
+
+check('"Send again" goes once the export was sent again', async () => {
+  await page.goto(`${on.origin}/exports`);
+  await page.getByRole('button', { name: 'Register' }).click();
+  await page.getByLabel('Name').fill('endpoint');
+  await page.getByLabel('Address').fill('http://');
+  await page.getByLabel('Address').fill(endpoint.url);
+  await page.getByLabel('Description').fill('The endpoint of the test');
+  await page.getByRole('dialog').getByRole('button', { name: 'Register' }).click();
+  await page.getByRole('heading', { name: 'Signing secret' }).waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
+  endpoint.answer = { status: 422, body: { title: 'Not now', message: 'Later, please.' } };
+  await exportMarket();
+  await page.getByRole('dialog').getByText('Rejected').waitFor();
+  endpoint.answer = { status: 200, body: { title: 'Thank you', message: 'All is well.', redirectUrl: null } };
+  await page.goto(`${on.origin}/exports`);
+  await page.locator('summary').getByText('Rejected').click();
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByText('All is well.').waitFor();
+  await page.getByText('It was sent again.').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
+});
+
+check('the page of an endpoint opens after five seconds, unless the user or the browser does not want it', async () => {
+  endpoint.answer = {
+    status: 200,
+    body: { title: 'Thank you', message: 'Fine.', redirectUrl: `${on.origin}/icon.svg` },
+  };
+  await exportMarket();
+  await page.getByText(/opens in \d s/).waitFor();
+  const opened = await page.waitForEvent('popup', { timeout: 20_000 });
+  assert.match(opened.url(), /icon\.svg$|blank/);
+  await opened.close();
+  await page.getByRole('link', { name: 'Open it again' }).waitFor();
+
+  await exportMarket();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.waitForTimeout(6_000);
+  assert.equal(page.context().pages().length, 1);
+
+  await page.evaluate(() => {
+    globalThis.open = () => null;
+  });
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('Your browser has blocked the window.').waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Open it' }).getAttribute('href'), `${on.origin}/icon.svg`);
+});
+
+for (const [how, fail, mend] of [
+  ['refuses', () => page.route('**/*', route => route.abort()), () => page.unroute('**/*')],
+  ['swallows', () => on.network.silence(), () => on.network.restore()],
+])
+  check(`a screen that is opened first while the network ${how} everything opens when it is back`, async () => {
+    await page.goto(on.origin);
+    await rows().first().waitFor();
+    await fail();
+    await page.getByRole('link', { name: 'Exports' }).click();
+    await page.waitForTimeout(4_000);
+    await mend();
+    await page.getByRole('heading', { name: 'Exports', level: 1 }).waitFor({ timeout: 60_000 });
+    await page.getByRole('button', { name: 'Register' }).waitFor();
+    on.complaints.length = 0;
+  });
+
+check('nothing moves while a slow service answers', async t => {
+  t.after(() => on.sandbox.forget());
+  on.sandbox.tell({ path: /./, delayMs: 400 });
+  for (const path of ['/?days=30', '/discover', '/markets', '/markets/1?search=Oy', '/exports', '/markets/5']) {
+    await page.goto(on.origin + path);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.waitForTimeout(300);
+    await page.waitForFunction(() => !document.querySelector('[aria-busy=true], .skeleton'));
+    await page.waitForTimeout(300);
+    const shift = await page.evaluate(() => globalThis.shift);
+    assert.ok(shift < 0.05, `${path}: ${shift}`);
+  }
+});
+
+check('a failed screen says what to do, in words of the domain', async t => {
+  t.after(() => on.sandbox.forget());
+  on.sandbox.tell({ path: /events|companies|markets/, status: 500 });
+  for (const [path, name] of [
+    ['/?days=2&severity=1', 'failed-monitor'],
+    ['/markets/3', 'failed-market'],
+  ]) {
+    await page.goto(on.origin + path);
+    await page.getByRole('alert').first().waitFor();
+    const text = await page.getByRole('alert').first().innerText();
+    assert.match(text, /Try again in a moment/);
+    assert.doesNotMatch(text, /[0-9a-f]{8}-|HTTP|filter\./);
+    await on.look(name);
+  }
+  on.complaints.length = 0;
+});
+
+check('the browser had nothing to complain about', async () => assert.deepEqual(on.complaints, []));
+
+async function heading(name) {
+  const found = page.getByRole('heading', { name });
+  await found.waitFor();
+  return found.innerText();
+}
+
+/** Sends what is on the screen of market 1 to the endpoint. */
+async function exportMarket() {
+  await page.goto(`${on.origin}/markets/1`);
+  await page.locator('tbody tr').first().waitFor();
+  await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByRole('button', { name: 'Send' }).click();
+}

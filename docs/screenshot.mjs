@@ -5,12 +5,12 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
-// `npm run screenshot` writes docs/screenshot.png: the query of README.md and its answer in GraphiQL, from a gateway with the
-// sandbox. CHROME_PATH names another Chromium than Debian's.
+// `npm run screenshot` writes the pictures of README.md: its query and the answer in GraphiQL, and two screens of the console, from a
+// gateway with the sandbox. CHROME_PATH names another Chromium than Debian's.
 const fileOf = path => fileURLToPath(new URL(path, import.meta.url));
 const [, query] = /<!-- query -->\s*```graphql\n([\s\S]*?)```/.exec(readFileSync(fileOf('../README.md'), 'utf8'));
 
-const gateway = spawn(process.execPath, [fileOf('../dist/main.js')], {
+const gateway = spawn(process.execPath, [fileOf('../examples/console/start.mjs')], {
   env: { PATH: process.env.PATH, PORT: '0' },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
@@ -35,6 +35,20 @@ try {
   await page.mouse.move(0, 0);
   await page.waitForTimeout(500);
   await page.screenshot({ path: fileOf('screenshot.png') });
+
+  await page.setViewportSize({ width: 1280, height: 760 });
+  await page.goto(address.origin);
+  await page.getByRole('listitem').nth(10).waitFor();
+  await page.getByRole('button', { name: /^Severity 3, likelihood 3: \d+ event/ }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'Live' }).waitFor();
+  await page.waitForTimeout(500);
+  await page.screenshot({ path: fileOf('console-monitor.png') });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.goto(`${address.origin}/markets/1`);
+  await page.locator('tbody tr').first().getByRole('button').click();
+  await page.getByRole('dialog').getByRole('heading', { name: 'ESG' }).waitFor();
+  await page.waitForTimeout(500);
+  await page.screenshot({ path: fileOf('console-market.png') });
 } finally {
   await browser.close();
   gateway.kill('SIGINT');

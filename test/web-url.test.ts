@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { webUrl } from '../src/data/wire-types.js';
 import { browserUrl } from '../src/domains/exports/model.js';
 import { parseWebUrl } from '../src/lib/web-url.js';
@@ -42,4 +43,15 @@ test.each([
 
 test('a path may be of any length', () => {
   expect(parseWebUrl(`https://a.example/${'ä'.repeat(400_000)}`)?.host).toBe('a.example');
+});
+
+test('what passes for a usual URL is one', () => {
+  const part = fc.string({ unit: fc.constantFrom(...'ab09-.xn/?#:@[]\\%"<> é') });
+  fc.assert(
+    fc.property(fc.constantFrom('http://', 'https://', 'HTTPS://'), part, part, (scheme, host, rest) => {
+      for (const text of [`${scheme}${host}`, `${scheme}${host}.example/${rest}`, `${scheme}xn--${host}.example`])
+        expect(webUrl.safeParse(text).success).toBe(parseWebUrl(text) !== undefined);
+    }),
+    { numRuns: 1_000 },
+  );
 });

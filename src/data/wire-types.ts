@@ -23,8 +23,11 @@ export const vector = z
   .regex(numbers)
   .transform(text => new Vector(text));
 
+/** A URL in its usual form, which needs no parser: a domain in ASCII, and nothing that is not printable. */
+const usualUrl = /^https?:\/\/(?:(?!xn--)[a-z\d-]{1,63}\.){1,8}[a-z]{2,24}(?:[/?#][!-~]*)?$/;
+
 /** A URL that a browser may open. */
-export const webUrl = z.string().refine(url => parseWebUrl(url) !== undefined);
+export const webUrl = z.union([z.string().regex(usualUrl), z.string().refine(url => parseWebUrl(url) !== undefined)]);
 
 /** A closed set of the service's values, mapped to their names in the schema. */
 export const closedSet = <const T extends Readonly<Record<string, string>>>(names: T) =>

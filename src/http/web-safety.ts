@@ -58,8 +58,10 @@ export function faultOf({ headers, httpVersion }: IncomingMessage): Refused | un
   if (!validHost.test(host)) return new Refused(400, 'The header Host must name one host');
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked')
     return new Refused(400, 'The header Transfer-Encoding must be chunked');
-  const long = parsedHeaders.find(name => (headers[name]?.length ?? 0) > maxParsedHeader);
-  if (long !== undefined) return new Refused(431, `The header ${long} has more than ${maxParsedHeader} characters`);
+  for (const name of parsedHeaders) {
+    if ((headers[name]?.length ?? 0) > maxParsedHeader)
+      return new Refused(431, `The header ${name} has more than ${maxParsedHeader} characters`);
+  }
   if (encoding !== undefined && hasBody(headers) && !/^(?:identity)?$/i.test(encoding))
     return new Refused(415, `The body must not be encoded, but Content-Encoding is ${encoding.slice(0, 100)}`, {
       'accept-encoding': 'identity',

@@ -143,7 +143,7 @@ export function createMetrics() {
       if (milliseconds === undefined) return;
       const seconds = milliseconds / 1_000;
       requestTimes.observe({ operation }, seconds);
-      exemplars.note('gateway_request_seconds', requestBuckets, { operation }, seconds, span);
+      if (span !== undefined) exemplars.note('gateway_request_seconds', requestBuckets, { operation }, seconds, span);
     },
     untrustedDocument: () => untrustedDocuments.inc(),
     clientRequest: client => clientRequests.inc({ client }),
@@ -162,7 +162,8 @@ export function createMetrics() {
       const histogram = calls.labels(labels);
       for (const each of milliseconds) {
         histogram.observe(each / 1_000);
-        exemplars.note('gateway_upstream_call_seconds', callBuckets, labels, each / 1_000, span);
+        if (span !== undefined)
+          exemplars.note('gateway_upstream_call_seconds', callBuckets, labels, each / 1_000, span);
       }
     },
     lookups: (family, source, count) => lookups.inc({ family, source }, count),

@@ -7,15 +7,15 @@ const mark = '# EXEMPLAR ';
 export class Exemplars {
   readonly #byBucket = new Map<string, string>();
 
-  /** @param buckets the upper bounds of the buckets. @param labels in the order of samples. @param span that will be exported. */
+  /** @param buckets the upper bounds of the buckets. @param labels in the order of samples. @param span nothing is noted for one that is not exported. */
   note(
     histogram: string,
     buckets: readonly number[],
     labels: Readonly<Record<string, string | number>>,
     seconds: number,
-    span: Span | undefined,
+    span: Span,
   ): void {
-    if (span?.isSampled !== true) return;
+    if (!span.isSampled) return;
     const le = buckets.find(bound => seconds <= bound) ?? '+Inf';
     const pairs = Object.entries({ le, ...labels }).map(([name, value]) => `${name}="${value}"`);
     const { trace_id, span_id } = span.logged;

@@ -89,7 +89,7 @@ export function results({ ratios, missing, rounds, busy, minutes }) {
   const targets = ratios.filter(({ atMost }) => atMost !== undefined);
   return `# What a request costs
 
-\`npm run bench\` wrote this page on ${new Date().toISOString().slice(0, 10)} at ${commit}, in ${minutes.toFixed(0)} minutes. [README.md](README.md) explains how it measures.
+\`npm run bench\` wrote this page on ${new Date().toISOString().slice(0, 10)} at ${commit}, in ${minutes.toFixed(0)} minutes. [README.md](README.md#method) explains how.
 
 | | |
 |---|---|
@@ -98,8 +98,7 @@ export function results({ ratios, missing, rounds, busy, minutes }) {
 | Servers | ${peers.map(name => `${name} ${dependencies[name]}`).join(', ')}, Redis ${redis} |
 | \`npm start\` | \`node ${startFlags.join(' ')}\` |
 
-Each figure is the median of ${rounds} rounds, in which the servers took turns; a ratio is the median of the ratios within the rounds. CPU is the time of the
-server's process per request. The plot has a logarithmic scale. [results.json](results.json) has all figures: CPU, requests per second, latencies, memory, upstream calls.
+Each figure is the median of ${rounds} rounds. [results.json](results.json) has all: CPU, requests per second, latencies, memory, upstream calls.
 
 <picture>
 <source media="(prefers-color-scheme: dark)" srcset="results-dark.svg">
@@ -109,17 +108,17 @@ server's process per request. The plot has a logarithmic scale. [results.json](r
 ## Targets
 
 ${targets.filter(meets).length} of ${targets.length} targets are met. A ratio is ours / theirs, of CPU per request unless it says something else.
-[A record](../docs/decisions/0056-tricks.md) says what stands in the way of those that are missed.
+[Why some are missed](../docs/decisions/0056-tricks.md).
 
 ${ratioTable(targets)}
 
 ## What the figures do not say
 
-- Differences below 15 % are ties: single windows on this machine differ by 20 to 40 %.
-- Ten events with their observations favor a server that reads much and sends little. Other queries have other ratios.
-- The service is a stub that answers at once. A real one takes milliseconds to seconds, and then no client notices the CPU time of any of these servers.
+- Differences below 15 % are ties: single rounds differ by 20 to 40 %.
+- Ten events with their observations favor a server that reads much and sends little.
+- The service is a stub that answers at once. Beside a real one, no client notices the CPU time of any of these servers.
 - The peers do less: no rate limits, bounds of memory and calls, or metrics.
-- We configured the peers, each with a cache of ${cacheSeconds} s for each credential. Faster settings may exist.
+- The peers have a cache of ${cacheSeconds} s for each credential. Faster settings may exist.
 - Known documents in the mix have variables, so that a cache of whole responses rarely has them. "The best of the others" may be another server in each round.
 ${missing.length === 0 ? '' : `\n## Not measured\n\n${missing.map(line => `- ${line}`).join('\n')}\n`}`;
 }

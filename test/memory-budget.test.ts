@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { Vector } from '../src/data/embeddings/vector.js';
+import { ResponseVector, responseBytes, responseText } from '../src/graphql/response-text.js';
 import { cacheBytes, heapFlags, heapLimit } from '../src/lib/heap.js';
 import type { MemoryBounds } from '../src/lib/memory-budget.js';
 import { collectGarbage } from './support/collect-garbage.js';
@@ -129,6 +131,29 @@ test('a response above the size limit is refused by each transport before it is 
   await until(async () => (await held()) === 0);
 });
 
+describe('A response above 10 MB', () => {
+  const refused = expect.objectContaining({ code: 'QUERY_TOO_COMPLEX', measure: 'bytes of the response' });
+
+  test.each<[string, unknown]>([
+    ['texts', Array.from({ length: 110 }, () => 'n'.repeat(100_000))],
+    ['keys', Array.from({ length: 110 }, () => ({ ['k'.repeat(100_000)]: 1 }))],
+    ['numbers', Array.from({ length: 700_000 }, (_, index) => index / 7)],
+    ['small objects', Array.from({ length: 1_000_000 }, () => ({ a: 1 }))],
+  ])('is refused before it is serialized, however little was read: %s', (_, data) => {
+    const toJSON = jest.fn();
+    for (const serialize of [responseBytes, responseText]) {
+      expect(() => serialize({ data, last: { toJSON } })).toThrow(refused);
+    }
+    expect(toJSON).not.toHaveBeenCalled();
+  });
+
+  test('is served if that is because of its vectors, which are not serialized', () => {
+    const vector = new ResponseVector(new Vector('1,'.repeat(60_000).slice(0, -1)));
+    const { length } = responseBytes({ data: Array.from({ length: 100 }, () => vector) });
+    expect(length).toBeGreaterThan(11 * mebibyte);
+  });
+});
+
 test('a long response is the same over each transport', async () => {
   await start(undefined);
   const query = esgAnew();
@@ -197,7 +222,7 @@ test('nothing begins for who does not read, and all is answered when it does', a
 test('an answer that many wait for and do not take is in memory once, and counted once', async () => {
   await start(undefined);
   // More than the network holds.
-  const query = '{ market(id: 999) { a: esg b: esg c: esg d: esg } }';
+  const query = '{ market(id: 999) { a: esg b: esg c: esg } }';
   const body = JSON.stringify({ query });
   const head = `POST /graphql HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${demoHeaders['x-api-key']}\r\nContent-Type: application/json\r\n`;
   const port = Number(new URL(gateway.url).port);
@@ -212,8 +237,8 @@ test('an answer that many wait for and do not take is in memory once, and counte
   release.pop()?.();
   await until(async () => (await counted(gateway.url, 'gateway_response_cache_hits_total', { tier: 'flight' })) === 9);
   const bytes = await held();
-  expect(bytes).toBeGreaterThan(10 * mebibyte);
-  expect(bytes).toBeLessThan(11 * mebibyte);
+  expect(bytes).toBeGreaterThan(7 * mebibyte);
+  expect(bytes).toBeLessThan(8 * mebibyte);
   for (const socket of sockets) socket.destroy();
   await until(async () => (await held()) === 0);
 });

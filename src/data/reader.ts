@@ -209,16 +209,12 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     return withEmbeddings(read, cached.value, embeddings);
   }
 
-  /** Counts what a batch has read, and what Redis had parsed for it. @throws Overloaded, RateLimited */
-  function claimBytes(results: readonly LookupOutcome[]): void {
-    let bytes = 0;
+  /** Counts what was parsed from Redis for a batch. @throws Overloaded, RateLimited */
+  function claimParsed(results: readonly LookupOutcome[]): void {
     let parsed = 0;
     for (const result of results) {
-      if (result instanceof Error) continue;
-      bytes += result.bytes;
-      if (result.source === 'redis') parsed += result.bytes;
+      if (!(result instanceof Error) && result.source === 'redis') parsed += result.bytes;
     }
-    metadata.claim?.noteRead(bytes);
     if (parsed > 0) metadata.claim?.reserveForParsing(parsed);
   }
 
@@ -252,7 +248,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     try {
       const results = await cache.loadMany(reads, load, cancellation.signal, metadata.operation.span);
       const milliseconds = performance.now() - startedAt;
-      claimBytes(results);
+      claimParsed(results);
       for (const [index, pending] of reads.entries()) {
         const result = results[index] as LookupOutcome;
         if (result instanceof Error) pending.reject(readError(pending.read, result));
@@ -284,7 +280,6 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
       const tag = read.tag?.(scope);
       const pending: PendingRead = { keys, family, tag, outlivesTag, lifetime, read, resolve: none, reject: none };
       const inMemory = cache.peek(pending);
-      if (inMemory !== undefined) metadata.claim?.noteRead(inMemory.bytes);
       const result = inMemory === undefined ? promiseOf(pending) : receive(pending, inMemory, 0);
       known.set(key, result);
       return result as MaybePromise<T>;

@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Vector } from '../data/embeddings/vector.js';
+import { QueryTooComplex } from '../errors.js';
 import type { Claim } from '../lib/memory-budget.js';
 
 /** Stands for a vector until its bytes are inserted. It is random, so that no text of the service can contain it. */
@@ -41,7 +42,7 @@ export interface ResponseBytes {
 /**
  * Serializes a result as bytes. Most bytes of a response with a hundred vectors are theirs: they are neither copied nor hashed again.
  * @param claim counts the memory of the response from now on.
- * @throws QueryTooComplex, Overloaded or RateLimited if there is no memory for the response. A large one is refused before it is serialized.
+ * @throws QueryTooComplex if the response is too large; Overloaded, RateLimited if there is no memory for it. Both before it is serialized.
  */
 export function responseBytes(result: unknown, claim?: Claim): ResponseBytes {
   const { pieces, vectors } = serialize(result, claim);
@@ -88,15 +89,35 @@ const partsOf = (pieces: readonly string[], vectors: readonly Vector[]): readonl
 
 const lengthOf = (parts: readonly Buffer[]) => parts.reduce((sum, { length }) => sum + length, 0);
 
-/** The approximate size of a value's JSON in bytes: its characters, as if none of them had to be escaped. */
-function sizeOf(value: unknown): number {
-  if (typeof value === 'string') return value.length + 2;
-  if (typeof value !== 'object' || value === null) return 6;
-  if (value instanceof ResponseVector) return value.length;
-  let size = 2;
-  if (Array.isArray(value)) for (const item of value) size += sizeOf(item) + 1;
-  else for (const name in value) size += name.length + 4 + sizeOf((value as Record<string, unknown>)[name]);
-  return size;
+/** In characters, without vectors. To serialize, convert and hash so much takes about 40 ms, and blocks the event loop. */
+const maxSerialized = 10 * 1024 * 1024;
+
+/**
+ * The approximate size of a result's JSON in bytes: its characters, as if none of them had to be escaped.
+ * @throws QueryTooComplex if it is larger than what may be serialized at once.
+ */
+function sizeOf(result: unknown): number {
+  let text = 0;
+  let vectors = 0;
+  function add(value: unknown): void {
+    if (typeof value === 'string') text += value.length + 2;
+    else if (value instanceof ResponseVector) vectors += value.length;
+    else if (typeof value !== 'object' || value === null)
+      text += typeof value === 'number' && !Number.isInteger(value) ? 18 : 6;
+    else if (Array.isArray(value)) {
+      text += value.length + 2;
+      for (const item of value) add(item);
+    } else {
+      text += 2;
+      for (const name in value) {
+        text += name.length + 4;
+        add((value as Record<string, unknown>)[name]);
+      }
+    }
+    if (text > maxSerialized) throw new QueryTooComplex('bytes of the response', text, maxSerialized);
+  }
+  add(result);
+  return text + vectors;
 }
 
 /** The JSON of a result without its vectors, which belong between the pieces. */
@@ -104,7 +125,8 @@ function serialize(
   result: unknown,
   claim: Claim | undefined,
 ): { pieces: readonly string[]; vectors: readonly Vector[] } {
-  claim?.reserveForResponse(() => sizeOf(result));
+  const size = sizeOf(result);
+  claim?.reserveResponse(size);
   const vectors: Vector[] = [];
   collected = vectors;
   try {

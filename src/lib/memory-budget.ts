@@ -19,8 +19,6 @@ const samplesInARow = 2;
 const sampleMs = 500;
 /** A parsed record takes about this many times the bytes of its text. */
 const bytesPerByteRead = 3;
-/** In bytes. An operation that read less cannot have a large response, so its response is not measured in advance. */
-const measureThreshold = 256 * 1024;
 /** In bytes. A smaller response is not counted: the number of requests in flight bounds how many there are. */
 export const countThreshold = 16 * 1024;
 
@@ -111,17 +109,11 @@ export class Claim {
   readonly #budget: MemoryBudget;
   readonly #owner: string;
   #bytes = 0;
-  #bytesRead = 0;
   #isReleased = false;
 
   constructor(budget: MemoryBudget, owner: string) {
     this.#budget = budget;
     this.#owner = owner;
-  }
-
-  /** Remembers that the operation uses a record, without counting it; `bytes` is the length of its text. */
-  noteRead(bytes: number): void {
-    this.#bytesRead += bytes;
   }
 
   /** Counts a record before it is parsed; `bytes` is the length of its text. @throws Overloaded, RateLimited if there is no room. */
@@ -130,15 +122,9 @@ export class Claim {
   }
 
   /**
-   * Counts a response before it is written, in place of the records that it is made of.
-   * @param measure returns the approximate length of the response in bytes. Called only if the response can be large.
-   * @throws QueryTooComplex if it would be larger than any response may be; Overloaded, RateLimited if there is no room.
+   * Counts a response of this length, in bytes, in place of everything counted before.
+   * @throws QueryTooComplex if it is larger than any response may be; Overloaded, RateLimited if there is no room.
    */
-  reserveForResponse(measure: () => number): void {
-    if (this.#bytesRead >= measureThreshold) this.reserveResponse(measure());
-  }
-
-  /** Counts a response of this length, in bytes, in place of everything counted before. @throws as `reserveForResponse` does. */
   reserveResponse(bytes: number): void {
     const { perResponse } = this.#budget.bounds;
     if (bytes > perResponse) throw new QueryTooComplex('bytes of the response', bytes, perResponse);
@@ -161,9 +147,7 @@ export class Claim {
 
   /** A claim of the same owner, for one part of the response. */
   another(): Claim {
-    const claim = new Claim(this.#budget, this.#owner);
-    claim.#bytesRead = this.#bytesRead;
-    return claim;
+    return new Claim(this.#budget, this.#owner);
   }
 
   /** Gives all bytes back. The claim counts nothing from then on. */

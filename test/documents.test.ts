@@ -123,7 +123,7 @@ test('a document that the transport of its operation has read is not read again'
   const read = jest.fn<Admission['read']>();
   const admission = { read, checkOperation: () => undefined };
   const plugin = createApolloPlugin(
-    { admission, executePlanned: undefined, acceptedScopes: { add() {} } },
+    { schema, admission, executePlanned: undefined, acceptedScopes: { add() {} } },
     () => {},
     error => error.toJSON(),
   );

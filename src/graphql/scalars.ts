@@ -46,6 +46,9 @@ function behaviorOf({ serialize, parseValue, parseLiteral }: GraphQLScalarType) 
   return { serialize, parseValue, parseLiteral };
 }
 
+/** Made once: a list of records can have it for each value. */
+const cannotBeRead = new UpstreamInvalidResponse('The service sent a value that cannot be read', undefined, false);
+
 /** The scalar for values of the service. One that it cannot hold is a fault of the service. */
 function ofService(type: GraphQLScalarType) {
   const { serialize, ...behavior } = behaviorOf(type);
@@ -57,7 +60,7 @@ function ofService(type: GraphQLScalarType) {
       } catch {
         // As below.
       }
-      throw new UpstreamInvalidResponse('The service sent a value that cannot be read', undefined, false);
+      throw cannotBeRead;
     },
   };
 }

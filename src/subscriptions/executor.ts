@@ -3,6 +3,7 @@ import { createSourceEventStream, execute, GraphQLError, type GraphQLFormattedEr
 import { type Context, createContext, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded, UpstreamTimeout } from '../errors.js';
+import { withFewErrors } from '../graphql/executor/error-limit.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
@@ -95,14 +96,8 @@ export class Executor {
     const { document, operationName, variables: variableValues } = operation;
     const metadata = new ResponseMetadata(newOperationInfo(), claim);
     return this.#within(identity, signal, metadata, async contextValue => {
-      const { data, errors } = await execute({
-        schema,
-        document,
-        rootValue,
-        contextValue,
-        variableValues,
-        operationName,
-      });
+      const given = { document, rootValue, contextValue, variableValues, operationName };
+      const { data, errors } = withFewErrors(await execute({ schema, ...given }));
       const masked = errors?.map(error => this.#mask(error, metadata.operation.id));
       const outcome: Outcome = { data: data ?? null, ...(masked && { errors: masked }) };
       addResponseMetadata(outcome, metadata);

@@ -39,7 +39,11 @@ const events = numbered(100, index => ({
   references: numbered(10, reference => ({ _id: `o-${index * 10 + reference}` })),
   taxonomicMatches: { impactedEntities: numbered(5, entity => ({ name: `Company ${entity}`, impact })) },
 }));
+const wrong = companies.slice(0, 100).map(each => ({ ...each, score: 'high' }));
+/** The market whose companies have a wrong score. */
+const wrongMarket = 666;
 const bodies = {
+  wrong: JSON.stringify({ data: wrong }),
   companies: JSON.stringify({ data: companies }),
   esg: JSON.stringify({ data: companies.map(({ domain }) => ({ domain, score: 1, parts: { air: 1, water: 2 } })) }),
 };
@@ -51,6 +55,7 @@ beforeAll(async () => {
   service = await startStubService(({ url = '' }, response) => {
     const { pathname, searchParams } = new URL(url, 'http://service');
     const [, family = ''] = /\/(companies|esg|events|observation)\b[^/]*(?:\/[^/]*)?$/.exec(pathname) ?? [];
+    if (family === 'companies' && pathname.includes(`/${wrongMarket}/`)) return reply(response, 200, bodies.wrong);
     if (family === 'companies' || family === 'esg') return reply(response, 200, bodies[family]);
     if (family === 'observation')
       return reply(response, 200, { data: { _id: pathname.split('/').at(-1), title: 'News' } });
@@ -173,6 +178,16 @@ const queries: readonly (readonly [string, (count: number) => string])[] = [
   ['whole ESG data', count => inMarket(count, i => `a${i}: esg`)],
   ['pages with every field', count => inMarket(count, i => `a${i}: companies(first: 100) { nodes { ${company} } }`)],
   ['pages of edges', count => inMarket(count, i => `a${i}: companies(first: 100) { edges { cursor node { name } } }`)],
+  [
+    'long texts',
+    count =>
+      `{ markets(ids: [1 1 1 1 1]) { companies(first: 100) { nodes { ${repeated(count, i => `a${i}: description`)} } } } }`,
+  ],
+  [
+    'errors of fields',
+    count =>
+      `{ markets(ids: [${`${wrongMarket} `.repeat(9)}]) { companies(first: 100) { nodes { ${repeated(count, i => `a${i}: score`)} } } } }`,
+  ],
   [
     "events of a page's companies",
     count =>

@@ -15,6 +15,7 @@ import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import { type PlannedResult, withLaterParts } from './defer.js';
+import { maxErrors } from './error-limit.js';
 import { type OperationPlan, planOperation } from './plan.js';
 import { runPlan } from './run-plan.js';
 
@@ -111,7 +112,7 @@ export function createPlanExecutor(schema: GraphQLSchema): PlanExecutor {
     const plan = () => planOperation({ schema, fragments, operation, variables }, isDeferred);
     return andThen(ofDocument.get(key) ?? runYielding(client, plan), planned => {
       ofDocument.set(key, planned);
-      const input = { schema, fragments, operation, variables, context };
+      const input = { schema, fragments, operation, variables, context, errors: { left: maxErrors } };
       return andThen(runPlan(planned.root, input), ({ deferred, ...whole }) => {
         const result: PlannedResult = deferred.length === 0 ? whole : withLaterParts(whole, deferred, input);
         if (isAboutSchema(operation) && result.deferred === undefined) schemaResponses.set(operation, result);

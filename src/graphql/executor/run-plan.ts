@@ -7,11 +7,14 @@ import {
   responsePathAsArray,
 } from 'graphql';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
+import { moreErrors } from './error-limit.js';
 import type { DeferPlan, FieldPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
 
 /** What one execution of a plan works with. */
 export interface PlanInput extends PlannableOperation {
   readonly context: unknown;
+  /** How many errors the response may still have, in all its parts; below 0 once `moreErrors` stands for the others. */
+  readonly errors: { left: number };
 }
 
 /** What an execution left for later at one object of its result. */
@@ -100,6 +103,8 @@ class PlanExecution {
   #result(): PlanResult {
     const data = this.#isNulled ? null : this.#data;
     const deferred = this.#deferred.filter(({ at }) => !this.#isBelowNull(at));
+    // A fragment without data is a failed one only with an error.
+    if (data === null && this.#errors.length === 0) this.#errors.push(moreErrors);
     return { ...(this.#errors.length > 0 && { errors: this.#errors }), data, deferred };
   }
 
@@ -177,7 +182,7 @@ class PlanExecution {
       if (isRejected) throw value;
       at.container[at.key] = this.#complete(field, plan, at, value);
     } catch (thrown) {
-      const error = located(thrown, field, at);
+      const error = this.#located(thrown, field, at);
       let nulled: ResponsePosition | undefined = at;
       while (nulled !== this.#base && nulled?.nonNull === true) nulled = nulled.prev;
       this.#setNull(nulled, error);
@@ -186,17 +191,25 @@ class PlanExecution {
     if (this.#waitingFor === 0) this.#finish?.(this.#result());
   }
 
+  #located(thrown: unknown, { nodes }: FieldPlan, at: ResponsePosition): GraphQLError {
+    return this.#input.errors.left > 0 ? locatedError(thrown, nodes, responsePathAsArray(at)) : moreErrors;
+  }
+
   /** Handles an error while the containers above are still being filled. @throws it where null is not allowed, for the container above. */
   #fail(thrown: unknown, field: FieldPlan, at: ResponsePosition): void {
-    const error = located(thrown, field, at);
+    const error = this.#located(thrown, field, at);
     if (at.nonNull) throw error;
     this.#setNull(at, error);
   }
 
   /** Replaces a value by null and reports why. If an error already made a parent null, later errors are not reported. */
   #setNull(position: ResponsePosition | undefined, error: GraphQLError): void {
-    if (this.#isBelowNull(position)) return;
-    this.#errors.push(error);
+    const { errors } = this.#input;
+    if (errors.left >= 0) {
+      if (this.#isBelowNull(position)) return;
+      this.#errors.push(errors.left > 0 ? error : moreErrors);
+      errors.left -= 1;
+    }
     if (position === undefined || position === this.#base) {
       this.#isNulled = true;
       return;
@@ -272,10 +285,6 @@ class PlanExecution {
       variableValues: variables as GraphQLResolveInfo['variableValues'],
     };
   }
-}
-
-function located(thrown: unknown, { nodes }: FieldPlan, at: ResponsePosition): GraphQLError {
-  return locatedError(thrown, nodes, responsePathAsArray(at));
 }
 
 function coordinateOf({ parentType, definition }: FieldPlan): string {

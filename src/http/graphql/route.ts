@@ -5,10 +5,19 @@ import {
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
+import {
+  type DocumentNode,
+  execute,
+  GraphQLError,
+  type GraphQLFormattedError,
+  type GraphQLSchema,
+  Kind,
+} from 'graphql';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
+import type { PlannedResult } from '../../graphql/executor/defer.js';
+import { withFewErrors } from '../../graphql/executor/error-limit.js';
 import type { PlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
@@ -121,7 +130,7 @@ export async function registerGraphql(app: FastifyInstance, deps: GraphqlRouteDe
   return apollo;
 }
 
-interface PluginDeps extends Pick<GraphqlRouteDeps, 'executePlanned'> {
+interface PluginDeps extends Pick<GraphqlRouteDeps, 'schema' | 'executePlanned'> {
   readonly admission: Pick<Admission, 'read' | 'checkOperation'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
 }
@@ -131,7 +140,7 @@ const nothing: DocumentNode = { kind: Kind.DOCUMENT, definitions: [] };
 
 /** Everything that the gateway adds to Apollo's own handling of a request, one method for each phase. */
 export function createApolloPlugin(
-  { admission, acceptedScopes, executePlanned }: PluginDeps,
+  { schema, admission, acceptedScopes, executePlanned }: PluginDeps,
   onErrors: (errors: readonly GraphQLError[], context: Context) => void,
   formatError: (error: GraphQLError) => GraphQLFormattedError,
 ): ApolloServerPlugin<Context> {
@@ -190,7 +199,7 @@ export function createApolloPlugin(
           }
         },
 
-        async responseForOperation({ document, request, contextValue: context }) {
+        async responseForOperation({ document, operation, request, contextValue: context }) {
           const { operationName, variables, http } = request;
           const format = (found: readonly GraphQLError[]) => {
             if (found.length > 0) onErrors(found, context);
@@ -201,10 +210,12 @@ export function createApolloPlugin(
             const singleResult = { errors: format(refused) };
             return { http: { status, headers: new HeaderMap() }, body: { kind: 'single', singleResult } };
           }
+          if (operation === undefined) return null;
           const defers = acceptsParts(http?.headers.get('accept'));
           const client = context.metadata.operation.scope;
-          const result = await executePlanned?.({ document, operationName, variables, context, client, defers });
-          if (result === undefined) return null;
+          const planned = await executePlanned?.({ document, operationName, variables, context, client, defers });
+          const given = { operationName, variableValues: variables, contextValue: context };
+          const result: PlannedResult = planned ?? withFewErrors(await execute({ schema, document, ...given }));
           const { data = null, errors, deferred } = result;
           if (deferred === undefined) {
             const singleResult = { data, ...(errors && { errors: format(errors) }) };

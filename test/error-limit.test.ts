@@ -83,3 +83,17 @@ test.each(['plan', 'graphql-js'])('holds over HTTP with the executor %s', async 
     await service.close();
   }
 });
+
+test('reports 200 of the records that were left out', async () => {
+  const service = await startStubService((_, response) => reply(response, 200, { data: Array(150).fill({}) }));
+  const gateway = await startGateway({ env: { UPSTREAM_BASE_URL: service.origin } });
+  try {
+    const { data, errors } = await gateway.query('{ markets(ids: [1, 2]) { companies { totalCount } } }');
+    expect(data.markets[1].companies.totalCount).toBe(0);
+    expect(errors).toHaveLength(200);
+    expect(errors?.at(-1)?.extensions).toMatchObject({ code: 'UPSTREAM_INVALID_RESPONSE', record: 'Company' });
+  } finally {
+    await gateway.close();
+    await service.close();
+  }
+});

@@ -205,7 +205,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
     if (tag !== undefined && generation !== undefined) metadata.generations.set(tag, generation);
     const cached = value as CachedValue;
-    if (cached.skipped.length > 0) metadata.skipped.push(...cached.skipped);
+    metadata.noteSkipped(cached.skipped);
     return withEmbeddings(read, cached.value, embeddings);
   }
 

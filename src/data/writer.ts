@@ -45,7 +45,7 @@ export function createWriter({ upstream, cache, telemetry }: ReaderDeps, auth: R
         });
         await invalidate();
         for (const field of schemaDrift.fields) telemetry.drift(field);
-        auth.metadata.skipped.push(...schemaDrift.skipped);
+        auth.metadata.noteSkipped(schemaDrift.skipped);
         return value;
       } catch (error) {
         // A failed write may still have been carried out, and a conflict means that the cached state is outdated.

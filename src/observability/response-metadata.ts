@@ -41,6 +41,9 @@ export const requestedReports = (headers: IncomingHttpHeaders, explains: boolean
   cost: headers['graphql-cost'] === '1',
 });
 
+/** Each is an error of the response. */
+const maxSkipped = 200;
+
 /** What the gateway learns about one response while it makes it: upstream calls, skipped records, and whether it may be cached. */
 export class ResponseMetadata {
   /** The operation that the response answers. */
@@ -50,6 +53,7 @@ export class ResponseMetadata {
   /** Undefined: none. */
   readonly reports: Reports | undefined;
   readonly upstreamCalls: UpstreamCallRecord[] = [];
+  /** The first ones. */
   readonly skipped: SkippedRecord[] = [];
   /** The errors with which the service has refused the credential, by its scope and the family of endpoints. */
   readonly refusals = new Map<string, Error>();
@@ -74,6 +78,11 @@ export class ResponseMetadata {
     const { calls } = this.operation;
     calls.count += 1;
     if (milliseconds >= (calls.slowest?.milliseconds ?? 0)) calls.slowest = { family, status, milliseconds };
+  }
+
+  /** Reports records that were left out, up to 200 of a response. */
+  noteSkipped(records: readonly SkippedRecord[]): void {
+    this.skipped.push(...records.slice(0, maxSkipped - this.skipped.length));
   }
 
   /** The response holds something that must be read again for each request. */

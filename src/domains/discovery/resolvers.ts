@@ -19,7 +19,7 @@ export const discoveryResolvers: Resolvers = {
       subscribe: (_, { marketId: id, phase }, { feeds }) =>
         feeds.discovery.jobProgress(marketId(id, 'marketId'), phase),
       resolve: ({ state, observedAt }: Snapshot<JobProgress>, _: unknown, { metadata }: Context) => {
-        metadata.skipped.push(...state.skipped);
+        metadata.noteSkipped(state.skipped);
         const { marketId, history } = state;
         const jobs = measured(state.jobs, history.scale);
         const end = estimatedEnd(jobs, history, observedAt);

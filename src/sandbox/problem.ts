@@ -1,14 +1,6 @@
 import type { z } from 'zod';
 
-export type ErrorCode =
-  | 'QUERY_VALIDATION_FAILED'
-  | 'UNAUTHORISED'
-  | 'FORBIDDEN'
-  | 'NOT_FOUND'
-  | 'CONFLICT'
-  | 'INTERNAL_SERVER_ERROR';
-
-const STATUS: Record<ErrorCode, number> = {
+const STATUS = {
   QUERY_VALIDATION_FAILED: 400,
   UNAUTHORISED: 401,
   FORBIDDEN: 403,
@@ -16,6 +8,8 @@ const STATUS: Record<ErrorCode, number> = {
   CONFLICT: 409,
   INTERNAL_SERVER_ERROR: 500,
 };
+
+export type ErrorCode = keyof typeof STATUS;
 
 /** An error of the service (docs/upstream-api.md: Errors). */
 export class Problem extends Error {

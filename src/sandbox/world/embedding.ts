@@ -27,10 +27,7 @@ export function embeddingOf(topic: string, text: string): number[] {
 /** Like `embeddingOf`, but calculates the vector when it is first wanted: that of most observations never is. */
 export function lazyEmbeddingOf(topic: string, text: string): () => number[] {
   let vector: number[] | undefined;
-  return () => {
-    vector ??= embeddingOf(topic, text);
-    return vector;
-  };
+  return () => (vector ??= embeddingOf(topic, text));
 }
 
 /** Pseudo-random numbers from -0.5 to 0.5, always the same for a text: Mulberry32, seeded with the text's FNV-1a hash. */

@@ -125,6 +125,7 @@ const itemOf: Readonly<Record<string, (index: number) => unknown>> = {
   'CompanyFilter.naics': index => `${9_000_000 + index}`,
   'CompanyFilter.operatesIn': index => `x${index}`,
   'RegisterExportEndpointInput.headers': index => ({ name: `x-${index}`, value: 'v' }),
+  'UpdateExportEndpointInput.headers': index => ({ name: `x-${index}`, value: 'v' }),
   'SearchCriteriaInput.locations': index => ({ countryCode: 'de', countryName: `Country ${index}` }),
 };
 const itemsOf = (coordinate: string, count: number) =>

@@ -60,21 +60,23 @@ test('a browser shows no one what it kept for another credential', async () => {
   try {
     const page = await browser.newPage();
     await page.goto(`${gateway.url}/graphql`);
-    const path = `/graphql?query=${encodeURIComponent('{ events(first: 6) { totalCount nodes { title summary } } }')}`;
+    const events = await gateway.query('{ events(first: 1) { nodes { references { id } } } }');
+    const [{ id }] = events.data.events.nodes[0].references;
+    const path = `/graphql?query=${encodeURIComponent(`{ observation(id: "${id}") { title content } }`)}`;
     const askAs = (apiKey: string) =>
       page.evaluate(
         async ([address, credential]) => {
           const headers = { 'x-api-key': credential, 'x-apollo-operation-name': 'x' };
           const answer = await fetch(address, { headers });
           const { data, errors } = (await answer.json()) as GraphqlAnswer;
-          return errors === undefined ? data.events.totalCount : errors[0].extensions.code;
+          return errors === undefined ? data.observation.title : errors[0].extensions.code;
         },
         [path, apiKey] as const,
       );
     const asked = () => counted(gateway.url, 'gateway_requests_total', { transport: 'http' });
-    expect(await askAs('demo-key-subscribed')).toEqual(expect.any(Number));
+    expect(await askAs('demo-key-subscribed')).toEqual(expect.any(String));
     const before = await asked();
-    expect(await askAs('demo-key-subscribed')).toEqual(expect.any(Number));
+    expect(await askAs('demo-key-subscribed')).toEqual(expect.any(String));
     // The second was the browser's own.
     expect(await asked()).toBe(before);
     expect(await askAs('demo-key-markets-only')).toBe('FORBIDDEN');

@@ -13,6 +13,8 @@ interface World {
   events: Entity[][];
   /** How the service combines a name with the scores: both in one impacted entity, or each in any. */
   reading: 'one' | 'any';
+  /** A name for which the service refuses a call. */
+  refused?: string;
 }
 
 let world: World = { companies: [], events: [], reading: 'one' };
@@ -28,6 +30,9 @@ function answer({ url }: WireCall): WireReply {
   if (url.pathname.endsWith('/companies')) {
     return { body: { data: world.companies.map((name, index) => ({ domain: `c${index}.example`, name })) } };
   }
+  const asked = url.searchParams.get('impactedEntity') ?? '';
+  if (world.refused !== undefined && asked.includes(world.refused))
+    return { status: 400, body: { success: false, errorCode: 'QUERY_VALIDATION_FAILED', message: 'no such name' } };
   const number = (name: string, byDefault: number) => Number(url.searchParams.get(name) ?? byDefault);
   const names = (url.searchParams.get('impactedEntity') ?? '').split(',');
   const scored = ({ impact }: Entity) =>
@@ -152,6 +157,24 @@ test('a hundred companies share one call, or two if the result depends on how th
     world = { companies, reading, events: entangled };
     expect(await compare({ first: 10, bounds: {} })).toMatchObject({ calls: 2 });
   }
+});
+
+test('a name that the service refuses takes no other company with it', async () => {
+  const companies = Array.from({ length: 20 }, (_, index) => `Company ${index + 10}`);
+  const hit = { likelihood: 3, severity: 2, rationale: '' };
+  world = { companies, reading: 'one', events: companies.map(name => [{ name, impact: hit }]), refused: 'Company 17' };
+  question += 1;
+  const { data, errors } = await gateway.query(
+    `query ($id: ID!) { market(id: $id) { companies(first: 100) { nodes { name events(first: 1) { totalCount } } } } }`,
+    { id: String(question) },
+  );
+  expect(errors).toHaveLength(1);
+  expect(errors?.[0]).toMatchObject({
+    path: expect.arrayContaining(['events']),
+    extensions: { code: 'BAD_USER_INPUT' },
+  });
+  const nodes: { name: string; events: { totalCount: number } | null }[] = data.market.companies.nodes;
+  expect(nodes.filter(({ events }) => events?.totalCount !== 1).map(({ name }) => name)).toEqual(['Company 17']);
 });
 
 test('names that would make the URL too long are split over several calls', async () => {

@@ -1,4 +1,5 @@
 import { known } from '../../data/upstream/schema-drift.js';
+import { UpstreamBadInput } from '../../errors.js';
 import { maxPageSize } from '../../graphql/input.js';
 import type { EventQuery } from './client.js';
 import type { Event, EventExtras, EventPage } from './model.js';
@@ -47,7 +48,8 @@ export async function readCompanyEvents(
   const alone: ReadAlone = ({ name, query, first, extras }) => page(withNames(query, [name]), 1, first, extras);
   const found = new Map<CompanyEventsRequest, Promise<EventPage>>();
   for (const group of groupsOf(requests)) {
-    const shared = group.requests.length > 1 ? readShared(group, page, alone) : Promise.resolve(nothing);
+    const shared =
+      group.requests.length > 1 ? readShared(group, page, alone).catch(nothingIfRefused) : Promise.resolve(nothing);
     for (const request of group.requests) {
       found.set(
         request,
@@ -57,6 +59,12 @@ export async function readCompanyEvents(
   }
   const results = await Promise.allSettled(requests.map(request => found.get(request) as Promise<EventPage>));
   return results.map(result => (result.status === 'fulfilled' ? result.value : result.reason));
+}
+
+/** A service that refuses one name must not take the events of the others with it. After any other failure, many calls more would do harm. */
+function nothingIfRefused(error: unknown): Found {
+  if (error instanceof UpstreamBadInput) return nothing;
+  throw error;
 }
 
 /** Reads the events of a whole group. The result contains only the companies whose events are certain. */

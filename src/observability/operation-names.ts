@@ -1,5 +1,4 @@
 import { Kind, parse } from 'graphql';
-import { LRUCache } from 'lru-cache';
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Reloadable } from '../config/reloadable.js';
 import { type OperationInfo, operationName } from './operation-info.js';
@@ -8,12 +7,14 @@ import { type OperationInfo, operationName } from './operation-info.js';
 export type OperationNames = ReturnType<typeof createOperationNames>;
 
 const maxNames = 100;
+/** How long a name keeps its place after its last use. What was counted under it is lost when it goes, so names that come all the time must not push it out. */
+const keptForMs = 24 * 60 * 60_000;
 /** Labels that stand for many operations: no single operation may use them. */
 const reserved = new Set(['none', 'other']);
 
 /**
- * With trusted documents, only their names are known. Without them, the known names are the hundred that succeeded most recently under a credential
- * that the service accepts, so that a client without one cannot add names.
+ * With trusted documents, only their names are known. Without them, the known names are the first hundred that succeeded under a credential
+ * that the service accepts, so that a client without one cannot add names. One that was not used for a day makes room for another.
  * @param documents the trusted documents by their hashes.
  * @param accepted the scopes of credentials that the service accepts.
  * @param forget is called with a name that is no longer known.
@@ -53,20 +54,31 @@ export function createOperationNames(
   };
 }
 
-/** Returns a label itself if it is one of the hundred that succeeded most recently, else `other`. */
+/** Returns a label itself if it is one of the known ones, else `other`. */
 function createRecentLabels(forget: (label: string) => void) {
-  const recent = new LRUCache<string, string>({
-    max: maxNames,
-    dispose: (_, label, reason) => reason === 'evict' && forget(label),
-  });
+  /** When each was last used. */
+  const lastUse = new Map<string, number>();
+
+  function makeRoom(now: number): boolean {
+    if (lastUse.size < maxNames) return true;
+    const unused = [...lastUse].filter(([, time]) => now - time > keptForMs);
+    for (const [label] of unused) {
+      lastUse.delete(label);
+      forget(label);
+    }
+    return unused.length > 0;
+  }
+
   return (label: string, isSuccess: boolean, isAccepted: boolean): string => {
-    const known = isSuccess ? recent.get(label) : recent.peek(label);
-    if (known !== undefined) return known;
-    if (!isSuccess || !isAccepted || reserved.has(label)) return 'other';
+    const now = Date.now();
+    if (lastUse.has(label)) {
+      if (isSuccess) lastUse.set(label, now);
+      return label;
+    }
+    if (!isSuccess || !isAccepted || reserved.has(label) || !makeRoom(now)) return 'other';
     // A copy, because a substring keeps the whole document in memory.
-    const copy = Buffer.from(label).toString();
-    recent.set(copy, copy);
-    return copy;
+    lastUse.set(Buffer.from(label).toString(), now);
+    return label;
   };
 }
 

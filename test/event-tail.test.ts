@@ -146,4 +146,46 @@ describe.each<[string, Compare]>([
       'e7 2026-03-10T10:00:10.000Z',
     ]);
   });
+
+  test.each([3_000, 20_000])('begins in at most 36 calls if %d events were updated in the last minute', async count => {
+    const service = list();
+    const start = at('2026-03-10T09:59:00Z');
+    for (let index = 0; index < count; index += 1)
+      service.set(`e${index}`, new Date(start + (index * 59_000) / count).toISOString());
+    const tail = await follow(service.read, undefined, at('2026-03-10T10:00:00Z'));
+    expect(service.asked.length).toBeLessThanOrEqual(36);
+    service.set('new', '2026-03-10T10:00:10.000Z');
+    const next = await follow(service.read, tail, at('2026-03-10T10:00:30Z'));
+    expect(told(next)).toEqual(['new 2026-03-10T10:00:10.000Z']);
+  });
+
+  test('goes on while the list grows each time that it is read', async () => {
+    const service = list();
+    const start = at('2026-03-10T10:00:00Z');
+    for (let index = 0; index < 50; index += 1) service.set(`old${index}`, new Date(start + index).toISOString());
+    let now = start + 60_000;
+    let tail = await follow(service.read, undefined, now);
+    let added = 0;
+    const growing: ReadBetween = async (...range) => {
+      for (let times = 0; times < 5; times += 1) {
+        added += 1;
+        now += 100;
+        service.set(`e${added}`, new Date(now).toISOString());
+      }
+      return service.read(...range);
+    };
+    const found: string[] = [];
+    for (let poll = 0; poll < 40; poll += 1) {
+      now += 20_000;
+      const before = service.asked.length;
+      const next = await follow(growing, tail, now);
+      expect(service.asked.length - before).toBeLessThan(25);
+      found.push(...newIn(next, tail).map(update => update.split(' ')[0] ?? ''));
+      tail = next;
+    }
+    expect(tail.from).toBeGreaterThan(now - 6 * 60_000);
+    now += 20_000;
+    found.push(...newIn(await follow(service.read, tail, now), tail).map(update => update.split(' ')[0] ?? ''));
+    expect(found.toSorted()).toEqual(Array.from({ length: added }, (_, index) => `e${index + 1}`).toSorted());
+  });
 });

@@ -69,6 +69,11 @@ const overlapMs = 5 * 60_000;
 const keptForMs = 5 * 60_000;
 const maxUpdates = 1_000;
 const maxKnown = 1_000;
+/** A tail begins with at most so many events. If more were updated in the last minutes, it looks back less far. */
+const maxAtStart = 1_000;
+const minLookBackMs = 1_000;
+/** If there is more for one poll to read, the tail begins anew, and its listeners learn of a gap. */
+const maxPolled = 10_000;
 
 /** Identifies one update of one event. */
 export const updateKey = ({ id, lastUpdated }: Event): string => `${known(lastUpdated) ?? ''} ${id}`;
@@ -100,23 +105,38 @@ const endFor = (now: number) => iso(startOfDay(now) + 2 * dayMs - 1);
 
 async function firstTail(read: ReadBetween, to: string, now: number): Promise<Tail> {
   const earliest = startOfDay(now) - dayMs;
-  const events = await newestEvents(read, earliest, now, to);
+  const { start, events } = await newestEvents(read, earliest, now, to);
   const keys = events.map(updateKey);
-  const newest = Math.min(now, Math.max(earliest, ...keys.map(updateTime)));
-  const next = Math.max(earliest, newest - overlapMs);
+  const newest = Math.min(now, Math.max(start, ...keys.map(updateTime)));
+  const next = Math.max(start, newest - overlapMs);
   const known = events.map(event => [event.id, updateTime(updateKey(event))] as const).slice(-maxKnown);
   return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [], sent: 0, known };
 }
 
-/** The events of the list's last five minutes, and usually more: all of a short list. Where a long one is newest first, it takes two calls. */
-async function newestEvents(read: ReadBetween, earliest: number, now: number, to: string): Promise<readonly Event[]> {
+/** The events since a time, which are all that the list has since then. */
+interface EventsSince {
+  readonly start: number;
+  readonly events: readonly Event[];
+}
+
+/**
+ * The events of the list's last five minutes, and usually more: all of a short list. Where a long one is newest first, it takes two calls. Of more than
+ * a thousand events it takes the latest: that many calls, and no more, are in the cost of `updatesCursor`.
+ */
+async function newestEvents(read: ReadBetween, earliest: number, now: number, to: string): Promise<EventsSince> {
   const page = await read(1, iso(earliest), to);
-  if (page.totalItems <= maxPageSize) return page.events;
+  if (page.totalItems <= maxPageSize) return { start: earliest, events: page.events };
   const latest = Math.min(now, Math.max(earliest, ...page.events.map(event => updateTime(updateKey(event)))));
   const from = Math.max(earliest, latest - overlapMs);
   const later = await read(1, iso(from), to);
-  if (later.totalItems <= maxPageSize) return later.events;
-  return (await readAll(read, iso(await startOfNewest(read, from, now, to)), to)).events;
+  if (later.totalItems <= maxPageSize) return { start: from, events: later.events };
+  const start = await startOfNewest(read, from, now, to);
+  const all = await readAll(read, iso(start), to, maxAtStart);
+  if (!all.isTooLong) return { start, events: all.events };
+  const late = await divide(start, Math.max(now, start + 2 * overlapMs), minLookBackMs, async time => {
+    return (await read(1, iso(time), to, 1)).totalItems > maxAtStart;
+  });
+  return { start: late.high, events: (await readAll(read, iso(late.high), to, maxAtStart)).events };
 }
 
 /**
@@ -124,18 +144,32 @@ async function newestEvents(read: ReadBetween, earliest: number, now: number, to
  * until that update is found.
  */
 async function startOfNewest(read: ReadBetween, earliest: number, now: number, to: string): Promise<number> {
-  let [low, high] = [earliest, now];
-  while (high - low > overlapMs) {
-    const middle = Math.floor((low + high) / 2);
-    // Only the length of the list matters here.
-    if ((await read(1, iso(middle), to, 1)).totalItems > 0) low = middle;
-    else high = middle;
-  }
+  // Only the length of the list matters here.
+  const hasUpdates = async (time: number) => (await read(1, iso(time), to, 1)).totalItems > 0;
+  const { low } = await divide(earliest, now, overlapMs, hasUpdates);
   return Math.max(earliest, low - overlapMs);
 }
 
+/** Divides a range of time until it is short enough: something holds at its low end, and does not at its high end. */
+async function divide(low: number, high: number, lengthMs: number, holds: (time: number) => Promise<boolean>) {
+  let range = { low, high };
+  while (range.high - range.low > lengthMs) {
+    const middle = Math.floor((range.low + range.high) / 2);
+    range = (await holds(middle)) ? { low: middle, high: range.high } : { low: range.low, high: middle };
+  }
+  return range;
+}
+
 async function nextTail(read: ReadBetween, last: Tail, to: string, now: number): Promise<Tail> {
-  const { events, isComplete } = await readAll(read, iso(last.from), to);
+  let all = await readAll(read, iso(last.from), to, maxPolled);
+  // To a list that grows while it is read, nothing is added that far back.
+  if (!all.isComplete && !all.isTooLong && all.events.length > 0) {
+    const latest = Math.max(...all.events.map(event => updateTime(updateKey(event))));
+    const again = await readAll(read, iso(last.from), iso(latest), maxPolled);
+    all = { ...again, events: [...newestVersions([...all.events, ...again.events])] };
+  }
+  if (all.isTooLong) return firstTail(read, to, now);
+  const { events, isComplete } = all;
   const seen = new Set(last.seen);
   const found = events
     .map(event => ({ key: updateKey(event), foundAt: now, event }))
@@ -167,7 +201,7 @@ export async function readSince(read: ReadBetween, from: number, max: number, no
 }
 
 /** Reads all pages of a range. `isComplete` is false if the list changed in a way that may have moved an event from one page to another. */
-async function readAll(read: ReadBetween, from: string, to: string, max = Number.POSITIVE_INFINITY) {
+async function readAll(read: ReadBetween, from: string, to: string, max: number) {
   const found: Event[] = [];
   let total = 0;
   let unreadable = 0;

@@ -1,9 +1,10 @@
 import { useReactiveVar } from '@apollo/client/react';
 import { Link, Outlet } from '@tanstack/react-router';
 import { Heading } from '../ui';
+import { Account, SignInButton } from './Account';
 import { ConnectionBadge } from './ConnectionBadge';
 import styles from './Shell.module.css';
-import { Account, SignInButton, session, useViewer } from './session';
+import { session, useViewer } from './session';
 
 /** The frame of every screen. A new session begins with new components, so nothing of the last user stays. */
 export function Shell() {

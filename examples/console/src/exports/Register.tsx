@@ -1,7 +1,6 @@
 import { useMutation } from '@apollo/client/react';
 import { graphql } from '../gql';
-import { Form } from '../ui';
-import { Modal } from '../ui/Modal';
+import { Button, Field, Form, Modal } from '../ui';
 
 const RegisterDocument = graphql(`
   mutation RegisterEndpoint($input: RegisterExportEndpointInput!) {
@@ -27,31 +26,19 @@ export function Register({ onClose, onRegistered }: RegisterProps) {
   return (
     <Modal title="Register an endpoint" onClose={onClose}>
       <Form onSubmit={submit} error={error} className="stack">
-        <label>
-          Name
-          <input name="name" required maxLength={255} />
-        </label>
-        <label>
-          Address
-          <input name="url" type="url" required maxLength={1024} placeholder="https://" />
-        </label>
-        <label>
-          Description
-          <input name="description" required maxLength={1024} />
-        </label>
+        <Field label="Name" name="name" required maxLength={255} />
+        <Field label="Address" name="url" type="url" required maxLength={1024} placeholder="https://" />
+        <Field label="Description" name="description" required maxLength={1024} />
         <div className="row">
-          <label>
-            Header, if the endpoint needs one
-            <input name="headers.0.name" placeholder="Authorization" maxLength={255} />
-          </label>
-          <label>
-            Its value
-            <input name="headers.0.value" type="password" autoComplete="off" maxLength={4096} />
-          </label>
+          <Field
+            label="Header, if the endpoint needs one"
+            name="headers.0.name"
+            placeholder="Authorization"
+            maxLength={255}
+          />
+          <Field label="Its value" name="headers.0.value" type="password" autoComplete="off" maxLength={4096} />
         </div>
-        <button type="submit" className="primary" disabled={loading}>
-          Register
-        </button>
+        <Button type="submit" label="Register" className="primary" disabled={loading} />
       </Form>
     </Modal>
   );

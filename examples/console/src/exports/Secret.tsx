@@ -1,6 +1,5 @@
 import { useState } from 'react';
-import { Button } from '../ui';
-import { Modal } from '../ui/Modal';
+import { Button, Modal } from '../ui';
 
 /** Shows a signing secret, which the gateway never shows again. */
 export function Secret({ secret, onClose }: { secret: string; onClose: () => void }) {

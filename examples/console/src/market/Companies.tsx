@@ -1,30 +1,18 @@
 import type { ApolloClient } from '@apollo/client';
 import { useApolloClient, useMutation, useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useCallback, useRef, useState } from 'react';
+import { useCallback, useRef, useState } from 'react';
 import { graphql } from '../gql';
 import type { DomainsQuery } from '../gql/graphql';
-import {
-  Button,
-  countryName,
-  FacetMenu,
-  Form,
-  formatCompanies,
-  loadPart,
-  Problems,
-  SearchBox,
-  Skeleton,
-  useLast,
-} from '../ui';
+import { Button, countryName, FacetMenu, Form, formatCompanies, Problems, SearchBox, Skeleton, useLast } from '../ui';
+import { CompanyDetail } from './CompanyDetail';
 import { CompanyTable, ROW_HEIGHT } from './CompanyTable';
+import { ExportDialog } from './ExportDialog';
 import styles from './Market.module.css';
 import { Range } from './Range';
 import { ReviewButtons } from './Review';
 import { type CompanySearch, companyFilter, companyOrder } from './search';
 import { useCompanies } from './useCompanies';
-
-const CompanyDetail = lazy(() => loadPart(() => import('./CompanyDetail')));
-const ExportDialog = lazy(() => loadPart(() => import('./ExportDialog')));
 
 /** Each menu counts the companies that match all other filters. */
 const CompanyFacetsDocument = graphql(`
@@ -208,20 +196,18 @@ export function Companies({ id }: { id: string }) {
           toggleAll={() => (selected.size >= totalCount ? clearSelection() : selectAll())}
         />
       )}
-      <Suspense>
-        {search.company && <CompanyDetail id={id} domain={search.company} onClose={() => open()} />}
-        {exporting && (
-          <ExportDialog
-            marketId={id}
-            choices={[
-              ...(selected.size > 0 ? [{ label: `The ${selected.size} selected companies`, companies: chosen }] : []),
-              { label: 'The rows on the screen', companies: { visible: visiblePage() } },
-              { label: `All ${formatCompanies(totalCount ?? 0)} of the list`, companies: { matching: filter } },
-            ]}
-            onClose={() => setExporting(false)}
-          />
-        )}
-      </Suspense>
+      {search.company && <CompanyDetail id={id} domain={search.company} onClose={() => open()} />}
+      {exporting && (
+        <ExportDialog
+          marketId={id}
+          choices={[
+            ...(selected.size > 0 ? [{ label: `The ${selected.size} selected companies`, companies: chosen }] : []),
+            { label: 'The rows on the screen', companies: { visible: visiblePage() } },
+            { label: `All ${formatCompanies(totalCount ?? 0)} of the list`, companies: { matching: filter } },
+          ]}
+          onClose={() => setExporting(false)}
+        />
+      )}
     </section>
   );
 }

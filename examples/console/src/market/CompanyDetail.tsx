@@ -12,11 +12,11 @@ import {
   formatMomentum,
   formatScore,
   formatTime,
+  Modal,
   Problems,
   Skeleton,
   words,
 } from '../ui';
-import { Modal } from '../ui/Modal';
 
 /** The record comes from the list of companies, the ESG data and the events from two other places of the service: one query for a page of all. */
 const CompanyDocument = graphql(`
@@ -47,7 +47,7 @@ interface CompanyDetailProps {
 }
 
 /** A company with its contacts, its ESG data and the events that impact it. */
-export default function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
+export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
   const { data, error, loading, refetch } = useQuery(CompanyDocument, {
     variables: { id, domain, from: dayBefore(DAYS - 1) },
   });

@@ -4,8 +4,7 @@ import { useState } from 'react';
 import { ExportDetail } from '../exports/ExportDetail';
 import { graphql } from '../gql';
 import type { CompanySelection } from '../gql/graphql';
-import { Form } from '../ui';
-import { Modal } from '../ui/Modal';
+import { Button, Form, Modal } from '../ui';
 
 const EndpointNamesDocument = graphql(`
   query EndpointNames { exportEndpoints { nodeId name } }
@@ -24,7 +23,7 @@ interface ExportDialogProps {
 }
 
 /** Sends companies to an endpoint of the team. */
-export default function ExportDialog({ marketId, choices, onClose }: ExportDialogProps) {
+export function ExportDialog({ marketId, choices, onClose }: ExportDialogProps) {
   const { data, error } = useQuery(EndpointNamesDocument);
   const [send, { data: sent, error: failure, loading }] = useMutation(ExportMarketDocument);
   // Made once: if the user sends the same again from this dialog, the gateway sends it only once.
@@ -64,9 +63,12 @@ export default function ExportDialog({ marketId, choices, onClose }: ExportDialo
               Your team has no endpoint. <Link to="/exports">Register one first.</Link>
             </p>
           )}
-          <button type="submit" className="primary" disabled={loading || endpoints.length === 0}>
-            {loading ? 'Sending' : 'Send'}
-          </button>
+          <Button
+            type="submit"
+            label={loading ? 'Sending' : 'Send'}
+            className="primary"
+            disabled={loading || endpoints.length === 0}
+          />
         </Form>
       )}
     </Modal>

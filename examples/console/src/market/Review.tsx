@@ -2,8 +2,7 @@ import { useMutation } from '@apollo/client/react';
 import { type ReactNode, useState } from 'react';
 import { graphql } from '../gql';
 import type { CompanyReviewStatus } from '../gql/graphql';
-import { Form, formatCompanies } from '../ui';
-import { Confirm } from '../ui/Confirm';
+import { Confirm, Form, formatCompanies } from '../ui';
 
 const ReviewDocument = graphql(`
   mutation Review($marketId: ID!, $reviewStatus: CompanyReviewStatus!, $target: ReviewTarget!) {

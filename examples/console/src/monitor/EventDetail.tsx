@@ -2,8 +2,7 @@ import { useFragment, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
 import type { EventDetailQuery } from '../gql/graphql';
-import { Button, ExternalLink, Facts, formatTime, Problems, Skeleton, words } from '../ui';
-import { Modal } from '../ui/Modal';
+import { Button, ExternalLink, Facts, formatTime, Modal, Problems, Skeleton, words } from '../ui';
 import { Score } from './EventRow';
 import styles from './Monitor.module.css';
 import type { EventSearch } from './search';
@@ -46,7 +45,7 @@ interface EventDetailProps {
   readonly onClose: () => void;
 }
 
-export default function EventDetail({ id, lastUpdated, previous, next, onClose }: EventDetailProps) {
+export function EventDetail({ id, lastUpdated, previous, next, onClose }: EventDetailProps) {
   const { data, error, loading, refetch } = useQuery(EventDetailDocument, { variables: { at: lastUpdated } });
   const event = data?.events?.edges.find(({ node }) => node.id === id)?.node;
   return (

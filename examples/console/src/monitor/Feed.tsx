@@ -1,16 +1,15 @@
 import type { FragmentType } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
-import { lazy, Suspense, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { graphql } from '../gql';
 import type { EventFilter, EventRowFragment } from '../gql/graphql';
 import { useNextPage } from '../graphql/useNextPage';
-import { Button, formatCount, loadPart, Problems, Skeleton, useVisible } from '../ui';
+import { Button, formatCount, Problems, Skeleton, useVisible } from '../ui';
+import { EventDetail } from './EventDetail';
 import { EventRow } from './EventRow';
 import styles from './Monitor.module.css';
 import { type EventSearch, updatesFilter } from './search';
 import { useEventUpdates } from './useEventUpdates';
-
-const EventDetail = lazy(() => loadPart(() => import('./EventDetail')));
 
 const EventsDocument = graphql(`
   query Events($filter: EventFilter, $after: String, $isFirst: Boolean = true) {
@@ -117,18 +116,16 @@ export function Feed({ filter, search, change, total, onUpdate }: FeedProps) {
       {!loading && data?.events && rows.length === 0 && <p className="empty">No event matches these filters.</p>}
       <Problems error={next.error} retry={next.retry} />
       <div ref={end} />
-      <Suspense>
-        {search.event && search.at && (
-          <EventDetail
-            key={search.event}
-            id={search.event}
-            lastUpdated={search.at}
-            previous={move(rows[place - 1])}
-            next={place < 0 ? undefined : move(rows[place + 1])}
-            onClose={() => change({ event: undefined, at: undefined }, true)}
-          />
-        )}
-      </Suspense>
+      {search.event && search.at && (
+        <EventDetail
+          key={search.event}
+          id={search.event}
+          lastUpdated={search.at}
+          previous={move(rows[place - 1])}
+          next={place < 0 ? undefined : move(rows[place + 1])}
+          onClose={() => change({ event: undefined, at: undefined }, true)}
+        />
+      )}
     </section>
   );
 }

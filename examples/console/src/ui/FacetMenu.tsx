@@ -1,8 +1,8 @@
-import { lazy, Suspense, useState } from 'react';
-import { loadPart } from './loadPart';
+import { useId } from 'react';
+import styles from './FacetMenu.module.css';
 import { Button } from './parts';
 
-export interface FacetMenuProps {
+interface FacetMenuProps {
   readonly label: string;
   /** Undefined: not read yet. */
   readonly options: readonly FacetOption[] | undefined;
@@ -13,39 +13,41 @@ export interface FacetMenuProps {
   readonly onOpen?: () => void;
 }
 
-export interface FacetOption {
+interface FacetOption {
   readonly value: string;
   /** Left out: the value itself. */
   readonly label?: string;
   readonly count: number;
 }
 
-const FacetList = lazy(() => loadPart(() => import('./FacetList')));
-
-/** A menu of values with their counts, of which several can be selected. The menu itself is loaded when it is opened first. */
-export function FacetMenu(props: FacetMenuProps) {
-  const [used, setUsed] = useState(false);
-  const open = () => {
-    setUsed(true);
-    props.onOpen?.();
+/** A menu of values with their counts, of which several can be selected. */
+export function FacetMenu({ label, options, selected = [], onChange, onOpen }: FacetMenuProps) {
+  const id = useId();
+  // What is selected stays in the menu, even if nothing matches it now.
+  const missing = selected.filter(value => !options?.some(option => option.value === value));
+  const shown: FacetOption[] = [...missing.map(value => ({ value, count: 0 })), ...(options ?? [])];
+  const toggle = (value: string, on: boolean) => {
+    const others = selected.filter(other => other !== value);
+    onChange(on ? [...others, value] : others.length > 0 ? others : undefined);
   };
-  const button = (
-    <Button
-      label={`${facetTitle(props)} ▾`}
-      aria-haspopup="menu"
-      aria-pressed={props.selected !== undefined}
-      onClick={open}
-    />
+  const title = selected.length > 0 ? `${label} (${selected.length})` : label;
+  return (
+    <>
+      <Button label={`${title} ▾`} popoverTarget={id} aria-pressed={selected.length > 0} onClick={onOpen} />
+      <fieldset id={id} popover="auto" aria-label={label} className={`panel ${styles.popup}`}>
+        {shown.length === 0 && <p className="empty">{options ? 'Nothing to select' : 'Loading'}</p>}
+        {shown.map(({ value, label = value, count }) => (
+          <label key={value} className={styles.item}>
+            <input
+              type="checkbox"
+              checked={selected.includes(value)}
+              onChange={({ target }) => toggle(value, target.checked)}
+            />
+            <span>{label}</span>
+            <span className="muted">{count}</span>
+          </label>
+        ))}
+      </fieldset>
+    </>
   );
-  return used ? (
-    <Suspense fallback={button}>
-      <FacetList {...props} />
-    </Suspense>
-  ) : (
-    button
-  );
-}
-
-export function facetTitle({ label, selected }: FacetMenuProps): string {
-  return selected ? `${label} (${selected.length})` : label;
 }

@@ -1,6 +1,6 @@
-import { Dialog } from '@base-ui/react/dialog';
-import { type ReactNode, useRef } from 'react';
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 import styles from './Modal.module.css';
+import { Button } from './parts';
 
 interface ModalProps {
   readonly title: string;
@@ -12,22 +12,30 @@ interface ModalProps {
 
 /** A dialog that is open as long as it is rendered. Its first field, if it has one, has the focus. */
 export function Modal({ title, drawer = false, onClose, children }: ModalProps) {
-  const popup = useRef<HTMLDivElement>(null);
-  const firstField = () => popup.current?.querySelector<HTMLElement>('input, select') ?? true;
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    element?.querySelector<HTMLElement>('input, select')?.focus();
+    // The focus goes back to where it was.
+    return () => element?.close();
+  }, []);
   return (
-    <Dialog.Root open onOpenChange={open => open || onClose()}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className={styles.backdrop} />
-        <Dialog.Popup ref={popup} className={drawer ? styles.drawer : styles.dialog} initialFocus={firstField}>
-          <header className="row">
-            <Dialog.Title className={styles.title}>{title}</Dialog.Title>
-            <Dialog.Close className="quiet" aria-label="Close">
-              ✕
-            </Dialog.Close>
-          </header>
-          {children}
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <dialog
+      ref={dialog}
+      className={drawer ? styles.drawer : styles.dialog}
+      closedby="any"
+      aria-labelledby={id}
+      onCancel={onClose}
+    >
+      <header className="row">
+        <h2 id={id} className={styles.title}>
+          {title}
+        </h2>
+        <Button label="✕" className="quiet" aria-label="Close" onClick={onClose} />
+      </header>
+      {children}
+    </dialog>
   );
 }

@@ -1,9 +1,11 @@
-/** What every screen is made of. `Modal` and `Confirm` are not here: they are loaded when one is opened first. */
+/** What every screen is made of. */
+export * from './Confirm';
 export * from './FacetMenu';
 export * from './Form';
 export * from './format';
 export * from './hooks';
 export * from './loadPart';
+export * from './Modal';
 export * from './Problems';
 export * from './parts';
 export * from './SearchBox';

@@ -1,10 +1,18 @@
 import { type ComponentProps, Fragment, type ReactNode, useEffect } from 'react';
 
-/** A button that does something at once. One that submits a form is a plain `button`. */
+/** A button that does something at once, or with `type` submits its form. */
 export const Button = ({ label, ...props }: { label: ReactNode } & ComponentProps<'button'>) => (
   <button type="button" {...props}>
     {label}
   </button>
+);
+
+/** A field with its name above it. */
+export const Field = ({ label, ...props }: { label: string } & ComponentProps<'input'>) => (
+  <label>
+    {label}
+    <input {...props} />
+  </label>
 );
 
 /** A link to a page of others, in a new window. */

@@ -1,0 +1,59 @@
+import { useMutation } from '@apollo/client/react';
+import { useState } from 'react';
+import { graphql } from '../gql';
+import { Button, Field, Form, Modal } from '../ui';
+import { beginSession, useViewer } from './session';
+
+const SignInDocument = graphql(`
+  mutation SignIn($email: String!, $password: String!) {
+    signIn(input: { email: $email, password: $password }) { viewer { email } }
+  }
+`);
+
+const SignOutDocument = graphql(`
+  mutation SignOut { signOut { viewer { email } } }
+`);
+
+/** Who is signed in, with the buttons that change it. Nothing if the screen asks for it. */
+export function Account() {
+  const { viewer } = useViewer();
+  const [signOut] = useMutation(SignOutDocument, { onCompleted: beginSession });
+  if (!viewer) return null;
+  const isSignedIn = viewer.authentication === 'COOKIE';
+  return (
+    <>
+      <span title={viewer.email ?? undefined}>{isSignedIn ? (viewer.name ?? viewer.email) : 'Demo'}</span>
+      {isSignedIn ? <Button label="Sign out" onClick={() => signOut()} /> : <SignInButton />}
+    </>
+  );
+}
+
+export function SignInButton() {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button label="Sign in" onClick={() => setOpen(true)} />
+      {open && <SignIn onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function SignIn({ onClose }: { onClose: () => void }) {
+  const [signIn, { loading, error }] = useMutation(SignInDocument);
+  const submit = async (form: FormData) => {
+    const variables = { email: String(form.get('email')), password: String(form.get('password')) };
+    const { data } = await signIn({ variables });
+    if (!data?.signIn) return;
+    onClose();
+    await beginSession();
+  };
+  return (
+    <Modal title="Sign in" onClose={onClose}>
+      <Form className="stack" onSubmit={submit} error={error}>
+        <Field label="E-mail address" name="email" type="email" autoComplete="username" required />
+        <Field label="Password" name="password" type="password" autoComplete="current-password" required />
+        <Button type="submit" label={loading ? 'Signing in' : 'Sign in'} className="primary" disabled={loading} />
+      </Form>
+    </Modal>
+  );
+}

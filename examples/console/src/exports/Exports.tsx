@@ -1,13 +1,12 @@
 import { useMutation, useQuery } from '@apollo/client/react';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
 import { hasCode } from '../graphql/errors';
 import { useNextPage } from '../graphql/useNextPage';
 import { Button, formatCount, Heading, Problems, Skeleton } from '../ui';
 import { Endpoints } from './Endpoints';
-import { ExportRow, OUTCOME_WORDS } from './ExportRow';
-import { OUTCOMES } from './search';
+import { ExportRow } from './ExportRow';
 
 const ExportsDocument = graphql(`
   query Exports($filter: ExportFilter, $after: String) {
@@ -27,14 +26,13 @@ const RetryDocument = graphql(`
 
 /** The endpoints of the team, and what was sent to them. */
 export function Exports() {
-  const { outcome, endpoint } = useSearch({ from: '/exports' });
-  const navigate = useNavigate({ from: '/exports' });
+  const { endpoint } = useSearch({ from: '/exports' });
   const [sending, setSending] = useState(false);
   /** Identifier of the export that was sent last from here. */
   const [sent, setSent] = useState<string>();
   const [retry, { loading: retrying, error: retryError }] = useMutation(RetryDocument);
   const { data, error, loading, fetchMore, refetch } = useQuery(ExportsDocument, {
-    variables: { filter: { outcome, endpoint } },
+    variables: { filter: { endpoint } },
     // While an export is being sent, the list shows it as soon as it has begun.
     pollInterval: sending || retrying ? 1_000 : 0,
   });
@@ -63,24 +61,11 @@ export function Exports() {
           />
           <section className="stack" aria-label="Exports">
             <div className="row">
-              <h2>{data?.exports ? formatCount(data.exports.totalCount, 'export') : 'Exports'}</h2>
-              {endpoint && (
-                <Button label={`to ${endpoint} ✕`} className="chip" onClick={() => navigate({ search: { outcome } })} />
-              )}
-              <select
-                aria-label="Outcome"
-                value={outcome ?? ''}
-                onChange={({ target }) =>
-                  navigate({ search: last => ({ ...last, outcome: OUTCOMES.find(one => one === target.value) }) })
-                }
-              >
-                <option value="">All outcomes</option>
-                {OUTCOMES.map(one => (
-                  <option key={one} value={one}>
-                    {OUTCOME_WORDS[one]}
-                  </option>
-                ))}
-              </select>
+              <h2>
+                {data?.exports ? formatCount(data.exports.totalCount, 'export') : 'Exports'}{' '}
+                {endpoint && `to ${endpoint}`}
+              </h2>
+              {endpoint && <Link to="/exports">All exports</Link>}
             </div>
             <Problems error={retryError} />
             <Problems error={error} retry={refetch} />
@@ -90,8 +75,8 @@ export function Exports() {
             ))}
             {data?.exports?.totalCount === 0 && (
               <p className="empty">
-                {outcome || endpoint
-                  ? 'No export is of this kind.'
+                {endpoint
+                  ? 'Nothing was sent to it yet.'
                   : 'Nothing was sent yet. Open a market to export its companies.'}
               </p>
             )}

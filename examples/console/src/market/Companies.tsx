@@ -18,10 +18,7 @@ import { useCompanies } from './useCompanies';
 const CompanyFacetsDocument = graphql(`
   query CompanyFacets(
     $id: ID!
-    $butCountries: CompanyFilter
-    $butIndustries: CompanyFilter
-    $butRevenue: CompanyFilter
-    $butMomentum: CompanyFilter
+    $butCountries: CompanyFilter, $butIndustries: CompanyFilter, $butRevenue: CompanyFilter, $butMomentum: CompanyFilter
   ) {
     market(id: $id) {
       nodeId id
@@ -85,10 +82,10 @@ export function Companies({ id }: { id: string }) {
   const { data } = useQuery(CompanyFacetsDocument, {
     variables: {
       id,
-      butCountries: companyFilter({ ...search, operatesIn: undefined }),
-      butIndustries: companyFilter({ ...search, naics: undefined }),
-      butRevenue: companyFilter({ ...search, minRevenue: undefined, maxRevenue: undefined }),
-      butMomentum: companyFilter({ ...search, minMomentum: undefined, maxMomentum: undefined }),
+      butCountries: { ...filter, operatesIn: undefined },
+      butIndustries: { ...filter, naics: undefined },
+      butRevenue: { ...filter, actualRevenue: undefined },
+      butMomentum: { ...filter, overallMomentum: undefined },
     },
   });
   const facets = useLast(data?.market);
@@ -150,13 +147,14 @@ export function Companies({ id }: { id: string }) {
             key={name}
             label={label}
             name={name}
-            min={search[`min${label}`]}
-            max={search[`max${label}`]}
+            value={search[name]}
             counts={facets?.[name]?.histogram?.buckets}
-            onChange={(min, max) => change({ [`min${label}`]: min, [`max${label}`]: max }, true)}
+            onChange={range => change({ [name]: range }, true)}
           />
         ))}
-        {Object.keys(filter).length > 0 && <Button label="Clear filters" className="link" onClick={clearFilters} />}
+        {Object.values(filter).some(Boolean) && (
+          <Button label="Clear filters" className="link" onClick={clearFilters} />
+        )}
       </Form>
       <div className="row">
         <h2>

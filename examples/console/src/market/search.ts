@@ -1,56 +1,30 @@
 import type { CompanyFilter, CompanyOrder, CompanyOrderField } from '../gql/graphql';
-import { namesIn } from '../ui';
+import { number, oneOf, reader, text, texts } from '../ui';
+
+const ends = reader({ min: number, max: number });
+
+/** A range of numbers. Undefined if it has no end. */
+export function range(value: unknown): ReturnType<typeof ends> | undefined {
+  const { min, max } = ends(Object(value));
+  return min === undefined && max === undefined ? undefined : { min, max };
+}
 
 /** Filter and order of the companies, as they stand in the address. */
-export interface CompanySearch {
-  readonly search?: string;
-  readonly operatesIn?: string[];
-  readonly naics?: string[];
-  readonly minRevenue?: number;
-  readonly maxRevenue?: number;
-  readonly minMomentum?: number;
-  readonly maxMomentum?: number;
-  readonly sort?: CompanyOrderField;
-  readonly descending?: boolean;
+export const companySearch = reader({
+  search: text,
+  operatesIn: texts,
+  naics: texts,
+  actualRevenue: range,
+  overallMomentum: range,
+  sort: oneOf<CompanyOrderField>('NAME', 'SCORE', 'OVERALL_MOMENTUM', 'ACTUAL_REVENUE'),
+  descending: oneOf(true, false),
   /** Domain of the company whose details are shown. */
-  readonly company?: string;
-}
+  company: text,
+});
 
-const SORTS: readonly CompanyOrderField[] = ['NAME', 'SCORE', 'OVERALL_MOMENTUM', 'ACTUAL_REVENUE'];
+export type CompanySearch = ReturnType<typeof companySearch>;
 
-/** Reads the address. What it cannot read, it leaves out. */
-export function companySearch(search: Record<string, unknown>): CompanySearch {
-  const number = (name: string) => (typeof search[name] === 'number' ? { [name]: search[name] } : {});
-  const sort = SORTS.find(field => field === search.sort);
-  return {
-    ...(search.search ? { search: String(search.search) } : {}),
-    ...(search.company ? { company: String(search.company) } : {}),
-    ...namesIn(search, 'operatesIn'),
-    ...namesIn(search, 'naics'),
-    ...number('minRevenue'),
-    ...number('maxRevenue'),
-    ...number('minMomentum'),
-    ...number('maxMomentum'),
-    ...(sort && { sort, descending: search.descending === true }),
-  };
-}
+export const companyFilter = ({ sort, descending, company, ...filter }: CompanySearch): CompanyFilter => filter;
 
-export function companyFilter(search: CompanySearch): CompanyFilter {
-  const { operatesIn, naics, minRevenue, maxRevenue, minMomentum, maxMomentum } = search;
-  return {
-    ...(search.search && { search: search.search }),
-    ...(operatesIn && { operatesIn }),
-    ...(naics && { naics }),
-    ...range('actualRevenue', minRevenue, maxRevenue),
-    ...range('overallMomentum', minMomentum, maxMomentum),
-  };
-}
-
-function range(name: 'actualRevenue' | 'overallMomentum', min: number | undefined, max: number | undefined) {
-  if (min === undefined && max === undefined) return {};
-  return { [name]: { ...(min !== undefined && { min }), ...(max !== undefined && { max }) } };
-}
-
-export function companyOrder({ sort, descending }: CompanySearch): CompanyOrder | null {
-  return sort ? { field: sort, direction: descending ? 'DESC' : 'ASC' } : null;
-}
+export const companyOrder = ({ sort, descending }: CompanySearch): CompanyOrder | null =>
+  sort ? { field: sort, direction: descending ? 'DESC' : 'ASC' } : null;

@@ -8,7 +8,7 @@ import { Button, formatCount, Problems, Skeleton, useVisible } from '../ui';
 import { EventDetail } from './EventDetail';
 import { EventRow } from './EventRow';
 import styles from './Monitor.module.css';
-import { type EventSearch, updatesFilter } from './search';
+import { updatesFilter, useEventSearch } from './search';
 import { useEventUpdates } from './useEventUpdates';
 
 const EventsDocument = graphql(`
@@ -24,8 +24,6 @@ const EventsDocument = graphql(`
 
 interface FeedProps {
   readonly filter: EventFilter;
-  readonly search: EventSearch;
-  readonly change: (patch: EventSearch, replace?: boolean) => void;
   /** Number of events by the newest count. Undefined: the list knows it. */
   readonly total: number | undefined;
   /** Called for each event that is new or has a new version. */
@@ -35,7 +33,8 @@ interface FeedProps {
 type Row = { id: string; lastUpdated: string | null } & FragmentType<EventRowFragment>;
 
 /** The list of events. New ones arrive above it, unless the user reads further down or has paused it. */
-export function Feed({ filter, search, change, total, onUpdate }: FeedProps) {
+export function Feed({ filter, total, onUpdate }: FeedProps) {
+  const { search, change } = useEventSearch();
   const { data, error, loading, fetchMore, refetch } = useQuery(EventsDocument, {
     variables: { filter },
     notifyOnNetworkStatusChange: true,

@@ -2,7 +2,7 @@ import { useLazyQuery, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { graphql } from '../gql';
 import { FacetMenu, Form, SearchBox } from '../ui';
-import { DEFAULT_DAYS, type EventSearch, windowFilter } from './search';
+import { DAYS, DEFAULT_DAYS, useEventSearch, windowFilter } from './search';
 
 const CapabilitiesDocument = graphql(`
   query EventCapabilities { capabilities { eventSearch } }
@@ -24,13 +24,9 @@ const FACETS = [
   ['impactedEntities', 'Entity'],
 ] as const;
 
-interface FiltersProps {
-  readonly search: EventSearch;
-  readonly change: (patch: EventSearch) => void;
-}
-
 /** The filters that are no plot: text, days and the names that events have. */
-export function Filters({ search, change }: FiltersProps) {
+export function Filters() {
+  const { search, change } = useEventSearch();
   const { data } = useQuery(CapabilitiesDocument);
   const [readFacets, facets] = useLazyQuery(EventFacetsDocument);
   const { alertTypes, affectedDatapoints, impactedEntities, ...others } = search;
@@ -46,7 +42,7 @@ export function Filters({ search, change }: FiltersProps) {
         value={days ?? DEFAULT_DAYS}
         onChange={({ target }) => change({ days: Number(target.value), from: undefined, to: undefined })}
       >
-        {[2, 7, 30].map(days => (
+        {DAYS.map(days => (
           <option key={days} value={days}>
             Last {days} days
           </option>

@@ -3,7 +3,7 @@ import { type KeyboardEvent, type PointerEvent, useState } from 'react';
 import { Button, formatCount, formatDay, formatTime, Problems } from '../ui';
 import { severityColor } from './EventRow';
 import styles from './Monitor.module.css';
-import { type EventSearch, INTERVALS, intervalOf, windowOf } from './search';
+import { INTERVALS, intervalOf, useEventSearch, windowOf } from './search';
 import type { Plot } from './usePlots';
 
 /** Width of the numbers at the left, in pixels. */
@@ -14,12 +14,11 @@ interface HistogramProps {
   readonly plot: Plot | undefined | null;
   readonly error: ErrorLike | undefined;
   readonly retry: () => void;
-  readonly search: EventSearch;
-  readonly change: (patch: EventSearch) => void;
 }
 
 /** Events by time, with their severity as color. Dragging over it, or the keyboard, selects a range of time. */
-export function Histogram({ plot, error, retry, search, change }: HistogramProps) {
+export function Histogram({ plot, error, retry }: HistogramProps) {
+  const { search, change } = useEventSearch();
   const interval = intervalOf(search);
   const length = INTERVALS[interval];
   const [start, end] = windowOf(search);

@@ -1,18 +1,17 @@
 import { formatCount, formatNumber } from '../ui';
 import styles from './Monitor.module.css';
-import type { EventSearch } from './search';
+import { useEventSearch } from './search';
 
 const SCORES = [0, 1, 2, 3] as const;
 
 interface MatrixProps {
   /** Undefined: not known yet. */
   readonly scores: readonly { severity: number; likelihood: number; count: number }[] | undefined;
-  readonly search: EventSearch;
-  readonly change: (patch: EventSearch) => void;
 }
 
 /** Number of events for each likelihood and severity. A cell is a filter. */
-export function Matrix({ scores, search, change }: MatrixProps) {
+export function Matrix({ scores }: MatrixProps) {
+  const { search, change } = useEventSearch();
   const most = Math.max(1, ...(scores ?? []).map(({ count }) => count));
   const cell = (severity: number, likelihood: number) => {
     const pair = scores?.find(pair => pair.severity === severity && pair.likelihood === likelihood);

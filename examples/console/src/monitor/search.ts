@@ -1,24 +1,29 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { EventFilter } from '../gql/graphql';
-import { namesIn } from '../ui';
+import { oneOf, reader, text, texts, time } from '../ui';
+
+export const DAYS = [2, 7, 30];
 
 /** Filters of the monitor, as they stand in the address. */
-export interface EventSearch {
+export const eventSearch = reader({
   /** Number of days that the histogram shows, up to today. */
-  readonly days?: number;
+  days: oneOf(...DAYS),
   /** Range selected in the histogram, as points in time. */
-  readonly from?: string;
-  readonly to?: string;
+  from: time,
+  to: time,
   /** A cell of the matrix. */
-  readonly severity?: number;
-  readonly likelihood?: number;
-  readonly alertTypes?: string[];
-  readonly affectedDatapoints?: string[];
-  readonly impactedEntities?: string[];
-  readonly search?: string;
+  severity: oneOf<number>(0, 1, 2, 3),
+  likelihood: oneOf<number>(0, 1, 2, 3),
+  alertTypes: texts,
+  affectedDatapoints: texts,
+  impactedEntities: texts,
+  search: text,
   /** The event whose details are shown, and its `lastUpdated`. */
-  readonly event?: string;
-  readonly at?: string;
-}
+  event: text,
+  at: time,
+});
+
+export type EventSearch = ReturnType<typeof eventSearch>;
 
 export const DEFAULT_DAYS = 7;
 const DAY = 86_400_000;
@@ -26,38 +31,23 @@ const DAY = 86_400_000;
 /** Lengths of the histogram's bars, in milliseconds. */
 export const INTERVALS = { HOUR: 3_600_000, DAY };
 
-/** Reads the address. What it cannot read, it leaves out. */
-export function eventSearch(search: Record<string, unknown>): EventSearch {
-  const text = (name: string) => (typeof search[name] === 'string' ? { [name]: search[name] } : {});
-  const time = (name: string) => (Number.isNaN(Date.parse(String(search[name]))) ? {} : text(name));
-  const score = (name: string) => ([0, 1, 2, 3].includes(search[name] as number) ? { [name]: search[name] } : {});
-  return {
-    ...([2, 7, 30].includes(search.days as number) && { days: search.days as number }),
-    ...time('from'),
-    ...time('to'),
-    ...score('severity'),
-    ...score('likelihood'),
-    ...namesIn(search, 'alertTypes'),
-    ...namesIn(search, 'affectedDatapoints'),
-    ...namesIn(search, 'impactedEntities'),
-    ...text('search'),
-    ...text('event'),
-    ...time('at'),
-  };
+/** The filters, and a function that changes some of them. */
+export function useEventSearch() {
+  const search = useSearch({ from: '/' });
+  const navigate = useNavigate({ from: '/' });
+  const change = (patch: EventSearch, replace = false) =>
+    navigate({ search: last => ({ ...last, ...patch }), resetScroll: false, replace });
+  return { search, change };
 }
 
 /** The filter without a range of time, as `eventUpdates` takes it. */
-export function updatesFilter(search: EventSearch): EventFilter {
-  const { severity, likelihood, alertTypes, affectedDatapoints, impactedEntities } = search;
+export function updatesFilter({ days, from, to, severity, likelihood, event, at, ...names }: EventSearch): EventFilter {
   return {
+    ...names,
     minSeverity: severity ?? 0,
     maxSeverity: severity ?? 3,
     minLikelihood: likelihood ?? 0,
     maxLikelihood: likelihood ?? 3,
-    ...(alertTypes && { alertTypes }),
-    ...(affectedDatapoints && { affectedDatapoints }),
-    ...(impactedEntities && { impactedEntities }),
-    ...(search.search && { search: search.search }),
   };
 }
 
@@ -69,7 +59,7 @@ export function windowFilter(search: EventSearch): EventFilter {
 /** The filter of the list: what is selected in the histogram, or the whole window. */
 export function listFilter(search: EventSearch): EventFilter {
   const filter = windowFilter(search);
-  return { ...filter, ...(search.from && { from: search.from }), ...(search.to && { to: search.to }) };
+  return { ...filter, from: search.from ?? filter.from, to: search.to };
 }
 
 /** A UTC day. 0 is today. */

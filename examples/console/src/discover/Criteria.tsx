@@ -1,19 +1,7 @@
 import type { ErrorLike } from '@apollo/client';
-import { useMutation, useQuery } from '@apollo/client/react';
-import { graphql } from '../gql';
 import type { SearchCriteriaInput } from '../gql/graphql';
 import { useRecentMarkets } from '../market/recent';
-import { Button, countryName, Form, Problems } from '../ui';
-
-const CapabilitiesDocument = graphql(`
-  query DiscoveryCapabilities { capabilities { keywordSuggestion } }
-`);
-
-const SuggestKeywordsDocument = graphql(`
-  mutation SuggestKeywords($criteria: SearchCriteriaInput!) {
-    suggestKeywords(input: { searchCriteria: $criteria }) { keywords }
-  }
-`);
+import { Button, countryName, Field, Form } from '../ui';
 
 const KEYWORDS = [
   ['features', 'What they offer'],
@@ -21,8 +9,6 @@ const KEYWORDS = [
   ['synonyms', 'Other words for it'],
   ['irrelevant', 'Not wanted'],
 ] as const;
-
-type Keywords = (typeof KEYWORDS)[number][0];
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
 const CODES = LETTERS.flatMap(first => LETTERS.map(second => first + second));
@@ -43,14 +29,6 @@ interface CriteriaProps {
 
 /** Search criteria to edit. What this form does not show is sent back as it was read. */
 export function Criteria({ criteria, market, change, start, starting, error }: CriteriaProps) {
-  const { data } = useQuery(CapabilitiesDocument);
-  const [suggest, suggesting] = useMutation(SuggestKeywordsDocument, { variables: { criteria } });
-  const keywords = criteria.keywords ?? {};
-  const setWords = (list: Keywords, words: string[]) =>
-    change({ ...criteria, keywords: { ...keywords, [list]: words } });
-  const suggested = (suggesting.data?.suggestKeywords?.keywords ?? []).filter(
-    word => !KEYWORDS.some(([list]) => keywords[list]?.includes(word)),
-  );
   const locations = criteria.locations ?? [];
   const locationOf = (name: string) => {
     const code = COUNTRIES.get(name);
@@ -64,7 +42,12 @@ export function Criteria({ criteria, market, change, start, starting, error }: C
       <h2>Criteria</h2>
       <div className="columns">
         {KEYWORDS.map(([list, label]) => (
-          <WordList key={list} label={label} words={keywords[list] ?? []} onChange={words => setWords(list, words)} />
+          <WordList
+            key={list}
+            label={label}
+            words={criteria.keywords?.[list] ?? []}
+            onChange={words => change({ ...criteria, keywords: { ...criteria.keywords, [list]: words } })}
+          />
         ))}
         <WordList
           label="Websites of companies that fit"
@@ -78,42 +61,22 @@ export function Criteria({ criteria, market, change, start, starting, error }: C
           onChange={names => change({ ...criteria, locations: names.flatMap(locationOf) })}
         />
       </div>
-      {data?.capabilities.keywordSuggestion && (
-        <div className="row">
-          <Button label="Suggest more words" disabled={suggesting.loading} onClick={() => suggest()} />
-          {suggested.slice(0, 12).map(word => (
-            <button
-              key={word}
-              type="button"
-              className="chip"
-              onClick={() => setWords('features', [...(keywords.features ?? []), word])}
-            >
-              + {word}
-            </button>
-          ))}
-        </div>
-      )}
-      <Problems error={suggesting.error} />
       <div className="columns">
-        <label>
-          Name of the market
-          <input
-            name="marketName"
-            value={criteria.marketName ?? ''}
-            onChange={({ target }) => change({ ...criteria, marketName: target.value })}
-          />
-        </label>
-        <label>
-          At most this many companies
-          <input
-            type="number"
-            name="count"
-            min={1}
-            placeholder="no limit"
-            value={criteria.count ?? ''}
-            onChange={({ target }) => change({ ...criteria, count: target.value === '' ? null : Number(target.value) })}
-          />
-        </label>
+        <Field
+          label="Name of the market"
+          name="marketName"
+          value={criteria.marketName ?? ''}
+          onChange={({ target }) => change({ ...criteria, marketName: target.value })}
+        />
+        <Field
+          label="At most this many companies"
+          name="count"
+          type="number"
+          min={1}
+          placeholder="no limit"
+          value={criteria.count ?? ''}
+          onChange={({ target }) => change({ ...criteria, count: Number(target.value) || null })}
+        />
         <label htmlFor="market">
           Market that gets the companies
           {known.length > 0 ? (
@@ -131,9 +94,12 @@ export function Criteria({ criteria, market, change, start, starting, error }: C
         </label>
       </div>
       <div className="row">
-        <button type="submit" className="primary" disabled={starting}>
-          {starting ? 'Starting' : 'Start the discovery'}
-        </button>
+        <Button
+          type="submit"
+          label={starting ? 'Starting' : 'Start the discovery'}
+          className="primary"
+          disabled={starting}
+        />
       </div>
     </Form>
   );
@@ -161,15 +127,13 @@ function WordList({ label, words, options, onChange }: WordListProps) {
       <legend>{label}</legend>
       <div className="row">
         {words.map(word => (
-          <button
+          <Button
             key={word}
-            type="button"
+            label={`${word} ✕`}
             className="chip"
             aria-label={`Remove ${word}`}
             onClick={() => onChange(words.filter(other => other !== word))}
-          >
-            {word} ✕
-          </button>
+          />
         ))}
         <input
           aria-label={`Add to ${label}`}

@@ -2,7 +2,7 @@ import type { FragmentType } from '@apollo/client';
 import { useFragment, useSubscription } from '@apollo/client/react';
 import { graphql } from '../gql';
 import type { ExportOutcome, ExportRowFragment } from '../gql/graphql';
-import { Button, formatCompanies, formatTime } from '../ui';
+import { Button, ExternalLink, formatCompanies, formatTime } from '../ui';
 import styles from './Exports.module.css';
 import { Redirect } from './Redirect';
 
@@ -30,19 +30,12 @@ const ExportProgressDocument = graphql(`
   }
 `);
 
-export const OUTCOME_WORDS: Readonly<Record<ExportOutcome, string>> = {
-  RUNNING: 'Sending',
-  DELIVERED: 'Delivered',
-  REJECTED: 'Rejected',
-  FAILED: 'Failed',
-  UNKNOWN: 'Possibly delivered',
-};
-
-const COLORS: Partial<Record<ExportOutcome, string>> = {
-  DELIVERED: 'var(--good)',
-  REJECTED: 'var(--warn)',
-  UNKNOWN: 'var(--warn)',
-  FAILED: 'var(--bad)',
+const OUTCOMES: Readonly<Record<ExportOutcome, readonly [words: string, color?: string]>> = {
+  RUNNING: ['Sending'],
+  DELIVERED: ['Delivered', 'var(--good)'],
+  REJECTED: ['Rejected', 'var(--warn)'],
+  FAILED: ['Failed', 'var(--bad)'],
+  UNKNOWN: ['Possibly delivered', 'var(--warn)'],
 };
 
 const FAULTS = {
@@ -69,11 +62,12 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
   });
   if (!complete) return null;
   const { id, startedAt, endpointName, isTest, retryOf, retriedBy, market, sent, outcome, attempts, result } = data;
+  const [words, color] = OUTCOMES[outcome];
   const canRetry = outcome !== 'RUNNING' && outcome !== 'DELIVERED' && !isTest && !retriedBy;
   return (
     <details className={`panel ${styles.export}`} open={justSent || undefined}>
       <summary>
-        <strong style={{ color: COLORS[outcome] }}>{OUTCOME_WORDS[outcome]}</strong>
+        <strong style={{ color }}>{words}</strong>
         <span>
           {isTest ? 'Test' : `${formatCompanies(sent)} of ${market?.name ?? 'a market'}`} to {endpointName}
         </span>
@@ -93,9 +87,7 @@ export function ExportRow({ export: from, justSent = false, onRetry }: ExportRow
         (justSent ? (
           <Redirect url={result.redirectUrl} />
         ) : (
-          <a href={result.redirectUrl} target="_blank" rel="noreferrer">
-            Open the page of the endpoint
-          </a>
+          <ExternalLink href={result.redirectUrl} label="Open the page of the endpoint" />
         ))}
       {result?.__typename === 'ExportRejected' && (
         <ul>

@@ -18,6 +18,12 @@ const ExportsDocument = graphql(`
   }
 `);
 
+const TestDocument = graphql(`
+  mutation TestEndpoint($endpoint: String!) {
+    testExportEndpoint(input: { endpoint: $endpoint }) { ... on ExportEnding { exportId } }
+  }
+`);
+
 const RetryDocument = graphql(`
   mutation Retry($id: ID!) {
     retryExport(input: { exportId: $id }) { ... on ExportEnding { exportId } }
@@ -27,20 +33,27 @@ const RetryDocument = graphql(`
 /** The endpoints of the team, and what was sent to them. */
 export function Exports() {
   const { endpoint } = useSearch({ from: '/exports' });
-  const [sending, setSending] = useState(false);
   /** Identifier of the export that was sent last from here. */
   const [sent, setSent] = useState<string>();
-  const [retry, { loading: retrying, error: retryError }] = useMutation(RetryDocument);
+  const [test, testing] = useMutation(TestDocument);
+  const [retry, retrying] = useMutation(RetryDocument);
   const { data, error, loading, fetchMore, refetch } = useQuery(ExportsDocument, {
     variables: { filter: { endpoint } },
     // While an export is being sent, the list shows it as soon as it has begun.
-    pollInterval: sending || retrying ? 1_000 : 0,
+    pollInterval: testing.loading || retrying.loading ? 1_000 : 0,
   });
   const next = useNextPage(fetchMore, data?.exports?.pageInfo);
+  const show = async (exportId: string | undefined) => {
+    setSent(exportId);
+    await refetch();
+  };
+  const sendTest = async (endpoint: string) => {
+    const { data } = await test({ variables: { endpoint } });
+    await show(data?.testExportEndpoint?.exportId);
+  };
   const sendAgain = async (id: string) => {
     const { data } = await retry({ variables: { id } });
-    setSent(data?.retryExport?.exportId);
-    await refetch();
+    await show(data?.retryExport?.exportId);
   };
 
   return (
@@ -52,13 +65,7 @@ export function Exports() {
         </p>
       ) : (
         <>
-          <Endpoints
-            onSending={setSending}
-            onSent={id => {
-              setSent(id);
-              void refetch();
-            }}
-          />
+          <Endpoints isTesting={testing.loading} onTest={sendTest} />
           <section className="stack" aria-label="Exports">
             <div className="row">
               <h2>
@@ -67,7 +74,7 @@ export function Exports() {
               </h2>
               {endpoint && <Link to="/exports">All exports</Link>}
             </div>
-            <Problems error={retryError} />
+            <Problems error={testing.error ?? retrying.error} />
             <Problems error={error} retry={refetch} />
             {loading && !data && <Skeleton lines={6} />}
             {data?.exports?.edges.map(({ node }) => (

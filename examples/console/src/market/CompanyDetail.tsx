@@ -6,6 +6,7 @@ import styles from '../monitor/Monitor.module.css';
 import { dayBefore } from '../monitor/search';
 import {
   countryName,
+  ExternalLink,
   Facts,
   formatAmount,
   formatCount,
@@ -64,11 +65,7 @@ export function CompanyDetail({ id, domain, onClose }: CompanyDetailProps) {
             <p>{company.description}</p>
             <Facts
               facts={{
-                Website: (
-                  <a href={`https://${domain}`} target="_blank" rel="noreferrer">
-                    {domain}
-                  </a>
-                ),
+                Website: <ExternalLink href={`https://${domain}`} label={domain} />,
                 Phone: company.contactNumber && <a href={`tel:${company.contactNumber}`}>{company.contactNumber}</a>,
                 'E-mail': company.contactEmail && <a href={`mailto:${company.contactEmail}`}>{company.contactEmail}</a>,
                 Review: company.reviewStatus && words(company.reviewStatus),

@@ -1,9 +1,9 @@
 import { useMutation, useQuery } from '@apollo/client/react';
 import { Link, useParams } from '@tanstack/react-router';
-import { useEffect, useEffectEvent, useState } from 'react';
+import { useEffect, useEffectEvent } from 'react';
 import { Jobs, useJobs } from '../discover/Jobs';
 import { graphql } from '../gql';
-import { Button, Confirm, formatCompanies, formatCount, formatDate, Heading, Problems, Skeleton } from '../ui';
+import { ConfirmButton, formatCompanies, formatDate, Heading, Problems, Skeleton } from '../ui';
 import { Companies } from './Companies';
 import { STATUSES } from './Markets';
 import { Review } from './Review';
@@ -12,12 +12,6 @@ import { useRecentMarkets } from './recent';
 const MarketDocument = graphql(`
   query Market($id: ID!) {
     market(id: $id) { nodeId id name subtitle description dateCreated companyCount reviewStatus }
-  }
-`);
-
-const TopicsDocument = graphql(`
-  query Topics($id: ID!) {
-    market(id: $id) { nodeId id topics(sort: LABEL_ASC) { nodeId label groups { nodeId label } } }
   }
 `);
 
@@ -57,7 +51,6 @@ export function MarketPage() {
           {formatDate(market.dateCreated)}
         </p>
         <p>{market.description ?? market.subtitle}</p>
-        {isPublished && <Topics id={id} />}
       </header>
       <Problems error={error} />
       {isPublished ? (
@@ -66,23 +59,6 @@ export function MarketPage() {
         <Unpublished id={id} key={id} companyCount={market.companyCount ?? 0} onChange={() => void refetch()} />
       )}
     </div>
-  );
-}
-
-function Topics({ id }: { id: string }) {
-  const { data } = useQuery(TopicsDocument, { variables: { id } });
-  const topics = data?.market?.topics ?? [];
-  return (
-    <details>
-      <summary>{data ? formatCount(topics.length, 'topic') : 'Topics'}</summary>
-      <ul>
-        {topics.map(({ nodeId, label, groups }) => (
-          <li key={nodeId}>
-            {label} <small>{groups.map(group => group.label).join(', ')}</small>
-          </li>
-        ))}
-      </ul>
-    </details>
   );
 }
 
@@ -98,7 +74,6 @@ function Unpublished({ id, companyCount, onChange }: UnpublishedProps) {
   const discovery = useJobs(id, 'DISCOVERY', onChange);
   const publication = useJobs(id, 'PUBLISH', onChange);
   const [publish, publishing] = useMutation(PublishDocument, { variables: { marketId: id } });
-  const [asking, setAsking] = useState(false);
   const running = [publication, discovery].find(({ isRunning }) => isRunning);
   if (running || publishing.loading) {
     return (
@@ -131,23 +106,20 @@ function Unpublished({ id, companyCount, onChange }: UnpublishedProps) {
         <h2>Publication</h2>
         <p>The market gets the companies that the review has included.</p>
         <div className="row">
-          <Button label="Publish" className="primary" onClick={() => setAsking(true)} />
+          <ConfirmButton
+            label="Publish"
+            className="primary"
+            title="Publish this market?"
+            text="This takes some minutes. Companies that are not included are left out."
+            onConfirm={async () => {
+              const { data } = await publish();
+              // There are new jobs to follow.
+              if (data?.publishMarket) publication.restart();
+            }}
+          />
         </div>
         <Problems error={publishing.error} />
       </section>
-      {asking && (
-        <Confirm
-          title="Publish this market?"
-          action="Publish"
-          text="This takes some minutes. Companies that are not included are left out."
-          onClose={() => setAsking(false)}
-          onConfirm={async () => {
-            const { data } = await publish();
-            // There are new jobs to follow.
-            if (data?.publishMarket) publication.restart();
-          }}
-        />
-      )}
     </>
   );
 }

@@ -2,7 +2,7 @@ import { useMutation } from '@apollo/client/react';
 import { type ReactNode, useState } from 'react';
 import { graphql } from '../gql';
 import type { CompanyReviewStatus } from '../gql/graphql';
-import { Confirm, Form, formatCompanies } from '../ui';
+import { ConfirmButton, capitalized, Form, formatCompanies } from '../ui';
 
 const ReviewDocument = graphql(`
   mutation Review($marketId: ID!, $reviewStatus: CompanyReviewStatus!, $target: ReviewTarget!) {
@@ -19,7 +19,7 @@ interface ReviewButtonsProps {
   /** Of the market. */
   readonly id: string;
   /** Empty: all companies of the market, after a question. */
-  readonly domains: readonly string[];
+  readonly domains: string[];
   /** Number of all companies. */
   readonly all?: number;
   /** The field of the domains. */
@@ -29,37 +29,29 @@ interface ReviewButtonsProps {
 /** Decides which companies the market gets, and says of how many. */
 export function ReviewButtons({ id, domains, all = 0, children }: ReviewButtonsProps) {
   const [review, { error, loading }] = useMutation(ReviewDocument);
-  const [asking, setAsking] = useState<(typeof DECISIONS)[number]>();
   const [done, setDone] = useState<string>();
-  const which = domains.length > 0 ? formatCompanies(domains.length) : `all ${formatCompanies(all)}`;
+  const isAll = domains.length === 0;
+  const which = isAll ? `all ${formatCompanies(all)}` : formatCompanies(domains.length);
   const decide = async (reviewStatus: CompanyReviewStatus, participle: string) => {
     setDone(undefined);
-    const target = domains.length > 0 ? { domains: [...domains] } : { all: true };
+    const target = isAll ? { all: true } : { domains };
     const { data } = await review({ variables: { marketId: id, reviewStatus, target } });
-    if (data?.reviewCompanies) setDone(`${which} ${participle}.`);
+    if (data?.reviewCompanies) setDone(`${capitalized(which)} ${participle}.`);
   };
   return (
     <Form className="row" error={error}>
       {children}
-      {DECISIONS.map(decision => {
-        const [status, verb, participle] = decision;
-        const click = () => (domains.length > 0 ? decide(status, participle) : setAsking(decision));
-        return (
-          <button key={status} type="button" disabled={loading} onClick={click}>
-            {verb} {which}
-          </button>
-        );
-      })}
-      {done && <span role="status">{done.charAt(0).toUpperCase() + done.slice(1)}</span>}
-      {asking && (
-        <Confirm
-          title={`${asking[1]} ${which}?`}
-          action={`${asking[1]} all`}
-          onClose={() => setAsking(undefined)}
-          text="This takes the place of each decision that was made before."
-          onConfirm={() => decide(asking[0], asking[2])}
+      {DECISIONS.map(([status, verb, participle]) => (
+        <ConfirmButton
+          key={status}
+          label={`${verb} ${which}`}
+          disabled={loading}
+          title={`${verb} ${which}?`}
+          text={isAll ? 'This takes the place of each decision that was made before.' : undefined}
+          onConfirm={() => decide(status, participle)}
         />
-      )}
+      ))}
+      {done && <span role="status">{done}</span>}
     </Form>
   );
 }

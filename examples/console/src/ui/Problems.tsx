@@ -1,6 +1,7 @@
 import type { ErrorLike } from '@apollo/client';
 import type { GatewayErrorCode } from '../../../../docs/gateway-errors';
 import { errorsIn, isRetryable, isUnreachable } from '../graphql/errors';
+import { capitalized } from './format';
 import { Button } from './parts';
 
 interface ProblemsProps {
@@ -52,5 +53,5 @@ export function Problems({ id, error, retry }: ProblemsProps) {
 /** A message without the path of its argument, which the marked field shows. */
 function sentence(message: string): string {
   const text = message.replace(/^[\w.[\]]+: /, '');
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+  return `${capitalized(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

@@ -1,5 +1,5 @@
 /** What every screen is made of. */
-export * from './Confirm';
+export * from './ConfirmButton';
 export * from './FacetMenu';
 export * from './Form';
 export * from './format';

@@ -10,9 +10,7 @@ const SignInDocument = graphql(`
   }
 `);
 
-const SignOutDocument = graphql(`
-  mutation SignOut { signOut { viewer { email } } }
-`);
+const SignOutDocument = graphql(`mutation SignOut { signOut { viewer { email } } }`);
 
 /** Who is signed in, with the buttons that change it. Nothing if the screen asks for it. */
 export function Account() {

@@ -1,8 +1,8 @@
 import { useReactiveVar } from '@apollo/client/react';
 import { Link, Outlet } from '@tanstack/react-router';
+import { type Connection, connection } from '../graphql/socket';
 import { Heading } from '../ui';
 import { Account, SignInButton } from './Account';
-import { ConnectionBadge } from './ConnectionBadge';
 import styles from './Shell.module.css';
 import { session, useViewer } from './session';
 
@@ -37,6 +37,24 @@ export function Shell() {
         {number && <Screen key={number} />}
       </main>
     </>
+  );
+}
+
+const WORDS: Record<Exclude<Connection, 'idle'>, string> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  reconnecting: 'Reconnecting',
+  refused: 'Sign in for live updates',
+};
+
+/** Whether live updates arrive. Nothing if the screen has none. */
+function ConnectionBadge() {
+  const state = useReactiveVar(connection);
+  if (state === 'idle') return null;
+  return (
+    <span className={`muted ${styles.badge}`} data-state={state} role="status">
+      {WORDS[state]}
+    </span>
   );
 }
 

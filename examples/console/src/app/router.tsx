@@ -8,36 +8,21 @@ import { loadPart } from '../ui';
 import { Failure, NotFound, Pending } from './Failure';
 import { Shell } from './Shell';
 
-const root = createRootRoute({ component: Shell });
+const Discover = lazyRouteComponent(() => loadPart(() => import('../discover/Discover')), 'Discover');
+const Markets = lazyRouteComponent(() => loadPart(() => import('../market/Markets')), 'Markets');
+const MarketPage = lazyRouteComponent(() => loadPart(() => import('../market/MarketPage')), 'MarketPage');
+const Exports = lazyRouteComponent(() => loadPart(() => import('../exports/Exports')), 'Exports');
 
+const root = createRootRoute({ component: Shell });
 const parent = { getParentRoute: () => root };
 
 /** The filters of a screen are in its address, so each view can be shared and the back button works. */
 const routes = [
   createRoute({ ...parent, path: '/', validateSearch: eventSearch, component: Monitor }),
-  createRoute({
-    ...parent,
-    path: '/discover',
-    validateSearch: discoverSearch,
-    component: lazyRouteComponent(() => loadPart(() => import('../discover/Discover')), 'Discover'),
-  }),
-  createRoute({
-    ...parent,
-    path: '/markets',
-    component: lazyRouteComponent(() => loadPart(() => import('../market/Markets')), 'Markets'),
-  }),
-  createRoute({
-    ...parent,
-    path: '/markets/$id',
-    validateSearch: companySearch,
-    component: lazyRouteComponent(() => loadPart(() => import('../market/MarketPage')), 'MarketPage'),
-  }),
-  createRoute({
-    ...parent,
-    path: '/exports',
-    validateSearch: exportSearch,
-    component: lazyRouteComponent(() => loadPart(() => import('../exports/Exports')), 'Exports'),
-  }),
+  createRoute({ ...parent, path: '/discover', validateSearch: discoverSearch, component: Discover }),
+  createRoute({ ...parent, path: '/markets', component: Markets }),
+  createRoute({ ...parent, path: '/markets/$id', validateSearch: companySearch, component: MarketPage }),
+  createRoute({ ...parent, path: '/exports', validateSearch: exportSearch, component: Exports }),
 ] as const;
 
 export const router = createRouter({

@@ -4,11 +4,7 @@ import { graphql } from '../gql';
 import { client } from '../graphql/client';
 import { socket } from '../graphql/socket';
 
-const ViewerDocument = graphql(`
-  query Viewer {
-    viewer { authentication email name }
-  }
-`);
+const ViewerDocument = graphql(`query Viewer { viewer { authentication email name } }`);
 
 /** Number of the session, from 1. Each sign-in and each sign-out begins a new one. Undefined in between: then no screen is shown. */
 export const session = makeVar<number | undefined>(1);

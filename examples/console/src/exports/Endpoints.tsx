@@ -26,12 +26,7 @@ const DeleteDocument = graphql(`
   }
 `);
 
-interface EndpointsProps {
-  readonly isTesting: boolean;
-  readonly onTest: (endpoint: string) => void;
-}
-
-export function Endpoints({ isTesting, onTest }: EndpointsProps) {
+export function Endpoints({ isTesting, onTest }: { isTesting: boolean; onTest: (endpoint: string) => void }) {
   const { data, error, loading, refetch } = useQuery(EndpointsDocument);
   const [registering, setRegistering] = useState(false);
   const [secret, setSecret] = useState<string>();

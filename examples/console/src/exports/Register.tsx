@@ -8,12 +8,7 @@ const RegisterDocument = graphql(`
   }
 `);
 
-interface RegisterProps {
-  readonly onClose: () => void;
-  readonly onRegistered: (signingSecret: string) => void;
-}
-
-export function Register({ onClose, onRegistered }: RegisterProps) {
+export function Register({ onClose, onRegistered }: { onClose: () => void; onRegistered: (secret: string) => void }) {
   const [register, { error, loading }] = useMutation(RegisterDocument);
   const submit = async (form: FormData) => {
     const text = (field: string) => String(form.get(field) ?? '');

@@ -1,6 +1,6 @@
 import { ApolloLink, makeVar } from '@apollo/client';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
-import { map, type Observable } from 'rxjs';
+import { map } from 'rxjs';
 
 /** In a built page, sends the hash of a document instead of its text, for a gateway that executes only trusted documents. */
 export const trustedDocuments = import.meta.env.PROD
@@ -9,48 +9,38 @@ export const trustedDocuments = import.meta.env.PROD
     })
   : new ApolloLink((operation, forward) => forward(operation));
 
+/** A link that looks at each result of an operation, and can change it. */
+const eachResult = (look: (result: ApolloLink.Result, operation: ApolloLink.Operation) => ApolloLink.Result) =>
+  new ApolloLink((operation, forward) => forward(operation).pipe(map(result => look(result, operation))));
+
 /** Adds to each error the id of its request, so that the page can show it and the operator can find it in the log. */
-export const requestIds = new ApolloLink((operation, forward) =>
-  eachResult(forward(operation), result => {
-    const response: Response | undefined = operation.getContext().response;
-    const requestId = response?.headers.get('x-request-id');
-    if (!requestId || !('errors' in result) || !result.errors) return result;
-    return {
-      ...result,
-      errors: result.errors.map(error => ({ ...error, extensions: { ...error.extensions, requestId } })),
-    };
-  }),
-);
+export const requestIds = eachResult((result, operation) => {
+  const response: Response | undefined = operation.getContext().response;
+  const requestId = response?.headers.get('x-request-id');
+  if (!requestId || !('errors' in result) || !result.errors) return result;
+  return {
+    ...result,
+    errors: result.errors.map(error => ({ ...error, extensions: { ...error.extensions, requestId } })),
+  };
+});
 
 /** Names of the operations whose last response had older data, because the service did not respond. */
 export const staleOperations = makeVar<ReadonlySet<string>>(new Set());
 
-export const staleness = new ApolloLink((operation, forward) =>
-  eachResult(forward(operation), result => {
-    const name = operation.operationName ?? '';
-    const before = staleOperations();
-    const stale = 'extensions' in result && result.extensions?.stale === true;
-    if (before.has(name) !== stale)
-      staleOperations(new Set([...before].filter(other => other !== name).concat(stale ? name : [])));
-    return result;
-  }),
-);
+export const staleness = eachResult((result, { operationName: name = '' }) => {
+  const before = staleOperations();
+  const stale = 'extensions' in result && result.extensions?.stale === true;
+  if (before.has(name) !== stale)
+    staleOperations(new Set([...before].filter(other => other !== name).concat(stale ? name : [])));
+  return result;
+});
 
 /**
  * Remembers the last cursor of a subscription to event updates. After a lost connection graphql-ws sends the same variables
  * again, so the subscription goes on after the last update that the page has.
  */
-export const resumes = new ApolloLink((operation, forward) =>
-  eachResult(forward(operation), result => {
-    const updates = result.data?.eventUpdates;
-    if (updates) operation.variables.after = updates.cursor;
-    return result;
-  }),
-);
-
-function eachResult(
-  results: Observable<ApolloLink.Result>,
-  change: (result: ApolloLink.Result) => ApolloLink.Result,
-): Observable<ApolloLink.Result> {
-  return results.pipe(map(change));
-}
+export const resumes = eachResult((result, { variables }) => {
+  const updates = result.data?.eventUpdates;
+  if (updates) variables.after = updates.cursor;
+  return result;
+});

@@ -1,9 +1,7 @@
-import type { ApolloClient } from '@apollo/client';
-import { useApolloClient, useMutation, useQuery } from '@apollo/client/react';
+import { useMutation, useQuery } from '@apollo/client/react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useCallback, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { graphql } from '../gql';
-import type { DomainsQuery } from '../gql/graphql';
 import { Button, countryName, FacetMenu, Form, formatCompanies, Problems, SearchBox, Skeleton, useLast } from '../ui';
 import { CompanyDetail } from './CompanyDetail';
 import { CompanyTable, ROW_HEIGHT } from './CompanyTable';
@@ -30,38 +28,21 @@ const CompanyFacetsDocument = graphql(`
   }
 `);
 
-const DomainsDocument = graphql(`
-  query Domains($id: ID!, $filter: CompanyFilter, $after: String) {
-    market(id: $id) {
-      nodeId id
-      companies(first: 100, after: $after, filter: $filter) {
-        edges { node { id domain } }
-        pageInfo { hasNextPage endCursor }
-      }
-    }
-  }
-`);
-
 const CsvDocument = graphql(`
   mutation Csv($marketId: ID!, $companies: CompanySelection!) {
     exportMarketCsv(input: { marketId: $marketId, companies: $companies }) { downloadLink selected }
   }
 `);
 
-type DomainsPage = ApolloClient.QueryResult<DomainsQuery>;
-
 const RANGES = [
   ['Revenue', 'actualRevenue'],
   ['Momentum', 'overallMomentum'],
 ] as const;
 
-const NONE: ReadonlySet<string> = new Set();
-
 /** The companies of a published market: filters, a table, and what can be done with the selected ones. */
 export function Companies({ id }: { id: string }) {
   const search = useSearch({ from: '/markets/$id' });
   const navigate = useNavigate({ from: '/markets/$id' });
-  const client = useApolloClient();
   const scroller = useRef<HTMLDivElement>(null);
   const [csv, csvResult] = useMutation(CsvDocument);
   const file = csvResult.data?.exportMarketCsv;
@@ -70,10 +51,7 @@ export function Companies({ id }: { id: string }) {
     csvResult.reset();
     return navigate({ search: last => ({ ...last, ...patch }), resetScroll: false, replace });
   };
-  const open = useCallback(
-    (company?: string) => void navigate({ search: last => ({ ...last, company }), resetScroll: false }),
-    [navigate],
-  );
+  const open = (company?: string) => navigate({ search: last => ({ ...last, company }), resetScroll: false });
 
   const filter = companyFilter(search);
   const orderBy = companyOrder(search);
@@ -92,25 +70,15 @@ export function Companies({ id }: { id: string }) {
 
   const clearFilters = () => navigate({ search: ({ sort, descending }) => ({ sort, descending }), resetScroll: false });
 
-  const [selected, setSelected] = useState(NONE);
-  const toggle = useCallback(
-    (domain: string) =>
-      setSelected(last => new Set(last.has(domain) ? [...last].filter(other => other !== domain) : [...last, domain])),
-    [],
-  );
-  const selectAll = async () => {
-    const domains: string[] = [];
-    let after: string | null = null;
-    do {
-      const page: DomainsPage = await client.query({ query: DomainsDocument, variables: { id, filter, after } });
-      const { edges = [], pageInfo } = page.data?.market?.companies ?? {};
-      domains.push(...edges.map(({ node }) => node.domain));
-      after = pageInfo?.hasNextPage ? pageInfo.endCursor : null;
-    } while (after);
-    setSelected(new Set(domains));
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const toggle = (domain: string) => {
+    const others = new Set(selected);
+    if (!others.delete(domain)) others.add(domain);
+    setSelected(others);
   };
+  const selectAll = async () => setSelected(new Set((await list.readAll()).map(({ node }) => node.domain)));
   const clearSelection = () => {
-    setSelected(NONE);
+    setSelected(new Set());
     // The button goes away. The focus returns to the table.
     scroller.current?.focus({ preventScroll: true });
   };

@@ -1,5 +1,5 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
-import { memo, type ReactNode, type RefObject, useEffect, useEffectEvent, useState } from 'react';
+import { type ReactNode, type RefObject, useEffect, useEffectEvent, useState } from 'react';
 import type { CompanyOrderField } from '../gql/graphql';
 import { Button, countryName, formatAmount, formatMomentum, formatScore } from '../ui';
 import styles from './Market.module.css';
@@ -96,17 +96,40 @@ export function CompanyTable(props: CompanyTableProps) {
         >
           {virtualizer.getVirtualItems().map(({ index, start }) => {
             const company = edges[index]?.node;
+            const isSelected = company !== undefined && selected.has(company.domain);
             return (
-              <CompanyRow
+              <tr
                 key={index}
-                company={company}
-                index={index}
-                start={start}
-                selected={company !== undefined && selected.has(company.domain)}
-                toggle={toggle}
-                open={open}
-                onFocus={setFocused}
-              />
+                className={styles.row}
+                aria-rowindex={index + 2}
+                data-selected={isSelected || undefined}
+                style={{ height: ROW_HEIGHT, transform: `translateY(${start}px)` }}
+                onFocus={() => setFocused(index)}
+              >
+                <td>
+                  {company && (
+                    <input
+                      type="checkbox"
+                      aria-label={`Select ${company.name ?? company.domain}`}
+                      checked={isSelected}
+                      onChange={() => toggle(company.domain)}
+                    />
+                  )}
+                </td>
+                {company ? (
+                  COLUMNS.map(({ title, field, isNumber, cell }) => (
+                    <td key={title} data-number={isNumber}>
+                      {field === 'NAME' ? (
+                        <Button label={cell(company)} className="link cover" onClick={() => open(company.domain)} />
+                      ) : (
+                        cell(company)
+                      )}
+                    </td>
+                  ))
+                ) : (
+                  <td>…</td>
+                )}
+              </tr>
             );
           })}
         </tbody>
@@ -114,58 +137,3 @@ export function CompanyTable(props: CompanyTableProps) {
     </div>
   );
 }
-
-interface CompanyRowProps extends Pick<CompanyTableProps, 'toggle' | 'open'> {
-  /** Undefined: not read yet. */
-  readonly company: Company | undefined;
-  readonly index: number;
-  /** Distance from the first row, in pixels. */
-  readonly start: number;
-  readonly selected: boolean;
-  readonly onFocus: (index: number) => void;
-}
-
-/** Remembers what it has rendered, so that scrolling renders only rows that are new on the screen. */
-const CompanyRow = memo(function CompanyRow({
-  company,
-  index,
-  start,
-  selected,
-  toggle,
-  open,
-  onFocus,
-}: CompanyRowProps) {
-  return (
-    <tr
-      className={styles.row}
-      aria-rowindex={index + 2}
-      data-selected={selected || undefined}
-      style={{ height: ROW_HEIGHT, transform: `translateY(${start}px)` }}
-      onFocus={() => onFocus(index)}
-    >
-      <td>
-        {company && (
-          <input
-            type="checkbox"
-            aria-label={`Select ${company.name ?? company.domain}`}
-            checked={selected}
-            onChange={() => toggle(company.domain)}
-          />
-        )}
-      </td>
-      {company ? (
-        COLUMNS.map(({ title, field, isNumber, cell }) => (
-          <td key={title} data-number={isNumber}>
-            {field === 'NAME' ? (
-              <Button label={cell(company)} className="link cover" onClick={() => open(company.domain)} />
-            ) : (
-              cell(company)
-            )}
-          </td>
-        ))
-      ) : (
-        <td>…</td>
-      )}
-    </tr>
-  );
-});

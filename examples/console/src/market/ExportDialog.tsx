@@ -1,18 +1,22 @@
 import { useMutation, useQuery } from '@apollo/client/react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ExportDetail } from '../exports/ExportDetail';
+import { ExportRow } from '../exports/ExportRow';
 import { graphql } from '../gql';
 import type { CompanySelection } from '../gql/graphql';
-import { Button, Form, Modal } from '../ui';
+import { Button, Form, Modal, Problems, Skeleton } from '../ui';
 
-const EndpointNamesDocument = graphql(`
-  query EndpointNames { exportEndpoints { nodeId name } }
-`);
+const EndpointNamesDocument = graphql(`query EndpointNames { exportEndpoints { nodeId name } }`);
 
 const ExportMarketDocument = graphql(`
   mutation ExportMarket($input: ExportMarketToEndpointInput!) {
     exportMarketToEndpoint(input: $input) { ... on ExportEnding { exportId } }
+  }
+`);
+
+const ExportDocument = graphql(`
+  query Export($id: ID!) {
+    export(by: { id: $id }) { id ...ExportRow }
   }
 `);
 
@@ -39,7 +43,7 @@ export function ExportDialog({ marketId, choices, onClose }: ExportDialogProps) 
   return (
     <Modal title="Export" onClose={onClose}>
       {sent?.exportMarketToEndpoint ? (
-        <ExportDetail id={sent.exportMarketToEndpoint.exportId} />
+        <Sent id={sent.exportMarketToEndpoint.exportId} />
       ) : (
         <Form onSubmit={submit} error={failure ?? error} className="stack">
           <fieldset>
@@ -73,4 +77,11 @@ export function ExportDialog({ marketId, choices, onClose }: ExportDialogProps) 
       )}
     </Modal>
   );
+}
+
+/** The export that the user has just sent. */
+function Sent({ id }: { id: string }) {
+  const { data, error, loading, refetch } = useQuery(ExportDocument, { variables: { id } });
+  if (loading) return <Skeleton />;
+  return data?.export ? <ExportRow export={data.export} justSent /> : <Problems error={error} retry={refetch} />;
 }

@@ -3,9 +3,8 @@ import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useEffectEvent } from 'react';
 import { Jobs, useJobs } from '../discover/Jobs';
 import { graphql } from '../gql';
-import { ConfirmButton, formatCompanies, formatDate, Heading, Problems, Skeleton } from '../ui';
+import { ConfirmButton, formatCompanies, formatDate, Heading, Problems, Skeleton, words } from '../ui';
 import { Companies } from './Companies';
-import { STATUSES } from './Markets';
 import { Review } from './Review';
 import { useRecentMarkets } from './recent';
 
@@ -47,7 +46,7 @@ export function MarketPage() {
       <header>
         <Heading>{market.name}</Heading>
         <p className="muted">
-          {market.reviewStatus && STATUSES[market.reviewStatus]} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
+          {words(market.reviewStatus ?? '')} · {formatCompanies(market.companyCount ?? 0)} · created{' '}
           {formatDate(market.dateCreated)}
         </p>
         <p>{market.description ?? market.subtitle}</p>

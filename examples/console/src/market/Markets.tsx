@@ -2,19 +2,10 @@ import { useQuery } from '@apollo/client/react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { graphql } from '../gql';
-import type { MarketReviewStatus } from '../gql/graphql';
-import { Form, formatCompanies, Heading, Problems, SearchBox, Skeleton } from '../ui';
+import { Form, formatCompanies, Heading, Problems, SearchBox, Skeleton, words } from '../ui';
 import { useRecentMarkets } from './recent';
 
-const SuggestDocument = graphql(`
-  query SuggestMarkets($keyword: String!) { suggestMarkets(keyword: $keyword) }
-`);
-
-export const STATUSES: Readonly<Record<MarketReviewStatus, string>> = {
-  PUBLISHED: 'Published',
-  REVIEWING: 'In review',
-  DRAFT: 'Draft',
-};
+const SuggestDocument = graphql(`query SuggestMarkets($keyword: String!) { suggestMarkets(keyword: $keyword) }`);
 
 /** Finds a market by a word. The service has no list of markets and names only, so those that the user has opened are remembered. */
 export function Markets() {
@@ -65,7 +56,7 @@ export function Markets() {
               {name}
             </Link>
             <small>
-              {reviewStatus && STATUSES[reviewStatus]} · {formatCompanies(companyCount ?? 0)}
+              {words(reviewStatus ?? '')} · {formatCompanies(companyCount ?? 0)}
             </small>
           </li>
         ))}

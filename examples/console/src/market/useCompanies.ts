@@ -38,11 +38,24 @@ export function useCompanies(variables: CompaniesQueryVariables) {
   const pages = useMemo(() => (first ? [first, ...(later?.first === first ? later.pages : [])] : []), [first, later]);
   const edges = useMemo(() => pages.flatMap(page => page.edges), [pages]);
 
-  const next = useNextPage(async ({ variables: { after } }) => {
-    const result = await client.query({ query: CompaniesDocument, variables: { ...variables, after } });
-    const page = result.data?.market?.companies;
-    if (page) setLater({ first, pages: [...pages.slice(1), page] });
-    return result;
-  }, pages.at(-1)?.pageInfo);
-  return { totalCount: first?.totalCount, edges, error, loading, refetch, next };
+  /** Reads the page behind these. */
+  const readBehind = async (known: readonly Connection[]) => {
+    const after = known.at(-1)?.pageInfo.endCursor;
+    const { data, error } = await client.query({ query: CompaniesDocument, variables: { ...variables, after } });
+    const page = data?.market?.companies;
+    if (page) setLater({ first, pages: [...known.slice(1), page] });
+    return { page, error };
+  };
+  const next = useNextPage(() => readBehind(pages), pages.at(-1)?.pageInfo);
+  /** Reads the list to its end. */
+  const readAll = async () => {
+    const known = [...pages];
+    while (known.at(-1)?.pageInfo.hasNextPage) {
+      const { page } = await readBehind(known);
+      if (!page) break;
+      known.push(page);
+    }
+    return known.flatMap(page => page.edges);
+  };
+  return { totalCount: first?.totalCount, edges, error, loading, refetch, next, readAll };
 }

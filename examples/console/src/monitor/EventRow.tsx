@@ -7,11 +7,7 @@ import styles from './Monitor.module.css';
 
 const EventRowDocument = graphql(`
   fragment EventRow on Event {
-    id
-    title
-    lastUpdated
-    severity
-    likelihood
+    id title lastUpdated severity likelihood
     alertTypes { name }
     impactedEntities { name }
   }

@@ -2,13 +2,13 @@ import type { FragmentType } from '@apollo/client';
 import { useQuery } from '@apollo/client/react';
 import { useRef, useState } from 'react';
 import { graphql } from '../gql';
-import type { EventFilter, EventRowFragment } from '../gql/graphql';
+import type { EventRowFragment } from '../gql/graphql';
 import { useNextPage } from '../graphql/useNextPage';
-import { Button, formatCount, Problems, Skeleton, useVisible } from '../ui';
+import { Button, formatCount, Problems, Skeleton, whenVisible } from '../ui';
 import { EventDetail } from './EventDetail';
 import { EventRow } from './EventRow';
 import styles from './Monitor.module.css';
-import { updatesFilter, useEventSearch } from './search';
+import { listFilter, updatesFilter, useEventSearch } from './search';
 import { useEventUpdates } from './useEventUpdates';
 
 const EventsDocument = graphql(`
@@ -23,7 +23,6 @@ const EventsDocument = graphql(`
 `);
 
 interface FeedProps {
-  readonly filter: EventFilter;
   /** Number of events by the newest count. Undefined: the list knows it. */
   readonly total: number | undefined;
   /** Called for each event that is new or has a new version. */
@@ -33,10 +32,10 @@ interface FeedProps {
 type Row = { id: string; lastUpdated: string | null } & FragmentType<EventRowFragment>;
 
 /** The list of events. New ones arrive above it, unless the user reads further down or has paused it. */
-export function Feed({ filter, total, onUpdate }: FeedProps) {
+export function Feed({ total, onUpdate }: FeedProps) {
   const { search, change } = useEventSearch();
   const { data, error, loading, fetchMore, refetch } = useQuery(EventsDocument, {
-    variables: { filter },
+    variables: { filter: listFilter(search) },
     notifyOnNetworkStatusChange: true,
   });
   const [paused, setPaused] = useState(false);
@@ -75,9 +74,6 @@ export function Feed({ filter, total, onUpdate }: FeedProps) {
     ({ variables }) => fetchMore({ variables: { ...variables, isFirst: false } }),
     data?.events?.pageInfo,
   );
-  const end = useVisible<HTMLDivElement>(() => {
-    if (next.canRead && !loading) next.read();
-  });
   const count = total ?? data?.events?.totalCount;
   const place = rows.findIndex(({ id }) => id === search.event);
   /** Shows an event in place of another. It takes the place in the history, too, so that Back closes the details. */
@@ -114,7 +110,7 @@ export function Feed({ filter, total, onUpdate }: FeedProps) {
       {loading && <Skeleton lines={rows.length === 0 ? 14 : 3} />}
       {!loading && data?.events && rows.length === 0 && <p className="empty">No event matches these filters.</p>}
       <Problems error={next.error} retry={next.retry} />
-      <div ref={end} />
+      {next.canRead && !loading && <div ref={whenVisible(next.read)} />}
       {search.event && search.at && (
         <EventDetail
           key={search.event}

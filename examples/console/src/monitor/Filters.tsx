@@ -4,9 +4,7 @@ import { graphql } from '../gql';
 import { FacetMenu, Form, SearchBox } from '../ui';
 import { DAYS, DEFAULT_DAYS, useEventSearch, windowFilter } from './search';
 
-const CapabilitiesDocument = graphql(`
-  query EventCapabilities { capabilities { eventSearch } }
-`);
+const CapabilitiesDocument = graphql(`query EventCapabilities { capabilities { eventSearch } }`);
 
 const EventFacetsDocument = graphql(`
   query EventFacets($filter: EventFilter) {

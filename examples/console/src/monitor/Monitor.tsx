@@ -12,7 +12,6 @@ import { usePlots } from './usePlots';
 export function Monitor() {
   const { search } = useEventSearch();
   const { plots, readSoon, error, retry } = usePlots(search);
-  const filter = listFilter(search);
   return (
     <div className="stack">
       <div className="row">
@@ -24,7 +23,7 @@ export function Monitor() {
         <Histogram plot={plots?.histogram} error={error} retry={retry} />
         <Matrix scores={plots?.cells?.scores} />
       </div>
-      <Feed key={JSON.stringify(filter)} filter={filter} total={plots?.list?.totalCount} onUpdate={readSoon} />
+      <Feed key={JSON.stringify(listFilter(search))} total={plots?.list?.totalCount} onUpdate={readSoon} />
     </div>
   );
 }

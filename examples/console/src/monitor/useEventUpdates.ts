@@ -8,8 +8,7 @@ import { connection } from '../graphql/socket';
 const EventUpdatesDocument = graphql(`
   subscription EventUpdates($filter: EventFilter, $after: String) {
     eventUpdates(filter: $filter, after: $after) {
-      cursor
-      gap
+      cursor gap
       event { id lastUpdated ...EventRow }
     }
   }

@@ -1,5 +1,5 @@
 import { useQuery } from '@apollo/client/react';
-import { useEffect, useState } from 'react';
+import { useRef } from 'react';
 import { graphql } from '../gql';
 import type { PlotsQuery } from '../gql/graphql';
 import { useLast } from '../ui';
@@ -33,14 +33,12 @@ export function usePlots(search: EventSearch) {
     // The list of the feed is in the cache, with pages that this must not replace.
     fetchPolicy: 'no-cache',
   });
-  const [due, setDue] = useState(false);
-  useEffect(() => {
-    if (!due) return;
-    const timer = setTimeout(() => {
-      setDue(false);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const readSoon = () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
       void refetch();
     }, PACE);
-    return () => clearTimeout(timer);
-  }, [due, refetch]);
-  return { plots: useLast(data), readSoon: () => setDue(true), error, retry: refetch };
+  };
+  return { plots: useLast(data), readSoon, error, retry: refetch };
 }

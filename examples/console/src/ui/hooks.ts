@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useEffect, useState } from 'react';
 
 /** The time now, renewed every second as long as it is `running`, for ages and remaining times. */
 export function useNow(running: boolean): number {
@@ -31,16 +31,10 @@ export function useStored<T>(key: string): [T | undefined, (value: T | undefined
   return [value, store];
 }
 
-/** Calls `onVisible` when the element with this ref comes near the visible part of the page. */
-export function useVisible<E extends Element>(onVisible: () => void) {
-  const ref = useRef<E>(null);
-  const visible = useEffectEvent(onVisible);
-  useEffect(() => {
-    const element = ref.current;
-    if (!element) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && visible(), { rootMargin: '600px' });
-    observer.observe(element);
-    return () => observer.disconnect();
-  });
-  return ref;
-}
+/** A `ref` that calls `onVisible` when its element comes near the visible part of the page. */
+export const whenVisible = (onVisible: () => void) => (element: Element | null) => {
+  if (!element) return;
+  const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && onVisible(), { rootMargin: '600px' });
+  observer.observe(element);
+  return () => observer.disconnect();
+};

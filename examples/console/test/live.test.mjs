@@ -131,6 +131,31 @@ check('an event has the next and the previous one, and its names are filters', a
   await dialog.waitFor({ state: 'hidden' });
 });
 
+check(
+  'several values of a menu are a filter, and Escape closes menus and dialogs and gives the focus back',
+  async () => {
+    await openMonitor();
+    const menu = page.getByRole('button', { name: /^Alert type/ });
+    await menu.press('Enter');
+    const boxes = page.getByRole('group', { name: 'Alert type' }).getByRole('checkbox');
+    await boxes.nth(0).check();
+    await boxes.nth(1).check();
+    await page.getByRole('button', { name: 'Alert type (2)' }).waitFor();
+    await on.look('menu');
+    await page.keyboard.press('Escape');
+    await boxes.first().waitFor({ state: 'hidden' });
+    assert.equal(await menu.evaluate(element => element === document.activeElement), true);
+    const event = rows().first().getByRole('button');
+    await event.click();
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    assert.equal(await event.evaluate(element => element === document.activeElement), true);
+    await page.getByRole('link', { name: 'Clear filters' }).click();
+    await page.waitForURL(url => url.search === '');
+  },
+);
+
 check('a range that is upside down keeps the table and marks its field', async () => {
   await page.goto(`${on.origin}/markets/1`);
   await page.locator('tbody tr').first().waitFor();

@@ -28,9 +28,9 @@ export function Shell() {
           <Link to="/exports">Exports</Link>
         </nav>
         <div className={`row ${styles.tools}`}>
-          <ConnectionBadge />
           <span className="muted">Times in UTC</span>
-          {number && <Account key={number} />}
+          <ConnectionBadge />
+          <div className={`row ${styles.account}`}>{number && <Account key={number} />}</div>
         </div>
       </header>
       <main id="content" className={styles.main} tabIndex={-1}>

@@ -18,7 +18,7 @@ export async function beginSession(): Promise<void> {
   otherTabs.postMessage(undefined);
   await renew();
   // The button that had the focus is gone.
-  document.getElementById('content')?.focus();
+  document.getElementById('content')?.focus({ preventScroll: true });
 }
 
 /** Forgets everything of the last user. */

@@ -32,7 +32,7 @@ export function readCursor(list: ListId, cursor: string, argument: string): Buff
   if (!list.equals(bytes.subarray(1, 1 + idBytes))) {
     throw new BadUserInput(
       argument,
-      'is a cursor of another list, filter or order; leave it out to begin at the start',
+      'is a cursor of another list, filter or order; send those of its list, or leave it out',
     );
   }
   return bytes.subarray(1 + idBytes);

@@ -98,6 +98,7 @@ test('the configuration, the process and the level of the log can be seen, and t
   const level = (value: string, source: string) => ({ name: 'LOG_LEVEL', value, source });
   expect(await settings()).toContainEqual(level('warn', 'default'));
   expect((await ask(`${admin}/config`)).text).not.toMatch(/operators/);
+  expect(await settings()).toContainEqual({ name: 'ADMIN_TOKEN', value: '[secret]', source: 'environment' });
   const since = expect.stringMatching(/^\d{4}-.*Z$/);
   expect(await send(`${admin}/workers`, 'GET')).toEqual([
     200,

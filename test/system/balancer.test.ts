@@ -483,7 +483,7 @@ describe('the balancer', () => {
       expect(await response.json()).toEqual({
         errors: [
           {
-            message: 'The gateway is overloaded; try again in a moment',
+            message: 'No gateway is available, or it is overloaded; try again in a moment',
             extensions: { code: 'RATE_LIMITED', retryAfterSeconds: 1, retryable: true },
           },
         ],

@@ -281,7 +281,7 @@ async function startAdmin() {
     const { method, url: path = '', headers } = request;
     const body = await readText(request);
     const answer = answerAdmin(target, { method, path, authorization: headers.authorization, body });
-    response.writeHead(answer.status).end(JSON.stringify(answer.body));
+    response.writeHead(answer.status).end(answer.body);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() };

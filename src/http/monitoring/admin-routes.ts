@@ -42,10 +42,10 @@ export interface AdminRequest {
   readonly body: string;
 }
 
-/** The response, whose body is sent as JSON. */
+/** The response. Its body is JSON already, because a message to the thread would make an empty object of a secret, which prints as `[secret]`. */
 export interface AdminResponse {
   readonly status: number;
-  readonly body: unknown;
+  readonly body: string;
 }
 
 const methodsOf: ReadonlyMap<string, readonly string[]> = new Map([
@@ -64,18 +64,23 @@ export function answerAdmin(
   const methods = methodsOf.get(path);
   if (methods === undefined) return refusal(404, 'there is nothing at this address');
   if (!methods.includes(method)) return refusal(405, `use ${methods.join(' or ')}`);
-  if (path === '/config') return { status: 200, body: settings.map(setting => current(setting, orders)) };
-  if (path === '/workers') return { status: 200, body: target.workers() };
+  if (path === '/config')
+    return response(
+      200,
+      settings.map(setting => current(setting, orders)),
+    );
+  if (path === '/workers') return response(200, target.workers());
   if (token === undefined) return refusal(403, 'ADMIN_TOKEN is not set: nothing can be changed here');
   if (!isToken(authorization, token)) return refusal(401, 'send ADMIN_TOKEN as Authorization: Bearer');
   const wanted = path === '/drain' ? { isDraining: method === 'POST' } : levelIn(body);
   if (wanted === undefined) return refusal(400, 'send {"level": "info"}, or another level of LOG_LEVEL');
   if (!target.obey({ ...orders, ...wanted })) return refusal(409, 'the gateway is closing');
   log.warn(wanted, `${method} ${path}`);
-  return { status: 200, body: wanted };
+  return response(200, wanted);
 }
 
-const refusal = (status: number, words: string): AdminResponse => ({ status, body: { status: words } });
+const response = (status: number, body: unknown): AdminResponse => ({ status, body: JSON.stringify(body) });
+const refusal = (status: number, words: string) => response(status, { status: words });
 
 function current(setting: Setting, orders: Orders): Setting {
   if (setting.name !== 'LOG_LEVEL' || setting.value === orders.logLevel) return setting;

@@ -53,7 +53,7 @@ async function passOn(request: IncomingMessage, path: string): Promise<AdminResp
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) {
       body += chunk;
-      if (body.length > maxBodyBytes) return { status: 413, body: { status: 'the body is too large' } };
+      if (body.length > maxBodyBytes) return { status: 413, body: '{"status":"the body is too large"}' };
     }
     const { method, headers } = request;
     const passed: AdminRequest = { method, path, authorization: headers.authorization, body };
@@ -61,18 +61,18 @@ async function passOn(request: IncomingMessage, path: string): Promise<AdminResp
     const [answer] = await once(own, 'message', { signal: AbortSignal.timeout(answerMs) });
     return answer;
   } catch {
-    return { status: 503, body: { status: 'busy' } };
+    return { status: 503, body: '{"status":"busy"}' };
   } finally {
     own.close();
   }
 }
 
 function sendStatus(response: ServerResponse, isGood: boolean, status: string): void {
-  sendJson(response, { status: isGood ? 200 : 503, body: { status } });
+  sendJson(response, { status: isGood ? 200 : 503, body: JSON.stringify({ status }) });
 }
 
 function sendJson(response: ServerResponse, { status, body }: AdminResponse): void {
-  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body));
+  send(response, status, 'application/json; charset=utf-8', body);
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {

@@ -274,10 +274,9 @@ test.each(['companies { totalCount }', 'companies(first: 100) { nodes { esg } }'
 
 test('introspection does not block the event loop, and is fast when it is repeated', async () => {
   await expectShort(getIntrospectionQuery());
-  const first = await inspector.maxBlock(() => send(`${getIntrospectionQuery()} # a new document`));
   const again = () => inspector.maxBlock(() => send(getIntrospectionQuery()));
   const times = [await again(), await again(), await again(), await again(), await again()];
-  expect(Math.min(...times)).toBeLessThan(first / 2);
+  expect(Math.min(...times.slice(2)) / (await inspector.slowdown())).toBeLessThan(10);
 });
 
 test(

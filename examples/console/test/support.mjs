@@ -13,7 +13,8 @@ import { startNetwork } from '../../../test/support/network.mjs';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
 const screenshots = join(here, 'screenshots');
-const axe = readFileSync(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8');
+/** Read when it is wanted: in a new clone, `start.mjs` installs it first. */
+const axe = () => readFileSync(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 /**
  * The built console in Chromium, on a gateway that executes only the console's documents. Between them is a network that can fail; behind the
@@ -93,7 +94,7 @@ async function look(page, name) {
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme });
     await page.screenshot({ path: join(screenshots, `${name}-${colorScheme}.png`) });
-    await page.evaluate(axe);
+    await page.evaluate(axe());
     const violations = await page.evaluate(async () => {
       const { violations } = await globalThis.axe.run();
       return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`);

@@ -81,6 +81,10 @@ export const updateKey = ({ id, lastUpdated }: Event): string => `${known(lastUp
 /** The time of an update, in milliseconds since 1970. */
 export const updateTime = (key: string): number => Date.parse(key.slice(0, key.indexOf(' '))) || 0;
 
+/** The time of the newest of these updates, in milliseconds since 1970, but not before `earliest`. */
+const latestOf = (events: readonly Event[], earliest: number): number =>
+  events.reduce((latest, event) => Math.max(latest, updateTime(updateKey(event))), earliest);
+
 /** The length of a hash, in bytes. */
 export const hashBytes = 6;
 /** Stands for an update in a cursor. */
@@ -107,7 +111,7 @@ async function firstTail(read: ReadBetween, to: string, now: number): Promise<Ta
   const earliest = startOfDay(now) - dayMs;
   const { start, events } = await newestEvents(read, earliest, now, to);
   const keys = events.map(updateKey);
-  const newest = Math.min(now, Math.max(start, ...keys.map(updateTime)));
+  const newest = Math.min(now, latestOf(events, start));
   const next = Math.max(start, newest - overlapMs);
   const known = events.map(event => [event.id, updateTime(updateKey(event))] as const).slice(-maxKnown);
   return { from: next, seen: keys.filter(key => updateTime(key) >= next), updates: [], sent: 0, known };
@@ -126,7 +130,7 @@ interface EventsSince {
 async function newestEvents(read: ReadBetween, earliest: number, now: number, to: string): Promise<EventsSince> {
   const page = await read(1, iso(earliest), to);
   if (page.totalItems <= maxPageSize) return { start: earliest, events: page.events };
-  const latest = Math.min(now, Math.max(earliest, ...page.events.map(event => updateTime(updateKey(event)))));
+  const latest = Math.min(now, latestOf(page.events, earliest));
   const from = Math.max(earliest, latest - overlapMs);
   const later = await read(1, iso(from), to);
   if (later.totalItems <= maxPageSize) return { start: from, events: later.events };
@@ -164,8 +168,7 @@ async function nextTail(read: ReadBetween, last: Tail, to: string, now: number):
   let all = await readAll(read, iso(last.from), to, maxPolled);
   // To a list that grows while it is read, nothing is added that far back.
   if (!all.isComplete && !all.isTooLong && all.events.length > 0) {
-    const latest = Math.max(...all.events.map(event => updateTime(updateKey(event))));
-    const again = await readAll(read, iso(last.from), iso(latest), maxPolled);
+    const again = await readAll(read, iso(last.from), iso(latestOf(all.events, last.from)), maxPolled);
     all = { ...again, events: [...newestVersions([...all.events, ...again.events])] };
   }
   if (all.isTooLong) return firstTail(read, to, now);

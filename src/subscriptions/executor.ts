@@ -1,9 +1,9 @@
 import type { ApolloServer } from '@apollo/server';
-import { createSourceEventStream, execute, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
+import { createSourceEventStream, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
 import { type Context, createContext, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded, UpstreamTimeout } from '../errors.js';
-import { withFewErrors } from '../graphql/executor/error-limit.js';
+import { executeWithFewErrors } from '../graphql/executor/error-limit.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
@@ -97,7 +97,7 @@ export class Executor {
     const metadata = new ResponseMetadata(newOperationInfo(), claim);
     return this.#within(identity, signal, metadata, async contextValue => {
       const given = { document, rootValue, contextValue, variableValues, operationName };
-      const { data, errors } = withFewErrors(await execute({ schema, ...given }));
+      const { data, errors } = await executeWithFewErrors({ schema, ...given });
       const masked = errors?.map(error => this.#mask(error, metadata.operation.id));
       const outcome: Outcome = { data: data ?? null, ...(masked && { errors: masked }) };
       addResponseMetadata(outcome, metadata);

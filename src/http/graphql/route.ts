@@ -5,19 +5,12 @@ import {
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import {
-  type DocumentNode,
-  execute,
-  GraphQLError,
-  type GraphQLFormattedError,
-  type GraphQLSchema,
-  Kind,
-} from 'graphql';
+import { type DocumentNode, GraphQLError, type GraphQLFormattedError, type GraphQLSchema, Kind } from 'graphql';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import { type Context, createContext, type Services } from '../../context.js';
 import { Abandoned, Unauthenticated, UpstreamTimeout } from '../../errors.js';
 import type { PlannedResult } from '../../graphql/executor/defer.js';
-import { withFewErrors } from '../../graphql/executor/error-limit.js';
+import { executeWithFewErrors } from '../../graphql/executor/error-limit.js';
 import type { PlanExecutor } from '../../graphql/executor/execute.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import { type ReadDocument, RefusedOperation } from '../../graphql/limits/documents.js';
@@ -215,7 +208,7 @@ export function createApolloPlugin(
           const client = context.metadata.operation.scope;
           const planned = await executePlanned?.({ document, operationName, variables, context, client, defers });
           const given = { operationName, variableValues: variables, contextValue: context };
-          const result: PlannedResult = planned ?? withFewErrors(await execute({ schema, document, ...given }));
+          const result: PlannedResult = planned ?? (await executeWithFewErrors({ schema, document, ...given }));
           const { data = null, errors, deferred } = result;
           if (deferred === undefined) {
             const singleResult = { data, ...(errors && { errors: format(errors) }) };

@@ -4,7 +4,7 @@ import type { Scope } from '../auth/credentials.js';
 import { BadUserInput } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
-import type { OperationInfo } from '../observability/operation-info.js';
+import { operationName as nameOf, type OperationInfo } from '../observability/operation-info.js';
 import type { Reports } from '../observability/response-metadata.js';
 
 /** A member of JSON that is an object. */
@@ -29,8 +29,6 @@ export interface Operation extends Pick<OperationRequest, 'operationName' | 'var
   readonly document: DocumentNode;
   readonly name: string | undefined;
   readonly type: OperationTypeNode;
-  /** See `OperationInfo`. */
-  readonly untrusted: string | undefined;
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
   /** That the client requested of a query or a mutation. */
@@ -65,6 +63,9 @@ export async function readOperation(
   if (type === 'subscription') {
     await admission.checkOperation(client, document, operationName, variables ?? undefined, operationInfo, callLimit);
   }
-  const untrusted = admission.untrustedHash(operationRequest, query);
-  return { query, operationName, variables, document, type, name: name?.value, untrusted };
+  operationInfo.name = nameOf(name?.value);
+  operationInfo.type = type;
+  operationInfo.document = query;
+  operationInfo.untrusted = admission.untrustedHash(operationRequest, query);
+  return { query, operationName, variables, document, type, name: name?.value };
 }

@@ -7,7 +7,7 @@ import type { Identity } from '../http/authentication.js';
 import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
 import type { MemoryBudget } from '../lib/memory-budget.js';
-import { type OperationInfo, operationName } from '../observability/operation-info.js';
+import type { OperationInfo } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Executor } from './executor.js';
 import type { SubscriptionBounds } from './limits.js';
@@ -65,12 +65,7 @@ export class Subscriptions {
   ): Promise<Operation> {
     const { admission, services } = this.deps;
     const { upstreamCalls } = services.teams.current.limitsOf(credential);
-    const operation = await readOperation(admission, scope, request, operationInfo, upstreamCalls);
-    operationInfo.name = operationName(operation.name);
-    operationInfo.type = operation.type;
-    operationInfo.document = operation.query;
-    operationInfo.untrusted = operation.untrusted;
-    return operation;
+    return readOperation(admission, scope, request, operationInfo, upstreamCalls);
   }
 
   /** Lets a listener join the execution that all equal subscriptions share. Never rejects. */

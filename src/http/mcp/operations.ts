@@ -98,7 +98,7 @@ function readToolOperation(
   const root: readonly Selection[] = parent ? [{ parent, set: operation.selectionSet }] : [];
   const { page, uses } = readFields(fieldsOf, root);
   return {
-    operation: { query, document, name, operationName: name, type, untrusted: undefined },
+    operation: { query, document, name, operationName: name, type },
     description,
     input: inputSchema(schema, operation, uses),
     output: outputSchema(schema, fieldsOf, root),

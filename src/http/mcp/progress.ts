@@ -62,7 +62,7 @@ export const stateSchema: JsonSchema = {
 export function createJobWatch(schema: GraphQLSchema, admission: Admission, subscriptions: Subscriptions): JobWatch {
   const document = admission.parse(query);
   if (document instanceof RefusedOperation) throw document;
-  const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION, untrusted: undefined };
+  const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION };
 
   const rootOf = ({ operation: { document, name, type } }: ToolOperation) => {
     const definition = getOperationAST(document, name);

@@ -74,8 +74,12 @@ export function createRateLimits(
     limit: number,
   ): MaybePromise<Verdict | undefined> {
     if (key === undefined || limit === 0) return undefined;
-    const counter = counters.get(`${what} ${limit}`) ?? createCounter(`mig:rate:${what}`, limit, redis, telemetry);
-    counters.set(`${what} ${limit}`, counter);
+    const name = `${what} ${limit}`;
+    let counter = counters.get(name);
+    if (counter === undefined) {
+      counter = createCounter(`mig:rate:${what}`, limit, redis, telemetry);
+      counters.set(name, counter);
+    }
     return counter(key);
   }
 

@@ -1,36 +1,10 @@
 // Drives the built console in Chromium through what people do with it. `npm run test:console` runs it.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { startConsole, startEndpoint } from './support.mjs';
+import { openConsole } from './support.mjs';
 
-let on;
-let page;
-let endpoint;
-let hasFailed = false;
-
-before(async () => {
-  on = await startConsole();
-  endpoint = await startEndpoint();
-  page = on.page;
-});
-
-after(async () => {
-  endpoint?.close();
-  await on?.close(!hasFailed);
-});
-
-const check = (name, run) =>
-  test(name, async t => {
-    try {
-      await run(t);
-    } catch (error) {
-      hasFailed = true;
-      throw error;
-    }
-  });
+const { on, page, endpoint, check, rows } = await openConsole();
 const badge = () => page.locator('header [role=status]');
-const rows = () => page.getByRole('region', { name: 'Events', exact: true }).getByRole('listitem');
 
 check('the first load has at most 180 KiB of JavaScript', async t => {
   const sizes = [];

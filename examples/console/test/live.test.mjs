@@ -1,36 +1,10 @@
 // What goes wrong on a screen while things change: events that arrive, jobs that run, a network that fails, input that is refused.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { startConsole, startEndpoint } from './support.mjs';
+import { openConsole } from './support.mjs';
 
-let on;
-let page;
-let endpoint;
-let hasFailed = false;
-
-before(async () => {
-  on = await startConsole();
-  endpoint = await startEndpoint();
-  page = on.page;
-  await page.goto(on.origin);
-  await on.signIn();
-});
-
-after(async () => {
-  endpoint?.close();
-  await on?.close(!hasFailed);
-});
-
-const check = (name, run) =>
-  test(name, async t => {
-    try {
-      await run(t);
-    } catch (error) {
-      hasFailed = true;
-      throw error;
-    }
-  });
-const rows = () => page.getByRole('region', { name: 'Events', exact: true }).getByRole('listitem');
+const { on, page, endpoint, check, rows } = await openConsole();
+await page.goto(on.origin);
+await on.signIn();
 const total = async () =>
   Number(/[\d,]+/.exec(await page.getByRole('heading', { name: /^[\d,]+ events?$/ }).innerText())[0].replace(',', ''));
 const cell = () => page.getByRole('button', { name: /^Severity 3, likelihood 3: [\d,]+ event/ });

@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { startSandbox } from '../../../dist/sandbox/server.js';
@@ -17,10 +18,36 @@ const screenshots = join(here, 'screenshots');
 const axe = () => readFileSync(join(here, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 /**
+ * What the tests of one file share: the console, an endpoint, and `check`, which declares a test. After them, all is closed; if one has failed, `failure.png`
+ * shows the page.
+ */
+export async function openConsole() {
+  const on = await startConsole();
+  const endpoint = await startEndpoint();
+  const { page } = on;
+  let hasFailed = false;
+  after(async () => {
+    endpoint.close();
+    await on.close(!hasFailed);
+  });
+  const check = (name, run) =>
+    test(name, async t => {
+      try {
+        await run(t);
+      } catch (error) {
+        hasFailed = true;
+        throw error;
+      }
+    });
+  const rows = () => page.getByRole('region', { name: 'Events', exact: true }).getByRole('listitem');
+  return { on, page, endpoint, check, rows };
+}
+
+/**
  * The built console in Chromium, on a gateway that executes only the console's documents. Between them is a network that can fail; behind the
  * gateway is a sandbox that obeys the test. No one is signed in.
  */
-export async function startConsole() {
+async function startConsole() {
   mkdirSync(screenshots, { recursive: true });
   const data = mkdtempSync(join(tmpdir(), 'console-'));
   const sandbox = await startSandbox();
@@ -105,7 +132,7 @@ async function look(page, name) {
 }
 
 /** An endpoint that answers each export with what the test has left in `answer`. */
-export async function startEndpoint() {
+async function startEndpoint() {
   const endpoint = { answer: { status: 200, body: {} } };
   const server = createServer(async (request, response) => {
     await text(request);

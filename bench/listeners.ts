@@ -6,8 +6,8 @@ import WebSocket from 'ws';
 import searchCriteria from './lib/search-criteria.json' with { type: 'json' };
 
 /**
- * What 10,000 WebSocket listeners on one market cost one gateway: memory for each, CPU for each message, and the time from the answer of
- * the poll to the first and the last delivery. The gateway, the service and the listeners are processes of their own. Listeners take their
+ * What WebSocket listeners on one market cost one gateway: memory, CPU for each round of messages, and the time from the answer of the poll
+ * to the first and the last delivery. What one listener costs is the difference between two numbers of them. The gateway, the service and the listeners are processes of their own. Listeners take their
  * messages as bytes and note when. The program sends the figures to its parent, or prints them.
  */
 
@@ -123,7 +123,7 @@ async function main(): Promise<void> {
     const otherMs = await others.stop();
     const askedAt = Date.parse((await callsOf()).at(-1)?.at ?? '');
     rounds.push({
-      micros: (after.cpuMicros - before.cpuMicros) / count,
+      micros: after.cpuMicros - before.cpuMicros,
       first: Math.min(...told.map(round => round.first)) - askedAt,
       last: Math.max(...told.map(round => round.last)) - askedAt,
       otherMs,
@@ -133,11 +133,9 @@ async function main(): Promise<void> {
   const seconds = (Date.now() - startedAt) / 1_000;
   for (const child of [...clients, gateway, service]) child.kill('SIGKILL');
 
-  const kilobytes = (full.rss - empty.rss) / 1_024 / count;
-  const micros = median(rounds.map(round => round.micros));
   const figures = {
-    kilobytes,
-    micros,
+    kilobytes: (full.rss - empty.rss) / 1_024,
+    micros: median(rounds.map(round => round.micros)),
     firstMs: median(rounds.map(round => round.first)),
     lastMs: median(rounds.map(round => round.last)),
     otherMs: median(rounds.map(round => round.otherMs)),

@@ -10,7 +10,8 @@ process.on('message', () => {
   (globalThis as { gc?: () => void }).gc?.();
   const after = process.cpuUsage();
   collecting += after.user + after.system - user - system;
-  process.send?.({ cpuMicros, rss: memoryUsage().rss });
+  const { rss, heapUsed } = memoryUsage();
+  process.send?.({ cpuMicros, rss, heapUsed });
 });
 // Being asked is no reason to stay.
 process.channel?.unref();

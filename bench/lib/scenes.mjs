@@ -2,11 +2,12 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
 import { normalised, references } from './answer.mjs';
 import { askOnce, Connection, load, post } from './load.mjs';
 import { kindOf, mixedOf, request } from './mixed.mjs';
-import { memoryOf, onEveryCore } from './processes.mjs';
-import { median } from './ratios.mjs';
+import { cpuOf, memoryOf, onEveryCore } from './processes.mjs';
+import { figure, median } from './ratios.mjs';
 import { startFlags, variants } from './variants.mjs';
 import { bodies, flagshipIs, trustedEnvironment } from './workloads.mjs';
 
@@ -17,7 +18,7 @@ import { bodies, flagshipIs, trustedEnvironment } from './workloads.mjs';
  * @property {boolean} quick
  * @property {(line: string) => void} say
  */
-/** @typedef {{ title: string, columns: string[], rows: (string | number)[][], ratios: { what: string, value: number, atMost?: number }[] }} Scene */
+/** @typedef {{ title: string, columns: string[], rows: (string | number)[][], ratios: ReturnType<typeof figure>[] }} Scene */
 
 async function open(name, { stub }, delayMs, env = {}) {
   await stub.tell({ delayMs });
@@ -63,8 +64,7 @@ async function stampede(bench) {
     for (const lane of lanes) lane.close();
     await server.stop();
     rows.push([variants[name].title, sent, median(shares).toFixed(2)]);
-    if (name === 'ours')
-      ratios.push({ what: `stampede, ${sent}: upstream calls / distinct urls`, value: median(shares), atMost: 1 });
+    if (name === 'ours') ratios.push(figure(`stampede, ${sent}: upstream calls / distinct urls`, shares, 1));
   }
   return {
     title: 'Stampede: 64 identical queries at once, nothing cached',
@@ -105,11 +105,11 @@ async function besideCold(bench) {
     columns: ['repeated requests', 'p50, ms', 'p99, ms'],
     rows: [row('alone', ({ alone }) => alone), row('in the mix', ({ beside }) => beside)],
     ratios: [
-      {
-        what: 'mixed: p99 of repeated requests in the mix / alone',
-        value: median(rounds.map(({ alone, beside }) => beside.p99 / alone.p99)),
-        atMost: 5,
-      },
+      figure(
+        'mixed: p99 of repeated requests in the mix / alone',
+        rounds.map(({ alone, beside }) => beside.p99 / alone.p99),
+        5,
+      ),
     ],
   };
 }
@@ -151,7 +151,13 @@ async function deferred(bench) {
     title: `Observations deferred, ${delayMs} ms for each upstream call`,
     columns: ['first part, ms', 'last part, ms', 'one upstream call, ms'],
     rows: [[Math.round(first), Math.round(median(times.last)), delayMs]],
-    ratios: [{ what: 'deferred: time to the first part / one upstream call', value: first / delayMs, atMost: 1.3 }],
+    ratios: [
+      figure(
+        'deferred: time to the first part / one upstream call',
+        times.first.map(time => time / delayMs),
+        1.2,
+      ),
+    ],
   };
 }
 
@@ -188,18 +194,13 @@ export async function manyReferences(bench) {
     connection.close();
     await server.stop();
     const least = delayMs * (1 + Math.ceil(observations / connections));
-    const ratio = median(times) / least;
     // What may be added: two more rounds of waiting, and the work.
     const most = least + delayMs + 150;
-    rows.push([connections, median(times).toFixed(0), least, ratio.toFixed(2), most]);
-    ratios.push({
-      what: `references: wall time / ${most} ms, ${connections} connections`,
-      value: median(times) / most,
-      atMost: 1,
-    });
-    if (connections === preset) {
-      ratios.push({ what: 'references: wall time / the least with these connections', value: ratio, atMost: 1.3 });
-    }
+    rows.push([connections, median(times).toFixed(0), least, (median(times) / least).toFixed(2), most]);
+    const over = bound => times.map(time => time / bound);
+    ratios.push(figure(`references: wall time / ${most} ms, ${connections} connections`, over(most), 1));
+    if (connections === preset)
+      ratios.push(figure('references: wall time / the least with these connections', over(least), 1.3));
   }
   return {
     title: `100 events with 400 observations of their own, ${delayMs} ms for each upstream call (the gateway's default: ${preset} connections)`,
@@ -249,20 +250,26 @@ export async function slowdown(bench) {
   };
 }
 
+/** Makes `tell('usage')` answer with what a server has used, after a full collection. */
+const usageFlags = ['--expose-gc', '--import', new URL('../usage.ts', import.meta.url).href];
+
 /**
- * Memory after many distinct queries. The first thousand are asked over and over, so that what the heap grows by in any busy process is
+ * The live heap after many distinct queries. The first thousand are asked over and over, so that what the heap grows by in any busy process is
  * there before the comparison.
  * @param {Bench} bench @returns {Promise<Scene>}
  */
 export async function memory(bench) {
   const few = 1_000;
   const many = bench.quick ? 10_000 : 100_000;
-  const server = await open('ours', bench, 0);
+  await bench.stub.tell({ delayMs: 0 });
+  const flags = [...startFlags, ...usageFlags];
+  const server = await variants.ours.launch({ upstream: `${bench.stub.origin}/full`, flags });
   const requestOf = number =>
     request(`query Q${number} { events(first: 1) { totalCount nodes { id title } } }`, 'bench-key');
   const settled = async () => {
     await sleep(2_000);
-    return memoryOf(server.pid);
+    const { heapUsed } = await server.tell('usage');
+    return { heap: heapUsed / 2 ** 20, resident: memoryOf(server.pid) };
   };
   const length = await rightLength(server, requestOf(0));
   const plan = { origin: server.origin, connections: 16, lengthOf: () => length };
@@ -275,32 +282,142 @@ export async function memory(bench) {
   await server.stop();
   if (first.wrong + rest.wrong > 0) throw new Error(`memory: ${first.wrong + rest.wrong} answers failed`);
   return {
-    title: 'Memory after distinct queries',
-    columns: ['distinct queries', 'resident memory, MiB'],
+    title: 'Memory after distinct queries and a full collection',
+    columns: ['distinct queries', 'live heap, MiB', 'resident memory, MiB'],
     rows: [
-      [few, afterFew.toFixed(0)],
-      [many, afterMany.toFixed(0)],
-    ],
+      [few, afterFew],
+      [many, afterMany],
+    ].map(([queries, { heap, resident }]) => [queries, heap.toFixed(1), resident.toFixed(0)]),
     ratios: [
-      { what: `memory: after ${many} distinct queries / after ${few}`, value: afterMany / afterFew, atMost: 1.5 },
+      figure(`memory: live heap after ${many} distinct queries / after ${few}`, [afterMany.heap / afterFew.heap], 1.2),
     ],
   };
 }
 
-/** WebSocket listeners on one market, see listeners.ts. @returns {Promise<Scene>} */
+/**
+ * Bodies that are wrong while 500 connections send at once, from two credentials in turn, what is cached for both: those of the other credential, and
+ * those that are cut or have errors. A refusal is not wrong.
+ * @param {Bench} bench @returns {Promise<Scene>}
+ */
+async function burst(bench) {
+  const [connections, times] = [500, 10];
+  const names = ['ours', 'apollo-cache', 'mercurius-cache', 'yoga-cache', 'hive-cache'];
+  const rows = [];
+  for (const name of names) {
+    bench.say(`burst: ${name}`);
+    const server = await open(name, bench, 0);
+    const requests = ['bench-key', 'other'].map(key => request(variants[name].flagship, key));
+    const right = [];
+    for (const each of requests) right.push((await askOnce(server.origin, each)).text);
+    const counts = { right: 0, wrong: 0, refused: 0 };
+    await Promise.all(
+      Array.from({ length: connections }, async (_, lane) => {
+        const connection = new Connection(server.origin);
+        for (let turn = 0; turn < times; turn += 1) {
+          const { status, body } = await connection.ask(requests[lane % 2]);
+          counts[status === 503 ? 'refused' : body() === right[lane % 2] ? 'right' : 'wrong'] += 1;
+        }
+        connection.close();
+      }),
+    );
+    await server.stop();
+    rows.push([variants[name].title, counts.right, counts.refused, counts.wrong]);
+    if (name === 'ours' && counts.wrong > 0) throw new Error(`${counts.wrong} wrong bodies`);
+  }
+  return {
+    title: `A burst of ${connections} connections from two credentials, each of which sends the same request ${times} times`,
+    columns: ['', 'right', 'refused', 'wrong'],
+    rows,
+    ratios: [],
+  };
+}
+
+/** Queries over 32 WebSockets, each of which sends the next as soon as it has the response: resources in memory. @param {Bench} bench @returns {Promise<Scene>} */
+async function socket(bench) {
+  const payload = { query: variants.ours.flagship };
+  const entrants = [];
+  for (const name of ['ours', 'graphql-js']) {
+    bench.say(`socket: ${name}`);
+    const server = await open(name, bench, 0);
+    entrants.push({ name, server, sockets: await openSockets(server.origin, 32), cpus: [] });
+  }
+  for (let round = -2; round < bench.rounds; round += 1) {
+    for (const entrant of entrants) {
+      const before = cpuOf(entrant.server.pid);
+      const count = await queryOver(entrant.sockets, payload, bench.quick ? 1 : 2);
+      // The first rounds warm up.
+      if (round >= 0) entrant.cpus.push((cpuOf(entrant.server.pid) - before) / count);
+    }
+  }
+  for (const { server, sockets } of entrants) {
+    for (const each of sockets) each.terminate();
+    await server.stop();
+  }
+  const [ours, other] = entrants;
+  return {
+    title: 'Queries over 32 WebSockets: the same query again, resources in memory',
+    columns: ['', 'CPU, us'],
+    rows: entrants.map(({ name, cpus }) => [variants[name].title, median(cpus).toFixed(0)]),
+    ratios: [
+      figure(
+        `socket: ${variants['graphql-js'].title}, graphql-ws`,
+        ours.cpus.map((cpu, round) => cpu / other.cpus[round]),
+        1,
+      ),
+    ],
+  };
+}
+
+/** @returns {Promise<WebSocket[]>} acknowledged */
+function openSockets(origin, count) {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = new WebSocket(`${origin.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+      await once(socket, 'open');
+      socket.send(JSON.stringify({ type: 'connection_init', payload: { 'x-api-key': 'bench-key' } }));
+      await once(socket, 'message');
+      return socket;
+    }),
+  );
+}
+
+/** @returns {Promise<number>} how many responses came in these seconds; each is compared with the right one */
+async function queryOver(sockets, payload, seconds) {
+  const until = performance.now() + seconds * 1_000;
+  let count = 0;
+  await Promise.all(
+    sockets.map(async socket => {
+      for (let id = 0; performance.now() < until; id += 1) {
+        const completed = new Promise(resolve => {
+          let response = '';
+          socket.on('message', function listen(data) {
+            const text = String(data);
+            if (text.includes('"type":"next"')) {
+              response = text;
+              return;
+            }
+            socket.off('message', listen);
+            resolve(response || text);
+          });
+        });
+        socket.send(JSON.stringify({ type: 'subscribe', id: String(id), payload }));
+        const { payload: result } = JSON.parse(await completed);
+        if (normalised(JSON.stringify(result)) !== flagshipIs) throw new Error('not the right answer');
+        count += 1;
+      }
+    }),
+  );
+  return count;
+}
+
+/** WebSocket listeners on one market, see listeners.ts: what one costs is the difference between many and half as many. @returns {Promise<Scene>} */
 async function listeners(bench) {
   const count = bench.quick ? 1_000 : 10_000;
-  bench.say(`listeners: ${count}`);
-  const program = new URL('../listeners.ts', import.meta.url).pathname;
-  const child = fork(program, ['--listeners', String(count)], { execArgv: startFlags });
-  onEveryCore(child.pid ?? 0);
-  const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`ended with ${code}`);
-  });
-  const [figures] = await Promise.race([once(child, 'message'), ended]);
-  const { kilobytes, micros, firstMs, lastMs, otherMs, callsPerSecond } = figures;
+  const half = await listenersOf(count / 2, bench);
+  const all = await listenersOf(count, bench);
+  const [kilobytes, micros] = ['kilobytes', 'micros'].map(key => (all[key] - half[key]) / (count / 2));
   return {
-    title: `${count} WebSocket listeners on one market`,
+    title: `${count} WebSocket listeners on one market, memory and CPU in comparison with half as many`,
     columns: [
       'memory of each, KB',
       'CPU per message, us',
@@ -312,22 +429,36 @@ async function listeners(bench) {
     rows: [
       [
         ...[kilobytes, micros].map(value => value.toFixed(1)),
-        ...[firstMs, lastMs, otherMs].map(Math.round),
-        callsPerSecond.toFixed(1),
+        ...[all.firstMs, all.lastMs, all.otherMs].map(Math.round),
+        all.callsPerSecond.toFixed(1),
       ],
     ],
     ratios: [
-      { what: 'listeners: KB of each', value: kilobytes, atMost: 16 },
-      { what: 'listeners: us per message', value: micros, atMost: 50 },
-      { what: 'listeners: s from the poll to the last delivery', value: lastMs / 1_000, atMost: 1 },
+      figure('listeners: KB of each', [kilobytes], 14),
+      figure('listeners: us per message', [micros], 35),
+      figure('listeners: s from the poll to the last delivery', [all.lastMs / 1_000], 1),
     ],
   };
+}
+
+async function listenersOf(count, bench) {
+  bench.say(`listeners: ${count}`);
+  const program = new URL('../listeners.ts', import.meta.url).pathname;
+  const child = fork(program, ['--listeners', String(count)], { execArgv: startFlags });
+  onEveryCore(child.pid ?? 0);
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`ended with ${code}`);
+  });
+  const [figures] = await Promise.race([once(child, 'message'), ended]);
+  return figures;
 }
 
 /** @type {Record<string, (bench: Bench) => Promise<Scene>>} */
 export const scenes = {
   'beside-cold': besideCold,
   stampede,
+  burst,
+  socket,
   deferred,
   references: manyReferences,
   slowdown,

@@ -1,7 +1,10 @@
-// graphql-js by itself over resources in memory, with embeddings as lists: what a list of 153,600 numbers costs an executor.
+// graphql-js by itself over resources in memory, with embeddings as lists: what a list of 153,600 numbers costs an executor. Over WebSockets with
+// graphql-ws.
 import { createServer } from 'node:http';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { execute, parse, validate } from 'graphql';
+import { useServer } from 'graphql-ws/use/ws';
+import { WebSocketServer } from 'ws';
 import { createClient } from './client.mjs';
 import { announce } from './listen.mjs';
 import { resolvers, typeDefs } from './schema.mjs';
@@ -29,4 +32,5 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
   response.end(body);
 });
+useServer({ schema, context: { client } }, new WebSocketServer({ server, path: '/graphql' }));
 server.listen(0, '127.0.0.1', () => announce(server.address()));

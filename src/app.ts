@@ -81,10 +81,12 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
   // The key with every permission. Requests without a credential use it.
   const demoKey = sandbox?.demo.keys.find(({ eventsMonitor }) => eventsMonitor)?.key;
   let leaving: 'draining' | 'closing' | undefined;
-  const startedAt = new Date();
+  /** When that began, or when it started. */
+  let since = new Date();
   let orders: Orders = { logLevel: config.logLevel, isDraining: false };
   function obey(given: Orders): boolean {
     if (leaving === 'closing') return false;
+    if (given.isDraining !== orders.isDraining) since = new Date();
     orders = given;
     log.level = orders.logLevel;
     leaving = orders.isDraining ? 'draining' : undefined;
@@ -140,7 +142,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
           settings: config.settings,
           token: config.adminToken,
           log,
-          workers: () => [{ pid: process.pid, state: leaving ?? 'serving', since: startedAt, restarts: 0 }],
+          workers: () => [{ pid: process.pid, state: leaving ?? 'serving', since, restarts: 0 }],
           get orders() {
             return orders;
           },
@@ -162,6 +164,7 @@ export async function buildApp(configured: Config, seams: Seams = {}): Promise<G
     async close(noticeMs = 0) {
       if (noticeMs > 0) obey({ ...orders, isDraining: true });
       leaving = 'closing';
+      since = new Date();
       await pause(noticeMs);
       // A refusal itself leaves the connection open until its body was read: otherwise the client would see a broken connection.
       app.server.off('request', closeAfterResponse);

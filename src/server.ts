@@ -268,7 +268,7 @@ function addGauges(
   );
   add(
     'gateway_credentials',
-    'Credentials that the service has accepted, with a call in the last two minutes, by the outcome of the latest: accepted, or refused (401 or 403)',
+    'Credentials that the service has accepted, with a call in the last 45 seconds, by the outcome of the latest: accepted, or refused (401 or 403)',
     () => ({ ...acceptedScopes.recent() }),
     'latest',
   );

@@ -147,6 +147,6 @@ const judgeEveryMs = 10_000;
  * common to all, such as a contract that has ended.
  */
 function judgeRefusals(telemetry: Telemetry, { accepted, refused }: ReturnType<AcceptedScopes['recent']>): void {
-  if (refused < 3 || refused <= 9 * accepted) telemetry.works('Credentials');
+  if (refused < 2 || refused <= 9 * accepted) telemetry.works('Credentials');
   else telemetry.warn('Credentials', credentialsRefused);
 }

@@ -78,6 +78,19 @@ test('credentials that the service accepted are counted by the outcome of their 
   expect(accepted.recent()).toEqual({ accepted: 2, refused: 1 });
 });
 
+test('a credential that is idle does not hold back the alert for those that are refused since', () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick'] });
+  try {
+    const accepted = new AcceptedScopes();
+    for (const scope of ['idle', 'in use'] as Scope[]) accepted.countCall(scope, false);
+    jest.advanceTimersByTime(50_000);
+    accepted.countCall('in use' as Scope, true);
+    expect(accepted.recent()).toEqual({ accepted: 0, refused: 1 });
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test('reads are counted by endpoint family and source', async () => {
   const reads = (family: string, source: string) => counted(gateway.url, 'gateway_lookups_total', { family, source });
   // A response with `explain` is made again each time, from cached records.

@@ -97,7 +97,7 @@ echo $! > rehearsal/traffic.pid
 say 'Alerts'
 # The rules are those of production, but sixty times as fast: an hour becomes a minute. Alertmanager sends its messages to the pager of this rehearsal.
 faster() {
-  sed --regexp-extended -e 's/\b30s\b/500ms/g' -e 's/\b([0-9]+)m\b/\1s/g' -e 's/\b([0-9]+)h\b/\1m/g' \
+  sed --regexp-extended -e 's/\b15s\b/250ms/g' -e 's/\b30s\b/500ms/g' -e 's/\b45s\b/750ms/g' -e 's/\b([0-9]+)m\b/\1s/g' -e 's/\b([0-9]+)h\b/\1m/g' \
     -e 's/\b1d\b/24m/g' -e 's/\b3d\b/72m/g' -e 's/127.0.0.1:9099/127.0.0.1:4199/' "docs/operations/$1" > "rehearsal/$1"
 }
 faster alertmanager.yml

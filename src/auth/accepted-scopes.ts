@@ -3,8 +3,8 @@ import { atMost } from '../lib/lru-bounds.js';
 import type { Scope } from './credentials.js';
 
 const maxScopes = 10_000;
-/** How long a call says something about whether the service accepts a credential, in milliseconds. */
-const recentMs = 2 * 60_000;
+/** How long a call says something about whether the service accepts a credential, in milliseconds. Short, for the alert must come within two minutes. */
+const recentMs = 45_000;
 
 /** The latest call of a scope that was answered. */
 interface LatestCall {
@@ -41,7 +41,7 @@ export class AcceptedScopes {
     latest.isRefused = isRefused;
   }
 
-  /** How many scopes had a call in the last two minutes, by whether their latest call was refused. */
+  /** How many scopes had a call in the last 45 seconds, by whether their latest call was refused. */
   recent(): Readonly<Record<'accepted' | 'refused', number>> {
     const earliest = performance.now() - recentMs;
     const calls = [...this.#scopes.values()].filter(({ at }) => at >= earliest);

@@ -101,11 +101,18 @@ export async function startWorkers(
   });
 
   function countStates() {
-    const serving = inState('serving');
-    const busy = serving.filter(({ peer }) => peer.readiness.status === 'busy').length;
-    const starting = inState('starting').length;
-    const missing = Math.max(0, config.workers - serving.length - starting);
-    return { serving: serving.length - busy, busy, starting, closing: inState('closing').length, missing };
+    const missing = isClosing ? 0 : Math.max(0, config.workers - inState('serving').length);
+    const counts = { serving: 0, silent: 0, draining: 0, starting: 0, closing: 0, missing };
+    for (const member of members) counts[shown(member).state] += 1;
+    return counts;
+  }
+
+  function shown({ worker, peer, state, since, restarts }: Member) {
+    const { status, silentMs } = peer.readiness;
+    const common = { pid: worker.process.pid, state, since, restarts };
+    if (state !== 'serving') return common;
+    if (status === 'busy') return { ...common, state: 'silent' as const, since: new Date(Date.now() - silentMs) };
+    return orders.isDraining ? { ...common, state: 'draining' as const } : common;
   }
 
   function enter(member: Member, state: Member['state']): void {
@@ -114,6 +121,7 @@ export async function startWorkers(
   }
 
   function obey(given: Orders): boolean {
+    if (given.isDraining !== orders.isDraining) for (const member of inState('serving')) member.since = new Date();
     orders = given;
     log.level = given.logLevel;
     for (const { peer } of members) peer.tell({ orders });
@@ -128,7 +136,9 @@ export async function startWorkers(
     if (orders.isDraining) return { status: 'draining', silentMs };
     const isLate = lacksWorker || states.length === 0 || inState('starting').some(({ peer }) => peer.isStuck);
     if (isLate && states.length < config.workers) return { status: 'incomplete', silentMs };
-    return { status: states.find(({ status }) => status !== 'ready')?.status ?? 'ready', silentMs };
+    // A worker may not have heard yet that it need not drain any more.
+    const fault = states.find(({ status }) => status !== 'ready' && status !== 'draining');
+    return { status: fault?.status ?? 'ready', silentMs };
   }
 
   /** The metrics of all together. Those of a worker that is busy are as it gave them last. */
@@ -249,8 +259,7 @@ export async function startWorkers(
       settings: config.settings,
       token: config.adminToken,
       log,
-      workers: () =>
-        [...members].map(({ worker, state, since, restarts }) => ({ pid: worker.process.pid, state, since, restarts })),
+      workers: () => [...members].map(shown),
       get orders() {
         return orders;
       },

@@ -229,7 +229,8 @@ export function createWorkerMetrics(states: () => Readonly<Record<string, number
     'Start time of the first process since unix epoch in seconds. Counters continue when a worker is replaced';
   const started = Math.round(Date.now() / 1_000 - process.uptime());
   new Gauge({ name: 'process_start_time_seconds', help, registers }).set(started);
-  const workers = 'Workers, by state: serving, busy (not heard of for two seconds), starting, closing, or missing';
+  const workers =
+    'Workers, by state: serving, silent (for two seconds), draining, starting, or closing; missing is how many are not serving yet';
   createGauges(registry)('gateway_workers', workers, states, 'state');
   const ended = 'Workers that ended without being told to close';
   return { registry, exits: new Counter({ name: 'gateway_worker_exits_total', help: ended, registers }) };

@@ -408,7 +408,7 @@ test.each([401, 403])(
     let first = 0;
     const askAll = async () => {
       first = (first % 100) + 1;
-      for (const key of ['a', 'b', 'c', 'd', 'made up']) {
+      for (const key of ['a', 'b', 'made up']) {
         await ask(`${gateway.url}/graphql`, `{ events(first: ${first}) { totalCount } }`, {}, { 'x-api-key': key });
       }
     };
@@ -416,11 +416,11 @@ test.each([401, 403])(
     await askAll();
     refuses = key => key === 'made up' || key === 'a';
     await askAll();
-    expect([await latest('accepted'), await latest('refused')]).toEqual([3, 1]);
+    expect([await latest('accepted'), await latest('refused')]).toEqual([1, 1]);
     expect(gateway.warnings()).toEqual([]);
     refuses = () => true;
     await askAll();
-    expect([await latest('accepted'), await latest('refused')]).toEqual([0, 4]);
+    expect([await latest('accepted'), await latest('refused')]).toEqual([0, 2]);
     await until(() => gateway.warnings().length > 0, 30_000);
     expect(gateway.warnings()).toEqual([
       'Credentials: the service refuses (401 or 403) nearly all that it accepted before; requests that need it fail. Check the contract with the service, and by what it knows the gateway: its certificate and its address',

@@ -269,15 +269,20 @@ test('orders at ADMIN_PORT reach every worker, also those that are started later
   };
   expect(await order('/log-level', 'PUT', '{"level":"info"}')).toBe(200);
   await until(isLoggedByAll);
+  const readyz = async () => (await fetch(`${admin}/readyz`)).text();
   expect(await order('/drain', 'POST')).toBe(200);
+  expect(await readyz()).toBe('{"status":"draining"}');
+  // A worker that is silent because the machine is busy is shown as that.
+  expect((await shown()).map(({ state }) => state)).not.toContain('serving');
   await until(async () => (await statuses()) === '{"status":"draining"}');
-  await until(async () => (await (await fetch(`${admin}/readyz`)).text()) === '{"status":"draining"}');
 
   process.kill(workersOf(gateway)[0] ?? 0, 'SIGKILL');
   const states = async () => (await shown()).map(({ state, restarts }) => `${state} ${restarts}`).sort();
-  await until(async () => (await states()).join() === 'serving 0,serving 1', 60_000);
+  await until(async () => (await states()).join() === 'draining 0,draining 1', 60_000);
   expect(await statuses()).toBe('{"status":"draining"}');
   expect(await order('/drain', 'DELETE')).toBe(200);
+  expect(await readyz()).not.toContain('draining');
+  expect((await states()).join()).not.toContain('draining');
   await until(async () => (await statuses()) === '{"status":"ready"}');
   await until(isLoggedByAll);
 });
@@ -311,8 +316,13 @@ test('while one worker is silent, the gateway is not ready, and says which state
     const response = await fetch(`${admin}/readyz`);
     expect([response.status, await response.text()]).toEqual([503, '{"status":"busy"}']);
     expect(await gauged('gateway_silent_seconds')).toBeGreaterThan(2);
-    expect(await gauged('gateway_workers{state="busy"}')).toBe(1);
+    expect(await gauged('gateway_workers{state="silent"}')).toBe(1);
     expect(await gauged('gateway_workers{state="serving"}')).toBe(1);
+    const shown = (await (await fetch(`${admin}/workers`)).json()) as { pid: number; state: string }[];
+    expect(shown.map(({ pid, state }) => [pid === stopped, state]).sort()).toEqual([
+      [false, 'serving'],
+      [true, 'silent'],
+    ]);
   } finally {
     process.kill(stopped, 'SIGCONT');
   }

@@ -37,7 +37,10 @@ export async function startAdminListener(deps: AdminDeps): Promise<AdminListener
   const peer = new Peer(message => thread.postMessage(message), metrics, undefined);
   thread.on('message', (message: FromThread) => {
     if (typeof message === 'string' || !('request' in message)) return peer.hear(message);
-    message.port.postMessage(answerAdmin(target, message.request));
+    const answer = answerAdmin(target, message.request);
+    // So that `/readyz` follows an order at once.
+    peer.tell(readiness());
+    message.port.postMessage(answer);
     message.port.close();
   });
   let heardAt = performance.now();

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startGateway, type TestGateway } from './support/gateway.js';
@@ -33,6 +35,7 @@ const env = (SLOW_OPERATION_MS: string) => ({
 const document =
   'query Both($text: String) { events(filter: { search: $text }) { totalCount } market(id: 1) { companies { totalCount } } }';
 const headers = { 'x-api-key': 'key', 'graphql-client-name': 'console' };
+const member = `sha256:${createHash('sha256').update('key').digest('hex').slice(0, 8)}`;
 const slow = () => log.lines.map(line => JSON.parse(line)).filter(({ msg }) => msg === 'Slow operation');
 
 test('a slow operation is one line with its calls, and without its variables', async () => {
@@ -44,6 +47,7 @@ test('a slow operation is one line with its calls, and without its variables', a
       type: 'query',
       operation: 'Both',
       client: 'console',
+      member,
       document: createHash('sha256').update(document).digest('hex'),
       milliseconds: expect.any(Number),
       upstreamCalls: 2,
@@ -56,10 +60,29 @@ test('a slow operation is one line with its calls, and without its variables', a
 
 test('also on a WebSocket', async () => {
   const before = slow().length;
-  const { ended } = overWebsocket(gateway.url, { query: 'query Socket { events { totalCount } }' });
+  const query = 'query Socket { events { totalCount } }';
+  const { ended } = overWebsocket(gateway.url, { query }, { params: { 'x-api-key': 'key' } });
   await ended;
   await until(() => slow().length > before);
-  expect(slow().at(-1)).toMatchObject({ operation: 'Socket', type: 'query', upstreamCalls: 1 });
+  expect(slow().at(-1)).toMatchObject({ operation: 'Socket', type: 'query', member, upstreamCalls: 1 });
+});
+
+test('the upload of its body does not count', async () => {
+  const before = slow().length;
+  const body = JSON.stringify({ query: 'query Uploaded { events(first: 7) { totalCount } }' });
+  const sent = request(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json', 'content-length': body.length },
+  });
+  sent.write(body.slice(0, 10));
+  await pause(1_000);
+  const sentAt = performance.now();
+  sent.end(body.slice(10));
+  const [response] = await once(sent, 'response');
+  response.resume();
+  await until(() => slow().length > before);
+  expect(slow().at(-1)).toMatchObject({ operation: 'Uploaded' });
+  expect(slow().at(-1)?.milliseconds).toBeLessThan(performance.now() - sentAt);
 });
 
 test('with 0, no operation is slow', async () => {

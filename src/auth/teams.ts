@@ -109,6 +109,12 @@ export function readTeams(file: string): TeamList {
 /** @param list undefined: each API key is a team of its own and its own admin, and a signed-in user has none. */
 export function createTeams(list: TeamList | undefined) {
   const byMember = new Map(
+/** How a line of the log names who sent something: the e-mail, or the beginning of the secret's hash, as in a teams file. */
+export function loggedMember(credential: Credential | Error | undefined): string | undefined {
+  if (credential === undefined || credential instanceof Error) return undefined;
+  return credential.kind === 'cookie' ? credential.email : hashOfKey(credential.secret.reveal()).slice(0, 15);
+}
+
     (list ?? []).flatMap(team => [...team.keys, ...team.emails].map(member => [member, team] as const)),
   );
 

@@ -60,6 +60,7 @@ function collectBody(state: RequestState, limit: number, resolve: (body: Buffer 
   );
   request.on('end', () =>
     unlessSettled(() => {
+      state.startedAt = performance.now();
       watch?.ended();
       settle(joinBytes(chunks.parts));
     }),

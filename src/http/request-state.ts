@@ -24,8 +24,8 @@ export const stateOf = (request: IncomingMessage): RequestState => (request as H
 export class RequestState {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** In milliseconds of `performance.now()`. */
-  readonly startedAt = performance.now();
+  /** When its whole body had arrived, or, without one, its headers: a slow upload is no work. In milliseconds of `performance.now()`. */
+  startedAt = performance.now();
   /** The path of its URL, in the one spelling that the router reads too. */
   readonly path: string;
   /** The network address of its client. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Credential } from '../auth/credentials.js';
+import { loggedMember } from '../auth/teams.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import { loggedPathOf, normalizedUrl, pathOf } from '../lib/path.js';
 import {
@@ -75,6 +76,13 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     team: credential === undefined || credential instanceof Error ? undefined : teamOf(credential),
   });
 
+  function reportIfSlow(operation: OperationInfo, milliseconds: number, client?: Client): void {
+    reportSlow(operation, milliseconds, () => {
+      const member = loggedMember(client?.credential);
+      return { ...(client && logged(client)), member, ...loggedOf(operation) };
+    });
+  }
+
   function end(state: RequestState): void {
     const { operation, path, request, response, startedAt, span } = state;
     const { method = '', url = '' } = request;
@@ -96,8 +104,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
       });
       span.end(`${method} ${path}`, attributes, status >= 500 ? String(status) : undefined);
     }
-    if (transport !== undefined)
-      reportSlow(operation, milliseconds, () => ({ ...logged(state), ...loggedOf(operation) }));
+    if (transport !== undefined) reportIfSlow(operation, milliseconds, state);
     // Probes come all the time.
     if (!log.isLevelEnabled('info') || monitoringPaths.has(path)) return;
     const place = { method, path: loggedPathOf(url), ...logged(state), status };
@@ -156,7 +163,7 @@ export function createRequestTelemetry(deps: RequestTelemetryDeps) {
     endOperation(operation: OperationInfo, client: Client | undefined, milliseconds: number | undefined): void {
       operation.outcome ??= 'ok';
       count(operation, 'websocket', milliseconds);
-      reportSlow(operation, milliseconds ?? 0, () => ({ ...(client && logged(client)), ...loggedOf(operation) }));
+      reportIfSlow(operation, milliseconds ?? 0, client);
       if (!log.isLevelEnabled('info')) return;
       const from = client && logged(client);
       log.info({ transport: 'websocket', ...from, milliseconds, ...loggedOf(operation) }, 'Answered');

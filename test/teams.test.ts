@@ -69,6 +69,21 @@ describe('a teams file', () => {
       'limits a member that it does not have',
       [{ ...team, memberLimits: { 'eve@team.example': { upstreamCalls: 1 } } }],
     ],
+    [
+      'limits a member twice',
+      [
+        {
+          ...team,
+          memberLimits: { 'ada@team.example': { upstreamCalls: 1 }, 'Ada@team.example': { upstreamCalls: 2 } },
+        },
+      ],
+    ],
+    ['has a member of a name that no team has', [{ ...team, admin: [] }]],
+    ['has a member of the name of a prototype', '[{ "name": "Buyers", "__proto__": { "admins": [] } }]'],
+    [
+      'limits the name of a prototype',
+      '[{ "name": "Buyers", "memberLimits": { "__proto__": { "upstreamCalls": 1 } } }]',
+    ],
     ['has a limit of no request', [{ ...team, limits: { requestsPerMinute: 0 } }]],
     ['has a limit of an unknown name', [{ ...team, limits: { requestsPerHour: 1 } }]],
     ['lists an e-mail in two teams', [team, { name: 'Sellers', emails: ['ADA@team.example'] }]],
@@ -76,6 +91,20 @@ describe('a teams file', () => {
     const file = await fileOf(content);
     expect(() => readTeams(file)).toThrow(new RegExp(`^Invalid configuration: TEAMS_FILE: ${file} `));
   });
+});
+
+test.each<[words: string, content: unknown]>([
+  ['Buyers is there twice', [team, { name: team.name }]],
+  ['ada@team.example is there twice', [team, { name: 'Sellers', emails: ['ADA@team.example'] }]],
+  [`${hashOfKey('the key')} is there twice`, [team, { name: 'Sellers', keys: [hashOfKey('the key')] }]],
+  [
+    '[0].memberLimits: must name each member once: ada@team.example is there twice',
+    [{ ...team, memberLimits: { 'ada@team.example': {}, 'Ada@team.example': {} } }],
+  ],
+  ['__proto__', '[{ "name": "Buyers", "__proto__": {} }]'],
+])('the error of a teams file names what is wrong: %s', async (words, content) => {
+  const file = await fileOf(content);
+  expect(() => readTeams(file)).toThrow(words);
 });
 
 describe('the limits of a teams file', () => {

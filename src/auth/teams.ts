@@ -19,7 +19,7 @@ const limits = z.strictObject({
 const teamList = z
   .array(
     z
-      .object({
+      .strictObject({
         name: z.string().min(1),
         /** Hashes of API keys. */
         keys: z.array(keyHash).default([]),
@@ -27,7 +27,11 @@ const teamList = z
         /** The keys and e-mails that may manage the team. */
         admins: z.array(email).default([]),
         limits: limits.optional(),
-        memberLimits: z.record(email, limits).optional(),
+        memberLimits: z
+          .record(z.string(), limits)
+          .superRefine(refuseRepeated(byMember => Object.keys(byMember).map(lowerCase), 'must name each member once'))
+          .pipe(z.record(email, limits))
+          .optional(),
       })
       .refine(({ keys, emails, admins }) => admins.every(admin => keys.includes(admin) || emails.includes(admin)), {
         path: ['admins'],
@@ -42,13 +46,21 @@ const teamList = z
         },
       ),
   )
-  .refine(teams => areDistinct(teams.map(({ name }) => name)), 'must have a different name for each team')
-  .refine(
-    teams => areDistinct(teams.flatMap(({ keys, emails }) => [...new Set([...keys, ...emails])])),
-    'must list each key and each email in one team only',
+  .superRefine(refuseRepeated(teams => teams.map(({ name }) => name), 'must have a different name for each team'))
+  .superRefine(
+    refuseRepeated(
+      teams => teams.flatMap(({ keys, emails }) => [...new Set([...keys, ...emails])]),
+      'must list each key and each email in one team only',
+    ),
   );
 
-const areDistinct = (values: readonly string[]) => new Set(values).size === values.length;
+function refuseRepeated<T>(valuesOf: (input: T) => readonly string[], words: string) {
+  return (input: T, context: z.RefinementCtx): void => {
+    const seen = new Set<string>();
+    const repeated = valuesOf(input).find(value => seen.size === seen.add(value).size);
+    if (repeated !== undefined) context.addIssue(`${words}: ${repeated} is there twice`);
+  };
+}
 
 /** Teams as the teams file lists them. */
 export type TeamList = z.output<typeof teamList>;
@@ -97,24 +109,30 @@ function keyName(keyHash: string): string {
   return `API key ${createHash('sha256').update(`market-intelligence-gateway key name ${keyHash}`).digest('hex').slice(0, 8)}`;
 }
 
-/** The teams in a file. @throws ConfigurationError for an invalid file. */
-export function readTeams(file: string): TeamList {
-  try {
-    return teamList.parse(JSON.parse(readText(file)));
-  } catch (error) {
-    throw new ConfigurationError(`TEAMS_FILE: ${file} is not a valid list of teams: ${reasonOf(error)}`);
-  }
-}
-
-/** @param list undefined: each API key is a team of its own and its own admin, and a signed-in user has none. */
-export function createTeams(list: TeamList | undefined) {
-  const byMember = new Map(
 /** How a line of the log names who sent something: the e-mail, or the beginning of the secret's hash, as in a teams file. */
 export function loggedMember(credential: Credential | Error | undefined): string | undefined {
   if (credential === undefined || credential instanceof Error) return undefined;
   return credential.kind === 'cookie' ? credential.email : hashOfKey(credential.secret.reveal()).slice(0, 15);
 }
 
+/** The teams in a file. @throws ConfigurationError for an invalid file. */
+export function readTeams(file: string): TeamList {
+  try {
+    return teamList.parse(JSON.parse(readText(file), refuseProto));
+  } catch (error) {
+    throw new ConfigurationError(`TEAMS_FILE: ${file} is not a valid list of teams: ${reasonOf(error)}`);
+  }
+}
+
+/** For `JSON.parse`: zod would leave such a member out in silence. */
+function refuseProto(name: string, value: unknown): unknown {
+  if (name === '__proto__') throw new Error('it has a member __proto__');
+  return value;
+}
+
+/** @param list undefined: each API key is a team of its own and its own admin, and a signed-in user has none. */
+export function createTeams(list: TeamList | undefined) {
+  const byMember = new Map(
     (list ?? []).flatMap(team => [...team.keys, ...team.emails].map(member => [member, team] as const)),
   );
 

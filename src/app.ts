@@ -209,10 +209,17 @@ export async function loadTracing() {
   }
 }
 
+const guessableLength = 16;
+
 /** Says what an operator may not expect of a configuration that is valid. */
-function warnOfSettings(log: Pick<Logger, 'warn'>, { persistedDocuments: { file, mode } }: Config): void {
-  if (file === undefined || mode !== 'off') return;
-  log.warn('PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off');
+export function warnOfSettings(log: { warn(words: string): void }, config: Config): void {
+  const { persistedDocuments, adminToken } = config;
+  if (persistedDocuments.file !== undefined && persistedDocuments.mode === 'off') {
+    log.warn('PERSISTED_DOCUMENTS has no effect: every document is executed, because PERSISTED_DOCUMENTS_MODE is off');
+  }
+  if (adminToken !== undefined && adminToken.reveal().length < guessableLength) {
+    log.warn(`ADMIN_TOKEN can be guessed: it has fewer than ${guessableLength} characters`);
+  }
 }
 
 function warnOfNode(log: Pick<Logger, 'warn'>): void {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { loadTracing } from './app.js';
+import { loadTracing, warnOfSettings } from './app.js';
 import { readTeams } from './auth/teams.js';
 import { type Config, readConfig } from './config/config.js';
 import { ConfigurationError } from './config/configuration-error.js';
@@ -57,7 +57,9 @@ function faultsOf(error: unknown): readonly string[] {
 async function check(env: Record<string, string | undefined>) {
   try {
     const config = readConfig(env);
-    return { settings: config.settings, faults: await faultsOfFiles(config) };
+    const faults = await faultsOfFiles(config);
+    if (faults.length === 0) warnOfSettings({ warn: words => process.stderr.write(`${words}\n`) }, config);
+    return { settings: config.settings, faults };
   } catch (error) {
     return { settings: [], faults: faultsOf(error) };
   }

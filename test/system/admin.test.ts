@@ -1,4 +1,5 @@
-import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { buildProgram, type Program, type Running } from '../support/program.js';
@@ -132,9 +133,9 @@ test('a gateway that is drained serves on without being ready, and can be taken 
     fetch(`${running?.url}/graphql?query={viewer{team}}`, { headers: { 'apollo-require-preflight': '1' } });
   const readiness = async () => [(await ask(`${admin}/readyz`)).text, (await ask(`${running?.url}/readyz`)).text];
   const both = (status: string) => [`{"status":"${status}"}`, `{"status":"${status}"}`];
-  expect(await send(`${admin}/drain`, 'POST', { authorization })).toEqual([200, { isDraining: true }]);
   const shown = async () => (await (await fetch(`${admin}/workers`)).json()) as { state: string; since: string }[];
   const [served] = await shown();
+  expect(await send(`${admin}/drain`, 'POST', { authorization })).toEqual([200, { isDraining: true }]);
   expect(await readiness()).toEqual(both('draining'));
   const answer = await query();
   expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
@@ -164,6 +165,39 @@ test('what changes something needs the token, and there is nothing else', async 
   expect(await statusOf(`${admin}/constructor`, 'GET')).toBe(404);
   expect(await statusOf(`${admin}/log-level`, 'PUT', { authorization }, 'x'.repeat(2_000))).toBe(413);
   expect((await ask(`${admin}/readyz`)).status).toBe(200);
+});
+
+test('a page of the web that lets its name resolve to this address reads no configuration', async () => {
+  const admin = await startWithAdmin({ ADMIN_TOKEN: token });
+  const { port } = new URL(admin);
+  const statusOf = async (host: string, path: string, method = 'GET') => {
+    const sent = request(`${admin}${path}`, { method, headers: { host, authorization } }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  };
+  for (const host of ['evil.example', `evil.example.:${port}`, `127.0.0.1.evil.example:${port}`]) {
+    for (const path of ['/config', '/workers']) expect(await statusOf(host, path)).toBe(403);
+    expect(await statusOf(host, '/drain', 'DELETE')).toBe(403);
+  }
+  for (const host of [
+    `127.0.0.1:${port}`,
+    `[::1]:${port}`,
+    `[::ffff:127.0.0.1]:${port}`,
+    'localhost',
+    'gateway-1:9090',
+  ])
+    expect(await statusOf(host, '/config')).toBe(200);
+  // Prometheus and probes may use any name.
+  for (const path of ['/metrics', '/readyz', '/healthz']) {
+    expect(await statusOf('gateway.market-intelligence.svc:9090', path)).toBe(200);
+  }
+});
+
+test('a token that is short is a warning', async () => {
+  await startWithAdmin({ ADMIN_TOKEN: 'fifteen letters' });
+  await until(() => running?.stderr().includes('ADMIN_TOKEN can be guessed: it has fewer than 16 characters') ?? false);
+  expect(running?.stderr()).not.toContain('fifteen letters');
 });
 
 test('without a token nothing can be changed', async () => {

@@ -38,6 +38,11 @@ test('a configuration that is right is printed with the source of each value, an
   expect(json.settings).toContainEqual({ name: 'PORT', value: 4000, source: 'default' });
 });
 
+test('what an operator may not expect is a warning', async () => {
+  const { code, stderr } = await check({ SANDBOX: 'true', ADMIN_TOKEN: 'short' });
+  expect([code, stderr]).toEqual([0, 'ADMIN_TOKEN can be guessed: it has fewer than 16 characters\n']);
+});
+
 test('the faults are those of the start, and the exit code is 1', async () => {
   const started = await program.run(wrongEnvironment);
   const { code, stdout, stderr } = await check(wrongEnvironment);

@@ -280,7 +280,13 @@ async function startAdmin() {
   const server = createHttpServer(async (request, response) => {
     const { method, url: path = '', headers } = request;
     const body = await readText(request);
-    const answer = answerAdmin(target, { method, path, authorization: headers.authorization, body });
+    const answer = answerAdmin(target, {
+      method,
+      path,
+      host: headers.host,
+      authorization: headers.authorization,
+      body,
+    });
     response.writeHead(answer.status).end(answer.body);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -37,7 +37,7 @@ export interface AdminTarget {
 export interface AdminRequest {
   readonly method: string | undefined;
   readonly path: string;
-  /** The header. */
+  readonly host: string | undefined;
   readonly authorization: string | undefined;
   readonly body: string;
 }
@@ -55,15 +55,19 @@ const methodsOf: ReadonlyMap<string, readonly string[]> = new Map([
   ['/drain', ['POST', 'DELETE']],
 ]);
 
+/** A name of a domain. A web page may have one, and let it resolve to this address, to read what is here in the browser of an operator. */
+const domainName = /\.[a-z]/i;
+
 /** Answers a request to `ADMIN_PORT` that its thread cannot answer alone. */
 export function answerAdmin(
   target: AdminTarget,
-  { method = '', path, authorization, body }: AdminRequest,
+  { method = '', path, host = '', authorization, body }: AdminRequest,
 ): AdminResponse {
   const { settings, token, log, orders } = target;
   const methods = methodsOf.get(path);
   if (methods === undefined) return refusal(404, 'there is nothing at this address');
   if (!methods.includes(method)) return refusal(405, `use ${methods.join(' or ')}`);
+  if (domainName.test(host)) return refusal(403, 'use an IP address, or a host name without a dot');
   if (path === '/config')
     return response(
       200,

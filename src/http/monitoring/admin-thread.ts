@@ -56,7 +56,7 @@ async function passOn(request: IncomingMessage, path: string): Promise<AdminResp
       if (body.length > maxBodyBytes) return { status: 413, body: '{"status":"the body is too large"}' };
     }
     const { method, headers } = request;
-    const passed: AdminRequest = { method, path, authorization: headers.authorization, body };
+    const passed: AdminRequest = { method, path, host: headers.host, authorization: headers.authorization, body };
     parentPort?.postMessage({ request: passed, port }, [port]);
     const [answer] = await once(own, 'message', { signal: AbortSignal.timeout(answerMs) });
     return answer;

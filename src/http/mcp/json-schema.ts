@@ -3,6 +3,7 @@ import {
   type GraphQLEnumType,
   type GraphQLInputField,
   type GraphQLInputType,
+  type GraphQLNamedType,
   type GraphQLOutputType,
   type GraphQLSchema,
   getNamedType,
@@ -21,7 +22,7 @@ import {
   valueFromASTUntyped,
 } from 'graphql';
 import { type ListCoordinate, listBounds } from '../../graphql/limits/list-bounds.js';
-import type { Selection, Selector, VariableUse } from './selection.js';
+import type { SelectedFields, VariableUse } from './selection.js';
 
 /** A schema in JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -155,28 +156,27 @@ function boundsIn(type: string, description: string | null | undefined): JsonSch
  * What an operation selects, in few bytes: the names of the members, and the types of numbers and booleans. Objects, lists and texts have no
  * type, so that they can be null.
  */
-export function outputSchema(schema: GraphQLSchema, fieldsOf: Selector, root: readonly Selection[]): JsonSchema {
-  function outputOf(type: GraphQLOutputType, selections: readonly Selection[]): JsonSchema {
+export function outputSchema(schema: GraphQLSchema, root: SelectedFields): JsonSchema {
+  function outputOf(type: GraphQLOutputType, members: SelectedFields): JsonSchema {
     const present = getNullableType(type);
-    if (isListType(present)) return { items: outputOf(present.ofType, selections) };
-    if (selections.length > 0) return selected(selections);
+    if (isListType(present)) return { items: outputOf(present.ofType, members) };
+    if (members.size > 0)
+      return selected(members, isAbstractType(present) ? schema.getPossibleTypes(present) : [present]);
     const scalar = jsonTypes[present.name];
     return scalar === undefined || !isNonNullType(type) ? {} : { type: scalar };
   }
 
-  function selected(selections: readonly Selection[]): JsonSchema {
-    const types = selections.flatMap(({ parent }) =>
-      isAbstractType(parent) ? schema.getPossibleTypes(parent) : parent,
-    );
-    const properties = [...fieldsOf(selections)].flatMap(([name, { definition, selections: below }]) => {
+  function selected(fields: SelectedFields, types: readonly GraphQLNamedType[]): JsonSchema {
+    const properties = [...fields].flatMap(([name, { definition, members }]) => {
       if (definition === TypeNameMetaFieldDef) return [[name, { enum: types.map(type => type.name) }]];
       // `next` says the same.
-      return name === 'pageInfo' ? [] : [[name, outputOf(definition.type, below)]];
+      return name === 'pageInfo' ? [] : [[name, outputOf(definition.type, members)]];
     });
     return { properties: Object.fromEntries(properties) };
   }
 
-  return selected(root);
+  const [field] = root.values();
+  return selected(root, field ? [field.parent] : []);
 }
 
 /** A reference has about this many characters, so that a shorter schema is repeated. */

@@ -1,12 +1,10 @@
 import { join } from 'node:path';
 import {
-  type DocumentNode,
   type GraphQLSchema,
   getNamedType,
   getNullableType,
+  getOperationAST,
   isListType,
-  Kind,
-  type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
 import { ConfigurationError, reasonOf } from '../../config/configuration-error.js';
@@ -15,14 +13,7 @@ import type { Admission } from '../../graphql/limits/admission.js';
 import { RefusedOperation } from '../../graphql/limits/documents.js';
 import type { Operation } from '../../subscriptions/operations.js';
 import { commentAbove, inputSchema, type JsonSchema, type ObjectSchema, outputSchema } from './json-schema.js';
-import {
-  createSelector,
-  type SelectedField,
-  type Selection,
-  type Selector,
-  usesIn,
-  type VariableUse,
-} from './selection.js';
+import { type SelectedField, type SelectedFields, selectedFields, usesIn, type VariableUse } from './selection.js';
 
 /** An operation that agents can call as a tool. */
 export interface ToolOperation {
@@ -31,6 +22,7 @@ export interface ToolOperation {
   readonly description: string;
   readonly input: ObjectSchema;
   readonly output: JsonSchema;
+  readonly fields: SelectedFields;
   readonly page: ToolPage | undefined;
   /** Which arguments of the fields the arguments of the tool fill. */
   readonly uses: readonly VariableUse[];
@@ -88,20 +80,24 @@ function readToolOperation(
 ): ToolOperation {
   const document = admission.parse(query);
   if (document instanceof RefusedOperation) throw new Error(document.errors.map(errorText).join(', '));
-  const { operation, name } = onlyOperation(document);
-  const { operation: type } = operation;
+  const operation = getOperationAST(document);
+  if (operation?.name === undefined)
+    throw new Error('the file must have exactly one operation, and it must have a name');
+  const {
+    name: { value: name },
+    operation: type,
+  } = operation;
   if (type === OperationTypeNode.SUBSCRIPTION) throw new Error('a tool is a query or a mutation, not a subscription');
   const description = commentAbove(operation);
   if (description === '') throw new Error('a comment above the operation must describe the tool');
-  const fieldsOf = createSelector(schema, document);
-  const parent = schema.getRootType(type);
-  const root: readonly Selection[] = parent ? [{ parent, set: operation.selectionSet }] : [];
-  const { page, uses } = readFields(fieldsOf, root);
+  const fields = selectedFields(schema, document, operation);
+  const { page, uses } = readFields(fields);
   return {
     operation: { query, document, name, operationName: name, type },
     description,
     input: inputSchema(schema, operation, uses),
-    output: outputSchema(schema, fieldsOf, root),
+    output: outputSchema(schema, fields),
+    fields,
     page,
     uses,
   };
@@ -110,58 +106,43 @@ function readToolOperation(
 const errorText = ({ message, locations }: { message: string; locations?: readonly { line: number }[] | undefined }) =>
   locations?.[0] === undefined ? message : `line ${locations[0].line}: ${message}`;
 
-function onlyOperation({ definitions }: DocumentNode): { operation: OperationDefinitionNode; name: string } {
-  const operations = definitions.filter(definition => definition.kind === Kind.OPERATION_DEFINITION);
-  const [operation] = operations;
-  const name = operation?.name?.value;
-  if (operation === undefined || operations.length > 1 || name === undefined) {
-    throw new Error('the file must have exactly one operation, and it must have a name');
-  }
-  return { operation, name };
-}
-
 /**
  * The list whose argument `after` is a variable, and where the fields use variables.
  * @throws Error for a vector, and for a list that an agent could not page through.
  */
-function readFields(fieldsOf: Selector, root: readonly Selection[]): Pick<ToolOperation, 'page' | 'uses'> {
+function readFields(root: SelectedFields): Pick<ToolOperation, 'page' | 'uses'> {
   const pages: ToolPage[] = [];
   const uses: VariableUse[] = [];
 
-  function visit(selections: readonly Selection[], path: readonly string[], isInList: boolean): void {
-    for (const [key, field] of fieldsOf(selections)) {
+  function visit(fields: SelectedFields, path: readonly string[], isInList: boolean): void {
+    for (const [key, field] of fields) {
       const at = [...path, key];
       const { type } = field.definition;
       if (getNamedType(type).name === 'Vector') throw new Error(`${at.join('.')}: vectors are not sent to agents`);
       const own = usesIn(field, at.join('.'));
       const after = own.find(({ argument }) => argument === 'after')?.variable;
-      if (after !== undefined) pages.push(pageAt(field, after, at, isInList));
+      if (after !== undefined) pages.push({ path: at, after, lists: listsIn(field, at, isInList) });
       uses.push(...own);
-      visit(field.selections, at, isInList || isListType(getNullableType(type)));
+      visit(field.members, at, isInList || isListType(getNullableType(type)));
     }
-  }
-
-  function pageAt(
-    { nodes, selections }: SelectedField,
-    after: string,
-    path: readonly string[],
-    isInList: boolean,
-  ): ToolPage {
-    const fields = fieldsOf(selections);
-    const lists = ['nodes', 'edges'].filter(name => fields.has(name));
-    const position = fieldsOf(fields.get('pageInfo')?.selections ?? []);
-    const isForward = nodes.every(({ arguments: given = [] }) =>
-      given.every(({ name }) => !['last', 'before', 'page'].includes(name.value)),
-    );
-    if (isInList || !isForward || lists.length === 0 || !position.has('hasNextPage') || !position.has('endCursor')) {
-      throw new Error(
-        `${path.join('.')}: a list with a variable for "after" must be in no other list, select nodes or edges, and pageInfo { hasNextPage endCursor }, and have no last, before or page`,
-      );
-    }
-    return { path, after, lists };
   }
 
   visit(root, [], false);
   if (pages.length > 1) throw new Error('only one list can have a variable for "after"');
   return { page: pages[0], uses };
+}
+
+/** Which lists of a connection are selected. @throws Error where an agent could not page through it. */
+function listsIn({ nodes, members }: SelectedField, path: readonly string[], isInList: boolean): readonly string[] {
+  const lists = ['nodes', 'edges'].filter(name => members.has(name));
+  const position = members.get('pageInfo')?.members;
+  const isForward = nodes.every(({ arguments: given = [] }) =>
+    given.every(({ name }) => !['last', 'before', 'page'].includes(name.value)),
+  );
+  if (isInList || !isForward || lists.length === 0 || !position?.has('hasNextPage') || !position.has('endCursor')) {
+    throw new Error(
+      `${path.join('.')}: a list with a variable for "after" must be in no other list, select nodes or edges, and pageInfo { hasNextPage endCursor }, and have no last, before or page`,
+    );
+  }
+  return lists;
 }

@@ -2,9 +2,8 @@ import {
   type GraphQLSchema,
   getArgumentValues,
   getOperationAST,
-  getOperationRootType,
   getVariableValues,
-  Kind,
+  type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
 import type { Admission } from '../../graphql/limits/admission.js';
@@ -13,8 +12,9 @@ import { newOperationInfo } from '../../observability/operation-info.js';
 import type { Listener } from '../../subscriptions/shared-execution.js';
 import type { Subscriptions } from '../../subscriptions/subscriptions.js';
 import type { Identity } from '../authentication.js';
-import type { JsonSchema } from './json-schema.js';
+import { outputSchema } from './json-schema.js';
 import type { ToolOperation } from './operations.js';
+import { selectedFields } from './selection.js';
 
 /** The mutations that start jobs, and the phase of these jobs. */
 const phases = new Map([
@@ -35,55 +35,38 @@ export interface StartedJobs {
   readonly phase: string;
 }
 
-/** Follows the jobs that tools start. */
-export interface JobWatch {
-  /** Whether a tool starts jobs. */
-  starts(tool: ToolOperation): boolean;
-  /** The jobs that a call of a tool has started; undefined if it starts none. @param variables valid ones. */
-  startedBy(tool: ToolOperation, variables: Readonly<Record<string, unknown>>): StartedJobs | undefined;
-  /** Reports the states of jobs until they have ended, the signal aborts, or the state cannot be read. Never rejects. */
-  follow(jobs: StartedJobs, identity: Identity, signal: AbortSignal, report: (state: JobState) => void): Promise<void>;
-}
-
 const query = `subscription JobProgress($marketId: ID!, $phase: JobPhase!) {
   jobProgress(marketId: $marketId, phase: $phase) { finished overallProgress jobs { id workflowName progress status } }
 }`;
 
-/** The schema of what `query` selects of a state. */
-export const stateSchema: JsonSchema = {
-  properties: {
-    finished: { type: 'boolean' },
-    overallProgress: {},
-    jobs: { items: { properties: { id: {}, workflowName: {}, progress: {}, status: {} } } },
-  },
-};
+const startIn = ({ fields }: ToolOperation) =>
+  [...fields.values()].find(({ definition: { name } }) => phases.has(name));
 
 /** Follows jobs with the subscription `jobProgress`, whose polls all clients with the same credential share. */
-export function createJobWatch(schema: GraphQLSchema, admission: Admission, subscriptions: Subscriptions): JobWatch {
+export function createJobWatch(schema: GraphQLSchema, admission: Admission, subscriptions: Subscriptions) {
   const document = admission.parse(query);
   if (document instanceof RefusedOperation) throw document;
   const operation = { query, document, type: OperationTypeNode.SUBSCRIPTION };
-
-  const rootOf = ({ operation: { document, name, type } }: ToolOperation) => {
-    const definition = getOperationAST(document, name);
-    const [field] = definition?.selectionSet.selections ?? [];
-    const isStart = field?.kind === Kind.FIELD && type === OperationTypeNode.MUTATION && phases.has(field.name.value);
-    return isStart && definition ? { definition, field } : undefined;
-  };
+  const [field] = selectedFields(schema, document, getOperationAST(document) as OperationDefinitionNode).values();
+  const stateSchema = outputSchema(schema, field?.members ?? new Map());
 
   return {
-    starts: tool => rootOf(tool) !== undefined,
-    startedBy(tool, variables) {
-      const root = rootOf(tool);
-      if (root === undefined) return undefined;
-      const { definition, field } = root;
-      const { coerced } = getVariableValues(schema, definition.variableDefinitions ?? [], variables);
-      const mutation = getOperationRootType(schema, definition).getFields()[field.name.value];
-      const { input } = mutation ? getArgumentValues(mutation, field, coerced) : {};
-      return { marketId: (input as StartedJobs).marketId, phase: phases.get(field.name.value) ?? '' };
+    /** The schema of the last state that a call of a tool answers with; undefined if the tool starts no jobs. */
+    schemaFor: (tool: ToolOperation) => startIn(tool) && stateSchema,
+
+    /** The jobs that a call of a tool has started; undefined if it starts none. @param variables valid ones. */
+    startedBy(tool: ToolOperation, variables: Readonly<Record<string, unknown>>): StartedJobs | undefined {
+      const { definition, nodes: [node] = [] } = startIn(tool) ?? {};
+      if (definition === undefined || node === undefined) return undefined;
+      const { variableDefinitions = [] } = getOperationAST(tool.operation.document) ?? {};
+      const { coerced } = getVariableValues(schema, variableDefinitions, variables);
+      const { input } = getArgumentValues(definition, node, coerced);
+      return { marketId: (input as StartedJobs).marketId, phase: phases.get(definition.name) ?? '' };
     },
-    follow: (jobs, identity, signal, report) =>
-      new Promise(resolve => {
+
+    /** Reports the states of jobs until they have ended, the signal aborts, or the state cannot be read. Never rejects. */
+    follow: (jobs: StartedJobs, identity: Identity, signal: AbortSignal, report: (state: JobState) => void) =>
+      new Promise<void>(resolve => {
         const listener: Listener & { isOver: boolean } = {
           received: 0,
           isOver: false,

@@ -12,7 +12,7 @@ import { stateOf } from '../request-state.js';
 import { answerOf, answerSchema, failure, type ToolAnswer } from './answer.js';
 import type { JsonSchema } from './json-schema.js';
 import type { ToolOperation } from './operations.js';
-import { createJobWatch, type JobState, stateSchema } from './progress.js';
+import { createJobWatch, type JobState } from './progress.js';
 import type { ToolCall } from './protocol.js';
 
 /** What the route is made of. */
@@ -36,7 +36,7 @@ export function registerMcp(app: FastifyInstance, path: string, deps: McpDeps): 
   const { authentication, subscriptions } = deps;
   const progress = createJobWatch(deps.schema, deps.admission, subscriptions);
   const tools = new Map(deps.tools.map(tool => [tool.operation.name, tool]));
-  const listed = deps.tools.map(tool => describe(tool, progress.starts(tool) ? stateSchema : undefined));
+  const listed = deps.tools.map(tool => describe(tool, progress.schemaFor(tool)));
   /** Ends the streams that wait for jobs. */
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());

@@ -1,84 +1,61 @@
 import {
   type DocumentNode,
   type FieldNode,
+  type FragmentDefinitionNode,
   type GraphQLArgument,
-  type GraphQLCompositeType,
   type GraphQLField,
   type GraphQLInputField,
+  type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
-  isCompositeType,
   isInputObjectType,
-  isInterfaceType,
-  isObjectType,
   Kind,
+  type OperationDefinitionNode,
   type SelectionSetNode,
-  TypeNameMetaFieldDef,
   type ValueNode,
 } from 'graphql';
-
-/** A selection set, and the type that it is on. */
-export interface Selection {
-  readonly parent: GraphQLCompositeType;
-  readonly set: SelectionSetNode;
-}
+import { fieldOf } from '../../graphql/input.js';
 
 /** One member of an object in an answer. */
 export interface SelectedField {
-  readonly parent: GraphQLCompositeType;
+  readonly parent: GraphQLNamedType;
   readonly definition: GraphQLField<unknown, unknown>;
   /** Where it is selected: the types of a union may each select it. */
   readonly nodes: FieldNode[];
-  /** The sets below it. */
-  readonly selections: Selection[];
+  readonly members: SelectedFields;
 }
 
-/** Finds the fields that selection sets of one place have in common. */
-export type Selector = (selections: readonly Selection[]) => ReadonlyMap<string, SelectedField>;
+/** Fields by their keys in the answer. */
+export type SelectedFields = Map<string, SelectedField>;
 
-/** @param document a valid one. */
-export function createSelector(schema: GraphQLSchema, { definitions }: DocumentNode): Selector {
-  const fragments = definitions.filter(definition => definition.kind === Kind.FRAGMENT_DEFINITION);
+/** What an operation of a valid document selects. */
+export function selectedFields(
+  schema: GraphQLSchema,
+  { definitions }: DocumentNode,
+  { operation, selectionSet: root }: OperationDefinitionNode,
+): SelectedFields {
+  const fragments = definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION) as FragmentDefinitionNode[];
 
-  function definitionOf(parent: GraphQLCompositeType, name: string) {
-    if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
-    return isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined;
-  }
-
-  function addField(node: FieldNode, parent: GraphQLCompositeType, fields: Map<string, SelectedField>): void {
-    const definition = definitionOf(parent, node.name.value);
-    if (definition === undefined) return;
-    const key = node.alias?.value ?? node.name.value;
-    const field = fields.get(key) ?? { parent, definition, nodes: [], selections: [] };
-    field.nodes.push(node);
-    const named = getNamedType(definition.type);
-    if (node.selectionSet !== undefined && isCompositeType(named)) {
-      field.selections.push({ parent: named, set: node.selectionSet });
-    }
-    fields.set(key, field);
-  }
-
-  function collect({ parent, set }: Selection, fields: Map<string, SelectedField>): void {
-    for (const selection of set.selections) {
+  function collect({ selections }: SelectionSetNode, parent: GraphQLNamedType, fields: SelectedFields): SelectedFields {
+    for (const selection of selections) {
       if (selection.kind === Kind.FIELD) {
-        addField(selection, parent, fields);
+        const definition = fieldOf(parent, selection.name.value) as SelectedField['definition'];
+        const key = selection.alias?.value ?? selection.name.value;
+        const field: SelectedField = fields.get(key) ?? { parent, definition, nodes: [], members: new Map() };
+        field.nodes.push(selection);
+        fields.set(key, field);
+        if (selection.selectionSet) collect(selection.selectionSet, getNamedType(definition.type), field.members);
         continue;
       }
-      const fragment =
-        selection.kind === Kind.INLINE_FRAGMENT
-          ? selection
-          : fragments.find(({ name }) => name.value === selection.name.value);
-      if (fragment === undefined) continue;
-      const type = schema.getType(fragment.typeCondition?.name.value ?? '');
-      collect({ parent: isCompositeType(type) ? type : parent, set: fragment.selectionSet }, fields);
+      const isInline = selection.kind === Kind.INLINE_FRAGMENT;
+      const fragment = isInline ? selection : fragments.find(({ name }) => name.value === selection.name.value);
+      const type = schema.getType(fragment?.typeCondition?.name.value ?? parent.name);
+      if (fragment && type) collect(fragment.selectionSet, type, fields);
     }
+    return fields;
   }
 
-  return selections => {
-    const fields = new Map<string, SelectedField>();
-    for (const selection of selections) collect(selection, fields);
-    return fields;
-  };
+  return collect(root, schema.getRootType(operation) as GraphQLNamedType, new Map());
 }
 
 /** A place in the arguments of a field that a variable fills. */

@@ -2,9 +2,8 @@ import cluster from 'node:cluster';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
 import type { GraphQLSchema } from 'graphql';
 import type { Logger } from 'pino';
-import type { Scope } from './auth/credentials.js';
 import type { Config } from './config/config.js';
-import type { Reloadable } from './config/reloadable.js';
+import { Reloadable } from './config/reloadable.js';
 import { Secret } from './config/secret.js';
 import { shortHash } from './data/cache/keys.js';
 import { createPlanExecutor } from './graphql/executor/execute.js';
@@ -14,7 +13,7 @@ import { createTrustedDocuments, type Manifest } from './graphql/limits/trusted-
 import { createRequestAdmission, type RequestAdmission } from './http/admission.js';
 import { createAuthentication } from './http/authentication.js';
 import { createConnections } from './http/connections.js';
-import { createHttpApp, maxBodyBytes } from './http/fastify.js';
+import { createHttpApp } from './http/fastify.js';
 import { readExamples, redirectToGraphiql, registerGraphiql } from './http/graphiql/graphiql.js';
 import { registerGraphql } from './http/graphql/route.js';
 import { type ConcurrencyLimit, createConcurrencyLimit } from './http/limits/concurrency-limit.js';
@@ -128,7 +127,7 @@ export async function createServer(deps: ServerDeps) {
     telemetry,
     budget,
     limits: createRateLimits(config.rateLimits, shared?.redis, telemetry),
-    limitsOf: credential => services.teams.current.limitsOf(credential),
+    teams: services.teams,
     acceptedScopes,
   });
   addGauges(metrics, deps, budget, requestAdmission, concurrency);
@@ -140,10 +139,10 @@ export async function createServer(deps: ServerDeps) {
     createResponseCache({
       store,
       version: responseVersion(deps, sdl),
+      generations,
       telemetry,
       acceptedScopes,
       budget,
-      maxBodyBytes,
       documentText: admission.documentText,
     });
 
@@ -203,26 +202,19 @@ export async function createServer(deps: ServerDeps) {
   return { app, readiness };
 }
 
-/** The version of responses. It changes with the schema, with every setting and file that changes responses, and with each purge of a scope. */
-function responseVersion(
-  { config, documents, services, generations }: ServerDeps,
-  sdl: string,
-): (scope: Scope) => string {
+/** The version of responses. It changes with the schema, and with every setting and file that changes responses. */
+function responseVersion({ config, documents, services }: ServerDeps, sdl: string): Reloadable<string> {
   const { capabilities, teams } = services;
-  const current = () => {
+  const version = new Reloadable(() => {
     // The order of trusted documents does not matter.
     const sorted = [...documents.current].map(entry => JSON.stringify(entry)).sort();
     const team = JSON.stringify(teams.current.list ?? null);
     const { mode } = config.persistedDocuments;
     return shortHash(sdl, JSON.stringify(capabilities), ...config.corsOrigins, mode, team, ...sorted);
-  };
-  let version = current();
-  const update = () => {
-    version = current();
-  };
-  documents.onReload(update);
-  teams.onReload(update);
-  return scope => version + generations.epochOf(scope);
+  });
+  documents.onReload(() => version.reload());
+  teams.onReload(() => version.reload());
+  return version;
 }
 
 function addGauges(

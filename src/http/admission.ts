@@ -1,6 +1,7 @@
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import type { Teams } from '../auth/teams.js';
+import type { Reloadable } from '../config/reloadable.js';
 import { type GatewayError, Overloaded, RateLimited } from '../errors.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import { type Claim, countThreshold, type MemoryBudget, memoryOwner } from '../lib/memory-budget.js';
@@ -30,12 +31,12 @@ interface RequestAdmissionDeps {
   readonly connections: Pick<Connections, 'isOverBound'>;
   readonly budget: MemoryBudget;
   readonly limits: RateLimits;
-  readonly limitsOf: Teams['limitsOf'];
+  readonly teams: Pick<Reloadable<Pick<Teams, 'limitsOf'>>, 'current'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'has'>;
 }
 
 export function createRequestAdmission(deps: RequestAdmissionDeps) {
-  const { authentication, maxInFlight, concurrency, telemetry, connections, budget, limits, limitsOf, acceptedScopes } =
+  const { authentication, maxInFlight, concurrency, telemetry, connections, budget, limits, teams, acceptedScopes } =
     deps;
   let isClosing = false;
   let inFlight = 0;
@@ -108,7 +109,7 @@ export function createRequestAdmission(deps: RequestAdmissionDeps) {
   ): MaybePromise<GatewayError | undefined> {
     const refusal = budget.refusalFor(memoryOwner(scope, address));
     if (refusal !== undefined) return refusal;
-    return andThen(limits.count(address, scope, limitsOf(credential)), verdict => {
+    return andThen(limits.count(address, scope, teams.current.limitsOf(credential)), verdict => {
       if (verdict === undefined) return undefined;
       if (state !== undefined) setRateLimitHeaders(verdict, state);
       return verdict.isOver ? rateLimited(verdict) : undefined;

@@ -1,4 +1,5 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import cors from '@fastify/cors';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -8,23 +9,23 @@ import {
   LogController,
 } from 'fastify';
 import { Abandoned, GatewayError, RateLimited } from '../errors.js';
-import type { MaybePromise } from '../lib/maybe-promise.js';
+import { checkedJson } from '../graphql/limits/bounds.js';
+import { wellFormedJson } from '../lib/json.js';
+import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import type { Connections } from './connections.js';
-import { parseReadBodies } from './request-body.js';
-import { type Handler, stateOf } from './request-state.js';
+import { type Handler, maxBodyBytes, readBody, stateOf } from './request-state.js';
 import {
+  corsOptions,
   invalidJson,
   nothingHere,
   Refused,
   refusalBody,
   refuseUnreadable,
-  registerWebSafety,
   safeHeaders,
+  safeHeadersOverTls,
 } from './web-safety.js';
 
-/** The largest body of a request, in bytes. */
-export const maxBodyBytes = 1024 * 1024;
 /** Messages for some errors of the framework, by code. */
 const messageFor: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: invalidJson,
@@ -117,8 +118,15 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); otherwise Node itself would answer it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.setErrorHandler(answerError);
-  parseReadBodies(app, maxBodyBytes);
-  await registerWebSafety(app, deps.origins, deps.proxyHeaders);
+  parseReadBodies(app);
+  app.addHook('onRequest', async ({ raw }, reply) => {
+    reply.headers(deps.proxyHeaders.schemeOf(raw) === 'https' ? safeHeadersOverTls : safeHeaders);
+  });
+  if (deps.origins.length > 0) await app.register(cors, corsOptions(deps.origins));
+  app.addHook('onRequest', async ({ raw }) => {
+    const { refusal } = stateOf(raw);
+    if (refusal !== undefined) throw refusal;
+  });
   /** Each route as method and path. `hasRoute` would read the path of a client as a pattern. */
   const routes = new Set<string>();
   app.addHook('onRoute', ({ method, url }) => {
@@ -131,4 +139,28 @@ export async function createHttpApp(deps: HttpAppDeps): Promise<FastifyInstance>
     throw new Refused(405, `This address accepts ${allowed.join(' and ')} only`, { allow: allowed.join(', ') });
   });
   return app;
+}
+
+/** Lets Fastify parse bodies that `readBody` has read, within the bounds for JSON. */
+export function parseReadBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  // The framework's own parser of text would read bodies without their watch.
+  app.removeContentTypeParser('text/plain');
+  app.addContentTypeParser('text/plain', async (_: FastifyRequest, payload: IncomingMessage) => {
+    const body = await readBody(payload);
+    if (body instanceof Error) throw body;
+    return body.toString();
+  });
+  app.addContentTypeParser('application/json', (request, payload, done) => {
+    andThen(readBody(payload), body => {
+      let text: string;
+      try {
+        if (body instanceof Error) throw body;
+        text = wellFormedJson(checkedJson(body));
+      } catch (error) {
+        return done(error as Error);
+      }
+      parse(request, text, done);
+    });
+  });
 }

@@ -2,11 +2,18 @@ import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:h
 import type { FastifyRequest } from 'fastify';
 import type { Credential, Scope } from '../auth/credentials.js';
 import type { ScopedKey } from '../data/cache/keys.js';
-import type { GatewayError } from '../errors.js';
+import { Abandoned, type GatewayError } from '../errors.js';
+import { Chunks, joinBytes } from '../lib/bytes.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
 import { normalizedUrl, pathOf } from '../lib/path.js';
 import type { OperationInfo, Span } from '../observability/operation-info.js';
 import type { CachedResponse, HeaderList } from './response-cache/store.js';
+import { Refused } from './web-safety.js';
+
+/** The largest body of a request, in bytes. */
+export const maxBodyBytes = 1024 * 1024;
+/** A body in more chunks than this costs more to parse than its content is worth: its connection is destroyed. */
+const maxPieces = 20_000;
 
 /** Answers a request, or passes it on. */
 export type Handler = (state: RequestState) => MaybePromise<void>;
@@ -112,6 +119,68 @@ export class RequestState {
     this.release();
     for (const work of this.#onClose) work();
   }
+}
+
+/**
+ * Reads the body of a request once; later callers get the same buffer. Returns, and does not throw, an Error if the body cannot be
+ * read: Refused where it is too large, an error of its watch, or Abandoned.
+ */
+export function readBody(request: IncomingMessage): MaybePromise<Buffer | Error> {
+  const state = stateOf(request);
+  state.body ??= new Promise(resolve => collectBody(state, resolve));
+  return state.body;
+}
+
+function collectBody(state: RequestState, resolve: (body: Buffer | Error) => void): void {
+  const { request, bodyWatch: watch } = state;
+  let chunks = new Chunks();
+  let size = 0;
+  let pieces = 0;
+  let isSettled = false;
+  const settle = (body: Buffer | Error) => {
+    if (isSettled) return;
+    isSettled = true;
+    chunks = new Chunks();
+    state.body = body;
+    resolve(body);
+  };
+  const unlessSettled = (work: () => void) => {
+    // Node still delivers the rest of a body that was refused.
+    if (isSettled) return;
+    try {
+      work();
+    } catch (error) {
+      settle(error as Error);
+    }
+  };
+  const checkSize = (bytes: number) => {
+    if (bytes > maxBodyBytes) throw new Refused(413, `The body must be at most ${maxBodyBytes} bytes`);
+  };
+  unlessSettled(() => checkSize(Number(request.headers['content-length'])));
+  if (isSettled) return;
+  request.on('data', (chunk: Buffer) =>
+    unlessSettled(() => {
+      size += chunk.length;
+      pieces += 1;
+      // A response would not stop the client: Node parses for as long as bytes arrive.
+      if (pieces > maxPieces) request.destroy();
+      checkSize(size);
+      watch?.grew(size);
+      chunks.add(chunk);
+    }),
+  );
+  request.on('end', () =>
+    unlessSettled(() => {
+      state.startedAt = performance.now();
+      watch?.ended();
+      settle(joinBytes(chunks.parts));
+    }),
+  );
+  request.on('close', () => {
+    if (!request.readableEnded) settle(new Abandoned('The client has gone'));
+  });
+  // `close` follows.
+  request.on('error', () => {});
 }
 
 /** Decides, while a body arrives, whether the gateway continues with the request. Either function may throw an error that refuses it. */

@@ -1,17 +1,20 @@
 import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import cors from '@fastify/cors';
-import type { FastifyInstance } from 'fastify';
-import type { ProxyHeaders } from '../lib/network.js';
+import type { FastifyCorsOptions } from '@fastify/cors';
 import { reportHeaders } from '../observability/response-metadata.js';
-import { stateOf } from './request-state.js';
 
-/** Headers of every response: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
+/** Headers of every response, but of those of GraphiQL: browsers must not sniff, frame or store it, and send no referrer, because a URL may contain a session id. */
 export const safeHeaders: OutgoingHttpHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
+};
+
+/** The same where the client used TLS: for a year, browsers use nothing else. */
+export const safeHeadersOverTls: OutgoingHttpHeaders = {
+  ...safeHeaders,
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
 };
 
 /** The body of a response that refuses a whole request, in the form that clients of its path read: JSON-RPC at `/mcp`, GraphQL everywhere else. */
@@ -134,36 +137,15 @@ const sendable = [
   'traceparent',
   'tracestate',
 ];
-const preflightSeconds = 600;
-const yearSeconds = 31_536_000;
 
-/**
- * Sets the headers for browsers on every response, and the origins that may read responses and send cookies. GraphiQL's page has a policy of its own. Then refuses
- * what a stage has refused.
- */
-export async function registerWebSafety(
-  app: FastifyInstance,
-  origins: readonly string[],
-  { schemeOf }: Pick<ProxyHeaders, 'schemeOf'>,
-): Promise<void> {
-  const overTls = { ...safeHeaders, 'strict-transport-security': `max-age=${yearSeconds}; includeSubDomains` };
-  app.addHook('onRequest', async ({ raw }, reply) => {
-    reply.headers(schemeOf(raw) === 'https' ? overTls : safeHeaders);
-  });
-  if (origins.length > 0) {
-    await app.register(cors, {
-      origin: [...origins],
-      credentials: true,
-      methods: ['GET', 'POST'],
-      allowedHeaders: sendable,
-      exposedHeaders: readable,
-      maxAge: preflightSeconds,
-      // The plugin would refuse other OPTIONS requests with a message of its own.
-      strictPreflight: false,
-    });
-  }
-  app.addHook('onRequest', async ({ raw }) => {
-    const { refusal } = stateOf(raw);
-    if (refusal !== undefined) throw refusal;
-  });
-}
+/** How pages of these origins may read responses and send cookies. */
+export const corsOptions = (origins: readonly string[]): FastifyCorsOptions => ({
+  origin: [...origins],
+  credentials: true,
+  methods: ['GET', 'POST'],
+  allowedHeaders: sendable,
+  exposedHeaders: readable,
+  maxAge: 600,
+  // The plugin would refuse other OPTIONS requests with a message of its own.
+  strictPreflight: false,
+});

@@ -1,4 +1,3 @@
-import { Kind, parse } from 'graphql';
 import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Reloadable } from '../config/reloadable.js';
 import { type OperationInfo, operationName } from './operation-info.js';
@@ -83,15 +82,8 @@ function createRecentLabels(forget: (label: string) => void) {
 }
 
 const namesOf = (documents: ReadonlyMap<string, string>): ReadonlySet<string> =>
-  new Set([...documents.values()].flatMap(namesIn));
+  new Set([...documents.values()].flatMap(operationsNamedIn));
 
-/** A document that cannot be parsed has no names; the gateway refuses it when a client asks for it. */
-function namesIn(text: string): string[] {
-  try {
-    return parse(text).definitions.flatMap(definition =>
-      definition.kind === Kind.OPERATION_DEFINITION && definition.name ? [operationName(definition.name.value)] : [],
-    );
-  } catch {
-    return [];
-  }
-}
+/** The names of operations in a text of the operator; perhaps also a word of a comment or a string, which does no harm. */
+export const operationsNamedIn = (text: string): readonly string[] =>
+  [...text.matchAll(/\b(?:query|mutation|subscription)\s+(\w+)/g)].map(([, name]) => operationName(name));

@@ -4,16 +4,15 @@ import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Scope } from '../../src/auth/credentials.js';
+import { parseReadBodies } from '../../src/http/fastify.js';
 import { toApolloRequest } from '../../src/http/graphql/apollo.js';
-import { parseReadBodies, readBody } from '../../src/http/request-body.js';
-import { RequestState } from '../../src/http/request-state.js';
+import { maxBodyBytes, RequestState, readBody } from '../../src/http/request-state.js';
 import { responseKey } from '../../src/http/response-cache/response-cache.js';
 import { andThen } from '../../src/lib/maybe-promise.js';
 import { newOperationInfo } from '../../src/observability/operation-info.js';
 import { fuzz, fuzzMs } from '../support/fuzz.js';
 import type { Draw } from '../support/seeded.js';
 
-const largest = 64 * 1024;
 const scope = 'one-scope' as Scope;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
@@ -24,7 +23,7 @@ let key = '';
 
 beforeAll(async () => {
   app = fastify({
-    bodyLimit: largest,
+    bodyLimit: maxBodyBytes,
     serverFactory: handler =>
       createServer((incoming, response) => {
         new RequestState(incoming, response, '', newOperationInfo());
@@ -33,10 +32,10 @@ beforeAll(async () => {
           handler(incoming, response);
         };
         if (incoming.method === 'GET') keyed(undefined);
-        else void andThen(readBody(incoming, largest), body => keyed(body as Buffer));
+        else void andThen(readBody(incoming), body => keyed(body as Buffer));
       }),
   });
-  parseReadBodies(app, largest);
+  parseReadBodies(app);
   app.route({
     url: '/graphql',
     method: ['GET', 'POST'],

@@ -1,6 +1,7 @@
 import type { DocumentNode } from 'graphql';
 import type { Reloadable } from '../../config/reloadable.js';
 import { runYielding } from '../../lib/run-yielding.js';
+import { operationsNamedIn } from '../../observability/operation-names.js';
 import type { PlanExecutor } from '../executor/execute.js';
 import type { Admission } from './admission.js';
 import { type ReadDocument, RefusedOperation } from './documents.js';
@@ -73,9 +74,7 @@ export function prepareKnownDocuments({
   return () => isPrepared;
 }
 
-const operationName = /\b(?:query|mutation|subscription)\s+(\w+)/;
-
 function misfit(hash: string, text: string, reason: string | undefined): string {
-  const [, name = 'without a name'] = operationName.exec(text) ?? [];
+  const [name = 'without a name'] = operationsNamedIn(text);
   return `PERSISTED_DOCUMENTS: the operation ${name} (${hash}) is refused: ${reason}`;
 }

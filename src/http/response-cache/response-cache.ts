@@ -3,6 +3,8 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
+import type { Reloadable } from '../../config/reloadable.js';
+import type { Generations } from '../../data/cache/generations.js';
 import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import type { DocumentParams } from '../../graphql/limits/trusted-documents.js';
@@ -14,8 +16,7 @@ import { withoutSessionIds } from '../../lib/path.js';
 import { type ResponseMetadata, reportHeaders } from '../../observability/response-metadata.js';
 import type { Telemetry } from '../../observability/telemetry.js';
 import { acceptsParts, withoutParts } from '../graphql/parts.js';
-import { readBody } from '../request-body.js';
-import { type RequestState, type ResponseInFlight, type Stage, stateOf } from '../request-state.js';
+import { type RequestState, type ResponseInFlight, readBody, type Stage, stateOf } from '../request-state.js';
 import { type CachedResponse, type HeaderList, type ResponseCacheStore, represent } from './store.js';
 
 /** Headers that decide, besides `accept`, the body and the credential, what the response is. */
@@ -30,14 +31,13 @@ export type ResponseCache = ReturnType<typeof createResponseCache>;
 interface ResponseCacheDeps {
   readonly store: ResponseCacheStore;
   /** A hash of everything but the request that determines a response, such as the schema, the settings and the trusted documents. */
-  version(scope: Scope): string;
+  readonly version: Pick<Reloadable<string>, 'current'>;
+  readonly generations: Pick<Generations, 'epochOf'>;
   readonly telemetry: Pick<Telemetry, 'responseCacheHit'>;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
   readonly budget: MemoryBudget;
   /** The text of the requested document, also of one that is requested by its hash. @throws if the document may not be executed. */
   readonly documentText: Admission['documentText'];
-  /** In bytes. */
-  readonly maxBodyBytes: number;
 }
 
 /** A response that is being sent to several clients: it is in memory once, and counted once. */
@@ -48,7 +48,9 @@ interface Sending {
 
 /** The response cache of `/graphql`. */
 export function createResponseCache(deps: ResponseCacheDeps) {
-  const { store, version, telemetry, acceptedScopes, budget, documentText, maxBodyBytes } = deps;
+  const { store, version, generations, telemetry, acceptedScopes, budget, documentText } = deps;
+  /** It changes with each purge of the scope, too. */
+  const versionOf = (scope: Scope) => version.current + generations.epochOf(scope);
   const inFlight = new Map<ScopedKey, ResponseInFlight>();
   const sendings = new WeakMap<CachedResponse, Sending>();
 
@@ -84,7 +86,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
   /** Returns whether it sent a response: a cached one, or that of an equal request. If not, equal requests may wait for this one. */
   function respond(scope: Scope, state: RequestState, body: Buffer | undefined): MaybePromise<boolean> {
     const { request, response } = state;
-    const current = version(scope);
+    const current = versionOf(scope);
     const key = responseKey(scope, current, request, body);
     return andThen(store.get(key), cached => {
       state.operation.scope = scope;
@@ -137,7 +139,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
     if (scope === undefined || !isCandidate(state)) return next(state);
     const orNext = (sent: MaybePromise<boolean>) => andThen(sent, isSent => (isSent ? undefined : next(state)));
     if (request.method === 'GET') return orNext(respond(scope, state, undefined));
-    return andThen(readBody(request, maxBodyBytes), body => {
+    return andThen(readBody(request), body => {
       const isKey = !(body instanceof Error) && body.length <= maxKeyLength;
       return orNext(isKey && respond(scope, state, body));
     });
@@ -156,7 +158,7 @@ export function createResponseCache(deps: ResponseCacheDeps) {
         return sendParts(reply, bytes);
       }
       // A response that was made while the version changed belongs to neither version.
-      const isOfVersion = started.version === version(started.scope);
+      const isOfVersion = started.version === versionOf(started.scope);
       const cached: CachedResponse = {
         headers: headersToStore(reply),
         body: bytes.parts,

@@ -41,24 +41,19 @@ export function serveApollo<C extends BaseContext>(
     method: ['GET', 'POST'],
     handler: async (request, reply) => {
       const { operation: info } = stateOf(request.raw);
-      let httpGraphQLRequest = toApolloRequest(request);
-      let refusal: unknown;
-      try {
-        httpGraphQLRequest = withDocument(httpGraphQLRequest, params => {
-          const text = admission.documentText(params);
-          info.document = text;
-          if (text !== undefined) info.untrusted = admission.untrustedHash(params, text);
-          info.documentId = admission.documentId(params);
-          return text;
-        });
-      } catch (error) {
-        refusal = error;
-      }
+      const httpGraphQLRequest = toApolloRequest(request);
       let made: C | undefined;
-      // Apollo calls it after its check against forged requests.
+      // Apollo calls it after its check against forged requests, and before it reads the request.
       const context = async () => {
         try {
-          if (refusal !== undefined) throw refusal;
+          const read = request.method === 'GET' ? readSearch : readBody;
+          read(httpGraphQLRequest, params => {
+            const text = admission.documentText(params);
+            info.document = text;
+            if (text !== undefined) info.untrusted = admission.untrustedHash(params, text);
+            info.documentId = admission.documentId(params);
+            return text;
+          });
           made = await createContext(request, reply);
           return made;
         } catch (error) {
@@ -87,21 +82,19 @@ export function toApolloRequest({ method, url, headers, body }: FastifyRequest):
   return { method, headers: map, body, search: query === -1 ? '' : url.slice(query) };
 }
 
-/** The request with the text of its trusted document in place of the document's hash. @throws what `documentText` throws. */
-function withDocument(request: HTTPGraphQLRequest, documentText: Admission['documentText']): HTTPGraphQLRequest {
-  const { method, search, body } = request;
-  if (method === 'GET') return { ...request, search: searchWithDocument(search, documentText) };
-  const params: Record<string, unknown> =
-    typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {};
+/** Puts the text of a trusted document in place of its hash. @throws what `documentText` throws. */
+function readBody(request: HTTPGraphQLRequest, documentText: Admission['documentText']): void {
+  const { body } = request;
+  const params: Record<string, unknown> = { ...(typeof body === 'object' && !Array.isArray(body) && body) };
   const text = documentText(params);
-  if (text === undefined || givenHash(params) === undefined) return request;
+  if (text === undefined || givenHash(params) === undefined) return;
   const { extensions: _, documentId: __, ...rest } = params;
-  return { ...request, body: { ...rest, query: text } };
+  request.body = { ...rest, query: text };
 }
 
 /** The same for a query string. Its variables become well-formed Unicode. */
-function searchWithDocument(search: string, documentText: Admission['documentText']): string {
-  const params = new URLSearchParams(search);
+function readSearch(request: HTTPGraphQLRequest, documentText: Admission['documentText']): void {
+  const params = new URLSearchParams(request.search);
   const variables = params.get('variables');
   if (variables !== null) params.set('variables', wellFormedJson(variables));
   const named = {
@@ -117,7 +110,7 @@ function searchWithDocument(search: string, documentText: Admission['documentTex
     params.delete('extensions');
     params.delete('documentId');
   }
-  return `?${params}`;
+  request.search = `?${params}`;
 }
 
 /** The value of a JSON text; undefined where it is not JSON, which Apollo refuses later. */

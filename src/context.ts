@@ -52,17 +52,19 @@ export interface RequestIdentity {
   readonly credential: Credential | Unauthenticated | undefined;
   /** The credential's scope, if the transport has computed it already. */
   readonly scope?: Scope | undefined;
-  /** The network address by which sign-ins are rate-limited. */
-  readonly address: string;
   /** The cursor behind which an EventSource continues after it has reconnected. */
   readonly lastEventId?: string | undefined;
-  /** @throws Forbidden if the gateway's own cookie would not reach the client, or the client's browser would not keep it. */
-  requireCookies(): void;
-  /** Sets the gateway's own cookie; `maxAge` in seconds. */
-  setSession(value: string, maxAge: number | undefined): void;
-  clearSession(): void;
+  readonly session: BrowserSession;
+}
+
+/** Signs a browser in and out, with the gateway's own cookie. */
+export interface BrowserSession {
+  /** @throws SignInFailed, RateLimited, Forbidden where the client would not keep the session. */
+  begin(email: string, password: string, metadata: ResponseMetadata): Promise<Credential>;
   /** Ends the session of the request's cookie, even if the request has another credential. @throws Forbidden on a transport that cannot set cookies. */
-  endSession(): Promise<void>;
+  end(): Promise<void>;
+  /** Clears the session cookie after the service has rejected its session; does nothing if the request's credential is not the cookie. */
+  expire(): void;
 }
 
 /**
@@ -100,7 +102,6 @@ export class Context {
   readonly exports: Exports;
   readonly keywordSuggestionPath: string | undefined;
   readonly capabilities: Capabilities;
-  /** Signs the browser in and out. */
   readonly session: BrowserSession;
   private readonly state: ContextState;
 
@@ -111,7 +112,7 @@ export class Context {
     this.exports = state.services.exports;
     this.keywordSuggestionPath = state.services.keywordSuggestionPath;
     this.capabilities = state.services.capabilities;
-    this.session = createSession(state.services.sessions, state.identity, metadata);
+    this.session = state.identity.session;
   }
 
   /** Undefined if the request carries no credential. @throws Unauthenticated if it carries one that is no longer valid. */
@@ -168,31 +169,6 @@ export class Context {
     const { services, identity, cancellation } = this.state;
     return { credential, scope: identity.scope ?? services.scopeOf(credential), cancellation, metadata };
   }
-}
-
-/** Signs a browser in and out. */
-interface BrowserSession {
-  /** @throws SignInFailed, RateLimited, Forbidden where the client would not keep the session. */
-  begin(email: string, password: string): Promise<Credential>;
-  end(): Promise<void>;
-  /** Clears the session cookie after the service has rejected its session; does nothing if the request's credential is not the cookie. */
-  expire(): void;
-}
-
-function createSession(sessions: Sessions, identity: RequestIdentity, metadata: ResponseMetadata): BrowserSession {
-  return {
-    async begin(email, password) {
-      identity.requireCookies();
-      const { cookie, credential } = await sessions.begin(email, password, identity.address, metadata);
-      identity.setSession(cookie.value, cookie.maxAge);
-      return credential;
-    },
-    end: identity.endSession,
-    expire() {
-      const { credential } = identity;
-      if (credential !== undefined && 'kind' in credential && credential.kind === 'cookie') identity.clearSession();
-    },
-  };
 }
 
 /** The loaders of every domain, for one request. */

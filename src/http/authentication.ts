@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { parse as parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Credential, explicitCredential, type RawCredentials, type Scope } from '../auth/credentials.js';
-import type { RequestIdentity } from '../context.js';
+import type { BrowserSession, RequestIdentity } from '../context.js';
 import type { OpenedSession, Sessions } from '../domains/sessions/sessions.js';
 import { BadUserInput, Forbidden, GatewayError, Unauthenticated } from '../errors.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
@@ -139,33 +139,35 @@ export function createAuthentication(deps: AuthenticationDeps) {
 
     /**
      * The client of a request whose credential was found.
-     * @param reply sets and clears the session's cookie. @throws BadUserInput for two credentials at once, or one that no header could carry.
+     * @param reply gets the session's cookie. @throws BadUserInput for two credentials at once, or one that no header could carry.
      */
     identify({ raw }: FastifyRequest, reply: FastifyReply): RequestIdentity {
       const { credential, scope, address } = stateOf(raw);
       const isEnded = credential instanceof Unauthenticated;
       if (credential instanceof GatewayError && !isEnded) throw credential;
       // Set now, and not when Fastify sends: a response that sets a cookie must not be cached.
-      const setSession = (value: string, maxAge: number | undefined) => {
+      const setCookie = (value: string, maxAge: number | undefined) => {
         reply.removeHeader('set-cookie').header('set-cookie', setCookieText(raw, value, maxAge));
       };
-      const clearSession = () => setSession('', 0);
-      if (isEnded) clearSession();
-      return {
-        credential,
-        scope,
-        address,
-        requireCookies() {
+      const clearCookie = () => setCookie('', 0);
+      if (isEnded) clearCookie();
+      const session: BrowserSession = {
+        async begin(email, password, metadata) {
           if (isCrossSite(raw)) throw new Forbidden(crossSiteMessage);
+          const begun = await sessions.begin(email, password, address, metadata);
+          setCookie(begun.cookie.value, begun.cookie.maxAge);
+          return begun.credential;
         },
-        setSession,
-        clearSession,
-        async endSession() {
-          clearSession();
+        async end() {
+          clearCookie();
           const cookie = cookieOf(raw);
           if (cookie !== undefined) await sessions.end(cookie);
         },
+        expire() {
+          if (!isEnded && credential?.kind === 'cookie') clearCookie();
+        },
       };
+      return { credential, scope, session };
     },
 
     /** Copies from a request what its connection needs later, so that the connection does not hold the request. */

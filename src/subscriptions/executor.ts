@@ -1,6 +1,6 @@
 import type { ApolloServer } from '@apollo/server';
 import { createSourceEventStream, GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
-import { type Context, createContext, type RequestIdentity } from '../context.js';
+import { type BrowserSession, type Context, createContext, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded, UpstreamTimeout } from '../errors.js';
 import { executeWithFewErrors } from '../graphql/executor/error-limit.js';
@@ -153,16 +153,16 @@ function asBadUserInput(error: GraphQLError): GraphQLError {
   return isVariable ? withCode(error, 'BAD_USER_INPUT') : error;
 }
 
+const requestIdentityOf = (identity: Identity): RequestIdentity => ({ ...identity, session: withoutCookies });
+
 /** The response headers have been sent when an operation runs on a stream: it cannot set a cookie. */
-const requestIdentityOf = (identity: Identity): RequestIdentity => ({
-  ...identity,
-  requireCookies() {
+const withoutCookies: BrowserSession = {
+  async begin() {
     throw new Forbidden('Sign in over HTTP: a stream cannot set the cookie');
   },
-  setSession() {},
-  async endSession() {
+  async end() {
     throw new Forbidden('Sign out over HTTP: a stream cannot clear the cookie');
   },
   // The cookie of an ended session stays until the client sends its next request over HTTP.
-  clearSession() {},
-});
+  expire() {},
+};

@@ -16,13 +16,13 @@ export const sessionsResolvers: Resolvers = {
     capabilities: (_, __, { capabilities }) => capabilities,
   },
   Mutation: {
-    async signIn(_, { input }, { session, teams }) {
+    async signIn(_, { input }, { session, teams, metadata }) {
       const email = plainText(input.email.trim(), 'input.email', maxEmailLength);
       const { password } = input;
       if (password === '' || password.length > maxPasswordLength) {
         throw new BadUserInput('input.password', `must be 1 to ${maxPasswordLength} characters`);
       }
-      return { viewer: viewerOf(await session.begin(email, password), teams) };
+      return { viewer: viewerOf(await session.begin(email, password, metadata), teams) };
     },
     async signOut(_, __, { session }) {
       await session.end();

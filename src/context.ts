@@ -3,22 +3,21 @@ import type { Credential, Scope } from './auth/credentials.js';
 import type { Teams } from './auth/teams.js';
 import type { Reloadable } from './config/reloadable.js';
 import type { Polling } from './data/polling/polling.js';
-import { createReader, type ReaderDeps } from './data/reader.js';
+import { createReader, type Lifetimes, type ReaderDeps } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
 import { createWriter, type Writer } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/loaders.js';
+import { createDiscoveryLoaders } from './domains/discovery/client.js';
 import { createDiscoveryFeed } from './domains/discovery/feed.js';
-import { createDiscoveryLoaders } from './domains/discovery/loaders.js';
 import type { BackfillLimiter } from './domains/events/backfill-limiter.js';
 import type { EventsClient } from './domains/events/client.js';
 import { createEventsFeed } from './domains/events/feed.js';
 import { createEventsLoaders } from './domains/events/loaders.js';
 import type { Exports } from './domains/exports/exports.js';
 import { createExportsFeed } from './domains/exports/feed.js';
-import { createMarketsLoaders } from './domains/markets/loaders.js';
+import { createMarketsLoaders } from './domains/markets/client.js';
 import type { Sessions } from './domains/sessions/sessions.js';
 import { Unauthenticated } from './errors.js';
-import type { Lifetimes } from './graphql/lifetimes.js';
 import { ResponseMetadata } from './observability/response-metadata.js';
 
 /** What the operator has configured, as clients see it. */
@@ -173,12 +172,20 @@ export class Context {
 
 /** The loaders of every domain, for one request. */
 function createLoaders(services: Services, auth: RequestAuth) {
-  const { events, eventStatisticsLimit, lifetimes } = services;
+  const { events, eventStatisticsLimit } = services;
   const reader = createReader(services, auth);
+  let companies: ReturnType<typeof createCompaniesLoaders> | undefined;
   return {
-    events: createEventsLoaders(reader, events, eventStatisticsLimit, lifetimes),
-    markets: createMarketsLoaders(reader, lifetimes),
-    companies: createCompaniesLoaders(reader, lifetimes, auth.scope),
-    discovery: createDiscoveryLoaders(reader, lifetimes),
+    events: createEventsLoaders(reader, events, eventStatisticsLimit),
+    get companies() {
+      companies ??= createCompaniesLoaders(reader, auth.scope);
+      return companies;
+    },
+    get markets() {
+      return createMarketsLoaders(reader);
+    },
+    get discovery() {
+      return createDiscoveryLoaders(reader);
+    },
   };
 }

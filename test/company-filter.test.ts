@@ -85,8 +85,7 @@ function plainlySorted(companies: readonly CompanyRecord[], { field, direction }
 
 const loadersOf = (all: readonly CompanyRecord[]) => {
   const reader = { read: () => all } as unknown as Reader;
-  const lifetime = { maxAge: 0, grace: 0, absent: 0 };
-  return createCompaniesLoaders(reader, { companies: lifetime, esg: lifetime }, undefined);
+  return createCompaniesLoaders(reader, undefined);
 };
 
 test('a prepared filter selects the companies that the schema describes', () => {
@@ -143,8 +142,7 @@ test('a filtered, sorted list that cannot be read fails once, and leaves no reje
   const note = (reason: unknown) => unhandled.push(reason);
   process.on('unhandledRejection', note);
   const reader = { read: () => Promise.reject(new Error('away')) } as unknown as Reader;
-  const lifetime = { maxAge: 0, grace: 0, absent: 0 };
-  const loaders = createCompaniesLoaders(reader, { companies: lifetime, esg: lifetime }, undefined);
+  const loaders = createCompaniesLoaders(reader, undefined);
   const orderBy = { field: 'NAME', direction: 'ASC' } as const;
   await expect(loaders.list('1', { filter: { search: 'a' }, orderBy })).rejects.toThrow('away');
   await nextTurn();

@@ -39,7 +39,7 @@ test('a value from memory is not parsed again, and still names the records that 
     const metadata = new ResponseMetadata();
     const cancellation = new AbortController();
     const auth: RequestAuth = { credential: {} as Credential, scope: 'someone' as Scope, cancellation, metadata };
-    const value = await createReader({ upstream, cache, telemetry }, auth).read(read, lifetime);
+    const value = await createReader({ upstream, cache, telemetry, lifetimes: { things: lifetime } }, auth).read(read);
     return {
       value,
       skipped: metadata.skipped.map(({ record }) => record),

@@ -64,8 +64,11 @@ export interface Reader {
    * Returns the value at once if memory has it. All other reads of one tick share one round trip to Redis, and equal reads are one read.
    * @throws GatewayError
    */
-  read<T, Embeddings>(read: Read<T, Embeddings>, lifetime: Lifetime): MaybePromise<T>;
+  read<T, Embeddings>(read: Read<T, Embeddings>): MaybePromise<T>;
 }
+
+/** How long the responses of each endpoint family are cached. */
+export type Lifetimes = Readonly<Record<string, Lifetime>>;
 
 /** What a reader or a writer needs from the process. */
 export interface ReaderDeps {
@@ -185,8 +188,8 @@ function requestLine({ address, method, path, body }: UpstreamRequest, before: A
 }
 
 /** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */
-export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
-  const { upstream, cache, telemetry } = deps;
+export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes }, auth: RequestAuth): Reader {
+  const { upstream, cache, telemetry, lifetimes } = deps;
   const { scope, cancellation, metadata } = auth;
   const epoch = cache.epochOf(scope);
   /** Each value, or its promise, by the key of its look-up. */
@@ -269,7 +272,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
     });
 
   return {
-    read<T, Embeddings>(given: Read<T, Embeddings>, lifetime: Lifetime) {
+    read<T, Embeddings>(given: Read<T, Embeddings>) {
       const read = given as AnyRead;
       const { request, outlivesTag } = read;
       const keys = keysOf(scope, epoch + requestLine(request, read.before), request.vectors?.wanted ?? false);
@@ -277,6 +280,7 @@ export function createReader(deps: ReaderDeps, auth: RequestAuth): Reader {
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
       const { family } = request;
+      const lifetime = lifetimes[family] as Lifetime;
       const tag = read.tag?.(scope);
       const pending: PendingRead = { keys, family, tag, outlivesTag, lifetime, read, resolve: none, reject: none };
       const inMemory = cache.peek(pending);

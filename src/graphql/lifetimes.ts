@@ -1,24 +1,18 @@
 import { type GraphQLSchema, isObjectType } from 'graphql';
-import type { Lifetime } from '../data/cache/lookup.js';
+import type { Lifetimes } from '../data/reader.js';
 
-/**
- * The field whose `@cacheControl` in the SDL says how long each kind of upstream response is cached. Only these fields have the directive. Fields that
- * need a response of the same kind share its lifetime.
- */
+/** The field whose `@cacheControl` in the SDL says how long the responses of each endpoint family are cached. Only these fields have the directive. */
 const fields = {
   events: 'Query.events',
-  observation: 'Query.observation',
-  record: 'Market.name',
+  observations: 'Query.observation',
+  market: 'Market.name',
   topics: 'Market.topics',
-  suggestions: 'Query.suggestMarkets',
+  suggest: 'Query.suggestMarkets',
   companies: 'Market.companies',
   esg: 'Market.esg',
   jobs: 'Market.jobs',
   criteria: 'Market.searchCriteria',
 } as const;
-
-/** How long each kind of upstream response is cached. */
-export type Lifetimes = Readonly<Record<keyof typeof fields, Lifetime>>;
 
 /** While the service fails, an expired entry is served for ten times its lifetime. */
 const graceFactor = 10;
@@ -27,10 +21,10 @@ const absentObservationMs = 30_000;
 
 /** Reads the lifetimes from the schema. @throws Error if a field has no `@cacheControl`. */
 export function lifetimesOf(schema: GraphQLSchema): Lifetimes {
-  const entries = Object.entries(fields).map(([kind, coordinate]) => {
+  const entries = Object.entries(fields).map(([family, coordinate]) => {
     const maxAge = maxAgeOf(schema, coordinate) * 1_000;
-    const absent = kind === 'observation' ? absentObservationMs : 0;
-    return [kind, { maxAge, grace: maxAge * graceFactor, absent }];
+    const absent = family === 'observations' ? absentObservationMs : 0;
+    return [family, { maxAge, grace: maxAge * graceFactor, absent }];
   });
   return Object.fromEntries(entries);
 }

@@ -1,5 +1,4 @@
 import type { Scope } from '../../auth/credentials.js';
-import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import { BadUserInput } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
@@ -17,12 +16,8 @@ export interface Company extends CompanyRecord {
 }
 
 /** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
-export function createCompaniesLoaders(
-  reader: Reader,
-  lifetimes: Readonly<Record<'companies' | 'esg', Lifetime>>,
-  client: Scope | undefined,
-) {
-  const all = (marketId: string) => reader.read(companiesRead(marketId), lifetimes.companies);
+export function createCompaniesLoaders(reader: Reader, client: Scope | undefined) {
+  const all = (marketId: string) => reader.read(companiesRead(marketId));
   const lists = new Map<string, MaybePromise<Companies>>();
 
   /** Computes a list once for each key, in turns with the work of other requests. */
@@ -86,6 +81,6 @@ export function createCompaniesLoaders(
     /** The company with this domain. Case does not matter. */
     byDomain: (marketId: string, domain: string) =>
       andThen(all(marketId), companies => companiesByDomain(companies).get(domain.toLowerCase())),
-    esg: (marketId: string) => reader.read(esgRead(marketId), lifetimes.esg),
+    esg: (marketId: string) => reader.read(esgRead(marketId)),
   };
 }

@@ -1,5 +1,5 @@
 import { jobsTag } from '../../data/cache/keys.js';
-import { marketRead, type Read } from '../../data/reader.js';
+import { marketRead, type Read, type Reader } from '../../data/reader.js';
 import type { Write } from '../../data/writer.js';
 import { measured } from './estimate.js';
 import {
@@ -24,15 +24,22 @@ const jobsOf = (marketId: string, phase: JobPhase) => ({
   parse: (body: unknown): readonly Job[] => measured(jobList.parse(body)).map(job => ({ ...job, marketId, phase })),
 });
 
-/** GET /v2/discovery/{id}/search-criteria. */
-export const searchCriteriaRead = (marketId: string): Read<SearchCriteria> =>
-  marketRead(marketId, { family: 'criteria', path: `/v2/discovery/${marketId}/search-criteria` }, searchCriteria);
+/** The reads of the discovery domain for one request. */
+export const createDiscoveryLoaders = ({ read }: Reader) => ({
+  jobs: (marketId: string, phase: JobPhase) => read(jobsRead(marketId, phase)),
 
-/** GET /v2/discovery/{id}/search-criteria/history. */
-export function searchCriteriaHistoryRead(marketId: string): Read<readonly SearchCriteria[]> {
-  const path = `/v2/discovery/${marketId}/search-criteria/history`;
-  return marketRead(marketId, { family: 'criteria', path }, searchCriteriaHistory);
-}
+  /** GET /v2/discovery/{id}/search-criteria. */
+  criteria: (marketId: string) =>
+    read(marketRead(marketId, { family: 'criteria', path: criteriaPath(marketId) }, searchCriteria)),
+
+  /** GET /v2/discovery/{id}/search-criteria/history. */
+  criteriaHistory: (marketId: string) =>
+    read(
+      marketRead(marketId, { family: 'criteria', path: `${criteriaPath(marketId)}/history` }, searchCriteriaHistory),
+    ),
+});
+
+const criteriaPath = (marketId: string) => `/v2/discovery/${marketId}/search-criteria`;
 
 /** POST /v2/discovery/search-criteria. */
 export function createCriteriaWrite(searchType: string, searchInput: string): Write<SearchCriteria> {

@@ -1,5 +1,4 @@
 import DataLoader from 'dataloader';
-import type { Lifetime } from '../../data/cache/lookup.js';
 import type { Reader } from '../../data/reader.js';
 import { type PageRequest, windowOf } from '../../graphql/connection.js';
 import { maxPageSize } from '../../graphql/input.js';
@@ -11,18 +10,12 @@ import { type Plot, readStatistics } from './statistics.js';
 import { cursorBehind, updatesListId } from './updates-cursor.js';
 
 /** The reads of the events domain for one request. @param statisticsLimit the most events that one `eventStatistics` reads. */
-export function createEventsLoaders(
-  reader: Reader,
-  client: EventsClient,
-  statisticsLimit: number,
-  lifetimes: Readonly<Record<'events' | 'observation', Lifetime>>,
-) {
+export function createEventsLoaders(reader: Reader, client: EventsClient, statisticsLimit: number) {
   const page: ReadPage = async (query, number, pageSize, { vectors, position }) =>
     reader.read(
       position
         ? positionedPage(client, query, number, pageSize, vectors)
         : client.page(query, number, pageSize, vectors),
-      lifetimes.events,
     );
   const withCursor = (query: EventQuery, { position, ...window }: EventWindow) => ({
     ...window,
@@ -42,7 +35,7 @@ export function createEventsLoaders(
     statistics: (query: EventQuery, plot: Plot) =>
       readStatistics(query, plot, statisticsLimit, (part, number, size) => page(part, number, size, noExtras)),
     /** @param vectors whether its embedding is selected. */
-    observation: (id: string, vectors: boolean) => reader.read(client.observation(id, vectors), lifetimes.observation),
+    observation: (id: string, vectors: boolean) => reader.read(client.observation(id, vectors)),
     /** The first events of one company. Requests in the same tick share calls. */
     ofCompany: async (request: CompanyEventsRequest) =>
       withCursor(withNames(request.query, [request.name]), { ...(await companies.load(request)), start: 0 }),

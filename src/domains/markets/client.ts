@@ -1,47 +1,36 @@
 import { marketTag } from '../../data/cache/keys.js';
-import { marketRead, type Read } from '../../data/reader.js';
-import { type MarketRecord, type MarketTopic, marketRecord, suggestions, topics } from './model.js';
+import { marketRead, type Reader } from '../../data/reader.js';
+import { marketRecord, suggestions, topics } from './model.js';
 
-/** GET {dev_url}/dev/markets/{id}. */
-export const marketRecordRead = (id: string): Read<MarketRecord> =>
-  marketRead(id, { family: 'market', address: 'dev', path: `/dev/markets/${id}` }, marketRecord);
+/** A POST that reads, at the markets interface. */
+const post = (family: string, path: string, body: object, argument: string) =>
+  ({ family, address: 'api', method: 'POST', path, body, argument, safe: true }) as const;
 
-/** POST {api_url}/markets/{id}/topics, a read. @param sorted whether to sort by label, ascending. */
-export function topicsRead(id: string, sorted: boolean): Read<readonly MarketTopic[]> {
-  return {
-    request: {
-      family: 'topics',
-      address: 'api',
-      method: 'POST',
-      path: `/markets/${id}/topics`,
-      body: sorted ? { sorts: { label: 'asc' } } : {},
-      argument: 'id',
-      safe: true,
-    },
-    tag: () => marketTag(id),
-    onlyPublished: true,
-    parse: body => ({
-      value: topics.parse(body).map(topic => ({
-        ...topic,
-        marketId: id,
-        groups: topic.groups.map(group => ({ ...group, marketId: id })),
-      })),
+/** The reads of the markets domain for one request. */
+export const createMarketsLoaders = ({ read }: Reader) => ({
+  /** GET {dev_url}/dev/markets/{id}. */
+  record: (id: string) =>
+    read(marketRead(id, { family: 'market', address: 'dev', path: `/dev/markets/${id}` }, marketRecord)),
+
+  /** POST {api_url}/markets/{id}/topics. @param sorted whether to sort by label, ascending. */
+  topics: (id: string, sorted: boolean) =>
+    read({
+      request: post('topics', `/markets/${id}/topics`, sorted ? { sorts: { label: 'asc' } } : {}, 'id'),
+      tag: () => marketTag(id),
+      onlyPublished: true,
+      parse: body => ({
+        value: topics.parse(body).map(topic => ({
+          ...topic,
+          marketId: id,
+          groups: topic.groups.map(group => ({ ...group, marketId: id })),
+        })),
+      }),
     }),
-  };
-}
 
-/** POST {api_url}/markets/suggest, a read. */
-export function suggestionsRead(keyword: string): Read<readonly string[]> {
-  return {
-    request: {
-      family: 'suggest',
-      address: 'api',
-      method: 'POST',
-      path: '/markets/suggest',
-      body: { keyword },
-      argument: 'keyword',
-      safe: true,
-    },
-    parse: body => ({ value: suggestions.parse(body) }),
-  };
-}
+  /** POST {api_url}/markets/suggest. */
+  suggestions: (keyword: string) =>
+    read({
+      request: post('suggest', '/markets/suggest', { keyword }, 'keyword'),
+      parse: body => ({ value: suggestions.parse(body) }),
+    }),
+});

@@ -25,7 +25,7 @@ function usesOf(text: string, variables?: Record<string, unknown>, name?: string
   const operation = document.definitions.find(
     each => each.kind === 'OperationDefinition' && (name === undefined || each.name?.value === name),
   );
-  return [...(find(document, operation as never, variables) ?? [])].sort();
+  return [...(find?.(document, operation as never, variables) ?? [])].sort();
 }
 
 describe('what an operation uses of what is deprecated', () => {

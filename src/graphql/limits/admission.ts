@@ -117,7 +117,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
         if (operation.variableDefinitions?.length === 0) {
           costs.set(operation, estimateCost(schema, document, operation, {}, statisticsLimit));
         }
-        deprecatedUses(document, operation);
+        deprecatedUses?.(document, operation);
       }
     },
     keep: known.keep,
@@ -162,7 +162,7 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
         if (cost.calls > ownCallLimit) throw new QueryTooComplex('upstream calls', cost.calls, ownCallLimit);
         checkBound('records', cost.records);
         checkBound('values', cost.values);
-        info.deprecated = deprecatedUses(document, operation, coerced);
+        info.deprecated = deprecatedUses?.(document, operation, coerced);
       });
     },
   };

@@ -57,37 +57,10 @@ function namesOn(path: readonly (string | number)[], root: ASTNode): string[] {
 
 /** Where the value of a variable is wrong, and why. */
 interface InvalidValue {
-  /** See `argumentOfVariable`. */
+  /** The path of the wrong part within the arguments of the first field that uses the variable; it begins with the name of the variable if no field does. */
   readonly argument: string;
   /** The reason, as `valueMessage` puts it. Undefined if the variable is missing. */
   readonly reason: string | undefined;
-}
-
-/**
- * The path of a part of a variable's value within the arguments of the first field that uses the variable; it begins with the name of the variable
- * if no field does.
- */
-export function argumentOfVariable(
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-  name: string,
-  path: readonly (string | number)[],
-): string {
-  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
-  let use: string[] = [];
-  for (const definition of [operation, ...fragments]) {
-    visit(definition, {
-      VariableDefinition: () => false,
-      Directive: () => false,
-      Variable(variable, _key, _parent, path) {
-        if (variable.name.value !== name) return undefined;
-        use = namesOn(path, definition);
-        return BREAK;
-      },
-    });
-    if (use.length > 0) break;
-  }
-  return [...(use.length === 0 ? [name] : use), ...path].join('.');
 }
 
 /** Finds what is wrong with the value of a variable. The value may be a secret that was put into the wrong member, so only an enum's is repeated. */
@@ -101,27 +74,39 @@ export function invalidValueOf(
     value,
   }: { readonly name: string; readonly type: GraphQLInputType | undefined; readonly value: unknown },
 ): InvalidValue {
-  const { path, reason } = firstFault(schema, value, type);
-  return { argument: argumentOfVariable(document, operation, name, path), reason };
-}
-
-/** The first part of a value that does not match its type. A missing or unknown member has a path of its own. */
-function firstFault(
-  schema: GraphQLSchema,
-  value: unknown,
-  type: GraphQLInputType | undefined,
-): { readonly path: readonly (string | number)[]; readonly reason: string | undefined } {
-  let fault: ReturnType<typeof firstFault> = { path: [], reason: undefined };
-  if (type === undefined || value === undefined) return fault;
+  let fault: readonly (string | number)[] = [];
+  let reason: string | undefined;
   try {
-    coerceInputValue(value, type, (path, part, { message }) => {
-      const [, member] = /^Field "(\w+)" (?:is not defined|of required type)/.exec(message) ?? [];
-      const reason = valueMessage(schema, message, Object.keys(Object(part)));
-      fault = { path: member === undefined ? path : [...path, member], reason };
-      throw new Error('One is enough');
-    });
+    if (type !== undefined && value !== undefined) {
+      coerceInputValue(value, type, (path, part, { message }) => {
+        // A missing or unknown member has a path of its own.
+        const [, member] = /^Field "(\w{1,128})" (?:is not defined|of required type)/.exec(message) ?? [];
+        reason = valueMessage(schema, message, Object.keys(Object(part)));
+        fault = member === undefined ? path : [...path, member];
+        throw new Error('One is enough');
+      });
+    }
   } catch {
     // The fault is known.
   }
-  return fault;
+  return { argument: [...firstUseOf(name, document, operation), ...fault].join('.'), reason };
+}
+
+/** The path of a variable within the arguments of the first field that uses it; only its name if no field does. */
+function firstUseOf(name: string, document: DocumentNode, operation: OperationDefinitionNode): readonly string[] {
+  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+  let use: string[] = [];
+  for (const definition of [operation, ...fragments]) {
+    visit(definition, {
+      VariableDefinition: () => false,
+      Directive: () => false,
+      Variable(variable, _key, _parent, path) {
+        if (variable.name.value !== name) return undefined;
+        use = namesOn(path, definition);
+        return BREAK;
+      },
+    });
+    if (use.length > 0) return use;
+  }
+  return [name];
 }

@@ -1,11 +1,4 @@
-import {
-  type GraphQLEnumType,
-  type GraphQLError,
-  type GraphQLSchema,
-  isEnumType,
-  isInputObjectType,
-  Kind,
-} from 'graphql';
+import { type GraphQLError, type GraphQLSchema, isEnumType, isInputObjectType, Kind } from 'graphql';
 
 /** The places where messages of GraphQL repeat a value. What follows the first one may be a part of the value. */
 const repeatedValues: readonly (readonly [RegExp, string])[] = [
@@ -13,6 +6,7 @@ const repeatedValues: readonly (readonly [RegExp, string])[] = [
   [/^(Expected value of type "[^"]*"), found .*$/s, '$1.'],
   [/^(Argument "\w+" has) (invalid value) .*$/s, '$1 an $2.'],
   [/( cannot represent [^:]*): .*$/s, '$1.'],
+  [/^Field ".{129,}" (is not defined by type "\w+")\..*$/s, 'A field with a long name $1.'],
 ];
 
 /** A message of GraphQL without the value, which may be a secret that was put into the wrong place. */
@@ -33,8 +27,9 @@ export function valueMessage(schema: GraphQLSchema, message: string, given: read
   const [, unknown, name = ''] = /^(?:Value "(.*)" does not exist in|Enum) "(\w+)"/s.exec(message) ?? [];
   const type = schema.getType(name);
   if (isEnumType(type)) {
-    if (unknown !== undefined) return unknownValueMessage(type, unknown);
-    return `${withoutValue(message)} Did you mean ${choice(valuesOf(type))}, without quotes?`;
+    const all = choice(type.getValues().map(value => value.name));
+    if (unknown !== undefined) return `Value ${shown(unknown)} does not exist in "${name}" enum. Did you mean ${all}?`;
+    return `${withoutValue(message)} Did you mean ${all}, without quotes?`;
   }
   const [, oneOf = ''] =
     /^(?:Exactly one key must be specified for OneOf type|OneOf Input Object) "(\w+)"/.exec(message) ?? [];
@@ -50,13 +45,6 @@ export function documentMessage(schema: GraphQLSchema, { message, nodes }: Graph
   const [node] = nodes ?? [];
   return valueMessage(schema, message, node?.kind === Kind.OBJECT ? node.fields.map(({ name }) => name.value) : []);
 }
-
-/** What is wrong with a value that an enum does not have. The value is cut. */
-export function unknownValueMessage(type: GraphQLEnumType, value: string): string {
-  return `Value ${shown(value)} does not exist in "${type.name}" enum. Did you mean ${choice(valuesOf(type))}?`;
-}
-
-const valuesOf = (type: GraphQLEnumType) => type.getValues().map(({ name }) => name);
 
 /** `DAY, WEEK or MONTH`. */
 const choice = (names: readonly string[]) => names.join(', ').replace(/, (\w+)$/, ' or $1');

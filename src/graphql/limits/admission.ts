@@ -6,7 +6,6 @@ import {
   type GraphQLSchema,
   getOperationAST,
   getVariableValues,
-  isEnumType,
   Kind,
   type NamedTypeNode,
   NoSchemaIntrospectionCustomRule,
@@ -24,10 +23,10 @@ import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
-import { argumentOfVariable, invalidValueOf } from '../argument-path.js';
+import { invalidValueOf } from '../argument-path.js';
 import { createDeprecations } from '../deprecations.js';
-import { documentMessage, unknownValueMessage } from '../value-errors.js';
-import { bounds, checkBound, checkDocument, checkLines, checkVariables, oversizeIn } from './bounds.js';
+import { documentMessage } from '../value-errors.js';
+import { bounds, checkBound, checkDocument, checkLines, checkVariables } from './bounds.js';
 import { estimateCost, type OperationCost } from './cost.js';
 import { createDocumentStore, type ReadDocument, RefusedOperation, withCode } from './documents.js';
 import { type DocumentParams, givenHash, type TrustedDocuments } from './trusted-documents.js';
@@ -139,17 +138,6 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
       const definitions = operation.variableDefinitions ?? [];
-      for (const definition of definitions) {
-        const name = definition.variable.name.value;
-        const oversize = oversizeIn(variables?.[name], typeOf(definition));
-        if (oversize === undefined) continue;
-        const { path, type, value } = oversize;
-        const argument = argumentOfVariable(document, operation, name, path);
-        const isUnknown = isEnumType(type) && typeof value === 'string';
-        throw isUnknown
-          ? invalidValue(name, argument, unknownValueMessage(type, value))
-          : badValue(`Variable "$${name}" has a value for "${argument}" that is too large for its type.`, argument);
-      }
       // The cost of finding all errors grows with the value, so only the first is reported.
       const { errors, coerced } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
       if (errors?.[0] !== undefined) throw badVariable(errors[0], document, operation, variables ?? {});

@@ -2,11 +2,6 @@ import {
   type DirectiveNode,
   type DocumentNode,
   type FragmentDefinitionNode,
-  type GraphQLInputType,
-  isEnumType,
-  isInputObjectType,
-  isListType,
-  isNonNullType,
   Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
@@ -77,49 +72,6 @@ export function checkedJson(bytes: Buffer): BoundedJson {
   const text = boundedJson(bytes, bounds);
   if (typeof text === 'string') return text;
   throw new QueryTooComplex(text.measure, text.value, bounds[text.measure]);
-}
-
-/** Characters. Far more than a value of an enum, a number, a boolean or the name of a member. */
-const maxMisfit = 1_000;
-const isOversize = (value: unknown): boolean =>
-  (typeof value === 'string' ? value : JSON.stringify(value)).length > maxMisfit;
-const shortScalars = new Set(['Int', 'Float', 'Boolean']);
-
-/** A large part of a variable's value, with its path and the type that it should have. */
-interface Oversize {
-  readonly path: readonly string[];
-  readonly type: GraphQLInputType;
-  readonly value: unknown;
-}
-
-/**
- * Finds a large part of a variable's value that its type cannot have. graphql-js would write all of it into an error, and look for similar names.
- * @returns undefined if there is none.
- */
-export function oversizeIn(value: unknown, type: GraphQLInputType): Oversize | undefined {
-  if (value == null) return undefined;
-  if (isNonNullType(type)) return oversizeIn(value, type.ofType);
-  const isObject = typeof value === 'object';
-  const isList = Array.isArray(value);
-  if (isListType(type)) return isList ? oversizeAmong(value, () => type.ofType) : oversizeIn(value, type.ofType);
-  if (isInputObjectType(type) && isObject && !isList) {
-    const fields = type.getFields();
-    const whole = { path: [], type, value };
-    return Object.keys(value).some(isOversize) ? whole : oversizeAmong(value, name => fields[name]?.type);
-  }
-  const isShort = isInputObjectType(type) || isEnumType(type) || shortScalars.has(type.name);
-  const isMisfit = isShort || (isObject && type.name !== 'JSONObject');
-  return isMisfit && isOversize(value) ? { path: [], type, value } : undefined;
-}
-
-/** @param typeOf the type of an item or a member; undefined if there is no such member. */
-function oversizeAmong(value: object, typeOf: (name: string) => GraphQLInputType | undefined): Oversize | undefined {
-  for (const [name, part] of Object.entries(value)) {
-    const type = typeOf(name);
-    const found = type && oversizeIn(part, type);
-    if (found !== undefined) return { ...found, path: [name, ...found.path] };
-  }
-  return undefined;
 }
 
 /**

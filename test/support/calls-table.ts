@@ -1,4 +1,4 @@
-import { companyListId } from '../../src/domains/companies/selection.js';
+import { companyListId } from '../../src/domains/companies/loaders.js';
 import { itemCursor } from '../../src/graphql/connection.js';
 import { type ListId, listId } from '../../src/graphql/cursor.js';
 import { nodeId } from '../../src/graphql/node.js';

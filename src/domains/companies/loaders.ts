@@ -1,43 +1,52 @@
 import type { Scope } from '../../auth/credentials.js';
 import type { Reader } from '../../data/reader.js';
 import { BadUserInput } from '../../errors.js';
+import { type PageArguments, pageRequest, windowOf } from '../../graphql/connection.js';
+import { type ListId, listId } from '../../graphql/cursor.js';
+import { checkedDomains } from '../../graphql/input.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import { companiesRead, esgRead } from './client.js';
-import { facetsOf } from './facets.js';
-import { type Companies, type CompanyConditions, companiesByDomain, preparedFilter } from './filter.js';
+import {
+  type Companies,
+  type CompanyConditions,
+  type CompanySorting,
+  companiesByDomain,
+  facetsOf,
+  preparedFilter,
+  sortedCompanies,
+} from './list.js';
 import type { CompanyRecord } from './model.js';
-import { orderKey, sortedCompanies } from './order.js';
-import { type CompanyChoice, type CompanyListing, selectedCompanies } from './selection.js';
 
 /** A company with the market it belongs to. */
 export interface Company extends CompanyRecord {
   readonly marketId: string;
 }
 
+/** Which companies of a market to list, and in which order, as the arguments of `Market.companies`. */
+export interface CompanyListing {
+  readonly filter?: CompanyConditions | null | undefined;
+  readonly orderBy?: CompanySorting | null | undefined;
+}
+
+/** Which companies to export, as `CompanySelection` in the schema: exactly one member is set. */
+export interface CompanyChoice {
+  readonly all?: boolean | null | undefined;
+  readonly visible?: (PageArguments & CompanyListing) | null | undefined;
+  readonly matching?: CompanyConditions | null | undefined;
+  readonly domains?: readonly string[] | null | undefined;
+}
+
+const maxDomainsInMessage = 5;
+
 /** The reads of the companies domain for one request. @param client whose requests they are: clients take turns in computing lists. */
 export function createCompaniesLoaders(reader: Reader, client: Scope | undefined) {
   const all = (marketId: string) => reader.read(companiesRead(marketId));
   const lists = new Map<string, MaybePromise<Companies>>();
 
-  /** Computes a list once for each key, in turns with the work of other requests. */
-  function once(key: string, companies: MaybePromise<Companies>, compute: (companies: Companies) => Companies) {
-    const list = lists.get(key) ?? andThen(companies, found => runYielding(client, () => compute(found)));
-    lists.set(key, list);
-    return list;
-  }
-
-  /** The companies that match a filter, in the service's order. */
-  function matching(marketId: string, filter: CompanyConditions | null | undefined, argument: string) {
-    if (filter == null) return { key: marketId, companies: all(marketId) };
-    const { key, from } = preparedFilter(filter, argument);
-    const filterKey = `${marketId} ${key}`;
-    return { key: filterKey, companies: once(filterKey, all(marketId), from) };
-  }
-
   /**
    * The companies that match a filter, in an order; without `orderBy`, in the service's order. Equal arguments are computed once for each
-   * market.
+   * market, in turns with the work of other requests.
    * @param filterArgument the name of the filter in errors.
    * @throws BadUserInput if the filter is invalid, before the service is called.
    */
@@ -46,17 +55,49 @@ export function createCompaniesLoaders(reader: Reader, client: Scope | undefined
     { filter, orderBy }: CompanyListing,
     filterArgument = 'filter',
   ): MaybePromise<Companies> {
-    const { key, companies } = matching(marketId, filter, filterArgument);
-    if (orderBy == null) return companies;
-    const order = orderKey(orderBy);
-    const sorted = () => once(`${order} ${marketId}`, all(marketId), list => sortedCompanies(list, orderBy));
-    if (filter == null) return sorted();
-    return andThen(companies, selected =>
-      once(`${order} ${key}`, sorted(), list => {
-        const isSelected = new Set(selected);
-        return list.filter(company => isSelected.has(company));
-      }),
-    );
+    const prepared = filter == null ? undefined : preparedFilter(filter, filterArgument);
+    if (prepared === undefined && orderBy == null) return all(marketId);
+    const key = `${marketId} ${orderBy?.field} ${orderBy?.direction} ${prepared?.key}`;
+    const compute = (companies: Companies) => {
+      const sorted = orderBy == null ? companies : sortedCompanies(companies, orderBy);
+      return prepared === undefined ? sorted : prepared.from(sorted);
+    };
+    const found = lists.get(key) ?? andThen(all(marketId), companies => runYielding(client, () => compute(companies)));
+    lists.set(key, found);
+    return found;
+  }
+
+  /** The companies of a selection (docs/upstream-api.md: Export to API). @throws as `selected` does. */
+  function chosen(
+    marketId: string,
+    { all, visible, matching, domains }: CompanyChoice,
+    argument: string,
+  ): MaybePromise<Companies> {
+    for (const [filter, at] of [
+      [visible?.filter, 'visible.filter'],
+      [matching, 'matching'],
+    ] as const) {
+      if (filter?.domains?.length === 0) throw new BadUserInput(`${argument}.${at}.domains`, 'selects no company');
+    }
+    if (visible != null) {
+      const filterArgument = `${argument}.visible.filter`;
+      const page = pageRequest(visible, companyListId(marketId, visible, filterArgument), `${argument}.visible.`);
+      return andThen(list(marketId, visible, filterArgument), companies => {
+        const { start, end } = windowOf(page, companies.length);
+        return companies.slice(start, end);
+      });
+    }
+    if (domains != null) {
+      const wanted = selectedDomains(domains, argument);
+      return andThen(list(marketId, {}), companies => withDomains(companies, wanted, `${argument}.domains`));
+    }
+    if (matching == null && all !== true) {
+      throw new BadUserInput(
+        `${argument}.all`,
+        'must be true; use visible, matching or domains to export some of the companies',
+      );
+    }
+    return list(marketId, { filter: matching }, `${argument}.matching`);
   }
 
   return {
@@ -66,21 +107,41 @@ export function createCompaniesLoaders(reader: Reader, client: Scope | undefined
      * @throws BadUserInput if the selection is invalid, before the service is called; also if it selects no company, or a domain that is not in
      * the market.
      */
-    selected(marketId: string, selection: CompanyChoice, argument: string): MaybePromise<Companies> {
-      const companies = selectedCompanies(marketId, selection, argument, (...listing) => list(marketId, ...listing));
-      return andThen(companies, selected => {
-        if (selected.length === 0) throw new BadUserInput(argument, 'selects no company');
-        return selected;
-      });
-    },
+    selected: (marketId: string, choice: CompanyChoice, argument: string): MaybePromise<Companies> =>
+      andThen(chosen(marketId, choice, argument), companies => {
+        if (companies.length === 0) throw new BadUserInput(argument, 'selects no company');
+        return companies;
+      }),
     /** The values of the companies that match a filter. @throws BadUserInput if the filter is invalid, before the service is called. */
     facets: (marketId: string, filter: CompanyConditions | null | undefined) =>
-      andThen(matching(marketId, filter, 'filter').companies, companies =>
-        runYielding(client, () => facetsOf(companies)),
-      ),
+      andThen(list(marketId, { filter }), companies => runYielding(client, () => facetsOf(companies))),
     /** The company with this domain. Case does not matter. */
     byDomain: (marketId: string, domain: string) =>
       andThen(all(marketId), companies => companiesByDomain(companies).get(domain.toLowerCase())),
     esg: (marketId: string) => reader.read(esgRead(marketId)),
   };
+}
+
+/** The list that `Market.companies` pages through. @param filterArgument the name of the filter in errors. @throws BadUserInput if the filter is invalid. */
+export function companyListId(
+  marketId: string,
+  { filter, orderBy }: CompanyListing,
+  filterArgument = 'filter',
+): ListId {
+  const order = orderBy == null ? '' : `${orderBy.field} ${orderBy.direction}`;
+  return listId('companies', marketId, preparedFilter(filter ?? {}, filterArgument).key, order);
+}
+
+/** The domains of a selection, checked, without duplicates. @throws BadUserInput */
+export function selectedDomains(domains: readonly string[], argument: string): readonly string[] {
+  return checkedDomains('CompanySelection.domains', domains, `${argument}.domains`);
+}
+
+function withDomains(companies: Companies, domains: readonly string[], argument: string): Companies {
+  const wanted = new Set(domains.map(domain => domain.toLowerCase()));
+  const known = companiesByDomain(companies);
+  const missing = [...wanted].filter(domain => !known.has(domain));
+  if (missing.length === 0) return companies.filter(({ domain }) => wanted.has(domain.toLowerCase()));
+  const some = missing.slice(0, maxDomainsInMessage).join(', ');
+  throw new BadUserInput(argument, `${missing.length} of the domains are not in the market: ${some}`);
 }

@@ -5,9 +5,8 @@ import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { andThen } from '../../lib/maybe-promise.js';
 import { exportCsvWrite } from './client.js';
-import type { Company } from './loaders.js';
+import { type Company, companyListId, selectedDomains } from './loaders.js';
 import { esgOf } from './model.js';
-import { companyListId, selectedDomains } from './selection.js';
 
 /** The fields of companies and of ESG data. */
 export const companiesResolvers: Resolvers = {

@@ -1,0 +1,177 @@
+import { known } from '../../data/upstream/schema-drift.js';
+import { BadUserInput } from '../../errors.js';
+import { plainText } from '../../graphql/input.js';
+import { boundedList } from '../../graphql/limits/list-bounds.js';
+import { countValues } from '../../lib/count-values.js';
+import { histogramOf } from '../../lib/histogram.js';
+import { oncePerValue } from '../../lib/once-per-value.js';
+import type { CompanyRecord } from './model.js';
+
+export type Companies = readonly CompanyRecord[];
+
+/** A range of numbers that includes its ends, as `FloatRange` in the schema. */
+export interface FloatRange {
+  readonly min?: number | null;
+  readonly max?: number | null;
+}
+
+/** The conditions of a filter, as `CompanyFilter` in the schema. */
+export interface CompanyConditions {
+  readonly search?: string | null;
+  readonly domains?: readonly string[] | null;
+  readonly operatesIn?: readonly string[] | null;
+  readonly naics?: readonly string[] | null;
+  readonly actualRevenue?: FloatRange | null;
+  readonly overallMomentum?: FloatRange | null;
+}
+
+/** The order of a list, as `CompanyOrder` in the schema. */
+export interface CompanySorting {
+  readonly field: keyof typeof sortersByField;
+  readonly direction: 'ASC' | 'DESC';
+}
+
+/** A prepared filter. */
+export interface PreparedFilter {
+  /** Equal for filters that mean the same. */
+  readonly key: string;
+  /** The companies that match, in the order of the list. One pass with a few look-ups per company, however long the filter is. */
+  from(companies: Companies): Companies;
+}
+
+const maxCodeLength = 10;
+/** To search a text that repeats itself takes a time that grows with the length of both. */
+const maxSearchLength = 100;
+
+/** The text that a search looks at, in lower case. */
+const searchText = oncePerValue(({ name, domain, description }: CompanyRecord) =>
+  [name, domain, description].join('\n').toLowerCase(),
+);
+
+/** The companies by their lower-case domain; the first one if several share a domain. Computed once for each list. */
+export const companiesByDomain = oncePerValue(
+  (companies: Companies): ReadonlyMap<string, CompanyRecord> =>
+    new Map(companies.map(company => [company.domain.toLowerCase(), company] as const).reverse()),
+);
+
+/** An operation that uses a variable in several places passes the same filter to each. */
+const preparedFilters = new WeakMap<CompanyConditions, PreparedFilter>();
+
+/** Prepares a filter. @throws BadUserInput that names the member of the argument: `filter.search`. */
+export function preparedFilter(filter: CompanyConditions, argument: string): PreparedFilter {
+  const prepared = preparedFilters.get(filter) ?? prepare(filter, argument);
+  preparedFilters.set(filter, prepared);
+  return prepared;
+}
+
+function prepare(filter: CompanyConditions, argument: string): PreparedFilter {
+  const setOf = (member: 'domains' | 'operatesIn' | 'naics', maxLength?: number): ReadonlySet<string> | undefined => {
+    const [given, at] = [filter[member], `${argument}.${member}`];
+    // An empty list of facets means any; one of domains selects nothing.
+    if (given == null || (given.length === 0 && member !== 'domains')) return undefined;
+    const bounded = boundedList(`CompanyFilter.${member}`, given, at);
+    return new Set(bounded.map((value, index) => plainText(value, `${at}.${index}`, maxLength).toLowerCase()));
+  };
+  const text =
+    filter.search == null ? undefined : plainText(filter.search, `${argument}.search`, maxSearchLength).toLowerCase();
+  const [domains, countries, codes] = [setOf('domains'), setOf('operatesIn'), setOf('naics', maxCodeLength)];
+  const lengths = codes && [...new Set([...codes].map(code => code.length))];
+  const revenue = checkedRange(filter.actualRevenue, `${argument}.actualRevenue`);
+  const momentum = checkedRange(filter.overallMomentum, `${argument}.overallMomentum`);
+  const matches = (company: CompanyRecord) =>
+    (domains === undefined || domains.has(company.domain.toLowerCase())) &&
+    (countries === undefined || company.operatesIn.some(country => countries.has(country.toLowerCase()))) &&
+    (codes === undefined ||
+      company.naics.some(({ code }) => lengths?.some(length => codes.has(code.slice(0, length))))) &&
+    (revenue === undefined || isWithin(company.actualRevenue, revenue)) &&
+    (momentum === undefined || isWithin(company.overallMomentum, momentum)) &&
+    (text === undefined || searchText(company).includes(text));
+  const lists = [domains, countries, codes].map(values => values && [...values].sort());
+  return {
+    key: JSON.stringify([text, ...lists, revenue, momentum]),
+    from: companies => companies.filter(matches),
+  };
+}
+
+/** The ends of a range; null for an open one. */
+type Ends = readonly [min: number | null, max: number | null];
+
+/** @throws BadUserInput if no number can be within the range. */
+function checkedRange(range: FloatRange | null | undefined, argument: string): Ends | undefined {
+  if (range == null) return undefined;
+  const { min = null, max = null } = range;
+  if (min !== null && max !== null && min > max) throw new BadUserInput(`${argument}.min`, 'must not be above max');
+  return [min, max];
+}
+
+function isWithin(number: CompanyRecord['score'], [min, max]: Ends): boolean {
+  const value = known(number);
+  return value !== null && (min === null || value >= min) && (max === null || value <= max);
+}
+
+type SortKey = (company: CompanyRecord) => string | number | null;
+
+/** Sorts a list in both directions, each once for each list, however many requests need it. */
+const sorters = (keyOf: SortKey) => ({
+  ASC: oncePerValue((companies: Companies) => sort(companies, keyOf, 1)),
+  DESC: oncePerValue((companies: Companies) => sort(companies, keyOf, -1)),
+});
+
+/** What each field compares. Case does not matter. */
+const sortersByField = {
+  SCORE: sorters(({ score }) => known(score)),
+  NAME: sorters(({ name }) => name?.toLowerCase() ?? null),
+  DOMAIN: sorters(({ domain }) => domain.toLowerCase()),
+  OVERALL_MOMENTUM: sorters(({ overallMomentum }) => known(overallMomentum)),
+  ACTUAL_REVENUE: sorters(({ actualRevenue }) => known(actualRevenue)),
+};
+
+/**
+ * All companies of a list in an order. Companies without the value come last in both directions. Those with equal values are sorted by domain,
+ * ascending.
+ */
+export const sortedCompanies = (companies: Companies, { field, direction }: CompanySorting): Companies =>
+  sortersByField[field][direction](companies);
+
+function sort(companies: Companies, keyOf: SortKey, sign: 1 | -1): Companies {
+  return companies
+    .map(company => ({ company, key: keyOf(company), domain: company.domain.toLowerCase() }))
+    .sort((one, other) => {
+      if (one.key === other.key) return compare(one.domain, other.domain);
+      if (one.key === null) return 1;
+      if (other.key === null) return -1;
+      return sign * compare(one.key, other.key);
+    })
+    .map(({ company }) => company);
+}
+
+function compare<T extends string | number>(one: T, other: T): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+/**
+ * Counts, for each value that occurs in a list, the companies that a filter with that value selects. The most frequent value comes first; values
+ * with equal counts are sorted. Numbers are counted in ranges. Computed once for each list.
+ */
+export const facetsOf = oncePerValue((companies: Companies) => {
+  const names = new Map<string, string | null>();
+  for (const { naics } of companies) {
+    for (const { code, name } of naics) names.set(code, names.get(code) ?? name);
+  }
+  const lengths = [...new Set([...names.keys()].map(code => code.length))];
+  const countries = countValues(companies, ({ operatesIn }) => operatesIn.map(country => country.toLowerCase()));
+  // A filter matches a code by each of its beginnings.
+  const codes = countValues(companies, ({ naics }) =>
+    naics.flatMap(({ code }) => lengths.map(length => code.slice(0, length)).filter(part => names.has(part))),
+  );
+  const histogram = (numberOf: (company: CompanyRecord) => CompanyRecord['score']) =>
+    histogramOf(companies.flatMap(company => known(numberOf(company)) ?? []));
+  return {
+    operatesIn: countries,
+    naics: codes.map(({ value: code, count }) => ({ code, name: names.get(code) ?? null, count })),
+    score: histogram(({ score }) => score),
+    actualRevenue: histogram(({ actualRevenue }) => actualRevenue),
+    overallMomentum: histogram(({ overallMomentum }) => overallMomentum),
+  };
+});

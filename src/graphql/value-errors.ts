@@ -6,7 +6,6 @@ const repeatedValues: readonly (readonly [RegExp, string])[] = [
   [/^(Expected value of type "[^"]*"), found .*$/s, '$1.'],
   [/^(Argument "\w+" has) (invalid value) .*$/s, '$1 an $2.'],
   [/( cannot represent [^:]*): .*$/s, '$1.'],
-  [/^Field ".{129,}" (is not defined by type "\w+")\..*$/s, 'A field with a long name $1.'],
 ];
 
 /** A message of GraphQL without the value, which may be a secret that was put into the wrong place. */

@@ -138,9 +138,13 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       const operation = getOperationAST(document, operationName);
       if (operation == null) return;
       const definitions = operation.variableDefinitions ?? [];
+      const given = hasLongText(variables)
+        ? (shortened(variables) as NonNullable<typeof variables>)
+        : (variables ?? {});
       // The cost of finding all errors grows with the value, so only the first is reported.
-      const { errors, coerced } = getVariableValues(schema, definitions, variables ?? {}, { maxErrors: 1 });
-      if (errors?.[0] !== undefined) throw badVariable(errors[0], document, operation, variables ?? {});
+      const found = getVariableValues(schema, definitions, given, { maxErrors: 1 });
+      if (found.errors?.[0] !== undefined) throw badVariable(found.errors[0], document, operation, given);
+      const { coerced } = given === variables ? found : getVariableValues(schema, definitions, variables ?? {});
       // Without variables, an operation has the same cost each time.
       const sameCost = definitions.length === 0 ? costs.get(operation) : undefined;
       const estimate = () => estimateCost(schema, document, operation, coerced, statisticsLimit);
@@ -154,6 +158,25 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
       });
     },
   };
+}
+
+/** Characters. Far more than a value of an enum or the name of a member. */
+const maxText = 200;
+
+/** graphql-js would write a long text into an error, and look for similar names. */
+function hasLongText(value: unknown): boolean {
+  if (typeof value === 'string') return value.length > maxText;
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some(hasLongText);
+  return Object.entries(value).some(([name, part]) => name.length > maxText || hasLongText(part));
+}
+
+/** A copy with short texts. It has the same errors: no type depends on more of a text. */
+function shortened(value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, maxText);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(shortened);
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name.slice(0, maxText), shortened(part)]));
 }
 
 const invalidValue = (name: string, argument: string, reason: string, nodes?: GraphQLError['nodes']) =>

@@ -1,44 +1,52 @@
 import {
   type ArgumentNode,
   type ASTNode,
-  BREAK,
   coerceInputValue,
   type DocumentNode,
+  type GraphQLError,
   type GraphQLInputType,
   type GraphQLSchema,
   Kind,
   type ObjectFieldNode,
   type OperationDefinitionNode,
-  parse,
-  type Source,
   visit,
 } from 'graphql';
-import { oncePerValue } from '../lib/once-per-value.js';
 import { valueMessage } from './value-errors.js';
 
-/** Parsed once, because a document may have several errors. */
-const parsed = oncePerValue((source: Source) => parse(source));
+/**
+ * The path of what validation finds invalid, unknown or missing within the arguments of its field: `input.searchCriteria.count`. The errors of GraphQL
+ * itself only show where a value stands in the text. Undefined for an error of another part of the document.
+ */
+export function invalidArgumentOf({ message, nodes }: GraphQLError, document: DocumentNode): string | undefined {
+  const [, missing] = /^Field "\w+" argument "(\w+)" of type /.exec(message) ?? [];
+  if (missing !== undefined) return missing;
+  // The last node of several is where a variable is used.
+  const node = nodes?.at(-1);
+  const [names = []] = pathsIn(document, each => each === node);
+  return names.length === 0 ? undefined : names.join('.');
+}
 
 /**
- * The path of a value within the arguments of its field: `input.searchCriteria.count`. The errors of GraphQL itself name only variables, or show
- * where a value stands in the text.
- * @param node a part of a document that was parsed from a text. @returns undefined if it is no part of a field's argument.
+ * The argument that GraphQL itself finds invalid when it executes a field: a variable with a default is explicitly null. Its other parts were
+ * validated before, so a single variable in it is at fault.
  */
-export function argumentPathOf(node: ASTNode): string | undefined {
-  const { loc } = node;
-  if (loc === undefined) return undefined;
-  const document = parsed(loc.source);
-  let names: string[] = [];
-  visit(document, {
-    enter(each, _key, _parent, path) {
-      const { start = 0, end = 0 } = each.loc ?? {};
-      if (start > loc.start || end < loc.end) return false;
-      if (each.kind !== node.kind || start < loc.start || end > loc.end) return undefined;
-      names = namesOn(path, document);
-      return BREAK;
+export function executedArgumentOf({ message, nodes, originalError }: GraphQLError): string | undefined {
+  const [, argument] = /^Argument "(\w+)" (?:of|has) /.exec(message) ?? [];
+  const [value] = nodes ?? [];
+  if (originalError !== undefined || argument === undefined || value === undefined) return undefined;
+  const variables = pathsIn(value, ({ kind }) => kind === Kind.VARIABLE);
+  return variables.length === 1 ? [argument, ...(variables[0] ?? [])].join('.') : argument;
+}
+
+/** The paths to the nodes of this kind within a part of a document, as `namesOn` has them. */
+function pathsIn(root: ASTNode, isWanted: (node: ASTNode) => boolean): readonly string[][] {
+  const paths: string[][] = [];
+  visit(root, {
+    enter(node, _key, _parent, path) {
+      if (isWanted(node)) paths.push(namesOn(path, root));
     },
   });
-  return names.length === 0 ? undefined : names.join('.');
+  return paths;
 }
 
 /** The names of the argument and its members, and the indexes in its lists, from a node down to one within it. */
@@ -95,18 +103,7 @@ export function invalidValueOf(
 /** The path of a variable within the arguments of the first field that uses it; only its name if no field does. */
 function firstUseOf(name: string, document: DocumentNode, operation: OperationDefinitionNode): readonly string[] {
   const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
-  let use: string[] = [];
-  for (const definition of [operation, ...fragments]) {
-    visit(definition, {
-      VariableDefinition: () => false,
-      Directive: () => false,
-      Variable(variable, _key, _parent, path) {
-        if (variable.name.value !== name) return undefined;
-        use = namesOn(path, definition);
-        return BREAK;
-      },
-    });
-    if (use.length > 0) return use;
-  }
-  return [name];
+  const isUse = (node: ASTNode) => node.kind === Kind.VARIABLE && node.name.value === name;
+  const uses = [operation, ...fragments].flatMap(definition => pathsIn(definition, isUse));
+  return uses.find(names => names.length > 0) ?? [name];
 }

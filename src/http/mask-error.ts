@@ -1,7 +1,7 @@
 import { unwrapResolverError } from '@apollo/server/errors';
-import { type ASTNode, GraphQLError, type GraphQLFormattedError, visit } from 'graphql';
+import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
-import { argumentPathOf } from '../graphql/argument-path.js';
+import { executedArgumentOf } from '../graphql/argument-path.js';
 import { withoutValue } from '../graphql/value-errors.js';
 
 /** Codes of errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
@@ -38,10 +38,10 @@ export function maskError(
   const message = withoutValue(formatted.message);
   const code = formatted.extensions?.code;
   if (cause instanceof GraphQLError && typeof code === 'string' && requestErrors.has(code)) {
-    const argument = formatted.extensions?.argument ?? (code === 'GRAPHQL_VALIDATION_FAILED' && argumentIn(cause));
-    return { message, ...place, extensions: { code, ...(argument && { argument }) } };
+    const { argument } = formatted.extensions ?? {};
+    return { message, ...place, extensions: { code, ...(argument !== undefined && { argument }) } };
   }
-  const argument = invalidArgument(cause);
+  const argument = cause instanceof GraphQLError ? executedArgumentOf(cause) : undefined;
   if (argument !== undefined) return { message, ...place, extensions: { code: 'BAD_USER_INPUT', argument } };
   if (!(cause instanceof Abandoned)) report(cause);
   return { message: 'Internal server error', ...place, extensions: { code: 'INTERNAL_SERVER_ERROR' } };
@@ -64,27 +64,4 @@ export function toGraphqlError(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error;
   const extensions = { ...error.extensions, http: { status: error.httpStatus } };
   return new GraphQLError(error.message, { originalError: error, extensions });
-}
-
-/** The argument that validation finds invalid, unknown or missing. Undefined for an error of another part of the document. */
-function argumentIn({ message, nodes = [] }: GraphQLError): string | undefined {
-  const [, missing] = /^Field "\w+" argument "(\w+)" of type /.exec(message) ?? [];
-  // The last node of several is where a variable is used.
-  const node = nodes?.at(-1);
-  return missing ?? (node && argumentPathOf(node));
-}
-
-/**
- * The argument that GraphQL itself finds invalid when it executes a field: a variable with a default is explicitly null. Its other parts were
- * validated before, so a single variable in it is at fault.
- */
-function invalidArgument(cause: unknown): string | undefined {
-  if (!(cause instanceof GraphQLError) || cause.originalError !== undefined) return undefined;
-  const [, argument] = /^Argument "(\w+)" (?:of|has) /.exec(cause.message) ?? [];
-  const node = cause.nodes?.[0];
-  if (argument === undefined || node === undefined) return argument;
-  const variables: ASTNode[] = [];
-  visit(node, { Variable: variable => void variables.push(variable) });
-  const [variable = node] = variables;
-  return (variables.length === 1 ? argumentPathOf(variable) : undefined) ?? argument;
 }

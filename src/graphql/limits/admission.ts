@@ -23,7 +23,7 @@ import { QueryTooComplex } from '../../errors.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import type { OperationInfo } from '../../observability/operation-info.js';
-import { invalidValueOf } from '../argument-path.js';
+import { invalidArgumentOf, invalidValueOf } from '../argument-path.js';
 import { createDeprecations } from '../deprecations.js';
 import { documentMessage } from '../value-errors.js';
 import { bounds, checkBound, checkDocument, checkLines, checkVariables } from './bounds.js';
@@ -64,7 +64,11 @@ export function createAdmission({ schema, documents, introspection, callLimit, s
     const errors = validate(schema, document, rules, { maxErrors: bounds.errors });
     if (errors.length === 0) return document;
     return new RefusedOperation(
-      errors.map(error => withCode(error, 'GRAPHQL_VALIDATION_FAILED', documentMessage(schema, error))),
+      errors.map(error => {
+        const argument = invalidArgumentOf(error, document);
+        error.message = documentMessage(schema, error);
+        return withCode(error, 'GRAPHQL_VALIDATION_FAILED', argument);
+      }),
     );
   }
 

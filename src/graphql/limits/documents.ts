@@ -1,4 +1,4 @@
-import { type DocumentNode, GraphQLError } from 'graphql';
+import type { DocumentNode, GraphQLError } from 'graphql';
 import { LRUCache } from 'lru-cache';
 
 /** Errors for which an operation is not executed. */
@@ -44,15 +44,8 @@ export function createDocumentStore() {
   };
 }
 
-/** The same error under a code of `mask-error.ts`, perhaps with another message. */
-export function withCode(error: GraphQLError, code: string, message = error.message): GraphQLError {
-  const { nodes, source, positions, path, originalError, extensions } = error;
-  return new GraphQLError(message, {
-    nodes: nodes ?? null,
-    source: source ?? null,
-    positions: positions ?? null,
-    path: path ?? null,
-    originalError: originalError ?? null,
-    extensions: { ...extensions, code },
-  });
+/** Gives an error a code of `mask-error.ts`, and the argument that it is about. */
+export function withCode(error: GraphQLError, code: string, argument?: string): GraphQLError {
+  Object.assign(error.extensions, { code, ...(argument !== undefined && { argument }) });
+  return error;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { buildSchema, execute, type GraphQLError, parse } from 'graphql';
-import { maxErrors, moreErrors } from '../src/graphql/executor/error-limit.js';
 import { createPlanExecutor } from '../src/graphql/executor/execute.js';
+import { maxErrors, moreErrors } from '../src/graphql/executor/run-plan.js';
 import { startGateway } from './support/gateway.js';
 import { reply, startStubService } from './support/stub-service.js';
 

@@ -15,7 +15,7 @@ import { companyListId } from '../src/domains/companies/loaders.js';
 import type { StartTimer } from '../src/domains/exports/delivery.js';
 import { newSigningSecret, rotatedSecrets, signatureHeaders } from '../src/domains/exports/signing.js';
 import { signedText } from '../src/domains/exports/team-store.js';
-import { listId } from '../src/graphql/cursor.js';
+import { listId } from '../src/graphql/connection.js';
 import { createReceiver, type Mode } from '../src/receiver/server.js';
 import { type Company, type Sandbox, startSandbox } from '../src/sandbox/server.js';
 import { cursorOf } from './support/calls-table.js';

@@ -1,4 +1,4 @@
-import { type GraphQLSchema, isObjectType } from 'graphql';
+import { type GraphQLSchema, getDirectiveValues, isObjectType } from 'graphql';
 import type { Lifetimes } from '../data/reader.js';
 
 /** The field whose `@cacheControl` in the SDL says how long the responses of each endpoint family are cached. Only these fields have the directive. */
@@ -33,8 +33,8 @@ function maxAgeOf(schema: GraphQLSchema, coordinate: string): number {
   const [typeName = '', fieldName = ''] = coordinate.split('.');
   const type = schema.getType(typeName);
   const field = isObjectType(type) ? type.getFields()[fieldName] : undefined;
-  const directive = field?.astNode?.directives?.find(({ name }) => name.value === 'cacheControl');
-  const value = directive?.arguments?.find(({ name }) => name.value === 'maxAge')?.value;
-  if (value?.kind !== 'IntValue') throw new Error(`${coordinate} has no @cacheControl(maxAge:) in the schema`);
-  return Number(value.value);
+  const directive = schema.getDirective('cacheControl');
+  const { maxAge } = (directive && field?.astNode && getDirectiveValues(directive, field.astNode)) ?? {};
+  if (typeof maxAge !== 'number') throw new Error(`${coordinate} has no @cacheControl(maxAge:) in the schema`);
+  return maxAge;
 }

@@ -1,8 +1,7 @@
 import { unwrapResolverError } from '@apollo/server/errors';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { Abandoned, GatewayError } from '../errors.js';
-import { executedArgumentOf } from '../graphql/argument-path.js';
-import { withoutValue } from '../graphql/value-errors.js';
+import { executedArgumentOf, withoutValue } from '../graphql/argument-errors.js';
 
 /** Codes of errors that GraphQL itself finds in the document or its variables, where the request is well-formed otherwise. */
 export const documentErrors: ReadonlySet<string> = new Set([

@@ -3,7 +3,7 @@ import { createSourceEventStream, GraphQLError, type GraphQLFormattedError, Kind
 import { type BrowserSession, type Context, createContext, type RequestIdentity } from '../context.js';
 import type { Feed } from '../data/polling/topic.js';
 import { Forbidden, Overloaded, UpstreamTimeout } from '../errors.js';
-import { executeWithFewErrors } from '../graphql/executor/error-limit.js';
+import { executeWithFewErrors } from '../graphql/executor/execute.js';
 import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';

@@ -1,6 +1,5 @@
 import { companyListId } from '../../src/domains/companies/loaders.js';
-import { itemCursor } from '../../src/graphql/connection.js';
-import { type ListId, listId } from '../../src/graphql/cursor.js';
+import { itemCursor, type ListId, listId } from '../../src/graphql/connection.js';
 import { nodeId } from '../../src/graphql/node.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 

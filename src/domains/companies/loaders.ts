@@ -1,8 +1,7 @@
 import type { Scope } from '../../auth/credentials.js';
 import type { Reader } from '../../data/reader.js';
 import { BadUserInput } from '../../errors.js';
-import { type PageArguments, pageRequest, windowOf } from '../../graphql/connection.js';
-import { type ListId, listId } from '../../graphql/cursor.js';
+import { type ListId, listId, type PageArguments, pageRequest, windowOf } from '../../graphql/connection.js';
 import { checkedDomains } from '../../graphql/input.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { runYielding } from '../../lib/run-yielding.js';

@@ -2,8 +2,15 @@ import type { GraphQLResolveInfo } from 'graphql';
 import type { Context } from '../../context.js';
 import { BadUserInput, NotQueryable, UpstreamInvalidResponse } from '../../errors.js';
 import type { Resolvers } from '../../generated/schema-types.js';
-import { connectionOf, maxIndex, type PageArguments, type PageRequest, pageRequest } from '../../graphql/connection.js';
-import { type ListId, listId } from '../../graphql/cursor.js';
+import {
+  connectionOf,
+  type ListId,
+  listId,
+  maxIndex,
+  type PageArguments,
+  type PageRequest,
+  pageRequest,
+} from '../../graphql/connection.js';
 import { isObservationId, observationId, pageSize, selectsField } from '../../graphql/input.js';
 import { maxBuckets } from '../../graphql/limits/cost-table.js';
 import { boundedList } from '../../graphql/limits/list-bounds.js';

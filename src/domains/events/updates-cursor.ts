@@ -1,5 +1,5 @@
 import { BadUserInput } from '../../errors.js';
-import { type ListId, listId, readCursor, writeCursor } from '../../graphql/cursor.js';
+import { type ListId, listId, readCursor, writeCursor } from '../../graphql/connection.js';
 import type { Event, ListPosition } from './model.js';
 import { hashBytes, hashOf, updateKey, updateTime } from './tail.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refusalOf } from '../../data/polling/state-message.js';
-import type { ListId } from '../../graphql/cursor.js';
+import type { ListId } from '../../graphql/connection.js';
 import type { Event } from './model.js';
 import { compareKeys, hashOf, type ReadBetween, readSince, type Tail, updateKey, updateTime } from './tail.js';
 import { cursorAt, isAfter, type Position, positionAt } from './updates-cursor.js';

@@ -9,8 +9,7 @@ import type {
   Resolvers,
   ResolversTypes,
 } from '../../generated/schema-types.js';
-import { connectionOf, pageRequest, windowOf } from '../../graphql/connection.js';
-import { listId } from '../../graphql/cursor.js';
+import { connectionOf, listId, pageRequest, windowOf } from '../../graphql/connection.js';
 import { marketId, plainText } from '../../graphql/input.js';
 import type { NodeTypes } from '../../graphql/node.js';
 import { checkedHeaders, type ExportUser } from './endpoint.js';

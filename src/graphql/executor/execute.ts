@@ -1,6 +1,8 @@
 import {
   type DocumentNode,
+  type ExecutionArgs,
   type ExecutionResult,
+  execute,
   type FragmentDefinitionNode,
   type GraphQLSchema,
   getOperationAST,
@@ -15,9 +17,8 @@ import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { oncePerValue } from '../../lib/once-per-value.js';
 import { runYielding } from '../../lib/run-yielding.js';
 import { type PlannedResult, withLaterParts } from './defer.js';
-import { maxErrors } from './error-limit.js';
 import { type OperationPlan, planOperation } from './plan.js';
-import { runPlan } from './run-plan.js';
+import { maxErrors, moreErrors, runPlan } from './run-plan.js';
 
 /** One operation of a valid document, and what it is executed with. */
 export interface ExecutionInput {
@@ -130,6 +131,13 @@ const keyOf = (
   defers: boolean,
   values: readonly unknown[],
 ) => `${number} ${name?.value} ${defers} ${values}`;
+
+/** Executes an operation with graphql-js. The result has its first errors, and one that stands for the others. */
+export async function executeWithFewErrors(args: ExecutionArgs): Promise<ExecutionResult> {
+  const result = await execute(args);
+  const { errors = [] } = result;
+  return errors.length > maxErrors ? { ...result, errors: [...errors.slice(0, maxErrors), moreErrors] } : result;
+}
 
 /** Whether a query selects only the schema, and so has the same response each time. */
 function isAboutSchema({ selectionSet, variableDefinitions }: OperationDefinitionNode): boolean {

@@ -6,9 +6,16 @@ import {
   locatedError,
   responsePathAsArray,
 } from 'graphql';
+import { QueryTooComplex } from '../../errors.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
-import { moreErrors } from './error-limit.js';
 import type { DeferPlan, FieldPlan, ObjectPlan, PlannableOperation, ValuePlan } from './plan.js';
+
+/** Errors of one response that are reported. To make and format one takes about 50 µs. */
+export const maxErrors = 200;
+
+const originalError = new QueryTooComplex('errors', maxErrors + 1, maxErrors);
+/** Stands for all errors above the limit: further nulls of the response have no error of their own. */
+export const moreErrors = new GraphQLError(originalError.message, { originalError });
 
 /** What one execution of a plan works with. */
 export interface PlanInput extends PlannableOperation {

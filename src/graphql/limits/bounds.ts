@@ -107,20 +107,12 @@ function checkDefinition(
   root: OperationDefinitionNode | FragmentDefinitionNode,
   fragments: ReadonlyMap<string, FragmentDefinitionNode>,
 ): void {
-  const counts = {
-    selections: 0,
-    mutations: 0,
-    aliases: 0,
-    repetitions: 0,
-    directives: 0,
-    literals: 0,
-    __schema: 0,
-    __type: 0,
-  };
+  const counts = new Map<keyof typeof bounds, number>();
   const isMutation = root.kind === Kind.OPERATION_DEFINITION && root.operation === OperationTypeNode.MUTATION;
-  const add = (measure: keyof typeof counts, more: number) => {
-    counts[measure] += more;
-    checkBound(measure, counts[measure]);
+  const add = (measure: keyof typeof bounds, more: number) => {
+    const count = (counts.get(measure) ?? 0) + more;
+    counts.set(measure, count);
+    checkBound(measure, count);
   };
 
   /** @param siblings the merged fields of the enclosing object. @param spread the fragments around this set. */

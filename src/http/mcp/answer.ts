@@ -1,7 +1,6 @@
 import { type GraphQLFormattedError, OperationTypeNode } from 'graphql';
 import { QueryTooComplex } from '../../errors.js';
-import { indexIn, itemCursor } from '../../graphql/connection.js';
-import { listOf } from '../../graphql/cursor.js';
+import { indexIn, itemCursor, listOf } from '../../graphql/connection.js';
 import { type JsonSchema, type ObjectSchema, withDefinitions } from './json-schema.js';
 import type { ToolOperation, ToolPage } from './operations.js';
 

@@ -7,7 +7,7 @@ import { runYielding } from '../lib/run-yielding.js';
 import type { SkippedRecord } from '../observability/response-metadata.js';
 import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
-import { keysOf, lookupKey, marketTag, type ScopedKey } from './cache/keys.js';
+import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
 import type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult } from './cache/lookup.js';
 import { forbidsCaching, parseReply, type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
@@ -85,14 +85,16 @@ interface CachedValue {
 
 type AnyRead = Read<unknown, unknown>;
 
-/** A read that memory could not answer, where the cache looks for it, and what settles its promise. */
-interface PendingRead extends Lookup {
+/** A read, and where the cache looks for it. */
+interface CachedRead extends Lookup {
   readonly read: AnyRead;
-  resolve: (value: unknown) => void;
-  reject: (error: unknown) => void;
 }
 
-const none = () => {};
+/** One that memory could not answer, and what settles its promise. */
+interface PendingRead extends CachedRead {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
 
 /** Characters. A longer text is parsed in several turns. */
 const maxAtOnce = 256 * 1024;
@@ -156,10 +158,6 @@ async function fetchRead(
   return deps.upstream.send(read.request, auth, reply => loadedFrom(deps.telemetry, auth, read, reply, before), signal);
 }
 
-function withEmbeddings({ join }: AnyRead, value: unknown, embeddings: unknown): unknown {
-  return embeddings === undefined || join === undefined ? value : join(value, embeddings);
-}
-
 /**
  * Reads from the service itself, past the cache, until the signal of `auth` aborts.
  * @throws GatewayError
@@ -172,19 +170,14 @@ export async function readUncached<T, Embeddings>(
   const read = given as AnyRead;
   const { value, embeddings } = await fetchRead(deps, read, auth, auth.cancellation.signal);
   const cached = value as CachedValue;
-  return { value: withEmbeddings(read, cached.value, embeddings?.value) as T, skipped: cached.skipped };
+  const joined = embeddings === undefined ? cached.value : read.join?.(cached.value, embeddings.value);
+  return { value: joined as T, skipped: cached.skipped };
 }
 
 /** Names every reason that the service may have for a 404: it does not tell them apart, and another call to find out is not worth it. */
 function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
   if (!onlyPublished || !(error instanceof NotFound)) return error;
   return new NotFound('The market is not published, does not exist, or is hidden from this credential', error.upstream);
-}
-
-/** What tells one read from another: address, method, path, query and body, and whether something is read before it. */
-function requestLine({ address, method, path, body }: UpstreamRequest, before: AnyRead['before']): string {
-  const line = `${address} ${method} ${path}${before === undefined ? '' : ' with what is before it'}`;
-  return body === undefined ? line : `${line} ${JSON.stringify(body)}`;
 }
 
 /** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */
@@ -194,11 +187,11 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
   const epoch = cache.epochOf(scope);
   /** Each value, or its promise, by the key of its look-up. */
   const known = new Map<ScopedKey, unknown>();
-  /** The reads of this tick. */
+  /** The reads of this tick that read nothing else first. */
   let batch: PendingRead[] = [];
 
   /** The value of a read, after its result is recorded in the metadata. */
-  function receive({ read, tag }: PendingRead, result: LookupResult, milliseconds: number): unknown {
+  function receive({ read, tag }: CachedRead, result: LookupResult, milliseconds: number): unknown {
     const { source, value, embeddings, stale, freshUntil, generation } = result;
     if (source !== 'network') {
       const { method, path, family } = read.request;
@@ -208,8 +201,8 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
     metadata.cacheableUntil = Math.min(metadata.cacheableUntil, freshUntil);
     if (tag !== undefined && generation !== undefined) metadata.generations.set(tag, generation);
     const cached = value as CachedValue;
-    metadata.noteSkipped(cached.skipped);
-    return withEmbeddings(read, cached.value, embeddings);
+    if (cached.skipped.length > 0) metadata.noteSkipped(cached.skipped);
+    return embeddings === undefined ? cached.value : read.join?.(cached.value, embeddings);
   }
 
   /** Counts what was parsed from Redis for a batch. @throws Overloaded, RateLimited */
@@ -221,32 +214,32 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
     if (parsed > 0) metadata.claim?.reserveForParsing(parsed);
   }
 
-  const load: Load<PendingRead> = (reads, receiver) => {
-    if (reads.some(({ read }) => read.before !== undefined)) return loadOneByOne(reads, receiver);
-    return upstream.sendBatch({
+  const load: Load<CachedRead> = (reads, receiver) =>
+    upstream.sendBatch({
       requests: reads.map(({ read }) => read.request),
       auth,
-      read: (index, reply) => loadedFrom(telemetry, auth, (reads[index] as PendingRead).read, reply),
+      read: (index, reply) => loadedFrom(telemetry, auth, (reads[index] as CachedRead).read, reply),
       receiver,
     });
+
+  /** Loads a read that reads something else first. */
+  const loadAlone: Load<CachedRead> = ([pending], receiver) => {
+    const controller = new AbortController();
+    fetchRead(deps, (pending as CachedRead).read, auth, controller.signal).then(
+      loaded => receiver.resolve(0, loaded),
+      error => receiver.reject(0, error),
+    );
+    return { abort: (_, reason) => controller.abort(reason) };
   };
 
-  /** For reads that read something else first: no read waits for what another one needs. */
-  const loadOneByOne: Load<PendingRead> = (reads, receiver) => {
-    const controllers = reads.map(({ read }, index) => {
-      const controller = new AbortController();
-      fetchRead(deps, read, auth, controller.signal).then(
-        loaded => receiver.resolve(index, loaded),
-        error => receiver.reject(index, error),
-      );
-      return controller;
-    });
-    return { abort: (index, reason) => controllers[index]?.abort(reason) };
-  };
-
-  async function run(): Promise<void> {
+  function runBatch(): void {
     const reads = batch;
     batch = [];
+    void run(reads, load);
+  }
+
+  /** Never rejects. */
+  async function run(reads: readonly PendingRead[], load: Load<CachedRead>): Promise<void> {
     const startedAt = performance.now();
     try {
       const results = await cache.loadMany(reads, load, cancellation.signal, metadata.operation.span);
@@ -262,29 +255,30 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
     }
   }
 
-  const promiseOf = (pending: PendingRead) =>
-    new Promise((resolve, reject) => {
-      pending.resolve = resolve;
-      pending.reject = reject;
-      // Once everything that this tick resolves has had the chance to read, too.
-      if (batch.length === 0) void Promise.resolve().then(() => process.nextTick(() => void run()));
-      batch.push(pending);
-    });
-
   return {
     read<T, Embeddings>(given: Read<T, Embeddings>) {
       const read = given as AnyRead;
-      const { request, outlivesTag } = read;
-      const keys = keysOf(scope, epoch + requestLine(request, read.before), request.vectors?.wanted ?? false);
-      const key = lookupKey(keys);
+      const { request, outlivesTag, before } = read;
+      const { family, address, method, path, body, vectors } = request;
+      const ownKey = before === undefined ? path : `${path} with what is before it`;
+      const line = `${epoch}${address} ${method} ${ownKey}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
+      const keys = keysOf(scope, line, vectors?.wanted ?? false);
+      const key = keys.at(-1) as ScopedKey;
       const earlier = known.get(key);
       if (earlier !== undefined) return earlier as MaybePromise<T>;
-      const { family } = request;
       const lifetime = lifetimes[family] as Lifetime;
-      const tag = read.tag?.(scope);
-      const pending: PendingRead = { keys, family, tag, outlivesTag, lifetime, read, resolve: none, reject: none };
-      const inMemory = cache.peek(pending);
-      const result = inMemory === undefined ? promiseOf(pending) : receive(pending, inMemory, 0);
+      const cached = { keys, family, tag: read.tag?.(scope), outlivesTag, lifetime, read };
+      const inMemory = cache.peek(cached);
+      const result =
+        inMemory !== undefined
+          ? receive(cached, inMemory, 0)
+          : new Promise((resolve, reject) => {
+              const pending = { ...cached, resolve, reject };
+              if (before !== undefined) return void run([pending], loadAlone);
+              // Once everything that this tick resolves has had the chance to read, too.
+              if (batch.length === 0) void Promise.resolve().then(() => process.nextTick(runBatch));
+              batch.push(pending);
+            });
       known.set(key, result);
       return result as MaybePromise<T>;
     },

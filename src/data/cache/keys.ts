@@ -20,19 +20,13 @@ export function scopedKey(scope: Scope, key: string): ScopedKey {
   return `{${scope}}:${key}` as ScopedKey;
 }
 
-/** The keys of the entries that a look-up needs: the record, and its embeddings if they are wanted. */
+/** The keys of the entries that a look-up needs: the record, and its embeddings if they are wanted. The last one identifies the look-up. */
 export type Keys = readonly [record: ScopedKey, ...embeddings: ScopedKey[]];
 
 /** @param key of the record, without the scope: `base GET /v2/events-monitor/observation/o-1`. */
 export function keysOf(scope: Scope, key: string, embeddings: boolean): Keys {
   const record = scopedKey(scope, key);
   return embeddings ? [record, `${record} embeddings` as ScopedKey] : [record];
-}
-
-/** What identifies a look-up, in one generation of its tag: the last of its keys, which the same record without embeddings does not have. */
-export function lookupKey(keys: Keys, generation?: string): ScopedKey {
-  const last = keys[1] ?? keys[0];
-  return generation === undefined ? last : (`${last} ${generation}` as ScopedKey);
 }
 
 /** A name in Redis for a long key: the scope in braces, and a hash of the rest. */

@@ -3,7 +3,7 @@ import type { Span } from '../../observability/operation-info.js';
 import type { Source } from '../../observability/response-metadata.js';
 import type { Receiver } from '../upstream/call.js';
 import type { Entry } from './entry.js';
-import { type Keys, lookupKey, type ScopedKey } from './keys.js';
+import type { Keys, ScopedKey } from './keys.js';
 import type { Load, Loaded, Lookup, LookupOutcome, LookupResult } from './lookup.js';
 import {
   allFresh,
@@ -55,7 +55,7 @@ export class LookupBatch implements Receiver<Loaded> {
   readonly #loads: InFlight[] = [];
   #inRedis = nothing;
   #loading: ReturnType<Load<Lookup>> | undefined;
-  /** How many loads have not ended. */
+  /** How many of those that it started have no result yet. */
   #running = 0;
   readonly #writes: RedisWrite[] = [];
 
@@ -79,10 +79,13 @@ export class LookupBatch implements Receiver<Loaded> {
       const isCacheable = lookup.tag === undefined || generation !== undefined;
       const fresh = isCacheable && memory.allFresh(lookup.keys, generation, 'freshUntil');
       if (fresh) {
-        this.#take(index, resultOf(fresh, 'memory'));
+        this.results[index] = resultOf(fresh, 'memory');
+        this.#missing -= 1;
         continue;
       }
-      const key = lookupKey(lookup.keys, generation);
+      // The last key, which the same record without embeddings does not have.
+      const last = lookup.keys.at(-1);
+      const key = (generation === undefined ? last : `${last} ${generation}`) as ScopedKey;
       let inFlight = all.get(key);
       if (inFlight === undefined) {
         inFlight = { key, lookup, generation, isCacheable, loader: this, index, waiters: [] };
@@ -92,6 +95,7 @@ export class LookupBatch implements Receiver<Loaded> {
       inFlight.waiters.push({ batch: this, index });
       this.#joined.push(inFlight);
     }
+    if (this.#missing === 0) this.#resolve();
     void this.#start(started);
     return complete;
   }
@@ -119,14 +123,17 @@ export class LookupBatch implements Receiver<Loaded> {
       const entries = await redis?.getMany(keys, this.#span);
       this.#inRedis = new Map(keys.map((key, index) => [key, entries?.[index]]));
     }
+    this.#running = started.length;
     const lookups: Lookup[] = [];
     for (const inFlight of started) {
-      // No batch waits any more, or Redis has it.
-      if (inFlight.waiters.length === 0 || (this.#inRedis.size > 0 && this.#answerFromRedis(inFlight))) continue;
-      this.#loads.push(inFlight);
-      lookups.push(inFlight.lookup);
+      if (inFlight.waiters.length === 0) {
+        // No batch waits any more.
+        this.#running -= 1;
+      } else if (this.#inRedis.size === 0 || !this.#answerFromRedis(inFlight)) {
+        this.#loads.push(inFlight);
+        lookups.push(inFlight.lookup);
+      }
     }
-    this.#running = lookups.length;
     if (lookups.length > 0) this.#loading = this.#load(lookups, this);
   }
 
@@ -159,36 +166,28 @@ export class LookupBatch implements Receiver<Loaded> {
         if (key !== undefined) this.#set(key, entry);
       }
     }
-    this.#end(inFlight, resultOf(entries, 'network'));
+    this.#settle(inFlight, resultOf(entries, 'network'));
   }
 
   /** A load has failed. */
   reject(index: number, error: Error): void {
     const inFlight = this.#loads[index] as InFlight;
-    this.#end(inFlight, this.#instead(inFlight, error));
-  }
-
-  #end(inFlight: InFlight, result: LookupOutcome): void {
-    this.#settle(inFlight, result);
-    this.#running -= 1;
-    if (this.#running === 0 && this.#writes.length > 0) void this.#state.redis?.setMany(this.#writes, this.#span);
+    this.#settle(inFlight, this.#instead(inFlight, error));
   }
 
   #settle(inFlight: InFlight, result: LookupOutcome): void {
     const { key, waiters } = inFlight;
-    const { inFlight: all } = this.#state;
+    const { inFlight: all, redis } = this.#state;
     // The next look-up of its key loads again.
     if (all.get(key) === inFlight) all.delete(key);
     for (const { batch, index } of waiters) {
       const isOwn = batch === this && index === inFlight.index;
-      batch.#take(index, isOwn || result instanceof Error ? result : { ...result, source: 'flight' });
+      batch.results[index] = isOwn || result instanceof Error ? result : { ...result, source: 'flight' };
+      batch.#missing -= 1;
+      if (batch.#missing === 0) batch.#resolve();
     }
-  }
-
-  #take(index: number, result: LookupOutcome): void {
-    this.results[index] = result;
-    this.#missing -= 1;
-    if (this.#missing === 0) this.#resolve();
+    this.#running -= 1;
+    if (this.#running === 0 && this.#writes.length > 0) void redis?.setMany(this.#writes, this.#span);
   }
 
   /** What takes the place of a value that the service did not send: after a failure an older entry, if there is a usable one; else the error. */

@@ -16,7 +16,7 @@ const maxRetryTokens = 10;
 type ScopeOrNone = Scope | 'none';
 
 /** A value for each scope, made when it is first needed. */
-export const perScope = <T extends object>(make: () => T) =>
+export const perScope = <T extends object>(make: (scope: ScopeOrNone) => T) =>
   new LRUCache<ScopeOrNone, T>({ max: maxScopes, memoMethod: make });
 
 /** Lets at most one retry through for every ten calls of a scope, so that retries cannot multiply the load on a failing service. */
@@ -36,49 +36,22 @@ export class RetryBudget {
   }
 }
 
-/**
- * The circuit breakers of one endpoint family: one for each scope, so that a client whose calls fail blocks no one else. The log says when one opens,
- * and when all have stayed closed for a while.
- */
-export class Breakers {
-  readonly byScope = perScope(() => new Breaker(this));
-  readonly #telemetry: Pick<Telemetry, 'warn' | 'works'>;
-  /** The subject of the warnings. */
-  readonly #subject: string;
-  /** Those that opened, until they are known to be closed. */
-  readonly opened = new Set<Breaker>();
+/** The circuit breakers of one endpoint family: one for each scope, so that a client whose calls fail blocks no one else. */
+export const createBreakers = (family: string, telemetry: Pick<Telemetry, 'warn' | 'works'>) =>
+  perScope(scope => new Breaker(family, scope, telemetry));
 
-  constructor(family: string, telemetry: Pick<Telemetry, 'warn' | 'works'>) {
-    this.#subject = `Circuit breaker of ${family}`;
-    this.#telemetry = telemetry;
-  }
-
-  /** How many are open. */
-  get open(): number {
-    return [...this.opened].filter(breaker => breaker.isOpen).length;
-  }
-
-  /** A breaker has opened. */
-  add(breaker: Breaker): void {
-    this.opened.add(breaker);
-    const words = 'it opened for one credential, because more than half of its calls failed';
-    const consequence = `for ${openMs / 1_000} seconds it refuses calls`;
-    this.#telemetry.warn(this.#subject, `${words}; ${consequence}. The warning about the address has the cause`);
-  }
-
-  /** A call succeeded after some opened. */
-  succeeded(): void {
-    for (const breaker of this.opened) if (!breaker.isOpen) this.opened.delete(breaker);
-    if (this.opened.size === 0) this.#telemetry.works(this.#subject);
-  }
-}
+const openedWords = `it opened for one credential, because more than half of its calls failed; for ${openMs / 1_000} seconds it refuses calls. The warning about the address has the cause`;
 
 /**
  * Opens for five seconds when more than half of a scope's calls fail. When its open time is over, one trial call goes through; the scope's other calls
- * are refused until the trial ends. It uses the monotonic clock, which cannot be set.
+ * are refused until the trial ends. It uses the monotonic clock, which cannot be set. The log says when it opens, and when no breaker of its family has
+ * opened for a while.
  */
 export class Breaker {
-  readonly #family: Breakers;
+  readonly #telemetry: Pick<Telemetry, 'warn' | 'works'>;
+  /** The subject of its warnings, and whose part of it this is. */
+  readonly #subject: string;
+  readonly #scope: ScopeOrNone;
   /** The calls since `#sampledFrom`, in milliseconds of `performance.now()`. */
   #calls = 0;
   #failures = 0;
@@ -86,9 +59,12 @@ export class Breaker {
   /** In milliseconds of `performance.now()`; undefined while the breaker is closed. */
   #openUntil: number | undefined;
   #hasTrial = false;
+  #hasOpened = false;
 
-  constructor(family: Breakers) {
-    this.#family = family;
+  constructor(family: string, scope: ScopeOrNone, telemetry: Pick<Telemetry, 'warn' | 'works'>) {
+    this.#subject = `Circuit breaker of ${family}`;
+    this.#scope = scope;
+    this.#telemetry = telemetry;
   }
 
   get isOpen(): boolean {
@@ -118,14 +94,15 @@ export class Breaker {
     }
     this.#calls += 1;
     if (!hasFailed) {
-      if (this.#family.opened.size > 0) this.#family.succeeded();
+      if (this.#hasOpened) this.#telemetry.works(this.#subject, this.#scope);
       return;
     }
     this.#failures += 1;
     const failsTooOften = this.#calls >= minCalls && this.#failures > this.#calls / 2;
     if (this.#openUntil === undefined && (isTrial || failsTooOften)) {
       this.#openUntil = now + openMs;
-      this.#family.add(this);
+      this.#hasOpened = true;
+      this.#telemetry.warn(this.#subject, openedWords, this.#scope);
     }
   }
 }

@@ -18,7 +18,7 @@ import {
   warnOfService,
 } from './call-errors.js';
 import { type BrokenExchange, Exchange, type ExchangeListener, type ReplyLimits } from './exchange.js';
-import { addressVariables, type Origin } from './origins.js';
+import type { Destination } from './origins.js';
 import type { Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
 
@@ -62,15 +62,14 @@ export interface Batch<T> {
 }
 
 /** What the calls of a batch to one endpoint family share. */
-export interface Target extends Pick<UpstreamRequest, 'family' | 'address'> {
-  readonly origin: Origin;
+export interface Target extends Destination, Pick<UpstreamRequest, 'family' | 'address'> {
   readonly breaker: Breaker;
   readonly limits: ReplyLimits;
   /** Under which a refusal of the credential is known: a service may accept it for some endpoints only. */
   readonly refusalKey: string;
   /** How long the calls took that were answered with 200, in milliseconds. */
   readonly times: number[];
-  /** Whether its latest call succeeded, and the log knows that. */
+  /** Whether its latest call succeeded. */
   works: boolean;
 }
 
@@ -164,7 +163,7 @@ export class Call<T> implements Waiter, ExchangeListener {
   /** The bulkhead has a slot for the call. */
   start(): void {
     const { calls, deps } = this.#batch;
-    const { origin, breaker, limits, refusalKey } = this.#target;
+    const { origin, prefix, breaker, limits, refusalKey } = this.#target;
     const { operation, refusals } = calls.auth.metadata;
     if (this.#state.name === 'ended') {
       // It was aborted when its slot was already on the way.
@@ -179,7 +178,7 @@ export class Call<T> implements Waiter, ExchangeListener {
       const span = (operation.span ?? deps.tracing)?.begin('client');
       const exchange = new Exchange(limits, this);
       this.#state = { name: 'sending', exchange, isTrial, span, startedAt: performance.now() };
-      origin.dispatch(this.#request, calls.auth, span, exchange);
+      origin.send(prefix, this.#request, calls.auth, span, exchange);
     } catch (error) {
       if (this.#state.name === 'sending') {
         this.#failAttempt(this.#state, error);
@@ -200,10 +199,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     if (state.name !== 'sending') return;
     this.#record(state, reply.status);
     if (reply.status >= 200 && reply.status <= 299) {
-      if (!target.works) {
-        target.works = true;
-        telemetry.works(addressVariables[target.address], target.family);
-      }
+      target.works = true;
       if (!batch.isAccepted && scope !== undefined) {
         batch.isAccepted = true;
         acceptedScopes.countCall(scope, false);
@@ -211,8 +207,8 @@ export class Call<T> implements Waiter, ExchangeListener {
       target.breaker.leave(state.isTrial);
       this.#state = { name: 'reading', exchange: state.exchange, reply };
       // The outcome of a write does not wait.
-      if (this.#request.safe) void runYielding(scope, readReply, this);
-      else this.read();
+      if (this.#request.safe) void runYielding(scope, Call.#read, this as Call<unknown>);
+      else Call.#read(this);
       return;
     }
     state.exchange.release();
@@ -229,27 +225,27 @@ export class Call<T> implements Waiter, ExchangeListener {
   }
 
   /** It is the turn of the reply to be read. */
-  read(): void {
-    const state = this.#state;
+  static #read<T>(call: Call<T>): void {
+    const state = call.#state;
     if (state.name !== 'reading') return;
-    const { calls } = this.#batch;
-    this.#leave();
+    const { receiver, read } = call.#batch.calls;
+    call.#leave();
     state.exchange.release();
-    this.#target.origin.bulkhead.leave();
+    call.#target.origin.bulkhead.leave();
     let value: MaybePromise<T>;
     try {
-      value = calls.read(this.#index, state.reply);
+      value = read(call.#index, state.reply);
     } catch (error) {
-      this.#fail(error as Error);
+      call.#fail(error as Error);
       return;
     }
     if (value instanceof Promise) {
       value.then(
-        result => calls.receiver.resolve(this.#index, result),
-        error => this.#fail(error),
+        result => receiver.resolve(call.#index, result),
+        error => call.#fail(error),
       );
     } else {
-      calls.receiver.resolve(this.#index, value);
+      receiver.resolve(call.#index, value);
     }
   }
 
@@ -308,7 +304,7 @@ export class Call<T> implements Waiter, ExchangeListener {
     else telemetry.upstreamCalls({ family, status, outcome, span }, [milliseconds]);
     if (span !== undefined) {
       const attributes = {
-        ...this.#target.origin.attributesOf(this.#request),
+        ...this.#target.origin.attributesOf(this.#target.prefix, this.#request),
         'http.response.status_code': status ?? undefined,
         'http.request.resend_count': this.#request.safe && !this.#mayRetry ? 1 : undefined,
       };
@@ -321,5 +317,3 @@ export class Call<T> implements Waiter, ExchangeListener {
     }
   }
 }
-
-const readReply = (call: Call<unknown>) => call.read();

@@ -19,24 +19,9 @@ export class BrokenExchange extends Error {
   }
 }
 
-/** Bounds the bytes of all bodies that are being received, or wait to be read, at the same time. */
-export class ByteBudget {
-  #left: number;
-
-  constructor(bytes: number) {
-    this.#left = bytes;
-  }
-
-  /** Takes bytes out of the budget. Returns false, and takes nothing, if fewer are left. */
-  take(bytes: number): boolean {
-    if (bytes > this.#left) return false;
-    this.#left -= bytes;
-    return true;
-  }
-
-  giveBack(bytes: number): void {
-    this.#left += bytes;
-  }
+/** How many bytes of all bodies may still be received; those that are being received, or wait to be read, are taken off. */
+export interface ByteBudget {
+  left: number;
 }
 
 /** How many bytes an exchange may receive. */
@@ -111,9 +96,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const { bodyBytes, budget } = this.#limits;
     if (this.#bytes + chunk.length > bodyBytes) {
       this.abort(bodyTooLarge());
-    } else if (!budget.take(chunk.length)) {
+    } else if (chunk.length > budget.left) {
       this.abort(new BulkheadFull('Too many bytes are being received'));
     } else {
+      budget.left -= chunk.length;
       this.#bytes += chunk.length;
       this.#chunks?.add(chunk);
     }
@@ -169,7 +155,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** The body is not needed any more, or is about to be read. */
   release(): void {
     this.#chunks = undefined;
-    this.#limits.budget.giveBack(this.#bytes + this.#encodedBytes);
+    this.#limits.budget.left += this.#bytes + this.#encodedBytes;
   }
 }
 

@@ -1,13 +1,11 @@
 import { type Dispatcher, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';
-import { NotConfigured } from '../../errors.js';
 import { readableEncodings } from '../../lib/body-encoding.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
 import { createConnector } from '../../lib/connector.js';
-import { heapLimit } from '../../lib/heap.js';
 import { pathOf } from '../../lib/path.js';
 import { type Attributes, type Span, serverAttributes } from '../../observability/operation-info.js';
-import { ByteBudget, type Exchange } from './exchange.js';
+import type { Exchange } from './exchange.js';
 import type { Address, CallAuth, UpstreamRequest } from './request.js';
 
 /** The addresses of the service (docs/upstream-api.md: The upstream interface), without a trailing slash, and the limits of its use. */
@@ -23,24 +21,6 @@ export interface UpstreamOptions {
   readonly connectionMaxAgeMs: number;
 }
 
-/** One address of the service. Addresses of the same origin share connections and bulkhead. */
-export interface Origin {
-  readonly bulkhead: Bulkhead;
-  /** Of the bodies that are being received, or wait to be read, from all origins. */
-  readonly budget: ByteBudget;
-  /** Sends a request over one of its connections. `dispatch` rather than undici's `request`, because no stream is needed. */
-  dispatch(request: UpstreamRequest, auth: CallAuth, span: Span | undefined, exchange: Exchange): void;
-  /** What a span says about a request. Its URL has no query, which may hold a credential or what a client searches for. */
-  attributesOf(request: UpstreamRequest): Attributes;
-}
-
-const waitingPerConnection = 32;
-/**
- * In bytes, for the bodies of all replies that are being received, or wait to be read, from all origins. A small heap allows fewer: the bodies are
- * parsed there.
- */
-const bodyBudgetBytes = Math.min(heapLimit / 4, 512 * 1024 * 1024);
-
 /** The environment variable that sets an address. */
 export const addressVariables: Record<Address, string> = {
   base: 'UPSTREAM_BASE_URL',
@@ -48,93 +28,79 @@ export const addressVariables: Record<Address, string> = {
   dev: 'UPSTREAM_DEV_URL',
 };
 
-export type Origins = ReturnType<typeof createOrigins>;
+/** One address of the service. Addresses of the same origin share its connections. */
+export interface Destination {
+  readonly origin: Origin;
+  /** What stands before the path of each request. */
+  readonly prefix: string;
+}
 
 /**
- * The origins of the service's addresses.
+ * The destinations of the service's addresses, those that the operator has set.
  * @param wire takes the place of the connection pools: the seam where a test fakes the service.
  */
-export function createOrigins(options: UpstreamOptions, wire?: Dispatcher) {
-  const pools = new Map<string, { dispatcher: Pick<Dispatcher, 'dispatch' | 'close'>; bulkhead: Bulkhead }>();
-  const origins = new Map<Address, Origin>();
-  const budget = new ByteBudget(bodyBudgetBytes);
-
+export function createDestinations(options: UpstreamOptions, wire?: Dispatcher): ReadonlyMap<Address, Destination> {
+  const origins = new Map<string, Origin>();
+  const destinations = new Map<Address, Destination>();
   for (const address of ['base', 'api', 'dev'] as const) {
     if (options[address] === undefined) continue;
     const url = new URL(options[address]);
-    const { origin, pathname } = url;
-    const prefix = pathname.replace(/\/$/, '');
-    const pool = pools.get(origin) ?? {
-      dispatcher: wire ?? new RenewedPool(origin, options),
-      bulkhead: new Bulkhead(options.connections, options.connections * waitingPerConnection),
-    };
-    pools.set(origin, pool);
-    origins.set(address, {
-      bulkhead: pool.bulkhead,
-      budget,
-      dispatch({ method, path: ownPath, body }, { credential, metadata }, span, exchange) {
-        const path = prefix + ownPath;
-        const sent = credential && toUpstreamAuth(credential, path);
-        // Names and values in turn.
-        const headers = ['accept', 'application/json', 'accept-encoding', readableEncodings];
-        headers.push('x-request-id', metadata.operation.id);
-        if (sent?.header !== undefined) headers.push(...sent.header);
-        if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
-        if (body !== undefined) headers.push('content-type', 'application/json');
-        const request = {
-          origin,
-          method,
-          path: sent?.query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${sent.query}`,
-          headers,
-          body: body === undefined ? null : JSON.stringify(body),
-        };
-        pool.dispatcher.dispatch(request, exchange);
-      },
-      attributesOf: ({ method, path }) => ({
-        'http.request.method': method,
-        'url.full': `${origin}${prefix}${pathOf(path)}`,
-        ...serverAttributes(url),
-        'network.protocol.version': '1.1',
-      }),
-    });
+    const origin = origins.get(url.origin) ?? new Origin(url, options, wire);
+    origins.set(url.origin, origin);
+    destinations.set(address, { origin, prefix: url.pathname.replace(/\/$/, '') });
   }
-
-  return {
-    /** @throws NotConfigured if the operator has not set the address. */
-    to(address: Address): Origin {
-      const origin = origins.get(address);
-      if (origin === undefined) throw new NotConfigured(addressVariables[address]);
-      return origin;
-    },
-
-    /** Waits for the calls in progress, then closes the connections. */
-    async close(): Promise<void> {
-      await Promise.all([...pools.values()].map(({ dispatcher }) => dispatcher.close()));
-    },
-  };
+  return destinations;
 }
+
+const waitingPerConnection = 32;
 
 /**
  * The connections to one origin. All are replaced together when they have reached their age, so that a name that moves is followed; running calls end
  * on the old ones. undici's `clientTtl` lets a call wait for ever when all connections are too old, and never replaces those that are always busy.
  */
-class RenewedPool {
-  readonly #open: () => Pool;
+export class Origin {
+  readonly bulkhead: Bulkhead;
+  readonly #url: URL;
+  readonly #open: () => Dispatcher;
   readonly #maxAgeMs: number;
-  #pool: Pool;
+  #pool: Dispatcher;
   #openedAt = performance.now();
   readonly #closing = new Set<Promise<void>>();
 
-  constructor(origin: string, { connections, connectionMaxAgeMs }: UpstreamOptions) {
+  constructor(url: URL, { connections, connectionMaxAgeMs }: UpstreamOptions, wire?: Dispatcher) {
     // Shared, because it remembers TLS sessions.
     const connect = createConnector();
     // The deadline of the call bounds all waiting, so undici needs no timeouts of its own.
-    this.#open = () => new Pool(origin, { connections, connect, headersTimeout: 0, bodyTimeout: 0 });
-    this.#maxAgeMs = connectionMaxAgeMs;
+    this.#open = () => wire ?? new Pool(url.origin, { connections, connect, headersTimeout: 0, bodyTimeout: 0 });
+    this.#maxAgeMs = wire === undefined ? connectionMaxAgeMs : Number.POSITIVE_INFINITY;
+    this.#url = url;
     this.#pool = this.#open();
+    this.bulkhead = new Bulkhead(connections, connections * waitingPerConnection);
   }
 
-  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+  /** Sends a request over one of the connections. `dispatch` rather than undici's `request`, because no stream is needed. */
+  send(
+    prefix: string,
+    { method, path: ownPath, body }: UpstreamRequest,
+    { credential, metadata }: CallAuth,
+    span: Span | undefined,
+    exchange: Exchange,
+  ): void {
+    const path = prefix + ownPath;
+    const sent = credential && toUpstreamAuth(credential, path);
+    // Names and values in turn.
+    const headers = ['accept', 'application/json', 'accept-encoding', readableEncodings];
+    headers.push('x-request-id', metadata.operation.id);
+    if (sent?.header !== undefined) headers.push(...sent.header);
+    if (span !== undefined) headers.push(...Object.entries(span.headers()).flat());
+    if (body !== undefined) headers.push('content-type', 'application/json');
+    const request = {
+      origin: this.#url.origin,
+      method,
+      path: sent?.query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${sent.query}`,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+    };
     const now = performance.now();
     if (now - this.#openedAt >= this.#maxAgeMs) {
       const closing = this.#pool.close().finally(() => this.#closing.delete(closing));
@@ -142,10 +108,20 @@ class RenewedPool {
       this.#pool = this.#open();
       this.#openedAt = now;
     }
-    return this.#pool.dispatch(options, handler);
+    this.#pool.dispatch(request, exchange);
   }
 
-  /** Waits for the calls in progress. */
+  /** What a span says about a request. Its URL has no query, which may hold a credential or what a client searches for. */
+  attributesOf(prefix: string, { method, path }: UpstreamRequest): Attributes {
+    return {
+      'http.request.method': method,
+      'url.full': `${this.#url.origin}${prefix}${pathOf(path)}`,
+      ...serverAttributes(this.#url),
+      'network.protocol.version': '1.1',
+    };
+  }
+
+  /** Waits for the calls in progress, then closes the connections. */
   async close(): Promise<void> {
     await Promise.all([this.#pool.close(), ...this.#closing]);
   }

@@ -1,14 +1,16 @@
 import type { Dispatcher } from 'undici';
 import type { AcceptedScopes } from '../../auth/accepted-scopes.js';
 import type { Scope } from '../../auth/credentials.js';
-import { Abandoned, UpstreamTimeout } from '../../errors.js';
+import { Abandoned, NotConfigured, UpstreamTimeout } from '../../errors.js';
+import { heapLimit } from '../../lib/heap.js';
 import type { MaybePromise } from '../../lib/maybe-promise.js';
 import type { OpenBreakers } from '../../observability/metrics.js';
 import type { Tracing } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
-import { Breakers, perScope, RetryBudget } from './breaker.js';
+import { createBreakers, perScope, RetryBudget } from './breaker.js';
 import { type Batch, Call, type Calls, type Target } from './call.js';
-import { createOrigins, type UpstreamOptions } from './origins.js';
+import type { ByteBudget } from './exchange.js';
+import { addressVariables, createDestinations, type UpstreamOptions } from './origins.js';
 import { bodyBoundsOf, type Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
 
@@ -45,20 +47,22 @@ export function createUpstream(
   wire?: Dispatcher,
   tracing?: Tracing,
 ): Upstream {
-  const origins = createOrigins(options, wire);
-  const families = new Map<string, Breakers>();
+  const destinations = createDestinations(options, wire);
+  const families = new Map<string, ReturnType<typeof createBreakers>>();
+  const budget: ByteBudget = { left: bodyBudgetBytes };
   const retryBudgets = perScope(() => new RetryBudget());
 
   function targetOf({ family, address }: UpstreamRequest, scope: Scope | 'none'): Target {
-    const origin = origins.to(address);
-    const breakers = families.get(family) ?? new Breakers(family, telemetry);
+    const destination = destinations.get(address);
+    if (destination === undefined) throw new NotConfigured(addressVariables[address]);
+    const breakers = families.get(family) ?? createBreakers(family, telemetry);
     families.set(family, breakers);
     return {
       family,
       address,
-      origin,
-      breaker: breakers.byScope.memo(scope),
-      limits: { bodyBytes: bodyBoundsOf(family).bytes, budget: origin.budget },
+      ...destination,
+      breaker: breakers.memo(scope),
+      limits: { bodyBytes: bodyBoundsOf(family).bytes, budget },
       refusalKey: `${scope} ${family}`,
       times: [],
       works: false,
@@ -95,10 +99,23 @@ export function createUpstream(
         };
         sendBatch({ requests: [request], auth, read: (_, reply) => read(reply), receiver }, signal);
       }),
-    openBreakers: () => [...families].map(([family, { open }]) => ({ family, credentials: open })),
-    close: origins.close,
+    openBreakers: () =>
+      [...families].map(([family, breakers]) => ({
+        family,
+        credentials: [...breakers.values()].filter(({ isOpen }) => isOpen).length,
+      })),
+    async close() {
+      const origins = new Set([...destinations.values()].map(({ origin }) => origin));
+      await Promise.all([...origins].map(origin => origin.close()));
+    },
   };
 }
+
+/**
+ * In bytes, for the bodies of all replies that are being received, or wait to be read, from all origins. A small heap allows fewer: the bodies are
+ * parsed there.
+ */
+const bodyBudgetBytes = Math.min(heapLimit / 4, 512 * 1024 * 1024);
 
 /** What batches need from the process. */
 type BatchDeps = Batch<unknown>['deps'] & {
@@ -187,8 +204,10 @@ class CallBatch<T> implements Batch<T> {
   #close(): void {
     clearTimeout(this.#deadline);
     this.#signal?.removeEventListener('abort', this);
-    for (const { family, times } of this.#targets) {
-      if (times.length > 0) this.deps.telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
+    const { telemetry } = this.deps;
+    for (const { address, family, times, works } of this.#targets) {
+      if (times.length > 0) telemetry.upstreamCalls({ family, status: 200, outcome: 'answered' }, times);
+      if (works) telemetry.works(addressVariables[address], family);
     }
   }
 }

@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Dispatcher } from 'undici';
-import { cutNumberArrays, flatArrays, quoteNumberArrays } from '../src/data/embeddings/number-arrays.js';
 import { Exchange } from '../src/data/upstream/exchange.js';
-import { parseReply, type Reply, replyText } from '../src/data/upstream/reply.js';
+import {
+  cutNumberArrays,
+  flatArrays,
+  parseReply,
+  quoteNumberArrays,
+  type Reply,
+  replyText,
+} from '../src/data/upstream/reply.js';
 import type { UpstreamRequest } from '../src/data/upstream/request.js';
 import { vector } from '../src/data/wire-types.js';
 import { UpstreamInvalidResponse } from '../src/errors.js';

@@ -10,7 +10,6 @@ import {
 } from 'fastify';
 import { Abandoned, GatewayError, RateLimited } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
-import { wellFormedJson } from '../lib/json.js';
 import { andThen, type MaybePromise } from '../lib/maybe-promise.js';
 import type { ProxyHeaders } from '../lib/network.js';
 import type { Connections } from './connections.js';
@@ -156,7 +155,7 @@ export function parseReadBodies(app: FastifyInstance): void {
       let text: string;
       try {
         if (body instanceof Error) throw body;
-        text = wellFormedJson(checkedJson(body));
+        text = checkedJson(body);
       } catch (error) {
         return done(error as Error);
       }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Credential, Scope } from '../auth/credentials.js';
 import type { ScopedKey } from '../data/cache/keys.js';
 import { Abandoned, type GatewayError } from '../errors.js';
-import { Chunks, joinBytes } from '../lib/bytes.js';
+import { Chunks, joinBytes } from '../lib/body.js';
 import type { MaybePromise } from '../lib/maybe-promise.js';
 import { normalizedUrl, pathOf } from '../lib/path.js';
 import type { OperationInfo, Span } from '../observability/operation-info.js';

@@ -3,7 +3,8 @@ export class FairQueue<T> {
   readonly #itemsInTurn: number;
   /** The items by client. The client whose turn it is comes first. */
   readonly #queues = new Map<string | undefined, Set<T>>();
-  #size = 0;
+  /** How many items there are. */
+  size = 0;
   /** Whose turn it was when an item was last taken, and how many items of this turn have been taken. */
   #turn: string | undefined;
   #taken = 0;
@@ -12,12 +13,8 @@ export class FairQueue<T> {
     this.#itemsInTurn = itemsInTurn;
   }
 
-  get size(): number {
-    return this.#size;
-  }
-
   add(client: string | undefined, item: T): void {
-    this.#size += 1;
+    this.size += 1;
     const queue = this.#queues.get(client) ?? new Set<T>();
     queue.add(item);
     this.#queues.set(client, queue);
@@ -27,7 +24,7 @@ export class FairQueue<T> {
   remove(client: string | undefined, item: T): boolean {
     const queue = this.#queues.get(client);
     if (!queue?.delete(item)) return false;
-    this.#size -= 1;
+    this.size -= 1;
     if (queue.size === 0) this.#queues.delete(client);
     return true;
   }
@@ -97,9 +94,12 @@ export class Bulkhead {
 
   /** Gives a slot back. */
   leave(): void {
+    if (this.#waiting.size === 0) {
+      this.#freeSlots += 1;
+      return;
+    }
     const next = this.#waiting.take();
-    if (next === undefined) this.#freeSlots += 1;
     // Not now: thousands may wait, and each of them may fail at once and start the next.
-    else queueMicrotask(() => next.start());
+    queueMicrotask(() => next?.start());
   }
 }

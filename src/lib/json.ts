@@ -34,11 +34,25 @@ interface JsonExcess {
   readonly value: number;
 }
 
+/** An escape of JSON: a pair of surrogates, half a pair, or any other. */
+const escapes = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/gs;
+
+/** A JSON text from outside, in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
+export function wellFormedJson(text: string): string {
+  if (!text.includes('\\ud') && !text.includes('\\uD')) return text;
+  return text.replace(escapes, (whole, half) => (half === undefined ? whole : '\\ufffd'));
+}
+
+declare const boundedBrand: unique symbol;
+
+/** A text from outside that the JSON parser may get: it is within bounds, and in well-formed Unicode. */
+export type BoundedJson = string & { readonly [boundedBrand]: true };
+
 /**
- * Finds what a JSON text holds too much of, before it is parsed: a megabyte of members takes the parser seventy times as long as a megabyte of
- * text. Looks at each byte once, and stops at the first excess. The parser decides whether the text is JSON.
+ * The text of such bytes, or what they hold too much of: a megabyte of members takes the parser seventy times as long as a megabyte of text. Looks at each
+ * byte once, and stops at the first excess. The parser decides whether the text is JSON.
  */
-function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
+export function boundedJson(json: Buffer, bounds: JsonBounds): BoundedJson | JsonExcess {
   let items = 0;
   let members = 0;
   let levels = 0;
@@ -95,7 +109,7 @@ function jsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
     if (members > bounds.members) return { measure: 'members', value: members };
     start = at + 1;
   }
-  return undefined;
+  return wellFormedJson(json.toString()) as BoundedJson;
 }
 
 /** Up to this length, looking at each byte of a string takes less time than a call of `indexOf`. */
@@ -123,23 +137,5 @@ export function ownStrings<Name extends string>(json: Buffer, names: readonly Na
   return found;
 }
 
-/** An escape of JSON: a pair of surrogates, half a pair, or any other. */
-const escapes = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/gs;
-
-/** A JSON text from outside, in well-formed Unicode: half a surrogate pair, which only an escape can write, becomes U+FFFD. */
-export function wellFormedJson(text: string): string {
-  if (!text.includes('\\ud') && !text.includes('\\uD')) return text;
-  return text.replace(escapes, (whole, half) => (half === undefined ? whole : '\\ufffd'));
-}
-
-declare const boundedBrand: unique symbol;
-
-/** A text from outside that the JSON parser may get: it is within bounds. */
-export type BoundedJson = string & { readonly [boundedBrand]: true };
-
-/** The text of such bytes, or what they hold too much of. */
-export const boundedJson = (bytes: Buffer, bounds: JsonBounds): BoundedJson | JsonExcess =>
-  jsonExcess(bytes, bounds) ?? (bytes.toString() as BoundedJson);
-
 /** The value of such a text. @throws SyntaxError */
-export const parseJson = (text: BoundedJson): unknown => JSON.parse(wellFormedJson(text));
+export const parseJson = (text: BoundedJson): unknown => JSON.parse(text);

@@ -78,24 +78,20 @@ export class MemoryBudget {
     return new Claim(this, owner);
   }
 
-  /** Counts more bytes. @throws Overloaded, RateLimited if there is no room for them. */
-  reserve(owner: string, growth: number): void {
-    if (this.#held + growth > this.bounds.total) throw this.#full();
-    if ((this.#owners.get(owner) ?? 0) + growth > this.bounds.perOwner) throw tooMuch();
-    this.change(owner, growth);
-  }
-
-  #full(): Overloaded {
-    this.#onFull();
-    return new Overloaded();
-  }
-
-  /** Counts more or less bytes, even if there is no room. */
-  change(owner: string, by: number): void {
-    this.#held += by;
-    const held = (this.#owners.get(owner) ?? 0) + by;
-    if (held === 0) this.#owners.delete(owner);
-    else this.#owners.set(owner, held);
+  /** Counts more or less bytes. @param mustFit whether more bytes need room. @throws Overloaded, RateLimited if there is no room for them. */
+  change(owner: string, by: number, mustFit: boolean): void {
+    const total = this.#held + by;
+    const owned = (this.#owners.get(owner) ?? 0) + by;
+    if (mustFit && by > 0) {
+      if (total > this.bounds.total) {
+        this.#onFull();
+        throw new Overloaded();
+      }
+      if (owned > this.bounds.perOwner) throw tooMuch();
+    }
+    this.#held = total;
+    if (owned === 0) this.#owners.delete(owner);
+    else this.#owners.set(owner, owned);
   }
 }
 
@@ -141,7 +137,7 @@ export class Claim {
     const growth = this.#isReleased ? 0 : bytes - this.#bytes;
     if (growth === 0) return true;
     this.#bytes = bytes;
-    this.#budget.change(this.#owner, growth);
+    this.#budget.change(this.#owner, growth, false);
     return growth < 0 || this.#budget.held <= this.#budget.bounds.total;
   }
 
@@ -159,8 +155,7 @@ export class Claim {
   #resize(bytes: number): void {
     if (this.#isReleased) return;
     const growth = bytes - this.#bytes;
-    if (growth > 0) this.#budget.reserve(this.#owner, growth);
-    else if (growth < 0) this.#budget.change(this.#owner, growth);
+    if (growth !== 0) this.#budget.change(this.#owner, growth, true);
     this.#bytes = bytes;
   }
 }

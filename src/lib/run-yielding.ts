@@ -51,12 +51,6 @@ function timed<T, S>(work: (subject: S) => T, subject: S): T {
 function nextTurn(): void {
   spentMs = 0;
   isScheduled = false;
-  while (spentMs < maxMs) {
-    const piece = waiting.take();
-    if (piece === undefined) {
-      queuedSince = undefined;
-      return;
-    }
-    piece();
-  }
+  while (spentMs < maxMs && waiting.size > 0) waiting.take()?.();
+  if (waiting.size === 0) queuedSince = undefined;
 }

@@ -1,8 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { UpstreamInvalidResponse } from '../../errors.js';
-import { isPlainUtf8, UnreadableBody, utf8Pieces } from '../../lib/body-encoding.js';
+import { Chunks, isPlainUtf8, joinBytes, releaseArrayBuffers, UnreadableBody, utf8Pieces } from '../../lib/body.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
-import { Chunks, joinBytes, releaseArrayBuffers } from '../../lib/bytes.js';
 import { bodyTooLarge, type Reply } from './reply.js';
 
 /** An exchange that ended without a reply. `sent` says whether the service may have received the request. */

@@ -1,6 +1,6 @@
 import { type Dispatcher, Pool } from 'undici';
 import { toUpstreamAuth } from '../../auth/credentials.js';
-import { readableEncodings } from '../../lib/body-encoding.js';
+import { readableEncodings } from '../../lib/body.js';
 import { Bulkhead } from '../../lib/bulkhead.js';
 import { createConnector } from '../../lib/connector.js';
 import { pathOf } from '../../lib/path.js';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Client } from 'undici';
-import { readableEncodings, utf8Pieces } from '../../lib/body-encoding.js';
+import { readableEncodings, utf8Pieces } from '../../lib/body.js';
 import { type Span, serverAttributes } from '../../observability/operation-info.js';
 import { type AddressGuard, AddressRefused } from './address-guard.js';
 import {

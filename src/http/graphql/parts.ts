@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { GraphQLError, GraphQLFormattedError } from 'graphql';
 import type { PlannedResult } from '../../graphql/executor/defer.js';
 import { responseBytes } from '../../graphql/response-text.js';
-import { joinBytes } from '../../lib/bytes.js';
+import { joinBytes } from '../../lib/body.js';
 import type { Claim } from '../../lib/memory-budget.js';
 import { outcomeOfErrors } from '../../observability/operation-info.js';
 import { type ResponseMetadata, responseExtensions, skippedError } from '../../observability/response-metadata.js';

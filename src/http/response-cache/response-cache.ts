@@ -9,7 +9,7 @@ import { type ScopedKey, scopedKey } from '../../data/cache/keys.js';
 import type { Admission } from '../../graphql/limits/admission.js';
 import type { DocumentParams } from '../../graphql/limits/trusted-documents.js';
 import type { ResponseBytes } from '../../graphql/response-text.js';
-import { joinBytes } from '../../lib/bytes.js';
+import { joinBytes } from '../../lib/body.js';
 import { andThen, type MaybePromise } from '../../lib/maybe-promise.js';
 import { type Claim, countThreshold, type MemoryBudget } from '../../lib/memory-budget.js';
 import { withoutSessionIds } from '../../lib/path.js';

@@ -9,7 +9,7 @@ import type { Telemetry } from '../observability/telemetry.js';
 import type { Cache } from './cache/cache.js';
 import { keysOf, marketTag, type ScopedKey } from './cache/keys.js';
 import type { Lifetime, Load, Loaded, Lookup, LookupOutcome, LookupResult } from './cache/lookup.js';
-import { forbidsCaching, parseReply, type Reply, replyText } from './upstream/reply.js';
+import { parseReply, type Reply, replyText } from './upstream/reply.js';
 import type { RequestAuth, UpstreamRequest } from './upstream/request.js';
 import { parseLenient, type SchemaDrift } from './upstream/schema-drift.js';
 import type { Upstream } from './upstream/upstream.js';
@@ -134,7 +134,7 @@ function loadedFrom(
       value: { value, skipped: schemaDrift.skipped } satisfies CachedValue,
       bytes: text.length + (before === undefined ? 0 : JSON.stringify(before).length),
       embeddings: read.request.vectors?.wanted ? embeddings : undefined,
-      noStore: forbidsCaching(reply),
+      noStore: /\bno-store\b/i.test(`${reply.headers['cache-control']}`),
     };
   };
   const parser = before === undefined ? read : { ...read, parse: (body: unknown) => read.parse(body, before) };

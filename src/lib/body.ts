@@ -74,10 +74,13 @@ export class UnreadableBody extends Error {
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
+/** A charset other than UTF-8, which is also that of JSON that names none. */
+const otherCharset = /;\s*charset\s*=\s*["']?(?!utf-?8(?:[\s"';]|$))([^\s"';]+)/i;
+
 /** Whether a body is UTF-8 without a byte order mark as it is, as most are: then `utf8Pieces` has nothing to do. */
 export function isPlainUtf8(body: Buffer, headers: Headers): boolean {
   const isMarked = (body[0] ?? 0) >= 0xef;
-  return !isMarked && headers['content-encoding'] === undefined && charsetIn(headers) === undefined;
+  return !isMarked && headers['content-encoding'] === undefined && !otherCharset.test(`${headers['content-type']}`);
 }
 
 /**
@@ -91,7 +94,8 @@ export async function* utf8Pieces(body: Buffer, headers: Headers): AsyncGenerato
   for await (const piece of withoutContentEncoding(body, headers)) {
     const mark = isFirst ? marks.find(({ bytes }) => piece.subarray(0, bytes.length).equals(bytes)) : undefined;
     // The mark outranks the charset (Encoding Standard, decode).
-    if (isFirst && mark?.charset !== 'utf-8') decoder = textDecoder(mark?.charset ?? charsetIn(headers));
+    if (isFirst && mark?.charset !== 'utf-8')
+      decoder = textDecoder(mark?.charset ?? otherCharset.exec(`${headers['content-type']}`)?.[1]);
     isFirst = false;
     const rest = piece.subarray(mark?.bytes.length ?? 0);
     yield decoder === undefined ? rest : Buffer.from(decoder.decode(rest, { stream: true }));
@@ -132,12 +136,6 @@ const marks = [
   { charset: 'utf-16le', bytes: Buffer.of(0xff, 0xfe) },
   { charset: 'utf-16be', bytes: Buffer.of(0xfe, 0xff) },
 ];
-
-/** The charset that the headers name; undefined for UTF-8, which is also the charset of JSON that names none. */
-function charsetIn(headers: Headers): string | undefined {
-  const [, charset] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(String(headers['content-type'] ?? '')) ?? [];
-  return charset === undefined || /^utf-?8$/i.test(charset) ? undefined : charset;
-}
 
 function textDecoder(charset: string | undefined): TextDecoder | undefined {
   try {

@@ -160,12 +160,7 @@ export class LookupBatch implements Receiver<Loaded> {
     const times = { freshUntil, usableUntil: freshUntil + lifetime.grace, generation: inFlight.generation };
     const record: Entry = { value, bytes, ...times };
     const entries = embeddings === undefined ? [record] : [record, { ...embeddings, ...times }];
-    if (isStored) {
-      for (const [index, entry] of entries.entries()) {
-        const key = keys[index];
-        if (key !== undefined) this.#set(key, entry);
-      }
-    }
+    if (isStored) this.#store(keys, entries);
     this.#settle(inFlight, resultOf(entries, 'network'));
   }
 
@@ -207,13 +202,20 @@ export class LookupBatch implements Receiver<Loaded> {
   /** Replaces the entries after a refusal, so that an older value is not used any more. @param milliseconds how long to remember it. */
   #storeRefusal({ lookup, generation }: InFlight, milliseconds: number, absent?: UpstreamFault): void {
     const until = Date.now() + milliseconds;
-    const entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
-    for (const key of lookup.keys) this.#set(key, entry);
+    const entry: Entry = { absent, freshUntil: until, usableUntil: until, generation, bytes: 0 };
+    this.#store(
+      lookup.keys,
+      lookup.keys.map(() => entry),
+    );
   }
 
-  #set(key: ScopedKey, entry: Entry): void {
-    this.#state.memory.set(key, entry);
-    if (this.#state.redis !== undefined) this.#writes.push({ key, entry });
+  #store(keys: Keys, entries: readonly Entry[]): void {
+    const { memory, redis } = this.#state;
+    for (const [index, entry] of entries.entries()) {
+      const key = keys[index] as ScopedKey;
+      memory.set(key, entry);
+      if (redis !== undefined) this.#writes.push({ key, entry });
+    }
   }
 }
 

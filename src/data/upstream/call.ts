@@ -229,7 +229,8 @@ export class Call<T> implements Waiter, ExchangeListener {
     const state = call.#state;
     if (state.name !== 'reading') return;
     const { receiver, read } = call.#batch.calls;
-    call.#leave();
+    call.#state = ended;
+    call.#batch.leave();
     state.exchange.release();
     call.#target.origin.bulkhead.leave();
     let value: MaybePromise<T>;
@@ -275,7 +276,8 @@ export class Call<T> implements Waiter, ExchangeListener {
   }
 
   #end(error: unknown): void {
-    this.#leave();
+    this.#state = ended;
+    this.#batch.leave();
     this.#fail(errorOfCall(error, this.#request.safe));
   }
 
@@ -287,11 +289,6 @@ export class Call<T> implements Waiter, ExchangeListener {
       warnOfService(deps.telemetry, this.#request, `${error.message}; ${requestsFail}`);
     }
     calls.receiver.reject(this.#index, error);
-  }
-
-  #leave(): void {
-    this.#state = ended;
-    this.#batch.leave();
   }
 
   /** Records an exchange in the metadata of the response, in the metrics and in the trace. */

@@ -110,11 +110,6 @@ export function parseReply(text: BoundedJson): unknown {
   }
 }
 
-/** Whether the service forbids caching a reply. */
-export function forbidsCaching({ headers }: Reply): boolean {
-  return /\bno-store\b/i.test(String(headers['cache-control'] ?? ''));
-}
-
 /** A flat array in a body: the index of its `[`, and of its `]`. */
 interface FlatArray {
   readonly from: number;

@@ -45,7 +45,7 @@ export function wellFormedJson(text: string): string {
 
 declare const boundedBrand: unique symbol;
 
-/** A text from outside that the JSON parser may get: it is within bounds, and in well-formed Unicode. */
+/** A text from outside for `JSON.parse`: it is within bounds, and in well-formed Unicode. */
 export type BoundedJson = string & { readonly [boundedBrand]: true };
 
 /**
@@ -136,6 +136,3 @@ export function ownStrings<Name extends string>(json: Buffer, names: readonly Na
   }
   return found;
 }
-
-/** The value of such a text. @throws SyntaxError */
-export const parseJson = (text: BoundedJson): unknown => JSON.parse(text);

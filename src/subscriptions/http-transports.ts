@@ -3,7 +3,6 @@ import { BadUserInput } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
 import { stateOf } from '../http/request-state.js';
 import { Refused } from '../http/web-safety.js';
-import { parseJson } from '../lib/json.js';
 import { requestedReports } from '../observability/response-metadata.js';
 import type { HttpStreams, StreamFormat } from './http-stream.js';
 import { type OperationRequest, operationRequest } from './operations.js';
@@ -124,7 +123,7 @@ function parsed(name: string, text: unknown): unknown {
   if (text === undefined) return undefined;
   const json = checkedJson(Buffer.from(String(text)));
   try {
-    return parseJson(json);
+    return JSON.parse(json);
   } catch {
     throw new BadUserInput(name, 'is not valid JSON');
   }

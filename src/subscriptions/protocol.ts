@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { RawCredentials } from '../auth/credentials.js';
 import { BadUserInput, Forbidden, GatewayError, QueryTooComplex, Unauthenticated } from '../errors.js';
 import { checkedJson } from '../graphql/limits/bounds.js';
-import { ownStrings, parseJson } from '../lib/json.js';
+import { ownStrings } from '../lib/json.js';
 import { members, operationRequest } from './operations.js';
 
 /** The sub-protocol of GraphQL over WebSocket. */
@@ -40,7 +40,7 @@ export type Message = z.output<typeof message> | { type: 'subscribe'; id: string
  */
 export function messageIn(bytes: Buffer): Message | undefined {
   try {
-    return message.parse(parseJson(checkedJson(bytes)));
+    return message.parse(JSON.parse(checkedJson(bytes)));
   } catch (error) {
     if (!(error instanceof QueryTooComplex)) return undefined;
     const { type, id: operation } = ownStrings(bytes, ['type', 'id']);

@@ -17,7 +17,7 @@ import {
   UpstreamUnavailable,
 } from '../../errors.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
-import { boundedJson, parseJson } from '../../lib/json.js';
+import { boundedJson } from '../../lib/json.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
@@ -201,7 +201,7 @@ function readProblem(body: Buffer): { errorCode: string | null; message: string 
   const text = boundedJson(body, problemBounds);
   if (typeof text !== 'string') return unknown;
   try {
-    const { errorCode, message } = (parseJson(text) ?? {}) as Record<string, unknown>;
+    const { errorCode, message } = (JSON.parse(text) ?? {}) as Record<string, unknown>;
     return {
       errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
       message: typeof message === 'string' ? message : '',

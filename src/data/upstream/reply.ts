@@ -10,7 +10,6 @@ import {
   colon,
   type JsonBounds,
   otherSpaces,
-  parseJson,
   quote,
   space,
 } from '../../lib/json.js';
@@ -104,7 +103,7 @@ export function replyText({ body, unreadable }: Reply, { family, vectors }: Upst
 export function parseReply(text: BoundedJson): unknown {
   if (text === '') return undefined;
   try {
-    return parseJson(text);
+    return JSON.parse(text);
   } catch {
     throw new UpstreamInvalidResponse('The service answered with a body that is not JSON', undefined, false);
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { closedSet } from '../../data/wire-types.js';
-import { boundedJson, type JsonBounds, parseJson } from '../../lib/json.js';
+import { boundedJson, type JsonBounds } from '../../lib/json.js';
 import { browserUrl, type ExportOutcome } from './model.js';
 
 type SafeHtml = typeof import('./safe-html.js');
@@ -79,7 +79,7 @@ const contentBounds: JsonBounds = { text: maxAnswerBytes, number: 1_024, items: 
 export function objectIn(body: Buffer): object {
   try {
     const text = boundedJson(body, contentBounds);
-    const value = typeof text === 'string' && parseJson(text);
+    const value = typeof text === 'string' && JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
   } catch {
     return {};

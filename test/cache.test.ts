@@ -401,7 +401,7 @@ describe.each(allTiers)('a cache of %s', tiers => {
     for (const scope of [mine, yours]) {
       await loadMany(cache, scope, [lookup('a', { tag }), lookup('b', { tag: other }), lookup('c')], never);
     }
-    await cache.renew(tag);
+    await cache.generations.renew(tag);
     for (const scope of [mine, yours]) {
       const again = await loadMany(
         cache,
@@ -417,7 +417,7 @@ describe.each(allTiers)('a cache of %s', tiers => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const tag = `market:${randomUUID()}`;
     await getOrLoad(cache, scope, lookup('a', { tag }), never);
-    await cache.renew(tag);
+    await cache.generations.renew(tag);
     const down = new UpstreamUnavailable('Down');
     await expect(getOrLoad(cache, scope, lookup('a', { tag, ...failing(down) }), never)).rejects.toBe(down);
   });
@@ -426,7 +426,7 @@ describe.each(allTiers)('a cache of %s', tiers => {
     const [cache, scope, { lookup }] = [await cacheHere(), someScope(), sourceOf()];
     const lasting = { tag: `events:${scope}`, outlivesTag: true };
     await getOrLoad(cache, scope, lookup('a', lasting), never);
-    await cache.renew(lasting.tag);
+    await cache.generations.renew(lasting.tag);
     const whileDown = { ...lasting, ...failing(new UpstreamUnavailable('Down')) };
     const answer = await getOrLoad(cache, scope, lookup('a', whileDown), never);
     expect(answer).toMatchObject({ value: { id: 'a #1' }, stale: true, freshUntil: 0 });
@@ -439,11 +439,11 @@ describe.each(allTiers)('a cache of %s', tiers => {
     const { load, signals, finish } = slowLoad({ id: 'before the write' });
     const before = getOrLoad(cache, scope, lookup('a', { tag, load }), never);
     await until(() => signals.length === 1);
-    await cache.renew(tag);
+    await cache.generations.renew(tag);
     expect(await getOrLoad(cache, scope, lookup('a', { tag }), never)).toMatchObject({ value: { id: 'a #1' } });
     finish();
     expect(await before).toMatchObject({ value: { id: 'before the write' } });
-    await cache.renew(`market:${randomUUID()}`);
+    await cache.generations.renew(`market:${randomUUID()}`);
     expect((await getOrLoad(cache, scope, lookup('a', { tag }), never)).value).not.toEqual({ id: 'before the write' });
   });
 });
@@ -529,7 +529,7 @@ describe('Redis', () => {
     const elsewhere = cacheOver(redis);
     await expect(getOrLoad(elsewhere, scope, lookup('gone'), never)).rejects.toBeInstanceOf(NotFound);
     expect(await getOrLoad(elsewhere, scope, lookup('a', { tag }), never)).toMatchObject({ source: 'redis' });
-    await cache.renew(tag);
+    await cache.generations.renew(tag);
     expect(await getOrLoad(elsewhere, scope, lookup('a', { tag }), never)).toMatchObject({ source: 'network' });
   });
 
@@ -729,7 +729,7 @@ describe('Redis', () => {
     await getOrLoad(cache, scope, tagged, never);
     await getOrLoad(elsewhere, scope, tagged, never);
     await admin.config('SET', 'maxmemory', '1');
-    const writing = cache.renew('market:7');
+    const writing = cache.generations.renew('market:7');
     expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('network');
     expect((await getOrLoad(cache, scope, tagged, never)).source).toBe('network');
     await admin.config('SET', 'maxmemory', '0');
@@ -754,7 +754,7 @@ describe('Redis', () => {
     expect((await getOrLoad(elsewhere, scope, tagged, never)).source).toBe('memory');
     network.silence();
     let isWritten = false;
-    const writing = cache.renew('market:7').then(() => {
+    const writing = cache.generations.renew('market:7').then(() => {
       isWritten = true;
     });
     await until(() => faults.includes('SET'));
@@ -774,14 +774,14 @@ describe('Redis', () => {
     expect(await source()).toBe('memory');
     late.network.silence();
     // Longer than a write waits.
-    await late.cache.renew('market:7');
+    await late.cache.generations.renew('market:7');
     early.network.cut(1);
     await until(async () => (await source()) === 'network');
-    await late.cache.renew('market:7');
+    await late.cache.generations.renew('market:7');
     expect(await source()).toBe('network');
     late.network.restore();
     await until(async () => (await source()) === 'memory');
-    await late.cache.renew('market:7');
+    await late.cache.generations.renew('market:7');
     expect(await source()).toBe('network');
   });
 
@@ -792,7 +792,7 @@ describe('Redis', () => {
     await getOrLoad(cache, scope, tagged, never);
     await writesOf(admin, 2);
     const earlier = await Promise.all((await admin.keys('*')).map(async key => [key, await admin.get(key)] as const));
-    await cache.renew('market:7');
+    await cache.generations.renew('market:7');
     for (const [key, value] of earlier) await admin.set(key, value ?? '');
     await admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
     await until(async () => {

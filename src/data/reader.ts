@@ -184,7 +184,7 @@ function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
 export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes }, auth: RequestAuth): Reader {
   const { upstream, cache, telemetry, lifetimes } = deps;
   const { scope, cancellation, metadata } = auth;
-  const epoch = cache.epochOf(scope);
+  const epoch = cache.generations.epochOf(scope);
   /** Each value, or its promise, by the key of its look-up. */
   const known = new Map<ScopedKey, unknown>();
   /** The reads of this tick that read nothing else first. */

@@ -31,7 +31,7 @@ export function createWriter({ upstream, cache, telemetry }: ReaderDeps, auth: R
     async write({ request, market, restartsTag, parse }) {
       const invalidate = async () => {
         const tags = [market && marketTag(market), restartsTag].filter(tag => tag !== undefined);
-        await Promise.all(tags.map(tag => cache.renew(tag)));
+        await Promise.all(tags.map(tag => cache.generations.renew(tag)));
       };
       const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
       try {

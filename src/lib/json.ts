@@ -112,6 +112,17 @@ export function boundedJson(json: Buffer, bounds: JsonBounds): BoundedJson | Jso
   return wellFormedJson(json.toString()) as BoundedJson;
 }
 
+/** The JSON object in a body. Empty if there is none, or if it holds too much. */
+export function jsonObject(body: Buffer, bounds: JsonBounds): Readonly<Record<string, unknown>> {
+  const text = boundedJson(body, bounds);
+  try {
+    const value = typeof text === 'string' && JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
 /** Up to this length, looking at each byte of a string takes less time than a call of `indexOf`. */
 const maxShort = 64;
 

@@ -32,7 +32,7 @@ export interface Listener {
 }
 
 /** What executes a subscription, and what counts its memory. */
-interface SharedExecutionDeps {
+export interface SharedExecutionDeps {
   readonly executor: Executor;
   readonly budget: MemoryBudget;
   readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;

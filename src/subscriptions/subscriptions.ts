@@ -1,4 +1,3 @@
-import type { AcceptedScopes } from '../auth/accepted-scopes.js';
 import type { Scope } from '../auth/credentials.js';
 import type { Services } from '../context.js';
 import type { Admission } from '../graphql/limits/admission.js';
@@ -6,24 +5,45 @@ import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
-import type { MemoryBudget } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import type { Executor } from './executor.js';
-import type { SubscriptionBounds } from './limits.js';
 import { type Operation, type OperationRequest, readOperation } from './operations.js';
-import { type Listener, SharedExecution } from './shared-execution.js';
+import { type Listener, SharedExecution, type SharedExecutionDeps } from './shared-execution.js';
 
-interface SubscriptionsDeps {
+/** How much one client may have open at a time, and how long it may take, in milliseconds. */
+export interface SubscriptionBounds {
+  /** Connections that one credential may hold at a time in one process, over all transports. */
+  readonly connections: number;
+  /** Operations that may run or wait on one connection at a time. */
+  readonly operations: number;
+  /** Queries and mutations that are executed for one connection at a time. */
+  readonly executions: number;
+  /** How long a client may take to send `connection_init`. */
+  readonly initMs: number;
+  /** Between two heartbeats. A client that does not answer one before the next is disconnected, unless it still has much to read. */
+  readonly heartbeatMs: number;
+  /** How long a connection may have no operation. */
+  readonly idleMs: number;
+}
+
+/** The bounds unless a test sets others. */
+export const defaultBounds: SubscriptionBounds = {
+  // The API key of an application may have many users behind it, each with a connection.
+  connections: 20_000,
+  operations: 100,
+  executions: 16,
+  initMs: 3_000,
+  heartbeatMs: 15_000,
+  idleMs: 300_000,
+};
+
+interface SubscriptionsDeps extends SharedExecutionDeps {
   readonly bounds: SubscriptionBounds;
-  readonly executor: Executor;
-  readonly budget: MemoryBudget;
   readonly telemetry: Pick<Telemetry, 'listeners'>;
   readonly requestTelemetry: RequestTelemetry;
   readonly admission: Admission;
   readonly services: Pick<Services, 'teams'>;
   readonly requestAdmission: Pick<RequestAdmission, 'countOperation'>;
-  readonly acceptedScopes: Pick<AcceptedScopes, 'add'>;
   /** Whether the header `x-explain: 1` is honored. */
   readonly explains: boolean;
 }

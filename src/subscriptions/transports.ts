@@ -8,9 +8,8 @@ import { sharedRun } from '../lib/shared-run.js';
 import { Executor, type ExecutorDeps } from './executor.js';
 import { HttpStreams } from './http-stream.js';
 import { registerMultipart, registerSse } from './http-transports.js';
-import { defaultBounds, type SubscriptionBounds } from './limits.js';
 import { inSlices } from './shared-execution.js';
-import { Subscriptions } from './subscriptions.js';
+import { defaultBounds, type SubscriptionBounds, Subscriptions } from './subscriptions.js';
 import { registerWebsocket } from './websocket.js';
 
 /** What the subscription transports are made with. Tests may set other bounds. */

@@ -22,7 +22,6 @@ import { type OperationHost, RunningOperation } from './running-operation.js';
 import { maxUnsentBytes, type Outlet, type Parts, SendBuffer } from './send-buffer.js';
 import type { Subscriptions } from './subscriptions.js';
 import { WebSocketInput } from './websocket-input.js';
-import { WebSocketPulse } from './websocket-pulse.js';
 
 /** How long the client may take to close its side. */
 const closingMs = 2_000;
@@ -37,7 +36,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
   /** How many operations have been started so far. */
   operationsStarted = 0;
   readonly #socket: WebSocket;
-  readonly #pulse: WebSocketPulse;
   readonly #id: string;
   #app: ClientApp | undefined;
   readonly #handshake: Handshake;
@@ -67,7 +65,6 @@ export class WebSocketConnection implements OperationHost, Outlet {
     const { bounds, budget } = subscriptions.deps;
     const network = networkOf(handshake.address);
     this.#socket = socket;
-    this.#pulse = new WebSocketPulse(socket, raw);
     this.#id = telemetry.id;
     this.#app = telemetry.app;
     this.#handshake = handshake;
@@ -248,11 +245,10 @@ export class WebSocketConnection implements OperationHost, Outlet {
 
   /** One heartbeat. Terminates a client that is gone, and closes an idle connection. */
   heartbeat(): void {
-    this.input.beat();
     const now = performance.now();
     if (this.#running.size > 0 || this.unsent() > 0) this.#idleSince = now;
     if (now - this.#idleSince > this.#subscriptions.deps.bounds.idleMs) this.close(1000, 'Idle');
-    else if (!this.#pulse.beat()) this.destroy();
+    else if (!this.input.beat()) this.destroy();
   }
 
   /** Stops all operations; called when the socket is gone. */

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import { bytesTaken } from '../http/connections.js';
 import type { Claim } from '../lib/memory-budget.js';
 import { runYielding } from '../lib/run-yielding.js';
 import { closeCodes } from './protocol.js';
@@ -8,6 +9,14 @@ import { maxUnsentBytes } from './send-buffer.js';
 /** More than a well-behaved client sends between two heartbeats: bytes of pings and pongs, and messages of the protocol that are no operations. */
 const controlBytesPerBeat = 16 * 1024;
 const controlMessagesPerBeat = 1_000;
+
+/**
+ * A ping waits behind everything that was sent before it. The operating system holds some megabytes, does not tell how much of them the client
+ * has read, and takes more only when a large part is free. So a client that has more than `waitThreshold` bytes to read may be silent for
+ * `beatsToRead` heartbeats.
+ */
+const waitThreshold = 64 * 1024;
+const beatsToRead = 8;
 
 /** How many messages are handled before other connections have their turn. */
 const messagesInTurn = 64;
@@ -20,7 +29,7 @@ interface MessageHandler {
   close(code: number, reason: string): void;
 }
 
-/** What a client sends on one WebSocket: counted while it arrives, then handled in turns. */
+/** What a client sends on one WebSocket: counted while it arrives, then handled in turns. Knows whether the client is still there. */
 export class WebSocketInput {
   readonly #socket: WebSocket;
   readonly #raw: Socket;
@@ -36,6 +45,12 @@ export class WebSocketInput {
   #controlMessages = 0;
   /** Whether nothing more is read. */
   #isOver = false;
+  /** Whether the client has sent something since the last heartbeat, and how many heartbeats it has not. */
+  #isAlive = true;
+  #silentBeats = 0;
+  /** How many bytes the operating system had taken when the client last answered, and at the last heartbeat. */
+  #takenAtAnswer = 0;
+  #taken = 0;
 
   /** @param network of the client: networks take turns. */
   constructor(socket: WebSocket, raw: Socket, network: string, claim: Claim, handler: MessageHandler) {
@@ -45,6 +60,9 @@ export class WebSocketInput {
     this.#claim = claim;
     this.#handler = handler;
     socket.on('message', (data, isBinary) => this.#onMessage(isBinary ? undefined : (data as Buffer)));
+    socket.on('pong', () => {
+      this.#isAlive = true;
+    });
   }
 
   /**
@@ -74,11 +92,22 @@ export class WebSocketInput {
     if (this.#messages.length === 0 && bufferedAmount <= maxUnsentBytes) this.#socket.resume();
   }
 
-  /** A heartbeat has passed. */
-  beat(): void {
+  /** One heartbeat: sends a ping. Returns false if the client is gone. */
+  beat(): boolean {
     // Pings and pongs do not complete a message.
     this.#countUnfinished(Math.max(this.#unfinishedBytes - controlBytesPerBeat, 0));
     this.#controlMessages = 0;
+    const taken = bytesTaken(this.#raw);
+    const buffered = this.#socket.bufferedAmount;
+    if (this.#isAlive) [this.#silentBeats, this.#takenAtAnswer] = [0, taken];
+    else if (buffered > 0 && taken !== this.#taken) this.#silentBeats = 0;
+    else this.#silentBeats += 1;
+    const hasMuchToRead = taken - this.#takenAtAnswer + buffered > waitThreshold;
+    if (this.#silentBeats > (hasMuchToRead ? beatsToRead : 0)) return false;
+    this.#isAlive = false;
+    this.#taken = taken;
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
+    return true;
   }
 
   /** The connection has ended: counts nothing any more. */
@@ -87,6 +116,7 @@ export class WebSocketInput {
   }
 
   #onMessage(bytes: Buffer | undefined): void {
+    this.#isAlive = true;
     this.#unfinishedBytes = 0;
     if (this.#handler.isClosed) return;
     this.#waitingBytes += bytes?.length ?? 0;

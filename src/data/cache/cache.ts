@@ -1,4 +1,3 @@
-import type { Scope } from '../../auth/credentials.js';
 import { NotFound } from '../../errors.js';
 import type { Span } from '../../observability/operation-info.js';
 import type { Telemetry } from '../../observability/telemetry.js';
@@ -8,30 +7,16 @@ import { type CacheState, LookupBatch, resultOf } from './lookup-batch.js';
 
 /** Memory, then Redis, then the service: one load in flight for each key, one round trip to Redis for each batch. */
 export class Cache {
+  /** Renewing that of a tag voids everything cached under it, for every scope and in every process. */
+  readonly generations: Generations;
   readonly #state: CacheState;
-  readonly #generations: Generations;
   readonly #telemetry: Telemetry;
 
   /** @param tiers fastest first. */
   constructor(tiers: Pick<CacheState, 'memory' | 'redis'>, generations: Generations, telemetry: Telemetry) {
     this.#state = { ...tiers, inFlight: new Map() };
-    this.#generations = generations;
+    this.generations = generations;
     this.#telemetry = telemetry;
-  }
-
-  /** The generation of one tag; see `Generations`. */
-  async generationOf(tag: string): Promise<string | undefined> {
-    return (await this.#generations.current([tag])).get(tag);
-  }
-
-  /** Voids everything cached under a tag, for every scope and in every process. */
-  async renew(tag: string): Promise<void> {
-    await this.#generations.renew(tag);
-  }
-
-  /** The epoch of a scope; see `Generations`. */
-  epochOf(scope: Scope): string {
-    return this.#generations.epochOf(scope);
   }
 
   /**
@@ -39,7 +24,7 @@ export class Cache {
    * @throws NotFound if it is known that there is nothing.
    */
   peek({ keys, tag, family }: Lookup): LookupResult | undefined {
-    const generation = tag === undefined ? undefined : this.#generations.known(tag);
+    const generation = tag === undefined ? undefined : this.generations.known(tag);
     if (tag !== undefined && generation === undefined) return undefined;
     const fresh = this.#state.memory.allFresh(keys, generation, 'freshUntil');
     if (fresh === undefined) return undefined;
@@ -63,7 +48,8 @@ export class Cache {
   ): Promise<LookupOutcome[]> {
     const tags = new Set<string>();
     for (const { tag } of lookups) if (tag !== undefined) tags.add(tag);
-    const generations = tags.size === 0 ? none : await this.#generations.current([...tags]);
+    const read = async (tag: string) => [tag, await this.generations.current(tag)] as const;
+    const generations = tags.size === 0 ? none : new Map(await Promise.all([...tags].map(read)));
     signal.throwIfAborted();
     const batch = new LookupBatch(this.#state, load as Load<Lookup>, span);
     const leave = () => batch.leave(signal.reason);

@@ -14,8 +14,8 @@ import type { FleetNamespace } from './keys.js';
  * it would begin again, and old entries would become valid.
  */
 export interface Generations {
-  /** The current tokens. A token is undefined if Redis cannot be asked for it; entries with this tag must not be used then. */
-  current(tags: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
+  /** The current token. Undefined if Redis cannot be asked for it; entries with this tag must not be used then. */
+  current(tag: string): Promise<string | undefined>;
   /** The current token if this process knows it without a call to Redis; undefined if it is in Redis, where another process may replace it. */
   known(tag: string): string | undefined;
   /**
@@ -55,9 +55,7 @@ export function localGenerations(): Generations {
   const known = (tag: string) => tokens.get(tag) ?? renewed(tag);
   return {
     known,
-    async current(tags) {
-      return new Map(tags.map(tag => [tag, known(tag)]));
-    },
+    current: async tag => known(tag),
     async renew(tag) {
       renewed(tag);
     },
@@ -172,11 +170,7 @@ export function sharedGenerations(redis: RedisClient, namespace: FleetNamespace,
 
   return {
     known: () => undefined,
-    async current(tags) {
-      const isTrusted = (tag: string) => performance.now() >= trustedFrom && !owed.has(tag);
-      const known = tags.map(async tag => [tag, isTrusted(tag) ? await currentOf(tag) : undefined] as const);
-      return new Map(await Promise.all(known));
-    },
+    current: async tag => (performance.now() >= trustedFrom && !owed.has(tag) ? currentOf(tag) : undefined),
     async renew(tag) {
       writes += 1;
       owed.set(tag, writes);

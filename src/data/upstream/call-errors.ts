@@ -17,7 +17,7 @@ import {
   UpstreamUnavailable,
 } from '../../errors.js';
 import { BulkheadFull } from '../../lib/bulkhead.js';
-import { boundedJson } from '../../lib/json.js';
+import { jsonObject } from '../../lib/json.js';
 import type { CallOutcome, Telemetry } from '../../observability/telemetry.js';
 import { BrokenExchange } from './exchange.js';
 import { addressVariables } from './origins.js';
@@ -196,17 +196,9 @@ const maxProblemBytes = 64 * 1024;
 const problemBounds = { text: maxProblemBytes, number: 1_024, items: 1_000, members: 1_000, levels: 16 };
 
 function readProblem(body: Buffer): { errorCode: string | null; message: string } {
-  const unknown = { errorCode: null, message: '' };
-  if (body.length > maxProblemBytes) return unknown;
-  const text = boundedJson(body, problemBounds);
-  if (typeof text !== 'string') return unknown;
-  try {
-    const { errorCode, message } = (JSON.parse(text) ?? {}) as Record<string, unknown>;
-    return {
-      errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
-      message: typeof message === 'string' ? message : '',
-    };
-  } catch {
-    return unknown;
-  }
+  const { errorCode, message } = body.length > maxProblemBytes ? {} : jsonObject(body, problemBounds);
+  return {
+    errorCode: typeof errorCode === 'string' && /^[A-Z0-9_]{1,64}$/.test(errorCode) ? errorCode : null,
+    message: typeof message === 'string' ? message : '',
+  };
 }

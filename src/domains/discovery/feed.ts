@@ -44,7 +44,7 @@ export function createDiscoveryFeed(
     const { value: jobs, skipped } = await readUncached(deps, jobsRead(marketId, phase), auth);
     const finished = jobs.length > 0 && skipped.length === 0 && jobs.every(job => job.finished);
     // Jobs change their market, so its cached data becomes stale when the last one has ended.
-    if (finished && last?.finished === false) await deps.cache.renew(marketTag(marketId));
+    if (finished && last?.finished === false) await deps.cache.generations.renew(marketTag(marketId));
     return { marketId, phase, jobs, skipped, finished, history: nextHistory(last?.history, jobs, Date.now()) };
   }
 
@@ -57,7 +57,7 @@ export function createDiscoveryFeed(
           ask: (last, signal) => ask(marketId, phase, last, signal),
           same: isDeepStrictEqual,
           isFinal: ({ finished }) => finished,
-          generation: () => deps.cache.generationOf(jobsTag(marketId)),
+          generation: () => deps.cache.generations.current(jobsTag(marketId)),
         },
         cancellation.signal,
       ),

@@ -36,7 +36,7 @@ export function createEventsFeed(
   };
 
   /** What is about to be sent must be in the next list. */
-  const renew = () => deps.cache.renew(eventsTag(scope));
+  const renew = () => deps.cache.generations.renew(eventsTag(scope));
 
   return {
     async eventUpdates(query, vectors, after) {

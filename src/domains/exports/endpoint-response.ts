@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { closedSet } from '../../data/wire-types.js';
-import { boundedJson, type JsonBounds } from '../../lib/json.js';
+import { type JsonBounds, jsonObject } from '../../lib/json.js';
 import { browserUrl, type ExportOutcome } from './model.js';
 
 type SafeHtml = typeof import('./safe-html.js');
@@ -76,15 +76,7 @@ export function outcomeOfResponse(status: number, content: object, html: SafeHtm
 const contentBounds: JsonBounds = { text: maxAnswerBytes, number: 1_024, items: 4_000, members: 4_000, levels: 16 };
 
 /** The JSON object in a body. Empty if there is none, or one that takes long to parse. */
-export function objectIn(body: Buffer): object {
-  try {
-    const text = boundedJson(body, contentBounds);
-    const value = typeof text === 'string' && JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
+export const objectIn = (body: Buffer): object => jsonObject(body, contentBounds);
 
 function withSafeMessage<T extends { message: string }>(content: T, html: SafeHtml): T & { messageText: string } {
   const message = html.safeHtml(content.message);

@@ -45,9 +45,10 @@ export function createResponseCacheStore({ bytes, shared, generations, telemetry
   function isValid(response: CachedResponse): MaybePromise<boolean> {
     if (response.keepUntil <= Date.now()) return false;
     if (response.generations.length === 0) return true;
-    return generations
-      .current(response.generations.map(([tag]) => tag))
-      .then(current => response.generations.every(([tag, generation]) => current.get(tag) === generation));
+    const current = response.generations.map(([tag]) => generations.current(tag));
+    return Promise.all(current).then(all =>
+      response.generations.every(([, generation], index) => all[index] === generation),
+    );
   }
 
   async function readRedis(key: ScopedKey, { redis, signer, namespace }: SharedStore) {

@@ -5,7 +5,7 @@ import type { Reloadable } from './config/reloadable.js';
 import type { Polling } from './data/polling/polling.js';
 import { createReader, type Lifetimes, type ReaderDeps } from './data/reader.js';
 import type { RequestAuth } from './data/upstream/request.js';
-import { createWriter, type Writer } from './data/writer.js';
+import { sendWrite, type Write } from './data/writer.js';
 import { createCompaniesLoaders } from './domains/companies/loaders.js';
 import { createDiscoveryLoaders } from './domains/discovery/client.js';
 import { createDiscoveryFeed } from './domains/discovery/feed.js';
@@ -155,11 +155,11 @@ export class Context {
   }
 
   /** @throws Unauthenticated, as `credential` does. */
-  get writer(): Writer {
-    const { write } = createWriter(this.state.services, this.auth);
+  get writer() {
+    const { auth, state } = this;
     return {
       // After a write, what the request has loaded may be outdated.
-      write: request => write(request).finally(() => (this.state.loaders = undefined)),
+      write: <T>(write: Write<T>) => sendWrite(state.services, auth, write).finally(() => (state.loaders = undefined)),
     };
   }
 

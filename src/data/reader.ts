@@ -59,13 +59,7 @@ export function marketRead<T>(
 }
 
 /** Reads for one request, and lives as long as that request. */
-export interface Reader {
-  /**
-   * Returns the value at once if memory has it. All other reads of one tick share one round trip to Redis, and equal reads are one read.
-   * @throws GatewayError
-   */
-  read<T, Embeddings>(read: Read<T, Embeddings>): MaybePromise<T>;
-}
+export type Reader = ReturnType<typeof createReader>;
 
 /** How long the responses of each endpoint family are cached. */
 export type Lifetimes = Readonly<Record<string, Lifetime>>;
@@ -181,7 +175,7 @@ function readError({ onlyPublished }: AnyRead, error: unknown): unknown {
 }
 
 /** Creates the reader of one request: memory at once, otherwise the reads of a tick together from the cache over the service. */
-export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes }, auth: RequestAuth): Reader {
+export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes }, auth: RequestAuth) {
   const { upstream, cache, telemetry, lifetimes } = deps;
   const { scope, cancellation, metadata } = auth;
   const epoch = cache.generations.epochOf(scope);
@@ -256,7 +250,11 @@ export function createReader(deps: ReaderDeps & { readonly lifetimes: Lifetimes 
   }
 
   return {
-    read<T, Embeddings>(given: Read<T, Embeddings>) {
+    /**
+     * Returns the value at once if memory has it. All other reads of one tick share one round trip to Redis, and equal reads are one read.
+     * @throws GatewayError
+     */
+    read<T, Embeddings>(given: Read<T, Embeddings>): MaybePromise<T> {
       const read = given as AnyRead;
       const { request, outlivesTag, before } = read;
       const { family, address, method, path, body, vectors } = request;

@@ -16,45 +16,38 @@ export interface Write<T> {
   parse(body: () => unknown): T;
 }
 
-/** Writes for one request. */
-export interface Writer {
-  /**
-   * Sends a write exactly once, and waits for its outcome even if the client disconnects: the outcome of an aborted write would be unknown.
-   * @returns an AcceptedUnread in place of the result if only the response cannot be read: GraphQL reports it where the result is selected.
-   * @throws GatewayError; one that is not `retryable` if the outcome is unknown.
-   */
-  write<T>(write: Write<T>): Promise<T>;
-}
-
-export function createWriter({ upstream, cache, telemetry }: ReaderDeps, auth: RequestAuth): Writer {
-  return {
-    async write({ request, market, restartsTag, parse }) {
-      const invalidate = async () => {
-        const tags = [market && marketTag(market), restartsTag].filter(tag => tag !== undefined);
-        await Promise.all(tags.map(tag => cache.generations.renew(tag)));
-      };
-      const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
-      try {
-        const value = await upstream.send(request, auth, reply => {
-          const body = () => parseReply(replyText(reply, request));
-          try {
-            return parseLenient({ parse }, body, schemaDrift);
-          } catch {
-            throw new AcceptedUnread();
-          }
-        });
-        await invalidate();
-        for (const field of schemaDrift.fields) telemetry.drift(field);
-        auth.metadata.noteSkipped(schemaDrift.skipped);
-        return value;
-      } catch (error) {
-        // A failed write may still have been carried out, and a conflict means that the cached state is outdated.
-        if (error instanceof UpstreamFailure || error instanceof Conflict) await invalidate();
-        if (!(error instanceof AcceptedUnread)) throw error;
-        return (
-          restartsTag === undefined ? error : new AcceptedUnread('read the jobs to see what it started')
-        ) as never;
-      }
-    },
+/**
+ * Sends a write exactly once, and waits for its outcome even if the client disconnects: the outcome of an aborted write would be unknown.
+ * @returns an AcceptedUnread in place of the result if only the response cannot be read: GraphQL reports it where the result is selected.
+ * @throws GatewayError; one that is not `retryable` if the outcome is unknown.
+ */
+export async function sendWrite<T>(
+  { upstream, cache, telemetry }: ReaderDeps,
+  auth: RequestAuth,
+  { request, market, restartsTag, parse }: Write<T>,
+): Promise<T> {
+  const invalidate = async () => {
+    const tags = [market && marketTag(market), restartsTag].filter(tag => tag !== undefined);
+    await Promise.all(tags.map(tag => cache.generations.renew(tag)));
   };
+  const schemaDrift: SchemaDrift = { fields: [], skipped: [] };
+  try {
+    const value = await upstream.send(request, auth, reply => {
+      const body = () => parseReply(replyText(reply, request));
+      try {
+        return parseLenient({ parse }, body, schemaDrift);
+      } catch {
+        throw new AcceptedUnread();
+      }
+    });
+    await invalidate();
+    for (const field of schemaDrift.fields) telemetry.drift(field);
+    auth.metadata.noteSkipped(schemaDrift.skipped);
+    return value;
+  } catch (error) {
+    // A failed write may still have been carried out, and a conflict means that the cached state is outdated.
+    if (error instanceof UpstreamFailure || error instanceof Conflict) await invalidate();
+    if (!(error instanceof AcceptedUnread)) throw error;
+    return (restartsTag === undefined ? error : new AcceptedUnread('read the jobs to see what it started')) as never;
+  }
 }

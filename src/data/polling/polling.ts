@@ -6,31 +6,12 @@ import type { Snapshot } from './state-message.js';
 import type { TopicSubscription } from './topic.js';
 
 /** Watches what the service does not push, with one poller for each scope and key in the whole fleet. */
-export interface Polling {
-  /** Identifies this gateway in what it shares with others. */
-  readonly id: string;
-  /**
-   * Gives the current state at once if any process knows it, then each change, until a state is final or the signal aborts. If the service
-   * fails, the last state is repeated once it is older than three intervals, and the next state follows as soon as there is one. After a
-   * write that changes the generation, new listeners get no state from before it; earlier listeners continue with the states after it.
-   * @param scope only credentials of this scope are used to ask for it.
-   * @throws RateLimited if the scope already watches too many different things; while reading: Unauthenticated, Forbidden, NotFound or
-   * UpstreamBadInput if the service refuses.
-   */
-  watch<S>(
-    scope: Scope,
-    key: string,
-    watched: Watched<S>,
-    signal: AbortSignal,
-  ): Promise<TopicSubscription<Snapshot<S>>>;
-  /** Ends all subscriptions, gives the claims back and closes the store. */
-  close(): Promise<void>;
-}
+export type Polling = ReturnType<typeof createPolling>;
 
 /** How many different things one scope may watch through this process. Each costs one call per interval. */
 const defaultMaxWatched = 1_000;
 
-export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched): Polling {
+export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = defaultMaxWatched) {
   const id = randomUUID();
   /** By their names. A scope without a poller has no entry. */
   const pollersOf = new Map<Scope, Map<string, Poller>>();
@@ -53,8 +34,22 @@ export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = de
   }
 
   return {
+    /** Identifies this gateway in what it shares with others. */
     id,
-    async watch<S>(scope: Scope, key: string, watched: Watched<S>, signal: AbortSignal) {
+    /**
+     * Gives the current state at once if any process knows it, then each change, until a state is final or the signal aborts. If the service
+     * fails, the last state is repeated once it is older than three intervals, and the next state follows as soon as there is one. After a
+     * write that changes the generation, new listeners get no state from before it; earlier listeners continue with the states after it.
+     * @param scope only credentials of this scope are used to ask for it.
+     * @throws RateLimited if the scope already watches too many different things; while reading: Unauthenticated, Forbidden, NotFound or
+     * UpstreamBadInput if the service refuses.
+     */
+    async watch<S>(
+      scope: Scope,
+      key: string,
+      watched: Watched<S>,
+      signal: AbortSignal,
+    ): Promise<TopicSubscription<Snapshot<S>>> {
       const name = `${scope} ${createHash('sha256').update(key).digest('base64url')}`;
       for (;;) {
         const running = pollersOf.get(scope)?.get(name);
@@ -65,7 +60,8 @@ export function createPolling(deps: Omit<PollerDeps, 'gateway'>, maxWatched = de
         return topic.subscribe(signal) as unknown as TopicSubscription<Snapshot<S>>;
       }
     },
-    async close() {
+    /** Ends all subscriptions, gives the claims back and closes the store. */
+    async close(): Promise<void> {
       for (const pollers of [...pollersOf.values()]) for (const { topic } of [...pollers.values()]) topic.end();
       await Promise.all(stopping);
       deps.store.close();

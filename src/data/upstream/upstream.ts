@@ -15,25 +15,7 @@ import { bodyBoundsOf, type Reply } from './reply.js';
 import type { CallAuth, UpstreamRequest } from './request.js';
 
 /** The upstream service, as the domains see it. */
-export interface Upstream {
-  /**
-   * Makes the calls of a batch. Each waits in the bulkhead, is guarded by the circuit breaker of its scope at its endpoint family, and is retried once if
-   * its request is safe. One deadline is over all of them. The receiver learns of each GatewayError: the service's refusal, or UPSTREAM_TIMEOUT,
-   * UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; of Abandoned if the signal aborted; and of what `read` throws.
-   * @param signal aborts when the caller no longer needs the replies. Without one the calls run to their end.
-   */
-  sendBatch<T>(calls: Calls<T>, signal?: AbortSignal): { abort(index: number, reason: Error): void };
-  /** Makes one call, as a batch of one. @returns what `read` returns @throws what the receiver of a batch learns */
-  send<T>(
-    request: UpstreamRequest,
-    auth: CallAuth,
-    read: (reply: Reply) => MaybePromise<T>,
-    signal?: AbortSignal,
-  ): Promise<T>;
-  /** The open circuit breakers of each endpoint family that was called. */
-  openBreakers(): OpenBreakers[];
-  close(): Promise<void>;
-}
+export type Upstream = ReturnType<typeof createUpstream>;
 
 /**
  * @param acceptedScopes learns under which scopes the service answers.
@@ -46,7 +28,7 @@ export function createUpstream(
   acceptedScopes: AcceptedScopes,
   wire?: Dispatcher,
   tracing?: Tracing,
-): Upstream {
+) {
   const destinations = createDestinations(options, wire);
   const families = new Map<string, ReturnType<typeof createBreakers>>();
   const budget: ByteBudget = { left: bodyBudgetBytes };
@@ -69,23 +51,19 @@ export function createUpstream(
     };
   }
 
-  const deps: BatchDeps = {
-    acceptedScopes,
-    telemetry,
-    tracing,
-    timeoutMs: options.timeoutMs,
-    targetOf,
-    retryBudgetOf: scope => retryBudgets.memo(scope),
-  };
+  const deps = { acceptedScopes, telemetry, tracing, timeoutMs: options.timeoutMs, targetOf, retryBudgets };
 
-  function sendBatch<T>(calls: Calls<T>, signal?: AbortSignal) {
-    const batch = new CallBatch(deps, calls, signal);
-    batch.begin();
-    return batch;
-  }
+  /**
+   * Makes the calls of a batch. Each waits in the bulkhead, is guarded by the circuit breaker of its scope at its endpoint family, and is retried once if
+   * its request is safe. One deadline is over all of them. The receiver learns of each GatewayError: the service's refusal, or UPSTREAM_TIMEOUT,
+   * UPSTREAM_UNAVAILABLE, UPSTREAM_INVALID_RESPONSE, NOT_CONFIGURED; of Abandoned if the signal aborted; and of what `read` throws.
+   * @param signal aborts when the caller no longer needs the replies. Without one the calls run to their end.
+   */
+  const sendBatch = <T>(calls: Calls<T>, signal?: AbortSignal) => new CallBatch(deps, calls, signal);
 
   return {
     sendBatch,
+    /** Makes one call, as a batch of one. @returns what `read` returns @throws what the receiver of a batch learns */
     send: <T>(
       request: UpstreamRequest,
       auth: CallAuth,
@@ -99,12 +77,14 @@ export function createUpstream(
         };
         sendBatch({ requests: [request], auth, read: (_, reply) => read(reply), receiver }, signal);
       }),
-    openBreakers: () =>
+    /** The open circuit breakers of each endpoint family that was called. */
+    openBreakers: (): OpenBreakers[] =>
       [...families].map(([family, breakers]) => ({
         family,
         credentials: [...breakers.values()].filter(({ isOpen }) => isOpen).length,
       })),
-    async close() {
+    /** Waits for the calls in progress, then closes the connections. */
+    async close(): Promise<void> {
       const origins = new Set([...destinations.values()].map(({ origin }) => origin));
       await Promise.all([...origins].map(origin => origin.close()));
     },
@@ -122,7 +102,7 @@ type BatchDeps = Batch<unknown>['deps'] & {
   readonly timeoutMs: number;
   /** @throws NotConfigured */
   readonly targetOf: (request: UpstreamRequest, scope: Scope | 'none') => Target;
-  readonly retryBudgetOf: (scope: Scope | 'none') => RetryBudget;
+  readonly retryBudgets: { memo(scope: Scope | 'none'): RetryBudget };
 };
 
 /** Some calls that are made together: what all of them share is looked up, timed, reported and aborted once (docs/decisions/0055-upstream-call.md). */
@@ -145,7 +125,7 @@ class CallBatch<T> implements Batch<T> {
     const { timeoutMs } = deps;
     this.deps = deps;
     this.calls = calls;
-    this.retryBudget = deps.retryBudgetOf(scope ?? 'none');
+    this.retryBudget = deps.retryBudgets.memo(scope ?? 'none');
     this.client = scope === undefined || deps.acceptedScopes.has(scope) ? scope : 'unknown';
     this.deadlineAt = performance.now() + timeoutMs;
     this.#signal = signal;
@@ -164,6 +144,10 @@ class CallBatch<T> implements Batch<T> {
       this.#calls[index] = new Call(this, target, index, request);
       this.#running += 1;
     }
+    this.retryBudget.earn(this.#running);
+    if (this.#running === 0) this.#close();
+    else if (signal?.aborted) this.handleEvent();
+    else for (const call of this.#calls) call?.enterBulkhead();
   }
 
   /** @throws NotConfigured */
@@ -173,13 +157,6 @@ class CallBatch<T> implements Batch<T> {
     const target = this.deps.targetOf(request, this.calls.auth.scope ?? 'none');
     this.#targets.push(target);
     return target;
-  }
-
-  begin(): void {
-    this.retryBudget.earn(this.#running);
-    if (this.#running === 0) this.#close();
-    else if (this.#signal?.aborted) this.handleEvent();
-    else for (const call of this.#calls) call?.enterBulkhead();
   }
 
   /** The signal has aborted. */

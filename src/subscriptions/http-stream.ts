@@ -1,9 +1,8 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimited } from '../errors.js';
-import type { Authentication } from '../http/authentication.js';
+import type { Authentication, Identity } from '../http/authentication.js';
 import { stateOf } from '../http/request-state.js';
-import type { Claim } from '../lib/memory-budget.js';
 import type { OperationInfo } from '../observability/operation-info.js';
 import type { Operation } from './operations.js';
 import { type OperationHost, RunningOperation } from './running-operation.js';
@@ -67,15 +66,13 @@ export class HttpStreams {
     operationInfo.transport = format.transport;
     // The hooks of the server have set CORS and security headers, as for any other response.
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-    const stream = new HttpStream(reply.raw, format, subscriptions.deps.budget.claim(identity.scope), disconnect);
+    const stream = new HttpStream(reply.raw, format, subscriptions, identity, operationInfo, disconnect);
     this.open.add(stream);
     state.whenClosed(() => {
       this.open.delete(stream);
       stream.closed();
     });
-    const operation = new RunningOperation('', subscriptions, stream, identity, operationInfo);
-    stream.carry(operation);
-    void operation.run(() => read(operationInfo));
+    void stream.operation.run(() => read(operationInfo));
   }
 }
 
@@ -83,27 +80,30 @@ export class HttpStreams {
 class HttpStream implements OperationHost, Outlet {
   readonly transport: StreamFormat['transport'];
   readonly buffer: SendBuffer;
+  readonly operation: RunningOperation;
   isDraining = false;
   readonly #response: ServerResponse;
   readonly #format: StreamFormat;
   readonly #disconnect: () => void;
-  #operation: RunningOperation | undefined;
   #isOver = false;
 
-  constructor(response: ServerResponse, format: StreamFormat, claim: Claim, disconnect: () => void) {
+  constructor(
+    response: ServerResponse,
+    format: StreamFormat,
+    subscriptions: Subscriptions,
+    identity: Identity,
+    operationInfo: OperationInfo,
+    disconnect: () => void,
+  ) {
     this.#response = response;
     this.#format = format;
     this.transport = format.transport;
     this.#disconnect = disconnect;
-    this.buffer = new SendBuffer(this, claim);
+    this.buffer = new SendBuffer(this, subscriptions.deps.budget.claim(identity.scope));
+    this.operation = new RunningOperation('', subscriptions, this, identity, operationInfo);
     response.on('error', () => response.destroy());
     response.socket?.setKeepAlive(true);
     response.write(format.start);
-  }
-
-  /** Sets the operation whose results it carries. */
-  carry(operation: RunningOperation): void {
-    this.#operation = operation;
   }
 
   unsent(): number {
@@ -151,7 +151,7 @@ class HttpStream implements OperationHost, Outlet {
   /** Ends a subscription; a query or a mutation ends with its response. */
   leave(): void {
     this.isDraining = true;
-    if (this.#operation?.isSingle === false) this.drop();
+    if (this.operation.isSingle === false) this.drop();
   }
 
   drop(): void {
@@ -165,7 +165,7 @@ class HttpStream implements OperationHost, Outlet {
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#operation?.stop();
+    this.operation.stop();
     this.#disconnect();
     this.#response.end();
   }

@@ -1,13 +1,16 @@
+import { GraphQLError, getOperationAST } from 'graphql';
 import type { Scope } from '../auth/credentials.js';
 import type { Services } from '../context.js';
+import { BadUserInput } from '../errors.js';
 import type { Admission } from '../graphql/limits/admission.js';
+import { RefusedOperation, withCode } from '../graphql/limits/documents.js';
 import type { RequestAdmission } from '../http/admission.js';
 import type { Identity } from '../http/authentication.js';
 import type { RequestState } from '../http/request-state.js';
 import type { RequestTelemetry } from '../http/request-telemetry.js';
-import type { OperationInfo } from '../observability/operation-info.js';
+import { operationName as nameOf, type OperationInfo } from '../observability/operation-info.js';
 import type { Telemetry } from '../observability/telemetry.js';
-import { type Operation, type OperationRequest, readOperation } from './operations.js';
+import type { Operation, OperationRequest } from './operations.js';
 import { type Listener, SharedExecution, type SharedExecutionDeps } from './shared-execution.js';
 
 /** How much one client may have open at a time, and how long it may take, in milliseconds. */
@@ -77,15 +80,45 @@ export class Subscriptions {
     if (refusal !== undefined) throw refusal;
   }
 
-  /** Reads the operation of a client. @throws as `readOperation` does. */
+  /**
+   * Reads and admits the operation of a client, in its turn.
+   * @param operationInfo gets what is found out about it.
+   * @throws RefusedOperation, GraphQLError or GatewayError, each of which has a code.
+   */
   async read(
     { scope, credential }: Pick<RequestState, 'scope' | 'credential'>,
     request: OperationRequest,
     operationInfo: OperationInfo,
   ): Promise<Operation> {
     const { admission, services } = this.deps;
-    const { upstreamCalls } = services.teams.current.limitsOf(credential);
-    return readOperation(admission, scope, request, operationInfo, upstreamCalls);
+    const { operationName, variables } = request;
+    const query = admission.documentText(request);
+    if (query === undefined) throw new BadUserInput('query', 'is missing');
+    operationInfo.documentId = admission.documentId(request);
+    const document = await admission.read(scope, query);
+    if (document instanceof RefusedOperation) throw document;
+    const operation = getOperationAST(document, operationName);
+    if (operation == null) {
+      throw withCode(new GraphQLError('Unable to identify the operation'), 'OPERATION_RESOLUTION_FAILURE');
+    }
+    const { operation: type, name } = operation;
+    // Apollo's plugin checks the others.
+    if (type === 'subscription') {
+      const { upstreamCalls } = services.teams.current.limitsOf(credential);
+      await admission.checkOperation(
+        scope,
+        document,
+        operationName,
+        variables ?? undefined,
+        operationInfo,
+        upstreamCalls,
+      );
+    }
+    operationInfo.name = nameOf(name?.value);
+    operationInfo.type = type;
+    operationInfo.document = query;
+    operationInfo.untrusted = admission.untrustedHash(request, query);
+    return { query, operationName, variables, document, type, name: name?.value };
   }
 
   /** Lets a listener join the execution that all equal subscriptions share. Never rejects. */
